@@ -1,0 +1,1 @@
+//! The `millstream` command as a library, so that other languages can start it.

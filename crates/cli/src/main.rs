@@ -1,0 +1,3 @@
+//! The `millstream` command.
+
+fn main() {}

@@ -1,0 +1,22 @@
+//! Move records from commands, files and sockets at the speed of the machine, and know that all of them arrived.
+//!
+//! ```
+//! use millstream::Reader;
+//!
+//! let mut reader = Reader::command(["seq", "1", "1000"])?;
+//! let mut longest = 0;
+//! while let Some(line) = reader.next_line()? {
+//!     longest = longest.max(line.len());
+//! }
+//! // We are here only if `seq` exited with status 0: otherwise `next_line` has returned an error.
+//! assert_eq!(longest, 4);
+//! # Ok::<(), millstream::Error>(())
+//! ```
+//!
+//! The rooms, from source to sink: [`Reader`] (the only code that reads the operating system), [`frame`]
+//! (records out of bytes, no input or output), [`Writer`] (the only code that writes the operating system), and
+//! [`error`] (one table of kinds for every language). `ARCHITECTURE.md` in the repository is the map.
+
+pub mod error;
+
+pub use error::{CommandEnd, CommandStatus, Error, ErrorKind, Result};
