@@ -17,6 +17,10 @@
 //! (records out of bytes, no input or output), [`Writer`] (the only code that writes the operating system), and
 //! [`error`] (one table of kinds for every language). `ARCHITECTURE.md` in the repository is the map.
 
+mod cancel;
+mod command;
 pub mod error;
 
+pub use cancel::CancelToken;
+pub use command::{Command, Stderr, Stdin, Stdout};
 pub use error::{CommandEnd, CommandStatus, Error, ErrorKind, Result};

@@ -1,0 +1,202 @@
+//! Waiting that can be interrupted.
+//!
+//! A blocking wait of this crate is a poll of the file descriptor *and* of every [`CancelToken`] that concerns
+//! it, so that Ctrl-C in a host language, or another thread, ends the wait at once. Where no token and no time
+//! limit is set, nothing is polled: a plain blocking call does.
+
+use std::io::{PipeReader, PipeWriter};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// Ends blocking waits of readers and writers, from any thread or signal handler.
+///
+/// A waiting call returns [`ErrorKind::Cancelled`] at once, and so does every later one until
+/// [`reset`](CancelToken::reset). Nothing is lost: after a reset the next call goes on where it was.
+///
+/// ```
+/// use millstream::{CancelToken, ErrorKind, Reader};
+/// let token = CancelToken::new()?;
+/// let mut reader = Reader::builder().cancel(&token).command(["sleep", "60"])?;
+/// let canceller = token.clone();
+/// std::thread::spawn(move || canceller.cancel());
+/// assert_eq!(reader.next_line().unwrap_err().kind(), ErrorKind::Cancelled);
+/// reader.close()?; // ends the command
+/// # Ok::<(), millstream::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct CancelToken(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    cancelled: AtomicBool,
+    // Readable while cancelled, for poll. Both ends are non-blocking.
+    readable: PipeReader,
+    writable: PipeWriter,
+}
+
+impl CancelToken {
+    /// A token that is not cancelled. It holds two file descriptors.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`] when the process has no file descriptors left.
+    pub fn new() -> Result<CancelToken> {
+        let (readable, writable) = std::io::pipe()?;
+        for end in [readable.as_fd(), writable.as_fd()] {
+            let flags = rustix::fs::fcntl_getfl(end).map_err(std::io::Error::from)?;
+            rustix::fs::fcntl_setfl(end, flags | rustix::fs::OFlags::NONBLOCK).map_err(std::io::Error::from)?;
+        }
+        Ok(CancelToken(Arc::new(Shared { cancelled: AtomicBool::new(false), readable, writable })))
+    }
+
+    /// Cancels. May be called from a signal handler: one atomic store and one write(2).
+    pub fn cancel(&self) {
+        if !self.0.cancelled.swap(true, Ordering::SeqCst) {
+            // A full pipe is as readable as one needs; nothing else can fail.
+            let _ = rustix::io::write(&self.0.writable, &[1]);
+        }
+    }
+
+    /// Whether it is cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.cancelled.load(Ordering::Relaxed)
+    }
+
+    /// Makes the token usable again.
+    pub fn reset(&self) {
+        let mut byte = [0; 16];
+        while matches!(rustix::io::read(&self.0.readable, &mut byte), Ok(n) if n > 0) {}
+        self.0.cancelled.store(false, Ordering::SeqCst);
+    }
+}
+
+/// What may end a wait early: tokens and a time limit.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wait {
+    tokens: Vec<CancelToken>,
+    limit: Option<Duration>,
+}
+
+impl Wait {
+    pub(crate) fn new(token: Option<CancelToken>, limit: Option<Duration>) -> Wait {
+        Wait { tokens: token.into_iter().collect(), limit }
+    }
+
+    /// The same, ended by one more token.
+    pub(crate) fn and(&self, token: &CancelToken) -> Wait {
+        let mut wait = self.clone();
+        wait.tokens.push(token.clone());
+        wait
+    }
+
+    /// Whether anything can end a wait: if not, a plain blocking call does.
+    pub(crate) fn is_needed(&self) -> bool {
+        !self.tokens.is_empty() || self.limit.is_some()
+    }
+
+    /// An error if a token is cancelled now.
+    pub(crate) fn check(&self) -> Result<()> {
+        match self.tokens.iter().any(CancelToken::is_cancelled) {
+            true => Err(Error::new(ErrorKind::Cancelled)),
+            false => Ok(()),
+        }
+    }
+
+    /// Waits until `fd` can be read (or is at its end, or broken) without blocking.
+    pub(crate) fn readable(&self, fd: BorrowedFd<'_>) -> Result<()> {
+        self.ready(fd, PollFlags::IN)
+    }
+
+    /// Waits until `fd` can be written (or is broken) without blocking.
+    pub(crate) fn writable(&self, fd: BorrowedFd<'_>) -> Result<()> {
+        self.ready(fd, PollFlags::OUT)
+    }
+
+    fn ready(&self, fd: BorrowedFd<'_>, events: PollFlags) -> Result<()> {
+        match self.poll(Some((fd, events)), self.limit)? {
+            true => Ok(()),
+            false => {
+                let limit = self.limit.unwrap_or_default();
+                Err(Error::new(ErrorKind::Stalled)
+                    .with_found(format!("no progress for {} s", limit.as_secs_f64()))
+                    .with_expected("some bytes within that time"))
+            }
+        }
+    }
+
+    /// Sleeps for `time`, unless a token ends it.
+    pub(crate) fn sleep(&self, time: Duration) -> Result<()> {
+        if self.tokens.is_empty() {
+            std::thread::sleep(time);
+            return Ok(());
+        }
+        self.poll(None, Some(time)).map(drop)
+    }
+
+    /// Waits for `fd` for at most `limit` (for ever if `None`), whatever this wait's own limit is. Returns
+    /// whether it is ready.
+    pub(crate) fn poll(&self, fd: Option<(BorrowedFd<'_>, PollFlags)>, limit: Option<Duration>) -> Result<bool> {
+        let deadline = limit.map(|limit| Instant::now() + limit);
+        loop {
+            self.check()?;
+            let mut fds = Vec::with_capacity(1 + self.tokens.len());
+            fds.extend(self.tokens.iter().map(|t| PollFd::from_borrowed_fd(t.0.readable.as_fd(), PollFlags::IN)));
+            fds.extend(fd.map(|(fd, events)| PollFd::from_borrowed_fd(fd, events)));
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let left = left.map(|left| Timespec { tv_sec: left.as_secs() as _, tv_nsec: left.subsec_nanos() as _ });
+            match poll(&mut fds, left.as_ref()) {
+                Ok(0) => return Ok(false),
+                Ok(_) if fd.is_some() && fds.last().is_some_and(|fd| !fd.revents().is_empty()) => return Ok(true),
+                // A token: `check` above says so.
+                Ok(_) | Err(Errno::INTR) => continue,
+                Err(error) => return Err(Error::from_io(error.into())),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_ends_a_wait_and_can_be_used_again() {
+        let token = CancelToken::new().unwrap();
+        let wait = Wait::new(Some(token.clone()), None);
+        let (silent, _held) = std::io::pipe().unwrap();
+        for _ in 0..3 {
+            let canceller = token.clone();
+            let thread = std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_millis(5));
+                canceller.cancel();
+                canceller.cancel();
+            });
+            assert_eq!(wait.readable(silent.as_fd()).unwrap_err().kind(), ErrorKind::Cancelled);
+            assert_eq!(wait.sleep(Duration::from_secs(60)).unwrap_err().kind(), ErrorKind::Cancelled);
+            thread.join().unwrap();
+            token.reset();
+            assert!(wait.check().is_ok());
+        }
+    }
+
+    #[test]
+    fn a_limit_ends_a_wait() {
+        let wait = Wait::new(None, Some(Duration::from_millis(5)));
+        let (silent, _held) = std::io::pipe().unwrap();
+        assert_eq!(wait.readable(silent.as_fd()).unwrap_err().kind(), ErrorKind::Stalled);
+    }
+
+    #[test]
+    fn a_closed_pipe_is_ready() {
+        let wait = Wait::new(Some(CancelToken::new().unwrap()), None);
+        let (closed, writer) = std::io::pipe().unwrap();
+        drop(writer);
+        wait.readable(closed.as_fd()).unwrap();
+    }
+}
