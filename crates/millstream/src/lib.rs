@@ -18,5 +18,6 @@
 //! [`error`] (one table of kinds for every language). `ARCHITECTURE.md` in the repository is the map.
 
 pub mod error;
+pub mod frame;
 
 pub use error::{CommandEnd, CommandStatus, Error, ErrorKind, Result};
