@@ -1,6 +1,6 @@
 //! Records that end with a delimiter: a byte, a string of bytes, a character, or any of a set of bytes.
 
-use super::{Framer, Step, Trim};
+use super::{Framer, Step, Trim, simd};
 use crate::error::{Error, ErrorKind, Result};
 use memchr::memmem::Finder;
 
@@ -166,7 +166,7 @@ pub(super) fn step_to_byte(byte: u8, input: &[u8], scanned: usize, eof: bool) ->
 /// [`Framer::batch`] for records that end with one byte.
 pub(super) fn batch_to_byte(byte: u8, input: &[u8], eof: bool, max: usize, ends: &mut Vec<u32>) -> bool {
     let before = ends.len();
-    ends.extend(memchr::memchr_iter(byte, input).map_while(|at| u32::try_from(at + 1).ok()).take(max));
+    simd::index(input, byte, 0, max, ends);
     close_batch(input, eof, max, ends, before)
 }
 

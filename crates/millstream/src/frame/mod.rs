@@ -11,6 +11,7 @@ mod delimiter;
 mod fixed;
 mod length_prefixed;
 mod lines;
+pub(crate) mod simd;
 mod text;
 
 pub use batch::{Batch, Records};
