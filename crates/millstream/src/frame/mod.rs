@@ -94,6 +94,29 @@ pub trait Framer {
     }
 }
 
+/// Forwards a pointer's calls to what it points to, so that a framer can be chosen at run time or lent.
+macro_rules! forward_framer {
+    ($pointer:ty) => {
+        impl<F: Framer + ?Sized> Framer for $pointer {
+            #[inline]
+            fn step(&mut self, input: &[u8], scanned: usize, eof: bool) -> Step {
+                (**self).step(input, scanned, eof)
+            }
+
+            fn trim(&self) -> Trim {
+                (**self).trim()
+            }
+
+            fn batch(&mut self, input: &[u8], eof: bool, max: usize, ends: &mut Vec<u32>) -> Result<bool> {
+                (**self).batch(input, eof, max, ends)
+            }
+        }
+    };
+}
+
+forward_framer!(&mut F);
+forward_framer!(Box<F>);
+
 /// How much of a record's bytes is not its content: the rule that turns `bytes[offsets[i]..offsets[i+1]]` into
 /// what the user sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
