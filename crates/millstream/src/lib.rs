@@ -20,6 +20,7 @@
 mod cancel;
 mod command;
 pub mod error;
+pub mod frame;
 
 pub use cancel::CancelToken;
 pub use command::{Command, Stderr, Stdin, Stdout};

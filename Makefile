@@ -1,0 +1,52 @@
+# The front door: plain targets, no logic. What needs a decision is in tools/.
+
+# How deep `make test-deep` goes; `.ci/run` turns these down.
+FUZZ_SECONDS ?= 300
+PROPTEST_CASES ?= 5000
+
+# Builds with other compiler flags get their own directory, so that they do not push out the usual one.
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+
+.PHONY: test test-deep lint bench setup loom loom-bounded miri fuzz sweeps
+.NOTPARALLEL:
+
+# All tests, under ten minutes. This is the test command.
+test: setup loom-bounded
+	cargo test --workspace
+
+# What takes longer: every interleaving, undefined behaviour, fuzzing, every fault at every call.
+test-deep: setup loom miri fuzz sweeps
+
+lint: setup
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --lib
+
+bench:
+	tools/setup bench
+	cargo run --release --package millstream-bench
+
+# Installs what this machine lacks; quiet and quick when it lacks nothing.
+setup:
+	tools/setup test
+
+# The hand-over between the filler thread and the consumer, in every order that two threads can take.
+loom:
+	RUSTFLAGS="--cfg loom" cargo test --release --target-dir $(TARGET)/loom --package millstream --lib handover
+
+# The same with at most two preemptions, which already finds nearly every bug.
+loom-bounded: export LOOM_MAX_PREEMPTIONS = 2
+loom-bounded: loom
+
+miri:
+	tools/setup deep
+	tools/miri
+
+fuzz:
+	tools/setup deep
+	tools/fuzz $(FUZZ_SECONDS)
+
+# The whole test suite again, optimised, with every fault at every system call and many more random cases.
+sweeps:
+	MILLSTREAM_DEEP=1 PROPTEST_CASES=$(PROPTEST_CASES) cargo test --release --workspace
+

@@ -1,0 +1,161 @@
+//! Records out of bytes.
+//!
+//! A [`Framer`] looks at a slice and says where the first record ends. It knows no input or output, holds no
+//! bytes and remembers nothing between calls that the caller does not hand it back: [`Reader`](crate::Reader)
+//! does the reading, and anybody can use a framer on a slice of memory.
+//!
+//! A [`Batch`] is many records at once: one block of bytes and n + 1 offsets into it.
+
+mod batch;
+mod delimiter;
+mod fixed;
+mod length_prefixed;
+mod lines;
+pub(crate) mod simd;
+mod text;
+
+pub use batch::{Batch, Records};
+pub use delimiter::{Delimiter, Predicate};
+pub use fixed::Fixed;
+pub use length_prefixed::{Endian, LengthPrefixed, PrefixCounts, PrefixWidth};
+pub use lines::Lines;
+pub use text::text;
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// What a framer says about the bytes it was shown.
+#[derive(Debug)]
+pub enum Step {
+    /// `input[..len]` is a record, its delimiter or length prefix included.
+    Record {
+        /// Length in bytes, at least 1.
+        len: usize,
+        /// Whether it ended with its delimiter. False for the last record of a stream that does not, and
+        /// meaningless (true) for framers without delimiters.
+        terminated: bool,
+    },
+    /// No whole record is here yet.
+    More {
+        /// The first `scanned` bytes hold no end of the record: they need not be looked at again.
+        scanned: usize,
+        /// The record's whole length in bytes where that is known already, else 0.
+        need: usize,
+    },
+    /// These bytes can be no record. Offset and record number in the error are added by the reader.
+    Bad(Error),
+}
+
+/// Finds records in bytes.
+///
+/// ```
+/// use millstream::frame::{Framer, Lines, Step};
+/// let mut lines = Lines::new();
+/// assert!(matches!(lines.step(b"one\ntwo", 0, false), Step::Record { len: 4, terminated: true }));
+/// assert!(matches!(lines.step(b"two", 0, false), Step::More { scanned: 3, need: 0 }));
+/// assert!(matches!(lines.step(b"two", 3, true), Step::Record { len: 3, terminated: false }));
+/// ```
+pub trait Framer {
+    /// Looks for the record at the front of `input`, which is not empty.
+    ///
+    /// `scanned` is what an earlier [`Step::More`] for the same record said (0 at first; `input` has only grown
+    /// since). `eof` says that nothing follows `input`: then the answer is never `More`, but `Record` or, where
+    /// records say how long they are, `Bad` with [`FrameTruncated`](crate::ErrorKind::FrameTruncated).
+    fn step(&mut self, input: &[u8], scanned: usize, eof: bool) -> Step;
+
+    /// How much of a record is not its content.
+    fn trim(&self) -> Trim;
+
+    /// Appends the end offsets of the whole records at the front of `input`, at most `max` of them, and never
+    /// one that ends after `u32::MAX`.
+    ///
+    /// `eof`: as for [`step`](Framer::step). Returns whether the last one was terminated. An `Err` is for the
+    /// first record that is not in `ends`: the records before it are good and are to be delivered first.
+    ///
+    /// The default calls [`step`](Framer::step) again and again.
+    fn batch(&mut self, input: &[u8], eof: bool, max: usize, ends: &mut Vec<u32>) -> Result<bool> {
+        let mut at = 0;
+        let mut last = true;
+        for _ in 0..max {
+            if at == input.len() {
+                break;
+            }
+            match self.step(&input[at..], 0, eof) {
+                Step::Record { len, terminated } => {
+                    let Ok(end) = u32::try_from(at + len) else { break };
+                    ends.push(end);
+                    at += len;
+                    last = terminated;
+                }
+                Step::More { .. } => break,
+                Step::Bad(error) => return Err(error),
+            }
+        }
+        Ok(last)
+    }
+}
+
+/// Forwards a pointer's calls to what it points to, so that a framer can be chosen at run time or lent.
+macro_rules! forward_framer {
+    ($pointer:ty) => {
+        impl<F: Framer + ?Sized> Framer for $pointer {
+            #[inline]
+            fn step(&mut self, input: &[u8], scanned: usize, eof: bool) -> Step {
+                (**self).step(input, scanned, eof)
+            }
+
+            fn trim(&self) -> Trim {
+                (**self).trim()
+            }
+
+            fn batch(&mut self, input: &[u8], eof: bool, max: usize, ends: &mut Vec<u32>) -> Result<bool> {
+                (**self).batch(input, eof, max, ends)
+            }
+        }
+    };
+}
+
+forward_framer!(&mut F);
+forward_framer!(Box<F>);
+
+/// How much of a record's bytes is not its content: the rule that turns `bytes[offsets[i]..offsets[i+1]]` into
+/// what the user sees.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Trim {
+    /// Bytes at the front that are not content: a length prefix.
+    pub head: u32,
+    /// Bytes at the end that are not content, if the record is terminated: a delimiter.
+    pub tail: u32,
+    /// Whether a carriage return before the delimiter is not content either.
+    pub carriage_return: bool,
+}
+
+impl Trim {
+    /// Every byte is content.
+    pub const NOTHING: Trim = Trim { head: 0, tail: 0, carriage_return: false };
+
+    /// The content of a record.
+    ///
+    /// ```
+    /// use millstream::frame::{Framer, Lines};
+    /// let trim = Lines::new().trim();
+    /// assert_eq!(trim.apply(b"one\r\n", true), b"one");
+    /// assert_eq!(trim.apply(b"one\r", false), b"one\r"); // no delimiter, so the CR is content
+    /// ```
+    #[inline]
+    pub fn apply(self, record: &[u8], terminated: bool) -> &[u8] {
+        let mut end = record.len();
+        if terminated {
+            end = end.saturating_sub(self.tail as usize);
+            if self.carriage_return && end > 0 && record[end - 1] == b'\r' {
+                end -= 1;
+            }
+        }
+        &record[(self.head as usize).min(end)..end]
+    }
+}
+
+/// The error of a stream that ends inside a record.
+fn truncated(found: usize, expected: u64) -> Error {
+    let bytes = |count: u64| if count == 1 { "1 byte".to_string() } else { format!("{count} bytes") };
+    Error::new(ErrorKind::FrameTruncated).with_found(bytes(found as u64)).with_expected(bytes(expected))
+}

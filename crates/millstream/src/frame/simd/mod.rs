@@ -1,0 +1,185 @@
+//! The index of a byte: where it ends in a block of memory, all places at once.
+//!
+//! Looking for one line end at a time costs a call, a set-up and a branch that nobody can predict for each
+//! record. The index looks at 256 bytes at a time and writes down the ends of all matches. Where there is no
+//! match in 256 bytes it writes nothing and goes on: that is what makes it as fast as `memchr` on long records.
+//!
+//! Three levels, chosen at run time: AVX-512, AVX2, and for everything else the `memchr` crate's iterator. The
+//! environment variable `MILLSTREAM_SIMD` (`portable`, `avx2` or `avx512`, read once) asks for a lower level than
+//! the machine has. It is there for tests, and for tools like callgrind that do not know AVX-512. A level that
+//! the machine lacks, or a name that does not exist, gives the best level that it has.
+//!
+//! This module and its children are the only unsafe code of the room `frame`: vector instructions take raw
+//! pointers, and the offsets are written into the spare room of a vector before its length is raised.
+#![allow(unsafe_code)]
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+#[cfg(test)]
+mod naive;
+
+use std::sync::OnceLock;
+
+/// The vector instructions to use, the best last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Level {
+    /// The `memchr` crate's iterator.
+    Portable,
+    /// Vectors of 32 bytes.
+    Avx2,
+    /// Vectors of 64 bytes and compression by a mask: AVX-512 F, BW and VBMI2.
+    Avx512,
+}
+
+impl Level {
+    /// The best level of this machine.
+    fn best() -> Level {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi1") && is_x86_feature_detected!("popcnt") {
+            return if is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("avx512vbmi2")
+            {
+                Level::Avx512
+            } else {
+                Level::Avx2
+            };
+        }
+        Level::Portable
+    }
+
+    /// The level that the environment asks for, else the highest: [`index_at`] takes the best the machine has.
+    fn asked() -> Level {
+        static ASKED: OnceLock<Level> = OnceLock::new();
+        *ASKED.get_or_init(|| match std::env::var("MILLSTREAM_SIMD").as_deref() {
+            Ok("portable") => Level::Portable,
+            Ok("avx2") => Level::Avx2,
+            _ => Level::Avx512,
+        })
+    }
+}
+
+/// Bytes that a level looks at in one call: between two calls `ends` is enlarged and `max` is checked.
+const BLOCK: usize = 4096;
+
+/// Appends to `ends` where `byte` ends in `haystack`: the position after each occurrence, plus `base`, in order.
+///
+/// It stops after `max` ends, and before an end that would exceed `u32::MAX`. Returns how many bytes it examined:
+/// `haystack[..examined]` holds exactly the occurrences that were appended, and where `max` stopped it, the last
+/// of them is the last byte examined.
+///
+/// What is called often should ask for thousands of ends at a time: a call looks at 4 KiB at least, even if it
+/// then keeps fewer ends than it found.
+pub(crate) fn index(haystack: &[u8], byte: u8, base: u32, max: usize, ends: &mut Vec<u32>) -> usize {
+    index_at(Level::asked(), haystack, byte, base, max, ends)
+}
+
+/// [`index`] at a given level, or at the machine's best if that is lower.
+fn index_at(level: Level, haystack: &[u8], byte: u8, base: u32, max: usize, ends: &mut Vec<u32>) -> usize {
+    if max == 0 {
+        return 0;
+    }
+    let limit = ends.len().saturating_add(max);
+    let level = level.min(Level::best());
+    let room = (u32::MAX - base) as usize;
+    let haystack = &haystack[..haystack.len().min(room)];
+    let mut start = base;
+    for block in haystack.chunks(BLOCK) {
+        match level {
+            // SAFETY: `level` is not above the machine's best.
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => unsafe { avx512::append(block, byte, start, ends) },
+            // SAFETY: the same.
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => unsafe { avx2::append(block, byte, start, ends) },
+            _ => ends.extend(memchr::memchr_iter(byte, block).map(|at| start + at as u32 + 1)),
+        }
+        if ends.len() >= limit {
+            ends.truncate(limit);
+            return (ends[limit - 1] - base) as usize;
+        }
+        start += block.len() as u32;
+    }
+    haystack.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const LEVELS: [Level; 3] = [Level::Portable, Level::Avx2, Level::Avx512];
+
+    /// Every level against the naive twin, with ends before them in the vector.
+    fn check(haystack: &[u8], byte: u8, base: u32, max: usize) {
+        let mut expected = vec![7; 3];
+        let examined = naive::index(haystack, byte, base, max, &mut expected);
+        for level in LEVELS {
+            let mut ends = vec![7; 3];
+            let got = index_at(level, haystack, byte, base, max, &mut ends);
+            assert_eq!((got, &ends), (examined, &expected), "{level:?} {} bytes, max {max}", haystack.len());
+        }
+    }
+
+    #[test]
+    fn every_length_around_the_steps_at_every_alignment() {
+        let lengths = if cfg!(miri) { vec![0, 1, 63, 64, 65, 255, 256, 257, 400] } else { (0..700).collect() };
+        let bytes: Vec<u8> = (0..800_u32).map(|i| if i % 7 == 3 || i % 64 == 63 { b'\n' } else { b'x' }).collect();
+        for len in lengths {
+            for start in [0, 1, 31, 63] {
+                check(&bytes[start..start + len], b'\n', 0, usize::MAX);
+                check(&bytes[start..start + len], b'\n', 100, len / 20);
+            }
+        }
+    }
+
+    #[test]
+    fn a_match_in_every_byte_over_several_blocks() {
+        let haystack = vec![0; 2 * BLOCK + 77];
+        check(&haystack, 0, 5, usize::MAX);
+        for max in [0, 1, 15, 16, 17, 63, 64, 65, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 77, 2 * BLOCK + 78] {
+            check(&haystack, 0, 5, max);
+        }
+        // What pads the last step must not match either, whatever the byte.
+        for byte in [0, 1, 0x7f, 0x80, 0xfe, 0xff] {
+            check(&[byte; 3], byte, 0, usize::MAX);
+            check(&[byte ^ 1; 70], byte, 0, usize::MAX);
+        }
+    }
+
+    #[test]
+    fn stops_before_an_end_that_does_not_fit() {
+        let haystack = [b'\n'; 200];
+        for room in [0, 1, 63, 64, 65, 130] {
+            let base = u32::MAX - room;
+            check(&haystack, b'\n', base, usize::MAX);
+            let mut ends = Vec::new();
+            assert_eq!(index(&haystack, b'\n', base, usize::MAX, &mut ends), room as usize);
+            assert_eq!(ends.len(), room as usize);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig {
+            cases: if cfg!(miri) { 4 } else { 512 },
+            failure_persistence: None,
+            ..ProptestConfig::default()
+        })]
+
+        #[test]
+        fn every_level_is_the_naive_twin(
+            // How often the byte occurs, from always to never: the number of matches in a step is what differs.
+            rarity in prop::sample::select(vec![1_u8, 2, 4, 20, 100, 255]),
+            noise in prop::collection::vec(any::<u8>(), 0..if cfg!(miri) { 600 } else { 12_000 }),
+            byte: u8,
+            base in 0_u32..1000,
+            max in prop_oneof![Just(usize::MAX), 0_usize..300, 0_usize..12_000],
+        ) {
+            let haystack: Vec<u8> =
+                noise.iter().map(|&n| if n % rarity == 0 { byte } else { n }).collect();
+            check(&haystack, byte, base, max);
+        }
+    }
+}
