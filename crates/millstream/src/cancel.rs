@@ -81,11 +81,13 @@ impl CancelToken {
 pub(crate) struct Wait {
     tokens: Vec<CancelToken>,
     limit: Option<Duration>,
+    /// The file descriptor has just been polled: the next call will not block.
+    ready: bool,
 }
 
 impl Wait {
     pub(crate) fn new(token: Option<CancelToken>, limit: Option<Duration>) -> Wait {
-        Wait { tokens: token.into_iter().collect(), limit }
+        Wait { tokens: token.into_iter().collect(), limit, ready: false }
     }
 
     /// The same, ended by one more token.
@@ -93,6 +95,15 @@ impl Wait {
         let mut wait = self.clone();
         wait.tokens.push(token.clone());
         wait
+    }
+
+    /// The same, for a file descriptor that has just been polled.
+    pub(crate) fn once_ready(&self) -> Wait {
+        Wait { ready: true, ..self.clone() }
+    }
+
+    pub(crate) fn is_ready(&self) -> bool {
+        self.ready
     }
 
     /// Whether anything can end a wait: if not, a plain blocking call does.
@@ -121,12 +132,21 @@ impl Wait {
     fn ready(&self, fd: BorrowedFd<'_>, events: PollFlags) -> Result<()> {
         match self.poll(Some((fd, events)), self.limit)? {
             true => Ok(()),
-            false => {
-                let limit = self.limit.unwrap_or_default();
-                Err(Error::new(ErrorKind::Stalled)
-                    .with_found(format!("no progress for {} s", limit.as_secs_f64()))
-                    .with_expected("some bytes within that time"))
-            }
+            false => Err(self.stalled()),
+        }
+    }
+
+    fn stalled(&self) -> Error {
+        Error::new(ErrorKind::Stalled)
+            .with_found(format!("no progress for {} s", self.limit.unwrap_or_default().as_secs_f64()))
+            .with_expected("some bytes within that time")
+    }
+
+    /// An error if the time limit for a wait that began at `start` has passed.
+    pub(crate) fn expired(&self, start: Instant) -> Result<()> {
+        match self.limit {
+            Some(limit) if start.elapsed() >= limit => Err(self.stalled()),
+            _ => Ok(()),
         }
     }
 

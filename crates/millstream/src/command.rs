@@ -476,7 +476,9 @@ pub(crate) fn stop_all_after(commands: &mut [Running], close: impl FnOnce()) -> 
             commands.iter().for_each(|command| command.signal(signal));
         }
         let deadline = Instant::now() + PATIENCE;
-        commands.iter_mut().for_each(|command| drop(command.ends_before(deadline)));
+        commands.iter_mut().for_each(|command| {
+            command.ends_before(deadline);
+        });
     }
     let ends = commands
         .iter_mut()

@@ -374,7 +374,8 @@ pub(crate) fn show_argv(argv: &[OsString]) -> String {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let e = &*self.0;
-        if let Some(name) = &e.name {
+        // A command names itself.
+        if let (Some(name), None) = (&e.name, &e.command) {
             write!(f, "{name}: ")?;
         }
         match (&e.command, e.kind) {

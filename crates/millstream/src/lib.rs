@@ -17,11 +17,16 @@
 //! (records out of bytes, no input or output), [`Writer`] (the only code that writes the operating system), and
 //! [`error`] (one table of kinds for every language). `ARCHITECTURE.md` in the repository is the map.
 
+#[allow(unsafe_code)] // one pointer into memory that the same type owns
+mod buffer;
 mod cancel;
 mod command;
 pub mod error;
 pub mod frame;
+mod reader;
+mod source;
 
 pub use cancel::CancelToken;
 pub use command::{Command, Stderr, Stdin, Stdout};
 pub use error::{CommandEnd, CommandStatus, Error, ErrorKind, Result};
+pub use reader::{Decode, DecodeLimit, Follow, Format, Latency, Position, Progress, ReadAhead, Reader, ReaderBuilder};

@@ -1,0 +1,462 @@
+//! Who reads the source, and when: the caller's thread, or a filler that reads ahead.
+//!
+//! On the caller's thread a pipe at a high rate is read in larger pieces by waiting a moment before the read
+//! ([`Pace`]). The filler hands blocks over ([`Handover`]). `Auto` begins on the caller's thread and measures
+//! ([`Window`]); every 8 MiB it looks at what it saw.
+
+use std::fs::File;
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::ReadAhead;
+use super::handover::{HEADROOM, Handover, Taken};
+use crate::buffer::Buffer;
+use crate::cancel::{CancelToken, Wait};
+use crate::error::{CommandEnd, Error, ErrorKind, Result};
+use crate::source::{Nature, Source};
+
+/// The size of a block that the filler reads into.
+const BLOCK: usize = 256 << 10;
+
+/// How much of lent memory is revealed at a time.
+const REVEAL: usize = 1 << 20;
+
+/// How the source is to be read.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) read_ahead: ReadAhead,
+    /// Bytes that may be read ahead: at first, and in the end.
+    pub(crate) ahead: (usize, usize),
+    /// Whether reads may be put off a little to make them larger.
+    pub(crate) coalesce: bool,
+    pub(crate) wait: Wait,
+}
+
+/// Fills the reader's buffer.
+pub(crate) struct Supply {
+    mode: Mode,
+    plan: Plan,
+    pace: Pace,
+    window: Window,
+    /// When the buffer was last given to the consumer.
+    left: Instant,
+    /// How long the consumer has waited for bytes.
+    pub(crate) waited: Duration,
+}
+
+enum Mode {
+    /// On the caller's thread.
+    Direct(Box<dyn Source>),
+    /// By a filler.
+    Ahead(Ahead),
+    /// The buffer has all of it already. A mapped file's length is checked.
+    Lent { left: usize, file: Option<(File, u64)> },
+    /// Only while the mode changes, and after `close`.
+    Gone,
+}
+
+impl Supply {
+    pub(crate) fn new(source: Box<dyn Source>, plan: Plan) -> Supply {
+        Supply::with_mode(Mode::Direct(source), plan)
+    }
+
+    pub(crate) fn lent(len: usize, file: Option<File>, plan: Plan) -> Supply {
+        Supply::with_mode(Mode::Lent { left: len, file: file.map(|file| (file, len as u64)) }, plan)
+    }
+
+    fn with_mode(mode: Mode, plan: Plan) -> Supply {
+        let now = Instant::now();
+        let pace = Pace::new(now);
+        let mut supply = Supply { mode, plan, pace, window: Window::new(now), left: now, waited: Duration::ZERO };
+        if supply.plan.read_ahead == ReadAhead::On {
+            supply.go_ahead();
+        }
+        supply
+    }
+
+    /// Appends at least one byte to `buffer`, which may grow to `max` bytes, and returns how many; 0 is the end
+    /// of the bytes.
+    pub(crate) fn fill(&mut self, buffer: &mut Buffer, max: usize) -> Result<usize> {
+        self.plan.wait.check()?;
+        let count = match self.mode {
+            Mode::Direct(_) => self.fill_direct(buffer, max),
+            Mode::Ahead(_) => self.fill_ahead(buffer, max),
+            Mode::Lent { .. } => self.fill_lent(buffer),
+            Mode::Gone => Ok(0),
+        };
+        self.left = Instant::now();
+        count
+    }
+
+    fn fill_direct(&mut self, buffer: &mut Buffer, max: usize) -> Result<usize> {
+        let Mode::Direct(source) = &mut self.mode else { unreachable!("called in this mode") };
+        let entered = Instant::now();
+        let away = entered.saturating_duration_since(self.left);
+        let nature = source.nature();
+        let pending = match nature {
+            Nature::Pipe(_) => source.pending(),
+            _ => 0,
+        };
+        if self.plan.coalesce && matches!(nature, Nature::Pipe(_)) {
+            self.pace.before_read(pending, away, &self.plan.wait)?;
+        }
+        let count = buffer.fill_with(max, |space| source.read(space, &self.plan.wait))?;
+        let now = Instant::now();
+        let reading = now - entered;
+        self.waited += reading;
+        self.pace.after_read(count, now);
+        if self.plan.read_ahead == ReadAhead::Auto {
+            self.window.direct(nature, away, pending, reading, count);
+            if self.window.is_over() && self.window.wants_filler(nature, now) {
+                self.go_ahead();
+            }
+        }
+        Ok(count)
+    }
+
+    fn fill_ahead(&mut self, buffer: &mut Buffer, max: usize) -> Result<usize> {
+        let Mode::Ahead(ahead) = &mut self.mode else { unreachable!("called in this mode") };
+        let (taken, waited) = ahead.handover.take();
+        self.waited += waited;
+        match taken {
+            Taken::Block(mut block) => {
+                let count = block.end - HEADROOM;
+                buffer.append_block(&mut block.bytes, HEADROOM..block.end, max);
+                ahead.handover.give_back(block.bytes);
+                if self.plan.read_ahead == ReadAhead::Auto && !ahead.retiring {
+                    self.window.ahead(waited, count);
+                    if self.window.is_over() && self.window.wants_caller(ahead.handover.filler_waited(), Instant::now())
+                    {
+                        ahead.retire();
+                    }
+                }
+                Ok(count)
+            }
+            Taken::Cancelled => Err(Error::new(ErrorKind::Cancelled)),
+            Taken::End(error) => {
+                let retiring = ahead.retiring;
+                let source = ahead.join();
+                self.mode = Mode::Gone;
+                self.mode = Mode::Direct(source?);
+                match error {
+                    Some(error) => Err(error),
+                    None if retiring => self.fill_direct(buffer, max),
+                    None => Ok(0),
+                }
+            }
+        }
+    }
+
+    fn fill_lent(&mut self, buffer: &mut Buffer) -> Result<usize> {
+        let Mode::Lent { left, file } = &mut self.mode else { unreachable!("called in this mode") };
+        let count = (*left).min(REVEAL);
+        if let Some((file, mapped)) = file {
+            // Touching a page behind the end of a mapped file would be SIGBUS.
+            let now = file.metadata()?.len();
+            if now < *mapped {
+                return Err(Error::new(ErrorKind::SourceShrank)
+                    .with_found(format!("{now} bytes"))
+                    .with_expected(format!("the {mapped} bytes that were mapped")));
+            }
+        }
+        *left -= count;
+        buffer.reveal(count);
+        Ok(count)
+    }
+
+    /// After the end of the bytes: whether the source succeeded.
+    pub(crate) fn finish(&mut self) -> Result<Vec<CommandEnd>> {
+        match &mut self.mode {
+            Mode::Direct(source) => source.finish(&self.plan.wait),
+            Mode::Ahead(_) => unreachable!("a filler's end makes the mode direct"),
+            Mode::Lent { .. } | Mode::Gone => Ok(Vec::new()),
+        }
+    }
+
+    /// Stops before the end of the bytes.
+    pub(crate) fn close(&mut self) -> Result<Vec<CommandEnd>> {
+        match std::mem::replace(&mut self.mode, Mode::Gone) {
+            Mode::Direct(source) => source.close(),
+            Mode::Ahead(mut ahead) => {
+                ahead.stop();
+                match ahead.interruptible {
+                    true => ahead.join()?.close(),
+                    // Its thread may wait in somebody's `read` for ever, and ends after that.
+                    false => Ok(Vec::new()),
+                }
+            }
+            Mode::Lent { .. } | Mode::Gone => Ok(Vec::new()),
+        }
+    }
+
+    /// Starts a filler; where that is impossible the caller goes on reading.
+    fn go_ahead(&mut self) {
+        if let Mode::Direct(source) = &self.mode
+            && source.nature() != Nature::CallerOnly
+            && let Ok((ahead, sender)) = Ahead::start(&self.plan, source.is_interruptible())
+            && let Mode::Direct(source) = std::mem::replace(&mut self.mode, Mode::Ahead(ahead))
+        {
+            sender.send(source).expect("a filler waits for its source");
+        }
+    }
+}
+
+/// A filler at work.
+struct Ahead {
+    handover: Arc<Handover>,
+    stop: CancelToken,
+    thread: Option<JoinHandle<Option<Box<dyn Source>>>>,
+    /// Whether `stop` can end a read that waits.
+    interruptible: bool,
+    /// It has been told to stop, and the caller will go on with the source.
+    retiring: bool,
+}
+
+impl Ahead {
+    /// Starts the thread, which waits for its source: where there are no threads left, the caller still has it.
+    fn start(plan: &Plan, interruptible: bool) -> Result<(Ahead, mpsc::Sender<Box<dyn Source>>)> {
+        let handover = Arc::new(Handover::new(BLOCK, plan.ahead.0, plan.ahead.1));
+        let stop = CancelToken::new()?;
+        let filler = Filler {
+            handover: handover.clone(),
+            wait: plan.wait.and(&stop),
+            stop: stop.clone(),
+            coalesce: plan.coalesce,
+        };
+        let (sender, source) = mpsc::channel();
+        let thread = std::thread::Builder::new()
+            .name("millstream-filler".into())
+            .spawn(move || source.recv().ok().map(|source| filler.run(source)))?;
+        Ok((Ahead { handover, stop, thread: Some(thread), interruptible, retiring: false }, sender))
+    }
+
+    /// Tells the filler to stop; what it has read can still be taken.
+    fn stop(&mut self) {
+        self.handover.stop();
+        self.stop.cancel();
+    }
+
+    fn retire(&mut self) {
+        self.stop();
+        self.retiring = true;
+    }
+
+    /// Waits for the filler's end and takes the source back.
+    fn join(&mut self) -> Result<Box<dyn Source>> {
+        let joined = self.thread.take().map(JoinHandle::join);
+        match joined {
+            Some(Ok(Some(source))) => Ok(source),
+            _ => Err(Error::new(ErrorKind::Internal).with_found("a filler thread that panicked")),
+        }
+    }
+}
+
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        self.stop();
+        if self.interruptible
+            && let Some(thread) = self.thread.take()
+        {
+            // The source it returns is dropped here, so that its commands are gone when the reader is.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The thread's side of [`Ahead`].
+struct Filler {
+    handover: Arc<Handover>,
+    /// The reader's wait, and `stop`.
+    wait: Wait,
+    stop: CancelToken,
+    coalesce: bool,
+}
+
+impl Filler {
+    fn run(self, mut source: Box<dyn Source>) -> Box<dyn Source> {
+        // Whatever happens to this thread, the reader must not wait for it for ever.
+        let _end = EndOnDrop(&self.handover);
+        let mut pace = Pace::new(Instant::now());
+        let error = loop {
+            match self.read(&mut *source, &mut pace) {
+                Ok(true) => {}
+                Ok(false) => break None,
+                Err(error) if error.kind() == ErrorKind::Cancelled => {
+                    if self.stop.is_cancelled() || !self.handover.cancelled() {
+                        break None;
+                    }
+                }
+                Err(error) => break Some(error),
+            }
+        };
+        self.handover.end(error);
+        source
+    }
+
+    /// Reads once and hands it over. Returns whether there may be more.
+    fn read(&self, source: &mut dyn Source, pace: &mut Pace) -> Result<bool> {
+        if self.coalesce && matches!(source.nature(), Nature::Pipe(_)) {
+            pace.before_read(source.pending(), Duration::ZERO, &self.wait)?;
+        }
+        let polled = source.ready_fd().map(|fd| self.wait.readable(fd)).transpose()?.is_some();
+        let reads_never_wait = polled || source.nature() == Nature::File;
+        let Some(mut block) = self.handover.block(reads_never_wait) else { return Ok(false) };
+        let count = match polled {
+            true => source.read(&mut block.bytes[block.end..], &self.wait.once_ready()),
+            false => source.read(&mut block.bytes[block.end..], &self.wait),
+        };
+        block.end += *count.as_ref().unwrap_or(&0);
+        // Also with an error: what the block held before was read before.
+        self.handover.hand_over(block, reads_never_wait);
+        pace.after_read(*count.as_ref().unwrap_or(&0), Instant::now());
+        Ok(count? > 0)
+    }
+}
+
+struct EndOnDrop<'a>(&'a Handover);
+
+impl Drop for EndOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.end(None);
+    }
+}
+
+/// Makes the reads of a fast pipe larger by putting them off a moment.
+///
+/// A wake-up across cores costs more than 20 µs. A producer that writes 16 KiB at a time at 200 MB/s causes
+/// 12,000 of them a second; with a wait of 300 µs before each read there are 3,000. Only where the rate is high,
+/// so that no record waits for nothing, and never after a read that found the producer idle.
+struct Pace {
+    /// Bytes per second, over the last period.
+    rate: f64,
+    period: Instant,
+    bytes: usize,
+    last_end: Instant,
+    last_count: usize,
+}
+
+impl Pace {
+    /// At this rate the wait pays.
+    const RATE: f64 = 64e6;
+    /// Reads of this size are large enough.
+    const ENOUGH: usize = 128 << 10;
+    const NAP: Duration = Duration::from_micros(300);
+    const PERIOD: Duration = Duration::from_millis(1);
+    /// A read that took longer found the producer idle.
+    const IDLE: Duration = Duration::from_millis(2);
+
+    fn new(now: Instant) -> Pace {
+        Pace { rate: 0.0, period: now, bytes: 0, last_end: now, last_count: 0 }
+    }
+
+    /// `away`: how long the consumer has been at work since the last read; that time has collected bytes too.
+    fn before_read(&mut self, pending: usize, away: Duration, wait: &Wait) -> Result<()> {
+        let small = self.last_count < Pace::ENOUGH && pending < Pace::ENOUGH;
+        if small && self.rate >= Pace::RATE && away < Pace::NAP {
+            wait.sleep(Pace::NAP - away)?;
+        }
+        Ok(())
+    }
+
+    fn after_read(&mut self, count: usize, now: Instant) {
+        self.last_count = count;
+        self.bytes += count;
+        let period = now.saturating_duration_since(self.period);
+        if now.saturating_duration_since(self.last_end) > Pace::IDLE {
+            (self.rate, self.period, self.bytes) = (0.0, now, 0);
+        } else if period >= Pace::PERIOD {
+            (self.rate, self.period, self.bytes) = (self.bytes as f64 / period.as_secs_f64(), now, 0);
+        }
+        self.last_end = now;
+    }
+}
+
+/// What `Auto` saw of the last megabytes.
+struct Window {
+    start: Instant,
+    bytes: usize,
+    /// How long reads took that had to wait or to work.
+    reading: Duration,
+    /// How long the producer cannot have gone on, because its pipe was full.
+    producer_held: Duration,
+    /// Windows to let pass before the next change: changing back and forth costs too.
+    patience: u32,
+    next_patience: u32,
+}
+
+impl Window {
+    const BYTES: usize = 8 << 20;
+    /// A side that waits for less than this part of the time does not matter.
+    const MATTERS: f64 = 0.15;
+
+    fn new(now: Instant) -> Window {
+        Window {
+            start: now,
+            bytes: 0,
+            reading: Duration::ZERO,
+            producer_held: Duration::ZERO,
+            patience: 0,
+            next_patience: 1,
+        }
+    }
+
+    fn direct(&mut self, nature: Nature, away: Duration, pending: usize, reading: Duration, count: usize) {
+        self.bytes += count;
+        match nature {
+            Nature::Pipe(size) => {
+                if pending == 0 {
+                    self.reading += reading;
+                } else if size > 0 && pending >= size / 4 * 3 {
+                    self.producer_held += away;
+                }
+            }
+            // Nobody can see how full the other side is: while the consumer worked, it may have been.
+            _ => {
+                self.reading += reading;
+                self.producer_held += away;
+            }
+        }
+    }
+
+    fn ahead(&mut self, waited: Duration, count: usize) {
+        self.bytes += count;
+        self.reading += waited;
+    }
+
+    fn is_over(&self) -> bool {
+        self.bytes >= Window::BYTES
+    }
+
+    /// Whether both sides wait in turn, so that a filler would let them work at the same time.
+    fn wants_filler(&mut self, nature: Nature, now: Instant) -> bool {
+        let total = now.saturating_duration_since(self.start).as_secs_f64();
+        let both = self.reading.as_secs_f64() > Window::MATTERS * total
+            && self.producer_held.as_secs_f64() > Window::MATTERS * total;
+        self.change_if(both && nature != Nature::File && has_two_cores(), now)
+    }
+
+    /// Whether one side alone decides the speed, so that a filler only costs.
+    fn wants_caller(&mut self, filler_waited: Duration, now: Instant) -> bool {
+        let total = now.saturating_duration_since(self.start).as_secs_f64();
+        let (reader, filler) = (self.reading.as_secs_f64() / total, filler_waited.as_secs_f64() / total);
+        self.change_if((reader > 0.8 && filler < 0.01) || (filler > 0.8 && reader < 0.01), now)
+    }
+
+    fn change_if(&mut self, wanted: bool, now: Instant) -> bool {
+        let change = wanted && self.patience == 0;
+        if change {
+            self.patience = self.next_patience;
+            self.next_patience = (self.next_patience * 2).min(1024);
+        } else {
+            self.patience = self.patience.saturating_sub(1);
+        }
+        let fresh = Window::new(now);
+        *self = Window { patience: self.patience, next_patience: self.next_patience, ..fresh };
+        change
+    }
+}
+
+fn has_two_cores() -> bool {
+    std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1)
+}

@@ -1,0 +1,32 @@
+//! A mapped file as lent memory.
+#![allow(unsafe_code)] // mapping a file is a promise of the caller's, see `map`
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use memmap2::{Advice, Mmap};
+
+use crate::buffer::Lent;
+use crate::error::{Error, ErrorKind, Result};
+
+/// Maps a regular file for reading from front to back. Returns the memory and the file.
+///
+/// The file must not shrink while it is mapped: the reader looks at its length before it goes on, and reports
+/// [`SourceShrank`](ErrorKind::SourceShrank), but a file that shrinks between this and the use of its last bytes
+/// ends the process with SIGBUS. That is what opting in means.
+pub(crate) fn map(path: &Path) -> Result<(Lent, File)> {
+    let open_failed = |error| Error::new(ErrorKind::OpenFailed).with_io(error);
+    let file = File::open(path).map_err(open_failed)?;
+    if !file.metadata().map_err(open_failed)?.is_file() {
+        return Err(Error::new(ErrorKind::OpenFailed)
+            .with_found("something that is no regular file")
+            .with_expected("a regular file, which can be mapped"));
+    }
+    // SAFETY: the mapping is private to this process and only read. That nobody changes the file meanwhile is
+    // the documented promise of whoever asks for a mapped file.
+    let map = unsafe { Mmap::map(&file) }.map_err(open_failed)?;
+    // Only a hint.
+    let _ = map.advise(Advice::Sequential);
+    Ok((Arc::new(map), file))
+}
