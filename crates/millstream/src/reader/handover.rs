@@ -47,7 +47,7 @@ impl Block {
 
     /// Whether another read into it is worth a system call.
     fn has_room(&self) -> bool {
-        self.bytes.len() - self.end >= (self.bytes.len() - HEADROOM) / 4
+        self.bytes.len() - self.end >= ((self.bytes.len() - HEADROOM) / 4).max(1)
     }
 }
 
