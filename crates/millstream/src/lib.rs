@@ -20,7 +20,10 @@
 mod cancel;
 mod command;
 pub mod error;
+mod sink;
+mod writer;
 
 pub use cancel::CancelToken;
 pub use command::{Command, Stderr, Stdin, Stdout};
 pub use error::{CommandEnd, CommandStatus, Error, ErrorKind, Result};
+pub use writer::{Encode, Existing, FlushPolicy, Partial, SharedWriter, Writer, WriterBuilder, WriterEnd};
