@@ -24,9 +24,12 @@ mod command;
 pub mod error;
 pub mod frame;
 mod reader;
+mod sink;
 mod source;
+mod writer;
 
 pub use cancel::CancelToken;
 pub use command::{Command, Stderr, Stdin, Stdout};
 pub use error::{CommandEnd, CommandStatus, Error, ErrorKind, Result};
 pub use reader::{Decode, DecodeLimit, Follow, Format, Latency, Position, Progress, ReadAhead, Reader, ReaderBuilder};
+pub use writer::{Encode, Existing, FlushPolicy, Partial, SharedWriter, Writer, WriterBuilder, WriterEnd};

@@ -1,0 +1,58 @@
+//! A command's standard input as a sink: its status counts too.
+
+use std::time::Duration;
+
+use crate::cancel::Wait;
+use crate::command::{Command, Running, wait_all};
+use crate::error::{Error, ErrorKind, Result};
+use crate::sink::fd::{FdSink, Handle};
+use crate::sink::{Limits, Opened, Sink};
+use crate::writer::WriterEnd;
+
+/// How long a command that closed its standard input gets to end, so that the error can say why it did.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+struct CommandSink {
+    // Before `running`: dropping the sink closes the pipe first, and the command gets its end of input.
+    pipe: FdSink,
+    running: Running,
+    /// Without the time limit: a command may work for long after its input has ended, as sort does.
+    until_end: Wait,
+}
+
+/// Starts a command whose standard input is the sink.
+pub(crate) fn open(command: Command, limits: &Limits) -> Result<Opened> {
+    let name = command.name();
+    let (running, pipe) = command.spawn_sink()?;
+    let (pipe, medium) = FdSink::new(Handle::Owned(pipe.into()), limits.wait())?;
+    Ok(Opened::new(CommandSink { pipe, running, until_end: limits.patient() }, name, medium))
+}
+
+impl Sink for CommandSink {
+    fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+        self.pipe.write(bytes).map_err(|error| match error.kind() {
+            ErrorKind::BrokenPipe => self.why(error),
+            _ => error,
+        })
+    }
+
+    fn close(self: Box<Self>, end: &mut WriterEnd) -> Result<()> {
+        let CommandSink { pipe, mut running, until_end } = *self;
+        drop(pipe);
+        end.commands.extend(wait_all(std::slice::from_mut(&mut running), &until_end)?);
+        Ok(())
+    }
+}
+
+impl CommandSink {
+    /// A command that closes its input before the end has failed, mostly, and then its status and its last words
+    /// say more than the broken pipe. One that succeeded had enough, as head has; that stays a broken pipe, as
+    /// the bytes are not where they belong.
+    fn why(&mut self, broken: Error) -> Error {
+        let patience = Wait::new(None, Some(LAST_WORDS));
+        match wait_all(std::slice::from_mut(&mut self.running), &patience) {
+            Err(error) if error.command().is_some() => error,
+            _ => broken,
+        }
+    }
+}

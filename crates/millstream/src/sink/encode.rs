@@ -1,0 +1,137 @@
+//! Compression on the way out: gzip, bgzf and zstd around another sink.
+//!
+//! It promises a complete stream: after `finish` the trailers are there, and every decoder accepts it; an empty
+//! stream is a valid one, too. `flush` makes everything accepted decodable by a reader at that point, at some cost
+//! in size, so it is for followers, not for every record.
+//!
+//! The codecs write into memory and the compressed bytes go on from here. So an error of the sink leaves the
+//! compressed bytes in place, a later call tries again, and the sink is called on the caller's thread even where
+//! bgzf blocks are compressed by several.
+
+use std::io::{self, Write};
+
+use crate::error::{Error, Result};
+use crate::sink::Sink;
+use crate::writer::{Format, WriterEnd};
+
+mod blocks;
+
+/// How much is compressed before the result is passed on.
+const CHUNK: usize = 64 << 10;
+
+/// Compresses what it takes and passes it to the sink inside.
+pub(crate) struct EncodeSink {
+    codec: Codec,
+    /// The compressed bytes from `start` on are not yet taken by the sink.
+    out: Vec<u8>,
+    start: usize,
+    /// The codec has taken bytes since it was last flushed. Flushing it again would only add to the size.
+    holds_back: bool,
+    sink: Box<dyn Sink>,
+}
+
+enum Codec {
+    Gzip(flate2::write::GzEncoder<Vec<u8>>),
+    Bgzf(blocks::BlockEncoder),
+    Zstd(zstd::stream::write::Encoder<'static, Vec<u8>>),
+}
+
+impl Codec {
+    /// Compresses all of `bytes`, appends what is ready to `out`.
+    fn encode(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
+        match self {
+            Codec::Gzip(codec) => codec.write_all(bytes)?,
+            Codec::Bgzf(codec) => codec.write_all(bytes)?,
+            Codec::Zstd(codec) => codec.write_all(bytes)?,
+        }
+        self.collect(out);
+        Ok(())
+    }
+
+    fn flush(&mut self, out: &mut Vec<u8>) -> io::Result<()> {
+        match self {
+            Codec::Gzip(codec) => codec.flush()?,
+            Codec::Bgzf(codec) => codec.flush()?,
+            Codec::Zstd(codec) => codec.flush()?,
+        }
+        self.collect(out);
+        Ok(())
+    }
+
+    fn finish(&mut self, out: &mut Vec<u8>) -> io::Result<()> {
+        match self {
+            Codec::Gzip(codec) => codec.try_finish()?,
+            Codec::Bgzf(codec) => codec.finish()?,
+            Codec::Zstd(codec) => codec.do_finish()?,
+        }
+        self.collect(out);
+        Ok(())
+    }
+
+    fn collect(&mut self, out: &mut Vec<u8>) {
+        match self {
+            Codec::Gzip(codec) => out.append(codec.get_mut()),
+            Codec::Bgzf(codec) => codec.collect(out),
+            Codec::Zstd(codec) => out.append(codec.get_mut()),
+        }
+    }
+}
+
+impl EncodeSink {
+    /// Compresses for `sink`. `level` is one of [`Format::levels`], or the usual one.
+    pub(crate) fn new(format: Format, level: Option<u32>, sink: Box<dyn Sink>) -> Result<EncodeSink> {
+        let level = level.unwrap_or(format.usual_level());
+        let codec = match format {
+            Format::Gzip => Codec::Gzip(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::new(level))),
+            Format::Bgzf => Codec::Bgzf(blocks::BlockEncoder::new(level)),
+            Format::Zstd => {
+                let mut codec = zstd::stream::write::Encoder::new(Vec::new(), level as i32)?;
+                codec.include_checksum(true)?; // as the zstd command does: damage is found when it is read
+                Codec::Zstd(codec)
+            }
+        };
+        Ok(EncodeSink { codec, out: Vec::new(), start: 0, holds_back: false, sink })
+    }
+
+    /// Passes all compressed bytes on.
+    fn pass_on(&mut self) -> Result<()> {
+        while self.start < self.out.len() {
+            self.start += self.sink.write(&self.out[self.start..])?;
+        }
+        self.out.clear();
+        self.start = 0;
+        Ok(())
+    }
+}
+
+impl Sink for EncodeSink {
+    fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+        // Before taking more, not after: an error after taking could not say that nothing was taken.
+        if self.out.len() >= CHUNK {
+            self.pass_on()?;
+        }
+        let bytes = &bytes[..bytes.len().min(CHUNK)];
+        self.holds_back |= !bytes.is_empty();
+        self.codec.encode(bytes, &mut self.out).map_err(Error::from_io)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        if self.holds_back {
+            self.codec.flush(&mut self.out).map_err(Error::from_io)?;
+            self.holds_back = false;
+        }
+        self.pass_on()?;
+        self.sink.flush()
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.codec.finish(&mut self.out).map_err(Error::from_io)?;
+        self.pass_on()?;
+        self.sink.finish()
+    }
+
+    fn close(self: Box<Self>, end: &mut WriterEnd) -> Result<()> {
+        self.sink.close(end)
+    }
+}

@@ -1,0 +1,138 @@
+//! A file descriptor as a sink: the one place that calls write(2) and send(2).
+//!
+//! It promises that an interrupted call is repeated, that a non-blocking descriptor that is full is waited for with
+//! poll and never by trying again and again, and that a descriptor we did not open keeps its mode: its `O_NONBLOCK`
+//! belongs to everybody who shares it.
+//!
+//! A closed pipe is [`ErrorKind::BrokenPipe`](crate::ErrorKind::BrokenPipe) where SIGPIPE is ignored, as it is in
+//! Rust programs, Python, Node and Julia. A host that leaves SIGPIPE at its default dies by it when it writes to a
+//! closed *pipe*: its decision, which a library does not change. Sockets never raise it (`MSG_NOSIGNAL`).
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{FileType, OFlags};
+use rustix::io::Errno;
+use rustix::net::SendFlags;
+
+use crate::cancel::Wait;
+use crate::command::enlarge_pipe;
+use crate::error::{Error, Result};
+use crate::sink::{Medium, Sink};
+
+/// What poll promises of a pipe that it calls writable: this many bytes go in without blocking (POSIX's smallest
+/// `PIPE_BUF` is 512, Linux has 4096).
+const PIPE_PROMISE: usize = if cfg!(target_os = "linux") { 4096 } else { 512 };
+
+/// A descriptor that is ours to close, or standard output, which is everybody's.
+pub(crate) enum Handle {
+    Owned(OwnedFd),
+    Stdout,
+}
+
+impl AsFd for Handle {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Handle::Owned(fd) => fd.as_fd(),
+            Handle::Stdout => rustix::stdio::stdout(),
+        }
+    }
+}
+
+/// How bytes get out without blocking beyond what the caller allows.
+enum Method {
+    /// write(2) of everything: it may block, or the descriptor is non-blocking.
+    Write,
+    /// send(2) with these flags.
+    Send(SendFlags),
+    /// poll, then write(2) of no more than poll promises: a blocking descriptor whose wait must be interruptible.
+    Promised,
+}
+
+/// A sink that writes to a file descriptor.
+pub(crate) struct FdSink {
+    handle: Handle,
+    method: Method,
+    wait: Wait,
+}
+
+impl FdSink {
+    /// A sink for `handle` and what kind of medium it is. A pipe is enlarged where the system allows it.
+    pub(crate) fn new(handle: Handle, wait: Wait) -> Result<(FdSink, Medium)> {
+        let stat = rustix::fs::fstat(&handle).map_err(io::Error::from)?;
+        let file_type = FileType::from_raw_mode(stat.st_mode);
+        let medium = match file_type {
+            FileType::Fifo => Medium::Pipe,
+            FileType::CharacterDevice if rustix::termios::isatty(&handle) => Medium::Terminal,
+            _ => Medium::Plain,
+        };
+        if medium == Medium::Pipe {
+            enlarge_pipe(&handle);
+        }
+        let mut sink = FdSink { handle, method: Method::Write, wait };
+        sink.method = match (file_type, sink.wait.is_needed()) {
+            (FileType::Socket, false) => Method::Send(SendFlags::NOSIGNAL),
+            (FileType::Socket, true) => Method::Send(SendFlags::NOSIGNAL | SendFlags::DONTWAIT),
+            (FileType::Fifo | FileType::CharacterDevice, true) => sink.interruptible(medium)?,
+            _ => Method::Write,
+        };
+        Ok((sink, medium))
+    }
+
+    /// A blocking write to a pipe or terminal lasts until *all* bytes are in, however short the wait was that poll
+    /// promised. So we want a non-blocking descriptor without changing the one we were given: opening it anew
+    /// gives us a description of our own for the same pipe. Where that is impossible (no /proc, somebody else's
+    /// pipe), we write in pieces that poll promises.
+    fn interruptible(&mut self, medium: Medium) -> Result<Method> {
+        let flags = rustix::fs::fcntl_getfl(&self.handle).map_err(io::Error::from)?;
+        if flags.contains(OFlags::NONBLOCK) {
+            return Ok(Method::Write);
+        }
+        match reopen_nonblocking(self.handle.as_fd()) {
+            Some(own) => {
+                self.handle = Handle::Owned(own);
+                Ok(Method::Write)
+            }
+            None if medium == Medium::Plain => Ok(Method::Write), // such as /dev/null, which never blocks
+            None => Ok(Method::Promised),
+        }
+    }
+
+    fn write_once(&self, bytes: &[u8]) -> Result<usize, Errno> {
+        match self.method {
+            Method::Write => rustix::io::write(&self.handle, bytes),
+            Method::Send(flags) => rustix::net::send(&self.handle, bytes, flags),
+            Method::Promised => rustix::io::write(&self.handle, &bytes[..bytes.len().min(PIPE_PROMISE)]),
+        }
+    }
+}
+
+impl Sink for FdSink {
+    fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+        self.wait.check()?;
+        if let Method::Promised = self.method {
+            self.wait.writable(self.handle.as_fd())?;
+        }
+        loop {
+            match self.write_once(bytes) {
+                Ok(0) if !bytes.is_empty() => return Err(Error::from_io(io::ErrorKind::WriteZero.into())),
+                Ok(taken) => return Ok(taken),
+                Err(Errno::INTR) => self.wait.check()?,
+                Err(Errno::AGAIN) => self.wait.writable(self.handle.as_fd())?,
+                Err(error) => return Err(Error::from_io(error.into())),
+            }
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn reopen_nonblocking(fd: BorrowedFd<'_>) -> Option<OwnedFd> {
+    use std::os::fd::AsRawFd;
+    let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    rustix::fs::open(format!("/proc/self/fd/{}", fd.as_raw_fd()), flags, rustix::fs::Mode::empty()).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn reopen_nonblocking(_: BorrowedFd<'_>) -> Option<OwnedFd> {
+    None
+}

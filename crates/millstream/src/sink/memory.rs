@@ -1,0 +1,30 @@
+//! Sinks without a system behind them: memory, and nowhere.
+
+use crate::error::Result;
+use crate::sink::Sink;
+use crate::writer::WriterEnd;
+
+/// Keeps everything, for [`WriterEnd::memory`].
+#[derive(Default)]
+pub(crate) struct MemorySink(Vec<u8>);
+
+impl Sink for MemorySink {
+    fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn close(self: Box<Self>, end: &mut WriterEnd) -> Result<()> {
+        end.memory = Some(self.0);
+        Ok(())
+    }
+}
+
+/// Takes everything and keeps nothing.
+pub(crate) struct NowhereSink;
+
+impl Sink for NowhereSink {
+    fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+        Ok(bytes.len())
+    }
+}

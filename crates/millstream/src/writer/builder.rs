@@ -1,0 +1,391 @@
+//! How a [`Writer`] is made: every option, then the kind of sink.
+
+use std::fmt;
+use std::io;
+use std::net::ToSocketAddrs;
+use std::ops::RangeInclusive;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::cancel::CancelToken;
+use crate::command::Command;
+use crate::error::{Error, ErrorKind, Result};
+use crate::sink::call::{CallbackSink, WriteSink};
+use crate::sink::fd::{FdSink, Handle};
+use crate::sink::memory::{MemorySink, NowhereSink};
+use crate::sink::{self, Limits, Medium, Meter, Metered, Opened, Sink};
+use crate::writer::delay::DelaySink;
+use crate::writer::{Prompt, Writer};
+
+/// The buffer's size where nothing speaks for another one. Between 8 KiB and 4 MiB there is no difference for files.
+const CAPACITY: usize = 64 << 10;
+
+/// For pipes: each write can wake the reader, and that is the main cost (125 ms with 256 KiB and a pipe of 1 MiB,
+/// 330 ms with 32 KiB and the default pipe for the same records).
+const PIPE_CAPACITY: usize = 256 << 10;
+
+/// When a writer hands its bytes to the sink, apart from [`flush`](Writer::flush) and [`close`](Writer::close).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FlushPolicy {
+    /// `Line` if the sink is a terminal, `WhenFull` otherwise.
+    #[default]
+    Auto,
+    /// When the buffer is full: the fastest.
+    WhenFull,
+    /// At each line end: after a write that holds a newline, all up to the last newline is on its way.
+    Line,
+    /// When the buffer is full, and at the latest this long after a byte was written, also while the producer is
+    /// idle: a thread sees to that, and an error that it meets is reported by the next call. Not for callbacks,
+    /// which run only on the caller's thread.
+    Delay(Duration),
+}
+
+/// Whether the bytes are compressed on their way to the sink.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Encode {
+    /// By the ending of a path's name: `.gz` gzip, `.bgz` and `.bgzf` bgzf, `.zst` zstd. Of other sinks, not.
+    #[default]
+    Auto,
+    /// As they are.
+    Off,
+    /// gzip.
+    Gzip,
+    /// bgzf: gzip in blocks, as samtools and tabix like it, compressed by several threads.
+    Bgzf,
+    /// Zstandard.
+    Zstd,
+}
+
+/// What to do with a regular file that exists.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Existing {
+    /// The new content takes its place.
+    #[default]
+    Replace,
+    /// The new bytes go behind its own. They are there as soon as they are written, also if the rest fails.
+    Append,
+}
+
+/// What to do with output that is not complete.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Partial {
+    /// A file appears whole, when the writer is closed, or not at all.
+    #[default]
+    Remove,
+    /// A file is written in place: it is truncated first, and what was written stays, whatever happens then.
+    Keep,
+}
+
+/// The formats of [`Encode`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "compression"), allow(dead_code))]
+pub(crate) enum Format {
+    Gzip,
+    Bgzf,
+    Zstd,
+}
+
+impl Format {
+    fn of_name(path: &Path) -> Option<Format> {
+        let ending = path.extension()?.to_str()?.to_ascii_lowercase();
+        match ending.as_str() {
+            "gz" => Some(Format::Gzip),
+            "bgz" | "bgzf" => Some(Format::Bgzf),
+            "zst" => Some(Format::Zstd),
+            _ => None,
+        }
+    }
+
+    /// The levels that make sense, from fast to small.
+    fn levels(self) -> RangeInclusive<u32> {
+        match self {
+            Format::Gzip | Format::Bgzf => 0..=9,
+            Format::Zstd => 1..=22,
+        }
+    }
+
+    /// The level that the format's own command uses.
+    #[cfg(feature = "compression")]
+    pub(crate) fn usual_level(self) -> u32 {
+        match self {
+            Format::Gzip | Format::Bgzf => 6,
+            Format::Zstd => 3,
+        }
+    }
+}
+
+/// Options for a [`Writer`]; its last call, which names the sink, opens it.
+///
+/// ```
+/// use millstream::{Encode, FlushPolicy, Writer};
+/// use std::time::Duration;
+///
+/// let mut writer = Writer::builder()
+///     .encode(Encode::Gzip)
+///     .flush_policy(FlushPolicy::Delay(Duration::from_millis(100)))
+///     .memory()?;
+/// writer.write(b"hello\n")?;
+/// let end = writer.close()?;
+/// assert_eq!(&end.memory.unwrap()[..2], [0x1f, 0x8b]);
+/// # Ok::<(), millstream::Error>(())
+/// ```
+#[derive(Debug, Default)]
+#[must_use = "a builder does nothing until a sink is named"]
+pub struct WriterBuilder {
+    capacity: Option<usize>,
+    flush_policy: FlushPolicy,
+    encode: Encode,
+    level: Option<u32>,
+    existing: Existing,
+    partial: Partial,
+    limits: Limits,
+    name: Option<String>,
+}
+
+impl WriterBuilder {
+    /// The buffer's size in bytes, at least 1: 64 KiB unless told otherwise, 256 KiB for pipes. Memory is taken when
+    /// the first byte is written.
+    pub fn capacity(mut self, bytes: usize) -> WriterBuilder {
+        self.capacity = Some(bytes);
+        self
+    }
+
+    /// When bytes are handed to the sink.
+    pub fn flush_policy(mut self, policy: FlushPolicy) -> WriterBuilder {
+        self.flush_policy = policy;
+        self
+    }
+
+    /// Whether the bytes are compressed.
+    pub fn encode(mut self, encode: Encode) -> WriterBuilder {
+        self.encode = encode;
+        self
+    }
+
+    /// The level of compression: 0 to 9 for gzip and bgzf (6 unless told otherwise), 1 to 22 for zstd (3).
+    pub fn level(mut self, level: u32) -> WriterBuilder {
+        self.level = Some(level);
+        self
+    }
+
+    /// What to do with a file that exists.
+    pub fn existing(mut self, existing: Existing) -> WriterBuilder {
+        self.existing = existing;
+        self
+    }
+
+    /// What to do with a file that is not complete.
+    pub fn partial(mut self, partial: Partial) -> WriterBuilder {
+        self.partial = partial;
+        self
+    }
+
+    /// Lets this token end every wait for the sink, with [`ErrorKind::Cancelled`]. Code of the caller
+    /// ([`callback`](Self::callback), [`from_write`](Self::from_write)), the lookup of a host name and connecting
+    /// cannot be interrupted.
+    pub fn cancel(mut self, token: &CancelToken) -> WriterBuilder {
+        self.limits.token = Some(token.clone());
+        self
+    }
+
+    /// Fails with [`ErrorKind::Stalled`] when the sink takes nothing for this long. Not for code of the caller. A
+    /// command may work for as long as it likes after its input has ended.
+    pub fn stall_timeout(mut self, limit: Duration) -> WriterBuilder {
+        self.limits.stall = Some(limit);
+        self
+    }
+
+    /// What errors call the sink, instead of its path, address or command line.
+    pub fn name(mut self, name: impl Into<String>) -> WriterBuilder {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// See [`Writer::path`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::OpenFailed`] for a directory, a missing parent directory, no permission: nothing is created then.
+    pub fn path(self, path: impl AsRef<Path>) -> Result<Writer> {
+        let path = path.as_ref();
+        let format = match self.encode {
+            Encode::Auto => Format::of_name(path),
+            _ => self.format(),
+        };
+        self.check(format, None)?;
+        let opened = sink::path::open(path, self.existing, self.partial, &self.limits)?;
+        self.build(opened, format)
+    }
+
+    /// See [`Writer::stdout`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`] if the process has no standard output.
+    pub fn stdout(self) -> Result<Writer> {
+        self.descriptor(Handle::Stdout, "standard output".into())
+    }
+
+    /// See [`Writer::fd`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`] if the system knows nothing of it.
+    pub fn fd(self, fd: impl Into<OwnedFd>) -> Result<Writer> {
+        let fd = fd.into();
+        let name = format!("file descriptor {}", fd.as_raw_fd());
+        self.descriptor(Handle::Owned(fd), name)
+    }
+
+    /// See [`Writer::borrow_fd`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`] if the process has no descriptors left.
+    pub fn borrow_fd(self, fd: impl AsFd) -> Result<Writer> {
+        let name = format!("file descriptor {}", fd.as_fd().as_raw_fd());
+        let copy = fd.as_fd().try_clone_to_owned()?;
+        self.descriptor(Handle::Owned(copy), name)
+    }
+
+    fn descriptor(self, handle: Handle, name: String) -> Result<Writer> {
+        let (sink, medium) = FdSink::new(handle, self.limits.wait()).map_err(|error| error.with_name(name.as_str()))?;
+        let format = self.format();
+        self.build(Opened::new(sink, name, medium), format)
+    }
+
+    /// See [`Writer::command`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::CommandNotStarted`].
+    pub fn command(self, command: impl Into<Command>) -> Result<Writer> {
+        let format = self.format();
+        self.check(format, None)?;
+        let opened = sink::command::open(command.into(), &self.limits)?;
+        self.build(opened, format)
+    }
+
+    /// See [`Writer::tcp`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::OpenFailed`].
+    pub fn tcp(self, addr: impl ToSocketAddrs + fmt::Display) -> Result<Writer> {
+        let format = self.format();
+        self.check(format, None)?;
+        let opened = sink::socket::tcp(addr, &self.limits)?;
+        self.build(opened, format)
+    }
+
+    /// See [`Writer::unix`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::OpenFailed`].
+    pub fn unix(self, path: impl AsRef<Path>) -> Result<Writer> {
+        let format = self.format();
+        self.check(format, None)?;
+        let opened = sink::socket::unix(path.as_ref(), &self.limits)?;
+        self.build(opened, format)
+    }
+
+    /// See [`Writer::from_write`].
+    ///
+    /// # Errors
+    /// Only those of the options.
+    pub fn from_write(self, inner: impl io::Write + Send + 'static) -> Result<Writer> {
+        let sink = WriteSink { inner, wait: self.limits.wait() };
+        let format = self.format();
+        self.build(Opened::new(sink, "a writer of the program", Medium::Plain), format)
+    }
+
+    /// See [`Writer::callback`].
+    ///
+    /// # Errors
+    /// Only those of the options.
+    pub fn callback(self, function: impl FnMut(&[u8]) -> io::Result<usize> + Send + 'static) -> Result<Writer> {
+        let sink = CallbackSink { function, wait: self.limits.wait() };
+        let format = self.format();
+        self.build(Opened::new(sink, "a callback", Medium::Callback), format)
+    }
+
+    /// See [`Writer::memory`].
+    ///
+    /// # Errors
+    /// Only those of the options.
+    pub fn memory(self) -> Result<Writer> {
+        let format = self.format();
+        self.build(Opened::new(MemorySink::default(), "memory", Medium::Plain), format)
+    }
+
+    /// See [`Writer::nowhere`].
+    ///
+    /// # Errors
+    /// Only those of the options.
+    pub fn nowhere(self) -> Result<Writer> {
+        let format = self.format();
+        self.build(Opened::new(NowhereSink, "nowhere", Medium::Plain), format)
+    }
+
+    /// The format asked for by name.
+    fn format(&self) -> Option<Format> {
+        match self.encode {
+            Encode::Auto | Encode::Off => None,
+            Encode::Gzip => Some(Format::Gzip),
+            Encode::Bgzf => Some(Format::Bgzf),
+            Encode::Zstd => Some(Format::Zstd),
+        }
+    }
+
+    /// Whether the options can be: asked before anything is opened, so that a mistake leaves no trace.
+    fn check(&self, format: Option<Format>, medium: Option<Medium>) -> Result<()> {
+        let invalid = |found: String, expected: String| {
+            Err(Error::new(ErrorKind::InvalidOption).with_found(found).with_expected(expected))
+        };
+        if self.capacity == Some(0) {
+            return invalid("a capacity of 0 bytes".into(), "at least 1".into());
+        }
+        if let Some(format) = format
+            && cfg!(not(feature = "compression"))
+        {
+            return Err(Error::new(ErrorKind::Unsupported)
+                .with_found(format!("{format:?}"))
+                .with_expected("a build with the feature `compression`"));
+        }
+        if let (Some(format), Some(level)) = (format, self.level)
+            && !format.levels().contains(&level)
+        {
+            let levels = format.levels();
+            return invalid(format!("level {level} for {format:?}"), format!("{} to {}", levels.start(), levels.end()));
+        }
+        if medium == Some(Medium::Callback) && matches!(self.flush_policy, FlushPolicy::Delay(_)) {
+            return invalid(
+                "a flush delay for a callback".into(),
+                "another policy: callbacks run only on the caller's thread".into(),
+            );
+        }
+        Ok(())
+    }
+
+    fn build(self, opened: Opened, format: Option<Format>) -> Result<Writer> {
+        self.check(format, Some(opened.medium))?;
+        let name = self.name.unwrap_or(opened.name);
+        let capacity = self.capacity.unwrap_or(match opened.medium {
+            Medium::Pipe => PIPE_CAPACITY,
+            _ => CAPACITY,
+        });
+        let meter = Arc::new(Meter::default());
+        let mut sink: Box<dyn Sink> = Box::new(Metered::new(opened.sink, meter.clone()));
+        #[cfg(feature = "compression")]
+        if let Some(format) = format {
+            sink = Box::new(sink::encode::EncodeSink::new(format, self.level, sink)?);
+        }
+        let prompt = match (self.flush_policy, opened.medium) {
+            (FlushPolicy::Line, _) | (FlushPolicy::Auto, Medium::Terminal) => Prompt::Line,
+            (FlushPolicy::WhenFull | FlushPolicy::Auto, _) => Prompt::WhenFull,
+            (FlushPolicy::Delay(delay), _) => {
+                sink = Box::new(DelaySink::new(sink, capacity, delay));
+                Prompt::AtOnce
+            }
+        };
+        Ok(Writer::new(sink, meter, name, capacity, prompt, opened.on_drop))
+    }
+}

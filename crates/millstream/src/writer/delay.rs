@@ -1,0 +1,171 @@
+//! The bounded delay: a sink that holds bytes back for so long and no longer.
+//!
+//! The writer hands each record over at once; here it waits behind a lock for company. A thread sends off what has
+//! waited for its time, also while the producer is idle. Only this policy pays for the lock and the thread, which
+//! starts with the first byte.
+//!
+//! The thread's error is kept for the next call, and the bytes stay where they are: the call after that tries again.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::sink::Sink;
+use crate::writer::WriterEnd;
+
+/// Holds bytes back for at most `delay`.
+pub(crate) struct DelaySink {
+    shared: Arc<Shared>,
+    delay: Duration,
+    capacity: usize,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    /// `State::since` or `State::ending` has changed.
+    changed: Condvar,
+}
+
+struct State {
+    sink: Box<dyn Sink>,
+    /// The bytes from `start` on wait for being sent.
+    pending: Vec<u8>,
+    start: usize,
+    /// Since when something waits, here or further down: the thread's clock.
+    since: Option<Instant>,
+    /// What the thread met.
+    error: Option<Error>,
+    ending: bool,
+}
+
+impl State {
+    fn send(&mut self) -> Result<()> {
+        while self.start < self.pending.len() {
+            self.start += self.sink.write(&self.pending[self.start..])?;
+        }
+        self.pending.clear();
+        self.start = 0;
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        // Also if it fails: the error is known, and trying again every so often is the caller's decision.
+        self.since = None;
+        self.send()?;
+        self.sink.flush()
+    }
+
+    fn report(&mut self) -> Result<()> {
+        self.error.take().map_or(Ok(()), Err)
+    }
+}
+
+impl DelaySink {
+    pub(crate) fn new(sink: Box<dyn Sink>, capacity: usize, delay: Duration) -> DelaySink {
+        let state = State { sink, pending: Vec::new(), start: 0, since: None, error: None, ending: false };
+        let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
+        DelaySink { shared, delay, capacity, thread: None }
+    }
+
+    fn start_thread(&mut self) -> Result<()> {
+        if self.thread.is_none() {
+            let (shared, delay) = (self.shared.clone(), self.delay);
+            let thread = std::thread::Builder::new().name("millstream-flush".into());
+            self.thread = Some(thread.spawn(move || send_off(&shared, delay))?);
+        }
+        Ok(())
+    }
+
+    /// Ends the thread, once it has left the sink.
+    fn stop_thread(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            if let Ok(mut state) = self.shared.state.lock() {
+                state.ending = true;
+            }
+            self.shared.changed.notify_one();
+            let _ = thread.join(); // a panic shows itself by the poisoned lock
+        }
+    }
+}
+
+impl Shared {
+    /// # Errors
+    /// The sink has panicked on the thread, and it cannot be known what it took.
+    fn lock(&self) -> Result<MutexGuard<'_, State>> {
+        self.state
+            .lock()
+            .map_err(|_| Error::new(ErrorKind::Internal).with_found("a panic in the sink, on the thread that flushes"))
+    }
+}
+
+/// The thread: sends off what has waited for `delay`.
+fn send_off(shared: &Shared, delay: Duration) {
+    let Ok(mut state) = shared.lock() else { return };
+    while !state.ending {
+        // A delay beyond the clock's range is never over.
+        let due = state.since.and_then(|since| since.checked_add(delay));
+        let woken = match due.map(|due| due.saturating_duration_since(Instant::now())) {
+            None => shared.changed.wait(state).ok(),
+            Some(Duration::ZERO) => {
+                state.error = state.flush().err();
+                Some(state)
+            }
+            Some(left) => shared.changed.wait_timeout(state, left).ok().map(|(state, _)| state),
+        };
+        match woken {
+            Some(woken) => state = woken,
+            None => return,
+        }
+    }
+}
+
+impl Sink for DelaySink {
+    fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+        self.start_thread()?;
+        let mut state = self.shared.lock()?;
+        state.report()?;
+        if state.pending.len() + bytes.len() > self.capacity {
+            state.send()?;
+        }
+        let taken = if bytes.len() >= self.capacity {
+            state.sink.write(bytes)?
+        } else {
+            state.pending.extend_from_slice(bytes);
+            bytes.len()
+        };
+        if state.since.is_none() {
+            state.since = Some(Instant::now());
+            self.shared.changed.notify_one();
+        }
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let mut state = self.shared.lock()?;
+        state.report()?;
+        state.flush()
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.stop_thread();
+        let mut state = self.shared.lock()?;
+        state.report()?;
+        state.send()?;
+        state.sink.finish()
+    }
+
+    fn close(mut self: Box<Self>, end: &mut WriterEnd) -> Result<()> {
+        self.stop_thread();
+        let mut state = self.shared.lock()?;
+        let sink = std::mem::replace(&mut state.sink, Box::new(crate::sink::memory::NowhereSink));
+        sink.close(end)
+    }
+}
+
+impl Drop for DelaySink {
+    fn drop(&mut self) {
+        self.stop_thread();
+    }
+}

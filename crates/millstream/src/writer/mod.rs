@@ -1,0 +1,563 @@
+//! The writer: one buffer, and bytes that are either where they belong or accounted for.
+//!
+//! ```text
+//!     taken by the sink        accepted           room
+//!   [ ................. | xxxxxxxxxxxxxxxxxxx | ......... ]
+//!   0                 start                  end       buf.len()
+//!
+//!   always start <= end <= buf.len(); no bytes are left of `start` but after a failed write
+//! ```
+//!
+//! It promises:
+//! - **All or nothing.** A write that fails has accepted none of its bytes; one that succeeds has accepted all.
+//! - **Nothing accepted is lost.** What the sink did not take stays in the buffer, and a later call tries again. When
+//!   that is not to be, the error says how many bytes the sink took ([`Error::written`]).
+//! - **No waiting for company.** When the bytes go out is a choice ([`FlushPolicy`]); a terminal sees whole lines.
+//!
+//! Room for a small write is one comparison: everything that needs a closer look (no buffer yet, a policy that acts on
+//! each write, an error to report) makes that comparison fail and is handled out of line.
+//!
+//! It does not know what a record is, and it does not sync files to their disk.
+
+use std::fmt;
+use std::io;
+use std::net::ToSocketAddrs;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::command::Command;
+use crate::error::{CommandEnd, Error, ErrorKind, Result};
+use crate::sink::{Meter, OnDrop, Sink};
+
+mod builder;
+mod delay;
+mod shared;
+
+#[cfg(feature = "compression")]
+pub(crate) use builder::Format;
+pub use builder::{Encode, Existing, FlushPolicy, Partial, WriterBuilder};
+pub use shared::SharedWriter;
+
+/// Writes bytes to a sink through a buffer.
+///
+/// ```
+/// use millstream::Writer;
+///
+/// let directory = tempfile::tempdir().unwrap();
+/// let path = directory.path().join("squares.txt");
+/// let mut writer = Writer::path(&path)?;
+/// for i in 1..=3 {
+///     writer.write(format!("{}\n", i * i).as_bytes())?;
+/// }
+/// assert!(!path.exists()); // it appears whole, when all has gone well
+/// let end = writer.close()?;
+/// assert_eq!(end.bytes, 6);
+/// assert_eq!(std::fs::read(&path).unwrap(), b"1\n4\n9\n");
+/// # Ok::<(), millstream::Error>(())
+/// ```
+///
+/// Dropping a writer does its best silently: it writes what is in the buffer and ends a compressed stream, a command
+/// gets its end of input and a little time; but a file that is to appear whole does *not* appear. Only
+/// [`close`](Self::close) says whether all went well.
+///
+/// Other output of the program to the same place, as by `println!`, is not in order with what waits in the buffer:
+/// [`flush`](Self::flush) before it.
+///
+/// It is a [`std::io::Write`] too, so `write!` and every library can use it. Errors travel inside [`io::Error`]s, and
+/// [`Error::from_io`] gets them out.
+pub struct Writer {
+    /// Empty until the first byte; then of `capacity`, or longer after a long record.
+    buf: Vec<u8>,
+    start: usize,
+    end: usize,
+    /// Where the room for writes ends that need no closer look: `buf.len()`, or 0 if all of them do.
+    fast_end: usize,
+    /// Bytes that went from here to the sink; its own count is of bytes after encoding.
+    delivered: u64,
+    prompt: Prompt,
+    capacity: usize,
+    on_drop: OnDrop,
+    /// An error whose call had to succeed, because its bytes were accepted: for the next call.
+    deferred: Option<Error>,
+    /// `None` once closed.
+    sink: Option<Box<dyn Sink>>,
+    meter: Arc<Meter>,
+    name: String,
+}
+
+/// When accepted bytes go to the sink, short of a full buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Prompt {
+    /// Not before.
+    WhenFull,
+    /// At each line end.
+    Line,
+    /// With each write: the sink collects them.
+    AtOnce,
+}
+
+/// How a writer ended: what [`Writer::close`] returns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WriterEnd {
+    /// Bytes accepted.
+    pub bytes: u64,
+    /// Bytes handed to the system, after encoding.
+    pub written: u64,
+    /// How the command ended, if the sink was one.
+    pub commands: Vec<CommandEnd>,
+    /// All that was written, if the sink was [`Writer::memory`].
+    pub memory: Option<Vec<u8>>,
+}
+
+impl Writer {
+    /// A writer with options.
+    pub fn builder() -> WriterBuilder {
+        WriterBuilder::default()
+    }
+
+    /// Writes a file, compressed if its name ends in `.gz`, `.bgz`, `.bgzf` or `.zst`.
+    ///
+    /// A regular or absent path appears whole when the writer is [closed](Self::close): until then the bytes are in a
+    /// temporary file beside it, whose name begins with a dot. An existing file's permissions are kept; a symbolic
+    /// link is followed. FIFOs and devices are written directly; opening a FIFO waits for its reader.
+    ///
+    /// # Errors
+    /// [`ErrorKind::OpenFailed`] for a directory, a missing parent directory, no permission: nothing is created then.
+    pub fn path(path: impl AsRef<Path>) -> Result<Writer> {
+        Writer::builder().path(path)
+    }
+
+    /// Writes to standard output: the file descriptor 1 itself, without the lock and the buffer of [`io::Stdout`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`] if the process has no standard output.
+    pub fn stdout() -> Result<Writer> {
+        Writer::builder().stdout()
+    }
+
+    /// Writes to a file descriptor and closes it in the end: a file, pipe, socket, terminal or device. Its mode
+    /// (`O_NONBLOCK`) is respected and never changed.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`] if the system knows nothing of it.
+    pub fn fd(fd: impl Into<OwnedFd>) -> Result<Writer> {
+        Writer::builder().fd(fd)
+    }
+
+    /// The same for a descriptor that stays the caller's, by a duplicate of it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`] if the process has no descriptors left.
+    pub fn borrow_fd(fd: impl AsFd) -> Result<Writer> {
+        Writer::builder().borrow_fd(fd)
+    }
+
+    /// Starts a command and writes to its standard input. [`close`](Self::close) waits for it, and its status
+    /// counts.
+    ///
+    /// ```
+    /// use millstream::{ErrorKind, Writer};
+    /// let mut writer = Writer::command(["sh", "-c", "cat >/dev/null; exit 3"])?;
+    /// writer.write(b"one\n")?;
+    /// assert_eq!(writer.close().unwrap_err().kind(), ErrorKind::CommandFailed);
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::CommandNotStarted`].
+    pub fn command(command: impl Into<Command>) -> Result<Writer> {
+        Writer::builder().command(command)
+    }
+
+    /// Connects to a TCP address, such as `"localhost:7000"`, and writes to it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::OpenFailed`].
+    pub fn tcp(addr: impl ToSocketAddrs + fmt::Display) -> Result<Writer> {
+        Writer::builder().tcp(addr)
+    }
+
+    /// Connects to a Unix stream socket and writes to it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::OpenFailed`].
+    pub fn unix(path: impl AsRef<Path>) -> Result<Writer> {
+        Writer::builder().unix(path)
+    }
+
+    /// Writes to any [`io::Write`]. It cannot be interrupted while it runs; with [`FlushPolicy::Delay`] it is used
+    /// by another thread. [`flush`](Self::flush) flushes it too.
+    ///
+    /// # Errors
+    /// None; a [builder](WriterBuilder)'s options may have some.
+    pub fn from_write(inner: impl io::Write + Send + 'static) -> Result<Writer> {
+        Writer::builder().from_write(inner)
+    }
+
+    /// Calls `function` with bytes, on the thread that uses the writer; it says how many it took, at least one.
+    /// After an error it is called again with the same bytes, by the next call that needs it to.
+    ///
+    /// ```
+    /// use millstream::Writer;
+    /// let (sender, receiver) = std::sync::mpsc::channel();
+    /// let mut writer = Writer::callback(move |bytes: &[u8]| {
+    ///     sender.send(bytes.to_vec()).map_err(std::io::Error::other)?;
+    ///     Ok(bytes.len())
+    /// })?;
+    /// writer.write(b"hello")?;
+    /// writer.close()?;
+    /// assert_eq!(receiver.recv().unwrap(), b"hello");
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// None; a [builder](WriterBuilder)'s options may have some.
+    pub fn callback(function: impl FnMut(&[u8]) -> io::Result<usize> + Send + 'static) -> Result<Writer> {
+        Writer::builder().callback(function)
+    }
+
+    /// Keeps everything in memory, for [`WriterEnd::memory`].
+    ///
+    /// # Errors
+    /// None; a [builder](WriterBuilder)'s options may have some.
+    pub fn memory() -> Result<Writer> {
+        Writer::builder().memory()
+    }
+
+    /// Keeps nothing: for measuring and counting.
+    ///
+    /// # Errors
+    /// None; a [builder](WriterBuilder)'s options may have some.
+    pub fn nowhere() -> Result<Writer> {
+        Writer::builder().nowhere()
+    }
+
+    fn new(
+        sink: Box<dyn Sink>,
+        meter: Arc<Meter>,
+        name: String,
+        capacity: usize,
+        prompt: Prompt,
+        on_drop: OnDrop,
+    ) -> Writer {
+        Writer {
+            buf: Vec::new(),
+            start: 0,
+            end: 0,
+            fast_end: 0,
+            delivered: 0,
+            prompt,
+            capacity,
+            on_drop,
+            deferred: None,
+            sink: Some(sink),
+            meter,
+            name,
+        }
+    }
+
+    /// Writes all of `bytes`. As long as they fit in the buffer's room, that is a copy; as much as the buffer holds
+    /// goes to the sink directly.
+    ///
+    /// # Errors
+    /// What the sink ends with; [`ErrorKind::BrokenPipe`] if nobody reads it any more. None of `bytes` was accepted
+    /// then: what had been accepted before stays in the buffer, and the call may be repeated. When the sink fails
+    /// after part of a large write, the rest is kept, the call succeeds, and the next one reports the error.
+    #[inline]
+    pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        if bytes.len() <= self.fast_end.saturating_sub(self.end) {
+            let end = self.end + bytes.len();
+            self.buf[self.end..end].copy_from_slice(bytes);
+            self.end = end;
+            Ok(())
+        } else {
+            self.write_slowly(bytes)
+        }
+    }
+
+    #[cold]
+    fn write_slowly(&mut self, bytes: &[u8]) -> Result<()> {
+        self.report()?;
+        if self.prompt == Prompt::AtOnce || bytes.len() > self.buf.len() - self.end {
+            self.drain()?;
+            if self.prompt == Prompt::AtOnce || bytes.len() >= self.capacity {
+                return self.pass_through(bytes);
+            }
+        }
+        self.grow(self.capacity);
+        self.buf[self.end..self.end + bytes.len()].copy_from_slice(bytes);
+        self.end += bytes.len();
+        self.settle(bytes.len())
+    }
+
+    /// At least `n` bytes of room to fill: what they hold is arbitrary. [`commit`](Self::commit) says how many of them
+    /// count. A record longer than the buffer makes it grow.
+    ///
+    /// ```
+    /// use millstream::Writer;
+    /// let mut writer = Writer::memory()?;
+    /// let room = writer.space(20)?;
+    /// room[..5].copy_from_slice(b"hello");
+    /// writer.commit(5)?;
+    /// assert_eq!(writer.close()?.memory.unwrap(), b"hello");
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    #[inline]
+    pub fn space(&mut self, n: usize) -> Result<&mut [u8]> {
+        if n > self.fast_end.saturating_sub(self.end) {
+            self.make_space(n)?;
+        }
+        Ok(&mut self.buf[self.end..])
+    }
+
+    #[cold]
+    fn make_space(&mut self, n: usize) -> Result<()> {
+        self.report()?;
+        if n > self.buf.len() - self.end {
+            self.drain()?;
+            self.grow(n.max(self.capacity));
+        }
+        Ok(())
+    }
+
+    /// Accepts the first `n` bytes of the [`space`](Self::space).
+    ///
+    /// # Errors
+    /// With a policy that flushes at line ends or after a delay, as [`write`](Self::write): the bytes were not
+    /// accepted then. None otherwise.
+    ///
+    /// # Panics
+    /// If `n` is more than there was space.
+    #[inline]
+    pub fn commit(&mut self, n: usize) -> Result<()> {
+        assert!(n <= self.buf.len() - self.end, "commit of more bytes than there was space");
+        self.end += n;
+        match self.prompt {
+            Prompt::WhenFull => Ok(()),
+            Prompt::Line | Prompt::AtOnce => self.settle(n),
+        }
+    }
+
+    /// Hands everything accepted so far to the system. A compressed stream can be decoded up to here then.
+    ///
+    /// # Errors
+    /// What the sink ends with. Nothing is lost: the next call tries again.
+    pub fn flush(&mut self) -> Result<()> {
+        self.report()?;
+        self.drain()?;
+        self.with_sink(|sink| sink.flush())
+    }
+
+    /// Writes what is left, ends the stream, and makes it count: a file takes its name, a command is waited for.
+    ///
+    /// # Errors
+    /// What the sink ends with; [`ErrorKind::CommandFailed`] if the command did not succeed. [`Error::written`] says
+    /// how many bytes the sink took; a file that was to appear whole does not appear.
+    pub fn close(mut self) -> Result<WriterEnd> {
+        let finished = self.finish();
+        // Taken whatever happened: dropping the writer must not try again.
+        let sink = self.sink.take();
+        finished?;
+        let mut end = WriterEnd::default();
+        if let Some(sink) = sink {
+            sink.close(&mut end).map_err(|error| self.explain(error))?;
+        }
+        end.bytes = self.accepted();
+        end.written = self.written();
+        Ok(end)
+    }
+
+    /// Bytes accepted so far, those in the buffer included.
+    pub fn accepted(&self) -> u64 {
+        self.delivered + (self.end - self.start) as u64
+    }
+
+    /// Bytes handed to the system so far, after encoding.
+    pub fn written(&self) -> u64 {
+        self.meter.written()
+    }
+
+    /// The time spent in the sink so far.
+    pub fn waited(&self) -> Duration {
+        self.meter.waited()
+    }
+
+    /// What errors call the sink: a path, a command line, an address.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Makes it usable by several threads at the same time.
+    pub fn shared(self) -> SharedWriter {
+        SharedWriter::new(self)
+    }
+
+    /// Gives the sink what `prompt` wants it to have, after `new` bytes came into the buffer. If it fails, they
+    /// are not accepted; or, if the sink has taken some of them, all are, and the error is deferred.
+    fn settle(&mut self, new: usize) -> Result<()> {
+        let to = match self.prompt {
+            Prompt::WhenFull => return Ok(()),
+            Prompt::AtOnce => self.end,
+            Prompt::Line => match memchr::memrchr(b'\n', &self.buf[self.end - new..self.end]) {
+                Some(newline) => self.end - new + newline + 1,
+                None => return Ok(()),
+            },
+        };
+        let delivered = self.deliver(to).and_then(|()| match self.prompt {
+            Prompt::Line => self.with_sink(|sink| sink.flush()),
+            Prompt::WhenFull | Prompt::AtOnce => Ok(()),
+        });
+        match delivered {
+            Err(error) if self.end - self.start >= new => {
+                self.end -= new;
+                Err(error)
+            }
+            Err(error) => {
+                self.defer(error);
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Gives the sink everything in the buffer.
+    fn drain(&mut self) -> Result<()> {
+        self.deliver(self.end)
+    }
+
+    /// Gives the sink what is in the buffer up to `to`, and moves the rest to the front.
+    fn deliver(&mut self, to: usize) -> Result<()> {
+        while self.start < to {
+            let Some(sink) = &mut self.sink else {
+                return Err(self.explain(Error::new(ErrorKind::Closed)));
+            };
+            let taken = sink.write(&self.buf[self.start..to]).map_err(|error| self.explain(error))?;
+            self.start += taken;
+            self.delivered += taken as u64;
+        }
+        self.buf.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        self.start = 0;
+        Ok(())
+    }
+
+    /// Gives the sink `bytes` past the empty buffer.
+    fn pass_through(&mut self, bytes: &[u8]) -> Result<()> {
+        let mut taken = 0;
+        while taken < bytes.len() {
+            match self.with_sink(|sink| sink.write(&bytes[taken..])) {
+                Ok(more) => {
+                    taken += more;
+                    self.delivered += more as u64;
+                }
+                Err(error) if taken == 0 => return Err(error),
+                Err(error) => {
+                    // Part of it is out, so all of it is accepted.
+                    let rest = &bytes[taken..];
+                    self.grow(rest.len());
+                    self.buf[..rest.len()].copy_from_slice(rest);
+                    self.end = rest.len();
+                    self.defer(error);
+                    return Ok(());
+                }
+            }
+        }
+        if self.prompt == Prompt::Line
+            && let Err(error) = self.with_sink(|sink| sink.flush())
+        {
+            self.defer(error);
+        }
+        Ok(())
+    }
+
+    /// Makes the buffer at least `len` bytes long.
+    fn grow(&mut self, len: usize) {
+        if self.buf.len() < len {
+            self.buf.resize(len, 0);
+        }
+        self.set_fast_end();
+    }
+
+    fn set_fast_end(&mut self) {
+        let is_plain = self.prompt == Prompt::WhenFull && self.deferred.is_none();
+        self.fast_end = if is_plain { self.buf.len() } else { 0 };
+    }
+
+    fn defer(&mut self, error: Error) {
+        self.deferred = Some(error);
+        self.set_fast_end();
+    }
+
+    /// Reports an error that was deferred.
+    fn report(&mut self) -> Result<()> {
+        match self.deferred.take() {
+            None => Ok(()),
+            Some(error) => {
+                self.set_fast_end();
+                Err(error)
+            }
+        }
+    }
+
+    /// Gives the sink everything and ends the stream.
+    fn finish(&mut self) -> Result<()> {
+        self.report()?;
+        self.drain()?;
+        self.with_sink(|sink| sink.finish())
+    }
+
+    fn with_sink<T>(&mut self, act: impl FnOnce(&mut dyn Sink) -> Result<T>) -> Result<T> {
+        match &mut self.sink {
+            Some(sink) => act(&mut **sink),
+            None => Err(Error::new(ErrorKind::Closed)),
+        }
+        .map_err(|error| self.explain(error))
+    }
+
+    fn explain(&self, error: Error) -> Error {
+        error.with_name(&*self.name).with_written(self.meter.written())
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        if self.sink.is_some() && self.on_drop == OnDrop::Finish {
+            // Nobody is there to hear of an error: that is what `close` is for.
+            let _ = self.finish();
+        }
+    }
+}
+
+impl io::Write for Writer {
+    /// Writes all of `bytes`.
+    #[inline]
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Writer::write(self, bytes)?;
+        Ok(bytes.len())
+    }
+
+    #[inline]
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        Ok(Writer::write(self, bytes)?)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(Writer::flush(self)?)
+    }
+}
+
+impl fmt::Debug for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer")
+            .field("name", &self.name)
+            .field("accepted", &self.accepted())
+            .field("written", &self.written())
+            .finish_non_exhaustive()
+    }
+}

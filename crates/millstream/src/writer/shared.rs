@@ -1,0 +1,103 @@
+//! One writer for several producing threads.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::writer::{Writer, WriterEnd};
+
+/// A [`Writer`] that several threads use at the same time: cheap to clone, and it never tears a record.
+///
+/// A record is what one call of [`write_record`](Self::write_record) is given, with its delimiter. Each record is in
+/// the output as a whole and once; records of one thread keep their order, those of different threads come in the
+/// order in which the calls got their turn. A call costs a lock: threads with many small records collect some
+/// and use [`write_records`](Self::write_records).
+///
+/// Dropping the last clone does what dropping the writer does; only [`close`](Self::close) reports errors.
+///
+/// ```
+/// use millstream::Writer;
+/// let writer = Writer::memory()?.shared();
+/// std::thread::scope(|scope| {
+///     for name in ["one", "two"] {
+///         let writer = writer.clone();
+///         scope.spawn(move || writer.write_record(format!("{name}\n").as_bytes()));
+///     }
+/// });
+/// let output = writer.close()?.memory.unwrap();
+/// assert!(output == b"one\ntwo\n" || output == b"two\none\n");
+/// # Ok::<(), millstream::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct SharedWriter {
+    /// `None` once closed.
+    writer: Arc<Mutex<Option<Writer>>>,
+    name: Arc<str>,
+}
+
+impl SharedWriter {
+    pub(super) fn new(writer: Writer) -> SharedWriter {
+        SharedWriter { name: writer.name().into(), writer: Arc::new(Mutex::new(Some(writer))) }
+    }
+
+    /// What errors call the sink.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Writes one record.
+    ///
+    /// # Errors
+    /// Those of [`Writer::write`]: nothing of the record was accepted. [`ErrorKind::Closed`] after a close.
+    pub fn write_record(&self, record: &[u8]) -> Result<()> {
+        self.with(|writer| writer.write(record))
+    }
+
+    /// Writes several records, with no record of another thread between them.
+    ///
+    /// # Errors
+    /// Those of [`Writer::write`], for the first record that was not accepted. The ones before it were;
+    /// [`Error::record`] says how many.
+    pub fn write_records<R: AsRef<[u8]>>(&self, records: impl IntoIterator<Item = R>) -> Result<()> {
+        self.with(|writer| {
+            for (number, record) in records.into_iter().enumerate() {
+                writer.write(record.as_ref()).map_err(|error| error.with_record(number as u64))?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Hands everything written so far, by all threads, to the system.
+    ///
+    /// # Errors
+    /// Those of [`Writer::flush`]; [`ErrorKind::Closed`] after a close.
+    pub fn flush(&self) -> Result<()> {
+        self.with(Writer::flush)
+    }
+
+    /// Closes the writer for all threads: their later calls fail with [`ErrorKind::Closed`].
+    ///
+    /// # Errors
+    /// Those of [`Writer::close`]; [`ErrorKind::Closed`] if another thread has closed it.
+    pub fn close(&self) -> Result<WriterEnd> {
+        match self.lock().take() {
+            Some(writer) => writer.close(),
+            None => Err(self.closed()),
+        }
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut Writer) -> Result<T>) -> Result<T> {
+        match &mut *self.lock() {
+            Some(writer) => act(writer),
+            None => Err(self.closed()),
+        }
+    }
+
+    /// A panic elsewhere, which only code of the caller can raise, leaves a writer that keeps its promises.
+    fn lock(&self) -> MutexGuard<'_, Option<Writer>> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn closed(&self) -> Error {
+        Error::new(ErrorKind::Closed).with_name(&*self.name)
+    }
+}

@@ -1,0 +1,347 @@
+//! The writer against a twin: whatever the sink does, every accepted byte arrives once and in order.
+
+use std::collections::VecDeque;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use millstream::{ErrorKind, FlushPolicy, Writer};
+use proptest::prelude::*;
+
+/// What a sink does with one call.
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    /// Takes at most so many bytes.
+    Take(usize),
+    Interrupt,
+    WouldBlock,
+    Fail,
+}
+
+/// A sink that follows a script and then takes everything.
+#[derive(Clone)]
+struct Scripted(Arc<Mutex<Script>>);
+
+struct Script {
+    acts: VecDeque<Act>,
+    arrived: Vec<u8>,
+}
+
+impl Scripted {
+    fn new(acts: impl IntoIterator<Item = Act>) -> Scripted {
+        Scripted(Arc::new(Mutex::new(Script { acts: acts.into_iter().collect(), arrived: Vec::new() })))
+    }
+
+    fn arrived(&self) -> Vec<u8> {
+        self.0.lock().unwrap().arrived.clone()
+    }
+
+    fn heal(&self) {
+        self.0.lock().unwrap().acts.clear();
+    }
+}
+
+impl Write for Scripted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut script = self.0.lock().unwrap();
+        let taken = match script.acts.pop_front() {
+            None => bytes.len(),
+            Some(Act::Take(most)) => bytes.len().min(most),
+            Some(Act::Interrupt) => return Err(io::ErrorKind::Interrupted.into()),
+            Some(Act::WouldBlock) => return Err(io::ErrorKind::WouldBlock.into()),
+            Some(Act::Fail) => return Err(io::Error::other("scripted")),
+        };
+        script.arrived.extend_from_slice(&bytes[..taken]);
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Bytes that tell their position, with a newline now and then.
+fn pattern(start: usize, len: usize) -> Vec<u8> {
+    (start..start + len).map(|i| if i % 11 == 10 { b'\n' } else { (i % 251) as u8 }).collect()
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Op {
+    Write(usize),
+    /// Asks for so many bytes and commits so many.
+    Space(usize, usize),
+    Flush,
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        4 => (0..70usize).prop_map(Op::Write),
+        3 => (0..70usize, 0..70usize).prop_map(|(asked, used)| Op::Space(asked, used)),
+        1 => Just(Op::Flush),
+    ]
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    prop_oneof![
+        4 => (1..50usize).prop_map(Act::Take),
+        1 => Just(Act::Take(1)),
+        1 => Just(Act::Interrupt),
+        1 => Just(Act::WouldBlock),
+        1 => Just(Act::Fail),
+    ]
+}
+
+fn policy() -> impl Strategy<Value = FlushPolicy> {
+    prop_oneof![
+        Just(FlushPolicy::WhenFull),
+        Just(FlushPolicy::Line),
+        Just(FlushPolicy::Delay(Duration::from_secs(3600))),
+        Just(FlushPolicy::Delay(Duration::ZERO)),
+    ]
+}
+
+/// Does `ops`, checks the writer's word at every step, and returns what it accepted.
+fn run(writer: &mut Writer, sink: &Scripted, ops: &[Op]) -> Vec<u8> {
+    let mut accepted = Vec::new();
+    for &op in ops {
+        let result = match op {
+            Op::Write(len) => {
+                let bytes = pattern(accepted.len(), len);
+                writer.write(&bytes).map(|()| accepted.extend_from_slice(&bytes))
+            }
+            Op::Space(asked, used) => writer
+                .space(asked)
+                .map(|room| {
+                    assert!(room.len() >= asked);
+                    let bytes = pattern(accepted.len(), used.min(room.len()));
+                    room[..bytes.len()].copy_from_slice(&bytes);
+                    bytes
+                })
+                .and_then(|bytes| writer.commit(bytes.len()).map(|()| accepted.extend_from_slice(&bytes))),
+            Op::Flush => writer.flush().map(|()| assert_eq!(sink.arrived(), accepted)),
+        };
+        assert_eq!(writer.accepted(), accepted.len() as u64, "{op:?}: {result:?}");
+        if let Err(error) = result {
+            assert_eq!(error.kind(), ErrorKind::Io);
+            assert!(error.written().unwrap() <= sink.arrived().len() as u64);
+        }
+    }
+    accepted
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_accepted_byte_arrives_once(
+        capacity in 1..48usize,
+        policy in policy(),
+        ops in prop::collection::vec(op(), 0..40),
+        acts in prop::collection::vec(act(), 0..60),
+    ) {
+        let sink = Scripted::new(acts);
+        let mut writer =
+            Writer::builder().capacity(capacity).flush_policy(policy).from_write(sink.clone()).unwrap();
+        let accepted = run(&mut writer, &sink, &ops);
+        prop_assert!(accepted.starts_with(&sink.arrived()));
+        sink.heal();
+        // The first flush may have an error to report; the second has none.
+        let _ = writer.flush();
+        writer.flush().unwrap();
+        prop_assert_eq!(&sink.arrived(), &accepted);
+        prop_assert_eq!(writer.written(), accepted.len() as u64);
+        let end = writer.close().unwrap();
+        prop_assert_eq!((end.bytes, end.written), (accepted.len() as u64, accepted.len() as u64));
+    }
+
+    #[test]
+    fn closing_and_dropping_deliver_what_is_left(
+        capacity in 1..48usize,
+        policy in policy(),
+        ops in prop::collection::vec(op(), 0..20),
+        close: bool,
+    ) {
+        let sink = Scripted::new([]);
+        let mut writer =
+            Writer::builder().capacity(capacity).flush_policy(policy).from_write(sink.clone()).unwrap();
+        let accepted = run(&mut writer, &sink, &ops);
+        if close {
+            writer.close().unwrap();
+        } else {
+            drop(writer);
+        }
+        prop_assert_eq!(sink.arrived(), accepted);
+    }
+}
+
+#[cfg(feature = "compression")]
+mod encoded {
+    use super::*;
+    use millstream::Encode;
+    use std::io::Read;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+        // What arrives is compressed, so the twin is compared after decoding.
+        #[test]
+        fn a_failing_sink_costs_no_byte(
+            encode in prop_oneof![Just(Encode::Gzip), Just(Encode::Bgzf), Just(Encode::Zstd)],
+            capacity in 1..48usize,
+            policy in policy(),
+            ops in prop::collection::vec(op(), 0..12),
+            acts in prop::collection::vec(act(), 0..30),
+        ) {
+            let sink = Scripted::new(acts);
+            let mut writer = Writer::builder()
+                .capacity(capacity)
+                .flush_policy(policy)
+                .encode(encode)
+                .from_write(sink.clone())
+                .unwrap();
+            let mut accepted = Vec::new();
+            for op in ops {
+                match op {
+                    Op::Write(len) | Op::Space(len, _) => {
+                        let bytes = pattern(accepted.len(), len);
+                        if writer.write(&bytes).is_ok() {
+                            accepted.extend_from_slice(&bytes);
+                        }
+                    }
+                    Op::Flush => drop(writer.flush()),
+                }
+                prop_assert_eq!(writer.accepted(), accepted.len() as u64);
+            }
+            sink.heal();
+            let _ = writer.flush();
+            writer.close().unwrap();
+            let arrived = sink.arrived();
+            let decoded = match encode {
+                Encode::Zstd => zstd::decode_all(&arrived[..]).unwrap(),
+                _ => {
+                    let mut decoded = Vec::new();
+                    flate2::read::MultiGzDecoder::new(&arrived[..]).read_to_end(&mut decoded).unwrap();
+                    decoded
+                }
+            };
+            prop_assert_eq!(decoded, accepted);
+        }
+    }
+
+    #[test]
+    fn levels_that_no_format_has_are_refused() {
+        for (encode, level) in [(Encode::Gzip, 10), (Encode::Bgzf, 10), (Encode::Zstd, 23), (Encode::Zstd, 0)] {
+            let error = Writer::builder().encode(encode).level(level).memory().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidOption);
+            assert!(error.found().unwrap().contains(&level.to_string()), "{error}");
+        }
+    }
+}
+
+#[test]
+fn an_error_after_every_number_of_bytes_says_how_many() {
+    for n in 0..200usize {
+        let sink = Scripted::new(std::iter::repeat_n(Act::Take(1), n).chain([Act::Fail]));
+        let mut writer = Writer::builder().capacity(16).from_write(sink.clone()).unwrap();
+        let mut accepted = Vec::new();
+        let error = loop {
+            let record = pattern(accepted.len(), 10);
+            match writer.write(&record) {
+                Ok(()) => accepted.extend_from_slice(&record),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(error.kind(), ErrorKind::Io);
+        assert_eq!(error.name(), Some("a writer of the program"));
+        assert_eq!(error.written(), Some(n as u64));
+        assert_eq!(sink.arrived(), accepted[..n]);
+        writer.flush().unwrap();
+        assert_eq!(sink.arrived(), accepted);
+    }
+}
+
+#[test]
+fn a_large_write_that_fails_in_the_middle_is_accepted_and_the_error_comes_next() {
+    let sink = Scripted::new([Act::Take(30), Act::Fail]);
+    let mut writer = Writer::builder().capacity(16).from_write(sink.clone()).unwrap();
+    let large = pattern(0, 100);
+    writer.write(&large).unwrap();
+    assert_eq!((writer.accepted(), writer.written()), (100, 30));
+    let error = writer.write(b"x").unwrap_err();
+    assert_eq!(error.written(), Some(30));
+    assert_eq!(writer.accepted(), 100);
+    writer.flush().unwrap();
+    assert_eq!(sink.arrived(), large);
+}
+
+#[test]
+fn a_write_that_fits_in_a_grown_buffer_keeps_its_place() {
+    let mut writer = Writer::builder().capacity(8).flush_policy(FlushPolicy::Line).memory().unwrap();
+    writer.space(100).unwrap()[..3].copy_from_slice(b"abc");
+    writer.commit(3).unwrap();
+    writer.write(b"longer than 8\n").unwrap();
+    assert_eq!(writer.close().unwrap().memory.unwrap(), b"abclonger than 8\n");
+}
+
+#[test]
+fn small_writes_wait_for_a_full_buffer_and_large_ones_pass_through() {
+    let calls = Arc::new(Mutex::new(Vec::<Vec<u8>>::new()));
+    let seen = calls.clone();
+    let mut writer = Writer::builder()
+        .capacity(8)
+        .callback(move |bytes: &[u8]| {
+            seen.lock().unwrap().push(bytes.to_vec());
+            Ok(bytes.len())
+        })
+        .unwrap();
+    writer.write(b"abc").unwrap();
+    writer.write(b"defgh").unwrap();
+    assert!(calls.lock().unwrap().is_empty());
+    writer.write(b"ij").unwrap();
+    assert_eq!(*calls.lock().unwrap(), [b"abcdefgh"]);
+    writer.write(b"0123456789").unwrap();
+    assert_eq!(calls.lock().unwrap()[1..], [b"ij".to_vec(), b"0123456789".to_vec()]);
+    writer.close().unwrap();
+    assert_eq!(calls.lock().unwrap().len(), 3);
+}
+
+#[test]
+fn a_callback_that_counts_wrongly_is_an_error() {
+    for count in [0, 100] {
+        let mut writer = Writer::callback(move |_: &[u8]| Ok(count)).unwrap();
+        writer.write(b"abc").unwrap();
+        assert_eq!(writer.flush().unwrap_err().kind(), ErrorKind::Io);
+        assert_eq!(writer.accepted(), 3);
+    }
+}
+
+#[test]
+fn options_that_cannot_be_are_refused() {
+    let error = Writer::builder().capacity(0).memory().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidOption);
+    let delay = FlushPolicy::Delay(Duration::from_millis(1));
+    let error = Writer::builder().flush_policy(delay).callback(|bytes: &[u8]| Ok(bytes.len())).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidOption);
+}
+
+#[test]
+fn it_is_an_io_write() {
+    let mut writer = Writer::memory().unwrap();
+    write!(writer, "{}-two", 1).unwrap();
+    io::copy(&mut &b"!"[..], &mut writer).unwrap();
+    assert_eq!(writer.close().unwrap().memory.unwrap(), b"1-two!");
+
+    let broken = |_: &[u8]| Err(io::ErrorKind::BrokenPipe.into());
+    let mut writer = Writer::builder().capacity(1).callback(broken).unwrap();
+    let error = io::Write::write(&mut writer, b"xy").unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
+    assert_eq!(millstream::Error::from_io(error).kind(), ErrorKind::BrokenPipe);
+}
+
+#[test]
+#[should_panic(expected = "commit of more bytes")]
+fn committing_more_than_there_was_space_is_a_broken_promise() {
+    let mut writer = Writer::builder().capacity(8).memory().unwrap();
+    writer.space(4).unwrap();
+    writer.commit(9).unwrap();
+}
