@@ -20,7 +20,7 @@ use crate::input::Input;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Definition {
-    /// The name on the command line and in records; also the name of the file.
+    /// The name on the command line and in records. The file is called like it, behind a number for the order.
     pub name: String,
     /// What the numbers answer, in one sentence.
     pub question: String,
@@ -178,10 +178,10 @@ impl Definition {
         Ok(definition)
     }
 
-    /// All definitions of a directory, in the order of the file names.
+    /// All definitions of a directory, in the order of the file names (`20-cat-lines.toml` is called `cat-lines`).
     ///
     /// # Errors
-    /// Files that cannot be read or are no definitions.
+    /// Files that cannot be read, are no definitions, or are called otherwise.
     pub fn load_all(directory: &Path) -> Result<Vec<Definition>> {
         let entries = fs::read_dir(directory).with_context(|| directory.display().to_string())?;
         let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
@@ -191,7 +191,11 @@ impl Definition {
             .iter()
             .map(|path| {
                 let context = || path.display().to_string();
-                Definition::parse(&fs::read_to_string(path).with_context(context)?).with_context(context)
+                let text = fs::read_to_string(path).with_context(context)?;
+                let definition = Definition::parse(&text).with_context(context)?;
+                let name = path.file_stem().and_then(|stem| stem.to_str()?.split_once('-'));
+                ensure!(name.is_some_and(|(_, name)| name == definition.name), "{}: another name inside", context());
+                Ok(definition)
             })
             .collect()
     }

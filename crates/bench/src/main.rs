@@ -47,7 +47,7 @@ fn main() -> Result<ExitCode> {
     let definitions = choose(Definition::load_all(&root.join("bench/definitions"))?, &options.only)?;
     if options.list {
         for definition in &definitions {
-            println!("{:20} {}", definition.name, definition.question);
+            println!("{:27} {}", definition.name, definition.question);
         }
         return Ok(ExitCode::SUCCESS);
     }
@@ -81,8 +81,11 @@ fn main() -> Result<ExitCode> {
         measured.push(Measured { definition, outcomes });
     }
 
-    print!("{}", report::table(&measured));
-    if !options.quick && !options.no_record {
+    match scale {
+        Scale::Quick => print!("{}", report::checks(&measured)),
+        Scale::Full => print!("{}", report::table(&measured)),
+    }
+    if scale == Scale::Full && !options.no_record {
         keep(&root, &measured, &machine, rounds)?;
     }
     Ok(verdict(&measured))

@@ -196,6 +196,17 @@ pub fn table(measured: &[Measured]) -> String {
     text
 }
 
+/// What a check at quick size shows: who was right. Times of such small inputs mean nothing.
+pub fn checks(measured: &[Measured]) -> String {
+    let mut text = String::new();
+    for one in measured {
+        let right = one.outcomes.iter().filter(|outcome| matches!(outcome, Outcome::Measured(_))).count();
+        let all = one.outcomes.len();
+        writeln!(text, "{}: {right} of {all} runners right", one.definition.name).expect(INFALLIBLE);
+    }
+    text
+}
+
 const INFALLIBLE: &str = "writing to a string cannot fail";
 
 /// The whole record in Markdown: machine, table, what each row asks, and who was wrong or missing.
