@@ -1,0 +1,111 @@
+//! Answers of runners: what was found in the stream, so that speed is never the speed of a mistake.
+//!
+//! An answer is a few numbers by name: `count` (records), `length` (the sum of their lengths without the
+//! delimiters), `first` (the sum of their first bytes), `bytes` (the size of the stream), `hash`. A runner
+//! tells those that it knows; each must be right.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde::Deserialize;
+
+use crate::definition::Output;
+
+/// The key under which a runner prints the time it measured inside itself, in nanoseconds.
+const INSIDE_TIME: &str = "ns";
+
+/// Numbers by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct Answer(BTreeMap<String, u64>);
+
+impl Answer {
+    /// Reads the answer out of a runner's standard output.
+    ///
+    /// # Errors
+    /// Output of another form.
+    pub fn parse(output: Output, bytes: &[u8]) -> Result<Answer> {
+        match output {
+            Output::Answer => {
+                let words = str::from_utf8(bytes)?.split_whitespace();
+                let pairs = words.map(|word| {
+                    let (key, value) = word.split_once('=').with_context(|| format!("{word:?} is not key=number"))?;
+                    Ok((key.to_owned(), value.parse().with_context(|| format!("{word:?}"))?))
+                });
+                pairs.collect::<Result<_>>().map(Answer)
+            }
+            Output::Count => Ok(Answer([("count".to_owned(), str::from_utf8(bytes)?.trim().parse()?)].into())),
+            Output::Stream => {
+                let count = bytes.iter().filter(|&&byte| byte == b'\n').count() as u64;
+                let bytes = bytes.len() as u64;
+                Ok(Answer([("count".to_owned(), count), ("bytes".to_owned(), bytes)].into()))
+            }
+        }
+    }
+
+    /// No number at all.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Takes out the time that the runner measured inside itself, in nanoseconds.
+    pub fn take_inside_time(&mut self) -> Option<u64> {
+        self.0.remove(INSIDE_TIME)
+    }
+
+    /// Whether every number of this answer is the right one.
+    ///
+    /// # Errors
+    /// An empty answer, a wrong number, or one that nobody expects.
+    pub fn check(&self, right: &Answer) -> Result<()> {
+        ensure!(!self.is_empty(), "no answer");
+        for (key, value) in &self.0 {
+            match right.0.get(key) {
+                Some(expected) if expected == value => {}
+                Some(expected) => bail!("{key}={value} instead of {expected}"),
+                None => bail!("{key}={value}, which nobody expects"),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, (key, value)) in self.0.iter().enumerate() {
+            write!(f, "{}{key}={value}", if i > 0 { " " } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_must_be_right() {
+        let right = Answer::parse(Output::Answer, b"count=3 length=20\n").unwrap();
+        let check = |text: &[u8]| Answer::parse(Output::Answer, text).unwrap().check(&right);
+        assert!(check(b"count=3").is_ok());
+        assert!(check(b"length=20 count=3").is_ok());
+        assert_eq!(check(b"count=4").unwrap_err().to_string(), "count=4 instead of 3");
+        assert!(check(b"").is_err());
+        assert!(check(b"size=3").is_err());
+    }
+
+    #[test]
+    fn reads_every_form_of_output() {
+        assert_eq!(Answer::parse(Output::Count, b" 12 \n").unwrap().to_string(), "count=12");
+        assert_eq!(Answer::parse(Output::Stream, b"a\nb\n").unwrap().to_string(), "bytes=4 count=2");
+        assert!(Answer::parse(Output::Answer, b"three").is_err());
+        assert!(Answer::parse(Output::Count, b"").is_err());
+    }
+
+    #[test]
+    fn the_inside_time_is_not_part_of_the_answer() {
+        let mut answer = Answer::parse(Output::Answer, b"count=3 ns=1500").unwrap();
+        assert_eq!(answer.take_inside_time(), Some(1500));
+        assert_eq!(answer.to_string(), "count=3");
+    }
+}

@@ -1,0 +1,112 @@
+//! What is done with each record: the least that proves it was seen, or work that takes its time.
+
+use std::fmt;
+use std::thread;
+use std::time::Duration;
+
+use clap::Args;
+
+/// Takes the records of a stream.
+pub trait Consumer: fmt::Display {
+    /// Takes one record without its delimiter.
+    fn record(&mut self, record: &[u8]);
+}
+
+/// Counts, and touches each record once so that nobody can answer without having found it.
+#[derive(Default)]
+pub struct Tally {
+    count: u64,
+    length: u64,
+    first: u64,
+}
+
+impl Consumer for Tally {
+    #[inline]
+    fn record(&mut self, record: &[u8]) {
+        self.count += 1;
+        self.length += record.len() as u64;
+        self.first += u64::from(record.first().copied().unwrap_or(0));
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "count={} length={} first={}", self.count, self.length, self.first)
+    }
+}
+
+/// How much a consumer does besides counting.
+#[derive(Args, Clone, Copy)]
+pub struct Effort {
+    /// Hash each byte this many times.
+    #[arg(long, default_value_t = 0)]
+    work: u32,
+    /// Pause whenever this many bytes have been taken.
+    ///
+    /// The first time after half of them, so that this side and a producer with bursts of the same size stall in
+    /// turn and not together.
+    #[arg(long)]
+    stall: Option<u64>,
+    /// The length of a pause, in milliseconds.
+    #[arg(long, default_value_t = 0)]
+    pause_ms: u64,
+}
+
+impl Effort {
+    /// Nothing besides counting.
+    pub fn is_none(&self) -> bool {
+        self.work == 0 && self.stall.is_none()
+    }
+}
+
+/// Counts with an effort; whoever worked on the bytes answers with their hash too.
+pub struct Slow {
+    tally: Tally,
+    effort: Effort,
+    hash: u64,
+    until_pause: u64,
+}
+
+impl Slow {
+    /// Nothing taken so far.
+    pub fn new(effort: Effort) -> Slow {
+        let until_pause = effort.stall.map_or(u64::MAX, |bytes| bytes / 2);
+        Slow { tally: Tally::default(), effort, hash: 0, until_pause }
+    }
+}
+
+impl Consumer for Slow {
+    fn record(&mut self, record: &[u8]) {
+        self.tally.record(record);
+        self.hash = work(self.hash, record, self.effort.work);
+        if let Some(bytes) = self.effort.stall {
+            // One byte more than the record: its delimiter, which the producer counts too.
+            self.until_pause = self.until_pause.saturating_sub(record.len() as u64 + 1);
+            if self.until_pause == 0 {
+                thread::sleep(Duration::from_millis(self.effort.pause_ms));
+                self.until_pause = bytes;
+            }
+        }
+    }
+}
+
+impl fmt::Display for Slow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.tally)?;
+        if self.effort.work > 0 {
+            write!(f, " hash={}", self.hash >> 32)?;
+        }
+        Ok(())
+    }
+}
+
+/// Keeps one core busy for about 1.3 ns for each byte and pass: FNV-1a, in which each step must wait for the one
+/// before it, also across records. Real arithmetic, because a sleeping consumer would leave its core to others.
+pub fn work(mut hash: u64, bytes: &[u8], passes: u32) -> u64 {
+    for _ in 0..passes {
+        for &byte in bytes {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+    hash
+}

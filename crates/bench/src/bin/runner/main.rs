@@ -1,0 +1,79 @@
+//! The runners that are written in Rust: readers of a file or of a command's output, and a producer with a rhythm.
+//!
+//! Each prints what it found as `key=number` words and exits with 0 only if its source succeeded.
+
+mod consumer;
+mod ours;
+mod producer;
+mod rivals;
+mod source;
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+
+use clap::{Parser, Subcommand};
+
+use crate::consumer::Effort;
+use crate::ours::Ours;
+use crate::producer::Producer;
+use crate::source::Source;
+
+#[derive(Parser)]
+struct Options {
+    #[command(subcommand)]
+    runner: Runner,
+}
+
+#[derive(Subcommand)]
+enum Runner {
+    /// Lines by `Reader::next_line`.
+    NextLine {
+        #[command(flatten)]
+        ours: Ours,
+        #[command(flatten)]
+        effort: Effort,
+    },
+    /// Lines by `Reader::next_batch`.
+    NextBatch(Ours),
+    /// Lines by std's `BufReader::read_until`.
+    ReadUntil {
+        #[command(flatten)]
+        source: Source,
+        /// The buffer of the `BufReader`; this is std's default.
+        #[arg(long, default_value_t = 8192)]
+        buffer: usize,
+    },
+    /// Lines by bstr's `for_byte_line` on a `BufReader`.
+    ForByteLine {
+        #[command(flatten)]
+        source: Source,
+        #[arg(long, default_value_t = 8192)]
+        buffer: usize,
+    },
+    /// No lines: only reads all bytes, the floor.
+    Drain {
+        #[command(flatten)]
+        source: Source,
+        #[arg(long, default_value_t = 1 << 20)]
+        buffer: usize,
+    },
+    /// Writes lines to standard output.
+    Produce(Producer),
+}
+
+fn main() -> anyhow::Result<()> {
+    let answer = match Options::parse().runner {
+        Runner::NextLine { ours, effort } => ours.next_line(effort)?,
+        Runner::NextBatch(ours) => ours.next_batch()?,
+        Runner::ReadUntil { source, buffer } => rivals::read_until(&source, buffer)?.to_string(),
+        Runner::ForByteLine { source, buffer } => rivals::for_byte_line(&source, buffer)?.to_string(),
+        Runner::Drain { source, buffer } => format!("bytes={}", rivals::drain(&source, buffer)?),
+        // Not std's standard output: it would cut the writes at line ends.
+        Runner::Produce(producer) => {
+            return Ok(producer.run(&mut File::from(io::stdout().as_fd().try_clone_to_owned()?))?);
+        }
+    };
+    writeln!(io::stdout(), "{answer}")?;
+    Ok(())
+}

@@ -1,0 +1,48 @@
+//! What one would write without Millstream.
+
+use std::io::{self, BufRead, BufReader, Read};
+
+use bstr::io::BufReadExt;
+
+use crate::consumer::{Consumer, Tally};
+use crate::source::Source;
+
+/// One line at a time into a buffer of one's own.
+pub fn read_until(source: &Source, buffer: usize) -> io::Result<Tally> {
+    let mut tally = Tally::default();
+    let mut reader = BufReader::with_capacity(buffer, source.open()?);
+    let mut line = Vec::new();
+    while reader.read_until(b'\n', &mut line)? > 0 {
+        tally.record(line.strip_suffix(b"\n").unwrap_or(&line));
+        line.clear();
+    }
+    reader.into_inner().finish()?;
+    Ok(tally)
+}
+
+/// A closure for each line, where possible straight from the reader's buffer.
+pub fn for_byte_line(source: &Source, buffer: usize) -> io::Result<Tally> {
+    let mut tally = Tally::default();
+    let mut reader = BufReader::with_capacity(buffer, source.open()?);
+    reader.for_byte_line(|line| {
+        tally.record(line);
+        Ok(true)
+    })?;
+    reader.into_inner().finish()?;
+    Ok(tally)
+}
+
+/// Reads everything and looks at nothing; how many bytes there were.
+pub fn drain(source: &Source, buffer: usize) -> io::Result<u64> {
+    let mut stream = source.open()?;
+    let mut buffer = vec![0; buffer];
+    let mut bytes = 0;
+    loop {
+        match stream.read(&mut buffer)? {
+            0 => break,
+            read => bytes += read as u64,
+        }
+    }
+    stream.finish()?;
+    Ok(bytes)
+}

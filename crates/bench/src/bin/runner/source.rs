@@ -1,0 +1,65 @@
+//! Where the rivals read: a file, or the standard output of a command, by std alone.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use clap::Args;
+use rustix::pipe::fcntl_setpipe_size;
+
+/// A file, or a command after `--`.
+#[derive(Args)]
+#[group(required = true, multiple = false, id = "SOURCE")]
+pub struct Source {
+    /// The file to read.
+    pub file: Option<PathBuf>,
+    /// The command whose standard output to read.
+    #[arg(last = true)]
+    pub command: Vec<String>,
+}
+
+/// A source that std reads.
+pub enum Stream {
+    File(File),
+    Command(Child, ChildStdout),
+}
+
+/// What Millstream asks of the system too; without it the comparison would be one of pipe sizes.
+const PIPE: usize = 1 << 20;
+
+impl Source {
+    /// Opens the file, or starts the command with its pipe enlarged to 1 MiB.
+    pub fn open(&self) -> io::Result<Stream> {
+        if let Some(path) = &self.file {
+            return Ok(Stream::File(File::open(path)?));
+        }
+        let mut child = Command::new(&self.command[0]).args(&self.command[1..]).stdout(Stdio::piped()).spawn()?;
+        let stdout = child.stdout.take().expect("standard output is piped");
+        fcntl_setpipe_size(&stdout, PIPE)?;
+        Ok(Stream::Command(child, stdout))
+    }
+}
+
+impl Stream {
+    /// Waits for the command; it must have succeeded.
+    pub fn finish(self) -> io::Result<()> {
+        match self {
+            Stream::File(_) => Ok(()),
+            Stream::Command(mut child, stdout) => {
+                drop(stdout);
+                let status = child.wait()?;
+                if status.success() { Ok(()) } else { Err(io::Error::other(status.to_string())) }
+            }
+        }
+    }
+}
+
+impl Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Stream::File(file) => file.read(buffer),
+            Stream::Command(_, stdout) => stdout.read(buffer),
+        }
+    }
+}

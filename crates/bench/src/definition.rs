@@ -1,0 +1,311 @@
+//! What is measured, as data: one TOML file in `bench/definitions` per question.
+//!
+//! A definition names its input, the answer every runner must give, the runners (ours and the rivals alike) and
+//! the goals. There are two sizes: `full` is the measurement, `quick` is small and only checks the answers.
+//!
+//! In commands, `{input}` is the path of the input and `{NAME}` is the value NAME of the size.
+//! Program names are looked up beside the tool first (`runner`, `millstream`), then in `PATH`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde::Deserialize;
+
+use crate::answer::Answer;
+use crate::input::Input;
+
+/// One question, all who answer it, and what we want to reach.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Definition {
+    /// The name on the command line and in records. The file is called like it, behind a number for the order.
+    pub name: String,
+    /// What the numbers answer, in one sentence.
+    pub question: String,
+    /// Measured rounds, where this definition needs another number than the tool's default.
+    pub runs: Option<usize>,
+    /// What the wall time covers.
+    #[serde(default)]
+    pub clock: Clock,
+    /// The size that is measured.
+    pub full: Size,
+    /// A small size that takes milliseconds, for checking answers.
+    pub quick: Size,
+    /// Everyone who answers the question, in the order of their turns.
+    #[serde(rename = "runner")]
+    pub runners: Vec<Runner>,
+    /// The rows of the table.
+    #[serde(rename = "target")]
+    pub targets: Vec<Target>,
+}
+
+/// What the wall time of a run covers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Clock {
+    /// The whole process, from before its start until it has been waited for.
+    #[default]
+    Process,
+    /// What the runner measured inside itself and printed as `ns=…`.
+    Inside,
+}
+
+/// Which of the two sizes of a definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// The one whose times count.
+    Full,
+    /// The one that only checks answers.
+    Quick,
+}
+
+/// An input, values for the commands, and the right answers.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Size {
+    /// The input file, if the runners read one.
+    pub input: Option<Input>,
+    /// Numbers that commands may name.
+    #[serde(default)]
+    pub values: BTreeMap<String, u64>,
+    /// The right answers by name; runners give the one called `all` unless they say otherwise.
+    pub answers: BTreeMap<String, Answer>,
+}
+
+/// A program that answers the question.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Runner {
+    /// The name in tables and records.
+    pub name: String,
+    /// The program and its arguments, or for a pipeline one line for `bash -o pipefail -c`.
+    pub command: Command,
+    /// What its standard output is.
+    #[serde(default)]
+    pub output: Output,
+    /// Which of the size's answers it must give.
+    #[serde(default = "all")]
+    pub answer: String,
+    /// Programs that a machine may lack; without them the runner is skipped.
+    #[serde(default)]
+    pub needs: Vec<String>,
+}
+
+fn all() -> String {
+    "all".to_owned()
+}
+
+/// How a runner is started.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Command {
+    /// Program and arguments.
+    Argv(Vec<String>),
+    /// A line for bash.
+    Shell(String),
+}
+
+/// How to read the answer from a runner's standard output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Output {
+    /// Words of the form `key=number`.
+    #[default]
+    Answer,
+    /// One number, the count of records, as `wc -l` prints it.
+    Count,
+    /// The stream itself; its lines are counted by the tool.
+    Stream,
+}
+
+/// One row of the table: ours against the better of its rivals.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Target {
+    /// The work, in a few words.
+    pub work: String,
+    /// The runner that is ours.
+    pub ours: String,
+    /// The runners to compare with; the one with the best median counts.
+    #[serde(default)]
+    pub rivals: Vec<String>,
+    /// What is compared.
+    #[serde(default)]
+    pub measure: Measure,
+    /// What we want to reach.
+    pub goal: Goal,
+}
+
+/// A quantity of a run. Less is better for each of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Measure {
+    /// Wall time.
+    #[default]
+    Wall,
+    /// User and system time of the process and all its children.
+    Cpu,
+    /// The largest resident set among the process and its children.
+    Peak,
+}
+
+/// A goal for ours against the rival.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Goal {
+    /// rival ÷ ours is at least this.
+    TimesFaster(f64),
+    /// ours ÷ rival is at most this.
+    AtMost(f64),
+    /// ours ÷ rival differs from 1 by at most this.
+    Within(f64),
+    /// ours − rival is at most this many milliseconds.
+    MoreMs(f64),
+    /// ours alone is under this many MiB.
+    UnderMib(f64),
+}
+
+impl Definition {
+    /// The definition in this text.
+    ///
+    /// # Errors
+    /// Text that is not a definition, and names that lead nowhere.
+    pub fn parse(text: &str) -> Result<Definition> {
+        let definition: Definition = toml::from_str(text)?;
+        definition.check().with_context(|| definition.name.clone())?;
+        Ok(definition)
+    }
+
+    /// All definitions of a directory, in the order of the file names (`20-cat-lines.toml` is called `cat-lines`).
+    ///
+    /// # Errors
+    /// Files that cannot be read, are no definitions, or are called otherwise.
+    pub fn load_all(directory: &Path) -> Result<Vec<Definition>> {
+        let entries = fs::read_dir(directory).with_context(|| directory.display().to_string())?;
+        let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
+        paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+        paths.sort();
+        paths
+            .iter()
+            .map(|path| {
+                let context = || path.display().to_string();
+                let text = fs::read_to_string(path).with_context(context)?;
+                let definition = Definition::parse(&text).with_context(context)?;
+                let name = path.file_stem().and_then(|stem| stem.to_str()?.split_once('-'));
+                ensure!(name.is_some_and(|(_, name)| name == definition.name), "{}: another name inside", context());
+                Ok(definition)
+            })
+            .collect()
+    }
+
+    /// The input and answers of one size.
+    pub fn size(&self, scale: Scale) -> &Size {
+        match scale {
+            Scale::Full => &self.full,
+            Scale::Quick => &self.quick,
+        }
+    }
+
+    /// Every name that is used must exist, so that a typing error is not found after ten minutes of measuring.
+    fn check(&self) -> Result<()> {
+        ensure!(!self.runners.is_empty() && !self.targets.is_empty(), "a definition needs runners and targets");
+        for name in self.runners.iter().map(|runner| &runner.name).chain([&self.name]) {
+            let plain = |c: char| c.is_ascii_alphanumeric() || " -_.".contains(c);
+            ensure!(!name.is_empty() && name.chars().all(plain), "{name:?} is not a plain name");
+        }
+        for target in &self.targets {
+            for name in target.rivals.iter().chain([&target.ours]) {
+                ensure!(self.runners.iter().any(|runner| runner.name == *name), "there is no runner {name:?}");
+            }
+            let alone = matches!(target.goal, Goal::UnderMib(_));
+            ensure!(alone == target.rivals.is_empty(), "{:?}: only a goal in MiB has no rival", target.work);
+        }
+        for size in [&self.full, &self.quick] {
+            for runner in &self.runners {
+                let Some(answer) = size.answers.get(&runner.answer) else {
+                    bail!("there is no answer {:?}", runner.answer);
+                };
+                ensure!(!answer.is_empty(), "a benchmark without an expected answer does not count");
+                runner.argv(size, Some(Path::new("input")))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Runner {
+    /// The command with every `{NAME}` filled in.
+    ///
+    /// # Errors
+    /// A name that the size does not have.
+    pub fn argv(&self, size: &Size, input: Option<&Path>) -> Result<Vec<String>> {
+        let fill = |text: &String| fill(text, size, input);
+        match &self.command {
+            Command::Argv(argv) => argv.iter().map(fill).collect(),
+            Command::Shell(line) => {
+                Ok(vec!["bash".to_owned(), "-o".to_owned(), "pipefail".to_owned(), "-c".to_owned(), fill(line)?])
+            }
+        }
+    }
+}
+
+fn fill(text: &String, size: &Size, input: Option<&Path>) -> Result<String> {
+    let mut filled = text.clone();
+    if let Some(path) = input {
+        filled = filled.replace("{input}", &path.display().to_string());
+    }
+    for (name, value) in &size.values {
+        filled = filled.replace(&format!("{{{name}}}"), &value.to_string());
+    }
+    ensure!(!filled.contains(['{', '}']), "{text:?} names a value that this size does not have");
+    Ok(filled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMALL: &str = r#"
+        name = "small"
+        question = "Is it?"
+        full = { values = { bytes = 7 }, answers.all = { count = 1 } }
+        quick = { values = { bytes = 3 }, answers.all = { count = 1 } }
+        [[runner]]
+        name = "a"
+        command = ["echo", "{bytes}"]
+        [[runner]]
+        name = "b"
+        command = "cat {input} | wc -l"
+        output = "count"
+        [[target]]
+        work = "nothing"
+        ours = "a"
+        rivals = ["b"]
+        goal = { times_faster = 2.0 }
+    "#;
+
+    #[test]
+    fn commands_are_filled_from_the_size() {
+        let definition = Definition::parse(SMALL).unwrap();
+        let argv = |i: usize| definition.runners[i].argv(definition.size(Scale::Full), Some(Path::new("/x"))).unwrap();
+        assert_eq!(argv(0), ["echo", "7"]);
+        assert_eq!(argv(1), ["bash", "-o", "pipefail", "-c", "cat /x | wc -l"]);
+    }
+
+    #[test]
+    fn names_that_lead_nowhere_are_refused() {
+        for (from, to) in [
+            ("{bytes}", "{byte}"),
+            (r#"ours = "a""#, r#"ours = "c""#),
+            (r#"rivals = ["b"]"#, ""),
+            (r#"output = "count""#, r#"answer = "some""#),
+            ("answers.all = { count = 1 }", "answers.all = {}"),
+            (r#"work = "nothing""#, "work = \"nothing\"\nfaster = 3"),
+        ] {
+            assert!(SMALL.contains(from));
+            assert!(Definition::parse(&SMALL.replace(from, to)).is_err(), "{from} -> {to}");
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! Inputs: files generated from a seed, the same on every machine.
+//!
+//! They are written into memory-backed storage, so that no disk is measured, and hold lines of made-up words:
+//! text compresses like text, and line ends are where nobody can predict them. Everything is streamed through
+//! small buffers: a child's peak memory starts with what its parent had, so this process must stay small.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use serde::Deserialize;
+
+/// A file to generate.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Input {
+    /// Lines of text.
+    Lines(Lines),
+    /// The same as one gzip member.
+    Gzip(Lines),
+    /// The same as bgzf blocks.
+    Bgzf(Lines),
+    /// Aligned reads as BAM, made from SAM by `samtools`.
+    Bam(Alignments),
+}
+
+/// Lines of words, each of between half and one and a half times the mean length.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lines {
+    /// Total size before compression, in bytes.
+    pub bytes: u64,
+    /// Mean length of a line with its line feed, in bytes; at least 4.
+    pub mean: usize,
+    /// Where the random numbers start.
+    pub seed: u64,
+}
+
+/// SAM with two header lines and reads of one length at rising positions.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Alignments {
+    /// Lines, the two of the header included.
+    pub lines: u64,
+    /// Where the random numbers start.
+    pub seed: u64,
+}
+
+impl fmt::Display for Input {
+    /// The file's name, different for different contents.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines = |Lines { bytes, mean, seed }: &Lines| format!("lines-{bytes}-{mean}-{seed}.txt");
+        match self {
+            Input::Lines(text) => f.write_str(&lines(text)),
+            Input::Gzip(text) => write!(f, "{}.gz", lines(text)),
+            Input::Bgzf(text) => write!(f, "{}.bgz", lines(text)),
+            Input::Bam(Alignments { lines, seed }) => write!(f, "alignments-{lines}-{seed}.bam"),
+        }
+    }
+}
+
+impl Input {
+    /// The program this machine needs to make the input, if it needs one.
+    pub fn needs(&self) -> Option<&'static str> {
+        matches!(self, Input::Bam(_)).then_some("samtools")
+    }
+
+    /// The path of this input in the directory; made now if it is not there yet, whole or not at all.
+    ///
+    /// # Errors
+    /// The system's (no space), or those of `samtools`.
+    pub fn make(&self, directory: &Path) -> Result<PathBuf> {
+        let path = directory.join(self.to_string());
+        if !path.exists() {
+            let partial = directory.join(format!("{self}.partial"));
+            self.write(&partial).with_context(|| format!("cannot make {}", path.display()))?;
+            fs::rename(&partial, &path)?;
+        }
+        Ok(path)
+    }
+
+    fn write(&self, path: &Path) -> Result<()> {
+        let create = || Ok::<_, io::Error>(BufWriter::with_capacity(1 << 18, File::create(path)?));
+        match self {
+            Input::Lines(text) => {
+                let mut out = create()?;
+                text.write(&mut out)?;
+                out.flush()?;
+            }
+            Input::Gzip(text) => {
+                let mut out = GzEncoder::new(create()?, Compression::default());
+                text.write(&mut out)?;
+                out.finish()?.flush()?;
+            }
+            Input::Bgzf(text) => {
+                let mut out = noodles_bgzf::io::Writer::new(create()?);
+                text.write(&mut out)?;
+                out.finish()?.flush()?;
+            }
+            Input::Bam(alignments) => {
+                let sam = path.with_extension("sam");
+                let mut out = BufWriter::with_capacity(1 << 18, File::create(&sam)?);
+                alignments.write(&mut out)?;
+                out.flush()?;
+                // --no-PG: a line about this very command would make the answer depend on paths and versions.
+                let status =
+                    Command::new("samtools").args(["view", "--no-PG", "-b", "-o"]).args([path, &sam]).status()?;
+                fs::remove_file(&sam)?;
+                ensure!(status.success(), "samtools: {status}");
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How many different words there are; a power of two.
+const WORDS: usize = 4096;
+
+impl Lines {
+    /// Writes exactly `bytes` bytes of whole lines.
+    ///
+    /// # Errors
+    /// Those of `out`, and lines too short to hold a word.
+    pub fn write(&self, out: &mut impl Write) -> Result<()> {
+        if self.mean < 4 {
+            bail!("lines of {} bytes are too short", self.mean);
+        }
+        let mut random = SplitMix64::seed_from_u64(self.seed);
+        let words = words(&mut random);
+        let mut line = Vec::with_capacity(2 * self.mean);
+        let mut left = self.bytes;
+        while left > 0 {
+            let length = self.mean / 2 + below(&mut random, self.mean as u64 + 1) as usize;
+            let length = usize::try_from(left).map_or(length, |left| length.min(left));
+            while line.len() < length {
+                // The product of two even choices favours the first words, as languages do.
+                let choice = random.next_u64();
+                let (a, b) = (choice as usize % WORDS, (choice >> 32) as usize % WORDS);
+                line.extend_from_slice(&words[a * b / WORDS]);
+            }
+            line.truncate(length - 1);
+            line.push(b'\n');
+            out.write_all(&line)?;
+            line.clear();
+            left -= length as u64;
+        }
+        Ok(())
+    }
+}
+
+/// Words of two to nine letters, and in every fourth place a phrase of three to six of them; a blank ends each.
+/// Without the phrases gzip would find little to repeat: with them it makes a third of the text, as of prose.
+fn words(random: &mut SplitMix64) -> Vec<Vec<u8>> {
+    let letter = |random: &mut SplitMix64| b'a' + below(random, 26) as u8;
+    let word = |random: &mut SplitMix64| -> Vec<u8> {
+        let length = 2 + below(random, 8);
+        (0..length).map(|_| letter(random)).chain([b' ']).collect()
+    };
+    let mut words: Vec<Vec<u8>> = (0..WORDS).map(|_| word(random)).collect();
+    for place in (0..WORDS).step_by(4) {
+        let length = 3 + below(random, 4);
+        // An odd place, where there is never a phrase.
+        words[place] = (0..length).flat_map(|_| words[below(random, WORDS as u64) as usize | 1].clone()).collect();
+    }
+    words
+}
+
+/// A number under `limit`, which must be small: the bias of the remainder does not matter here.
+fn below(random: &mut SplitMix64, limit: u64) -> u64 {
+    random.next_u64() % limit
+}
+
+/// The bases of one read.
+const READ_LENGTH: usize = 130;
+
+impl Alignments {
+    fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        let mut random = SplitMix64::seed_from_u64(self.seed);
+        let mut position = 1;
+        out.write_all(b"@HD\tVN:1.6\tSO:coordinate\n@SQ\tSN:chr1\tLN:248956422\n")?;
+        for read in 2..self.lines {
+            position += below(&mut random, 200);
+            write!(out, "read{read:07}\t0\tchr1\t{position}\t60\t{READ_LENGTH}M\t*\t0\t0\t")?;
+            let mut bases = [0; READ_LENGTH];
+            bases.fill_with(|| b"ACGT"[below(&mut random, 4) as usize]);
+            out.write_all(&bases)?;
+            let mut qualities = [b'\t'; READ_LENGTH + 1];
+            qualities[1..].fill_with(|| b"FFFFFF:,"[below(&mut random, 8) as usize]);
+            out.write_all(&qualities)?;
+            writeln!(out, "\tNM:i:{}\tRG:Z:lane1", below(&mut random, 4))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_whole_and_of_the_length_asked_for() {
+        let mut text = Vec::new();
+        Lines { bytes: 100_000, mean: 20, seed: 1 }.write(&mut text).unwrap();
+        assert_eq!(text.len(), 100_000);
+        let lengths: Vec<usize> = text.split_inclusive(|&byte| byte == b'\n').map(<[u8]>::len).collect();
+        assert_eq!(lengths.iter().sum::<usize>(), 100_000);
+        // The last line is what was left over.
+        assert!(lengths[..lengths.len() - 1].iter().all(|length| (10..=30).contains(length)));
+        assert!((4_800..5_200).contains(&lengths.len()));
+    }
+
+    #[test]
+    fn the_seed_decides() {
+        let text = |seed| {
+            let mut text = Vec::new();
+            Lines { bytes: 1000, mean: 80, seed }.write(&mut text).unwrap();
+            text
+        };
+        assert_eq!(text(1), text(1));
+        assert_ne!(text(1), text(2));
+    }
+
+    #[test]
+    fn alignments_have_as_many_lines_as_asked() {
+        let mut sam = Vec::new();
+        Alignments { lines: 5, seed: 1 }.write(&mut sam).unwrap();
+        let lines: Vec<&str> = str::from_utf8(&sam).unwrap().lines().collect();
+        assert_eq!(lines.len(), 5);
+        let columns: Vec<&str> = lines[2].split('\t').collect();
+        assert_eq!((columns.len(), columns[9].len(), columns[10].len()), (13, READ_LENGTH, READ_LENGTH));
+    }
+}

@@ -1,0 +1,72 @@
+//! Under which circumstances something was measured.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+
+use crate::definition::Definition;
+
+/// The machine, the compiler and the programs, as text for a record. What cannot be found out is `unknown`.
+#[derive(Debug)]
+pub struct Machine {
+    /// UTC date and time of day, fit for a file name.
+    pub time: String,
+    processor: String,
+    kernel: String,
+    compiler: String,
+    commit: String,
+    load: String,
+    rivals: Vec<String>,
+}
+
+impl Machine {
+    /// Looks around: the repository is at `root`, the rivals are those that the definitions need.
+    pub fn look(root: &Path, definitions: &[Definition]) -> Machine {
+        let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+        let processor = model.map_or("unknown", |(_, name)| name.trim());
+        let cores = thread::available_parallelism().map_or(0, |cores| cores.get());
+        let system = rustix::system::uname();
+        let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+
+        let git = |args: &[&str]| first_line(Command::new("git").args(args).current_dir(root));
+        // Definitions and notes may change between measuring and committing; measured code may not.
+        let changed = git(&["status", "--porcelain", "--", "crates", "Cargo.toml", "Cargo.lock"]).is_some();
+        let commit = git(&["rev-parse", "--short=12", "HEAD"]).unwrap_or("unknown".into());
+
+        let programs: BTreeSet<&String> =
+            definitions.iter().flat_map(|definition| &definition.runners).flat_map(|runner| &runner.needs).collect();
+        let rivals = programs.into_iter().filter_map(|program| first_line(Command::new(program).arg("--version")));
+        Machine {
+            time: first_line(Command::new("date").args(["-u", "+%Y-%m-%d-%H%M"])).unwrap_or("unknown".into()),
+            processor: format!("{processor}, {cores} cores"),
+            kernel: format!("{} {}", system.sysname().to_string_lossy(), system.release().to_string_lossy()),
+            compiler: first_line(Command::new("rustc").arg("--version")).unwrap_or("unknown".into()),
+            commit: if changed { format!("{commit} with uncommitted changes") } else { commit },
+            load: load.split(' ').next().unwrap_or_default().to_owned(),
+            rivals: rivals.collect(),
+        }
+    }
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "- processor: {}", self.processor)?;
+        writeln!(f, "- kernel: {}", self.kernel)?;
+        writeln!(f, "- compiler: {}", self.compiler)?;
+        writeln!(f, "- commit: {}", self.commit)?;
+        writeln!(f, "- load before the start (1 minute): {}", self.load)?;
+        writeln!(f, "- rivals: {}", self.rivals.join(", "))
+    }
+}
+
+/// The first line that the command prints, wherever it prints it.
+fn first_line(command: &mut Command) -> Option<String> {
+    let output = command.output().ok()?;
+    let text = if output.stdout.is_empty() { output.stderr } else { output.stdout };
+    let line = String::from_utf8_lossy(&text).lines().next()?.trim().to_owned();
+    (!line.is_empty()).then_some(line)
+}

@@ -1,0 +1,143 @@
+//! `millstream-bench`: measures what `bench/definitions` asks, prints the table, and keeps a record.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Parser;
+use millstream_bench::definition::{Definition, Scale};
+use millstream_bench::machine::Machine;
+use millstream_bench::measure::{Place, measure};
+use millstream_bench::report::{self, Measured};
+
+/// Measure Millstream against its rivals.
+///
+/// Inputs are generated into memory (/dev/shm where there is one; 1 GB at most at a time). The table goes to
+/// standard output; a measurement at full size is also written to bench/record/. Exit status 1: a runner
+/// gave a wrong answer, or with CI=true a rival is missing.
+#[derive(Parser)]
+#[command(version)]
+struct Options {
+    /// Measure this definition only (may be given several times).
+    #[arg(long, value_name = "NAME")]
+    only: Vec<String>,
+    /// Small inputs, one run: checks the answers, measures nothing.
+    #[arg(long)]
+    quick: bool,
+    /// Measured rounds, where the definition does not say otherwise.
+    #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u64).range(1..))]
+    runs: u64,
+    /// Keep the inputs in this directory and find them there again.
+    #[arg(long, value_name = "DIR")]
+    inputs: Option<PathBuf>,
+    /// Write no record.
+    #[arg(long)]
+    no_record: bool,
+    /// List the definitions and end.
+    #[arg(long)]
+    list: bool,
+}
+
+fn main() -> Result<ExitCode> {
+    let options = Options::parse();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
+    let definitions = choose(Definition::load_all(&root.join("bench/definitions"))?, &options.only)?;
+    if options.list {
+        for definition in &definitions {
+            println!("{:27} {}", definition.name, definition.question);
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let scale = if options.quick { Scale::Quick } else { Scale::Full };
+    ensure!(options.quick || !cfg!(debug_assertions), "measure with `cargo run --release`, or only check with --quick");
+
+    let programs = build(&root)?;
+    let machine = Machine::look(&root, &definitions);
+    let rounds = if options.quick { 1 } else { options.runs as usize };
+    let mut measured = Vec::new();
+    for definition in definitions {
+        eprintln!("{}: {}", definition.name, definition.question);
+        let scratch;
+        let inputs = match &options.inputs {
+            Some(directory) => directory,
+            None => {
+                // Of its own, so that the memory is free again before the next one.
+                scratch = tempfile::Builder::new().prefix("millstream-bench-").tempdir_in(memory())?;
+                &scratch.path().to_owned()
+            }
+        };
+        fs::create_dir_all(inputs)?;
+        let place = Place {
+            root: root.clone(),
+            programs: programs.clone(),
+            inputs: inputs.clone(),
+            limit: Duration::from_secs(300),
+        };
+        let runs = definition.runs.filter(|_| !options.quick).unwrap_or(rounds);
+        let outcomes = measure(&definition, scale, runs, &place).with_context(|| definition.name.clone())?;
+        measured.push(Measured { definition, outcomes });
+    }
+
+    match scale {
+        Scale::Quick => print!("{}", report::checks(&measured)),
+        Scale::Full => print!("{}", report::table(&measured)),
+    }
+    if scale == Scale::Full && !options.no_record {
+        keep(&root, &measured, &machine, rounds)?;
+    }
+    Ok(verdict(&measured))
+}
+
+fn choose(definitions: Vec<Definition>, only: &[String]) -> Result<Vec<Definition>> {
+    if let Some(name) = only.iter().find(|name| definitions.iter().all(|definition| definition.name != **name)) {
+        let names: Vec<_> = definitions.iter().map(|definition| definition.name.as_str()).collect();
+        bail!("there is no definition {name:?}; there are {}", names.join(", "));
+    }
+    Ok(definitions.into_iter().filter(|one| only.is_empty() || only.contains(&one.name)).collect())
+}
+
+/// Builds what is measured, so that nothing old is; the directory of the programs.
+fn build(root: &Path) -> Result<PathBuf> {
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or("cargo".into()));
+    cargo.args(["build", "-p", "millstream-cli", "-p", "millstream-bench", "--bins"]).current_dir(root);
+    if !cfg!(debug_assertions) {
+        cargo.arg("--release");
+    }
+    ensure!(cargo.status().context("cargo")?.success(), "the programs to measure cannot be built");
+    Ok(env::current_exe()?.parent().context("the tool is in no directory")?.to_owned())
+}
+
+/// Where files are memory, if this machine has such a place.
+fn memory() -> PathBuf {
+    let shm = Path::new("/dev/shm");
+    if shm.is_dir() { shm.to_owned() } else { env::temp_dir() }
+}
+
+fn keep(root: &Path, measured: &[Measured], machine: &Machine, rounds: usize) -> Result<()> {
+    let directory = root.join("bench/record").join(env::consts::ARCH);
+    fs::create_dir_all(&directory)?;
+    fs::write(directory.join(format!("{}.md", machine.time)), report::record(measured, machine, rounds))?;
+    fs::write(directory.join(format!("{}.csv", machine.time)), report::csv(measured))?;
+    eprintln!("recorded in {}", directory.join(&machine.time).display());
+    Ok(())
+}
+
+/// Says loudly who was wrong or missing.
+fn verdict(measured: &[Measured]) -> ExitCode {
+    let mut bad = false;
+    for one in measured {
+        let name = &one.definition.name;
+        for (runner, reason) in one.wrong() {
+            eprintln!("WRONG: {name}: {runner}: {reason}");
+            bad = true;
+        }
+        for (runner, program) in one.skipped() {
+            eprintln!("SKIPPED: {name}: {runner}: this machine has no {program}");
+            bad |= env::var_os("CI").is_some_and(|ci| ci == "true");
+        }
+    }
+    if bad { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}

@@ -1,0 +1,234 @@
+//! Runs the runners of a definition in turn (A B A B …) and measures each as a whole process tree.
+//!
+//! Turns, because a machine that becomes slower does so for everybody. One round at full size is a warm-up and
+//! not counted. A runner that answers wrongly, fails or hangs has no time at all: see [`Outcome::Wrong`].
+
+use std::env;
+use std::ffi::OsString;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use std::os::unix::process::CommandExt;
+use wait4::Wait4;
+
+use crate::answer::Answer;
+use crate::definition::{Clock, Definition, Measure, Runner, Scale, Size};
+
+/// Where things are on this machine.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The root of the repository; runners start here.
+    pub root: PathBuf,
+    /// The directory of our own programs, looked up before `PATH`.
+    pub programs: PathBuf,
+    /// Where inputs are made, or found again.
+    pub inputs: PathBuf,
+    /// How long one run may take before it is ended and called wrong.
+    pub limit: Duration,
+}
+
+/// What one run of one runner took.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// See [`Clock`].
+    pub wall: Duration,
+    /// User time of the process and of all children it waited for.
+    pub user: Duration,
+    /// System time of the same.
+    pub system: Duration,
+    /// The largest resident set of any of them, in bytes.
+    pub peak: u64,
+}
+
+impl Run {
+    /// The quantity as a number: seconds or bytes.
+    pub fn get(&self, measure: Measure) -> f64 {
+        match measure {
+            Measure::Wall => self.wall.as_secs_f64(),
+            Measure::Cpu => (self.user + self.system).as_secs_f64(),
+            Measure::Peak => self.peak as f64,
+        }
+    }
+}
+
+/// What became of a runner.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// Its counted runs, all with the right answer.
+    Measured(Vec<Run>),
+    /// It gave a wrong answer or none; the reason.
+    Wrong(String),
+    /// The machine lacks this program.
+    Skipped(String),
+}
+
+/// Measures one definition: one outcome for each runner, in their order.
+///
+/// # Errors
+/// The input cannot be made. What goes wrong with a runner is its outcome.
+pub fn measure(definition: &Definition, scale: Scale, rounds: usize, place: &Place) -> Result<Vec<Outcome>> {
+    let size = definition.size(scale);
+    let path = place.search_path();
+    let missing = |program: &&str| !env::split_paths(&path).any(|directory| directory.join(program).is_file());
+
+    if let Some(program) = size.input.as_ref().and_then(|input| input.needs()).filter(missing) {
+        return Ok(definition.runners.iter().map(|_| Outcome::Skipped(program.to_owned())).collect());
+    }
+    let input = size.input.as_ref().map(|input| input.make(&place.inputs)).transpose()?;
+
+    let lacks = |runner: &Runner| runner.needs.iter().map(String::as_str).find(missing).map(str::to_owned);
+    let start = |runner| lacks(runner).map_or(Outcome::Measured(Vec::new()), Outcome::Skipped);
+    let mut outcomes: Vec<Outcome> = definition.runners.iter().map(start).collect();
+
+    let warm_up = usize::from(scale == Scale::Full);
+    for round in 0..rounds + warm_up {
+        for (runner, outcome) in definition.runners.iter().zip(&mut outcomes) {
+            let Outcome::Measured(runs) = outcome else { continue };
+            match run_once(runner, size, definition.clock, input.as_deref(), place) {
+                Ok(run) if round >= warm_up => runs.push(run),
+                Ok(_) => {}
+                Err(error) => *outcome = Outcome::Wrong(format!("{error:#}")),
+            }
+        }
+    }
+    Ok(outcomes)
+}
+
+impl Place {
+    /// `PATH` with our own programs in front.
+    fn search_path(&self) -> OsString {
+        let path = env::var_os("PATH").unwrap_or_default();
+        let directories = [self.programs.clone()].into_iter().chain(env::split_paths(&path));
+        env::join_paths(directories).unwrap_or(path)
+    }
+}
+
+fn run_once(runner: &Runner, size: &Size, clock: Clock, input: Option<&Path>, place: &Place) -> Result<Run> {
+    let argv = runner.argv(size, input)?;
+    let mut command = Command::new(&argv[0]);
+    command.args(&argv[1..]).env("PATH", place.search_path()).current_dir(&place.root);
+    let (mut run, output) = time(command, place.limit)?;
+
+    let mut answer = Answer::parse(runner.output, &output).context("unreadable answer")?;
+    let inside = answer.take_inside_time();
+    answer.check(&size.answers[&runner.answer])?;
+    if clock == Clock::Inside {
+        run.wall = Duration::from_nanos(inside.context("the runner told no ns=…")?);
+    }
+    Ok(run)
+}
+
+/// Runs the command to its end; what it took, and its standard output.
+fn time(mut command: Command, limit: Duration) -> Result<(Run, Vec<u8>)> {
+    let name = command.get_program().display().to_string();
+    // Its own process group, so that the limit ends a whole pipeline.
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0);
+
+    let start = Instant::now();
+    let mut child = command.spawn().with_context(|| name.clone())?;
+    let pid = Pid::from_child(&child);
+    let (ended, end) = mpsc::channel::<()>();
+    let watchdog = thread::spawn(move || {
+        let hangs = end.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout);
+        if hangs {
+            // It may have ended just now: then there is nobody to kill, which is what we want.
+            let _ = kill_process_group(pid, Signal::KILL);
+        }
+        hangs
+    });
+
+    let mut output = Vec::new();
+    child.stdout.take().expect("standard output is piped").read_to_end(&mut output)?;
+    // The process stays a zombie until `wait4`, so its number cannot be reused while the watchdog may kill it.
+    waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)?;
+    let wall = start.elapsed();
+    drop(ended);
+    let hung = watchdog.join().expect("the watchdog does not panic");
+    let usage = child.wait4()?;
+
+    ensure!(!hung, "{name} was ended after {limit:?}");
+    ensure!(usage.status.success(), "{name}: {}", usage.status);
+    let run = Run { wall, user: usage.rusage.utime, system: usage.rusage.stime, peak: usage.rusage.maxrss };
+    Ok((run, output))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(line: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", line]);
+        command
+    }
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn a_run_counts_its_children_too() {
+        // The child burns processor time; the shell itself does not.
+        let line = "(i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done); echo count=1";
+        let (run, output) = time(shell(line), MINUTE).unwrap();
+        assert_eq!(output, b"count=1\n");
+        assert!(run.user + run.system > Duration::ZERO);
+        assert!(run.wall > Duration::ZERO && run.peak > 0);
+    }
+
+    #[test]
+    fn failure_and_hanging_are_errors() {
+        let failed = time(shell("echo count=1; exit 3"), MINUTE).unwrap_err();
+        assert!(failed.to_string().contains("exit status: 3"), "{failed}");
+        let hung = time(shell("sleep 60 | sleep 60"), Duration::from_millis(50)).unwrap_err();
+        assert!(hung.to_string().contains("was ended after 50ms"), "{hung}");
+    }
+
+    fn place() -> Place {
+        Place { root: "/".into(), programs: "/nonexistent".into(), inputs: env::temp_dir(), limit: MINUTE }
+    }
+
+    fn definition(clock: &str, right: &str, wrong: &str) -> Definition {
+        Definition::parse(&format!(
+            r#"
+            name = "test"
+            question = "Is a wrong answer ever fast?"
+            clock = "{clock}"
+            full = {{ answers.all = {{ count = 1 }} }}
+            quick = {{ answers.all = {{ count = 1 }} }}
+            runner = [
+                {{ name = "right", command = ["echo", "{right}"] }},
+                {{ name = "wrong", command = ["echo", "{wrong}"] }},
+                {{ name = "absent", command = ["absent"], needs = ["no such program"] }},
+            ]
+            [[target]]
+            work = "echo"
+            ours = "right"
+            rivals = ["wrong"]
+            goal = {{ at_most = 1.0 }}
+            "#
+        ))
+        .unwrap()
+    }
+
+    #[test]
+    fn wrong_answers_have_no_time_and_the_warm_up_is_not_counted() {
+        let definition = definition("process", "count=1", "count=2");
+        let outcomes = measure(&definition, Scale::Full, 3, &place()).unwrap();
+        assert!(matches!(&outcomes[0], Outcome::Measured(runs) if runs.len() == 3));
+        assert!(matches!(&outcomes[1], Outcome::Wrong(reason) if reason == "count=2 instead of 1"));
+        assert!(matches!(&outcomes[2], Outcome::Skipped(program) if program == "no such program"));
+    }
+
+    #[test]
+    fn the_inside_clock_is_the_runners_own() {
+        let definition = definition("inside", "count=1 ns=1500", "count=1");
+        let outcomes = measure(&definition, Scale::Quick, 1, &place()).unwrap();
+        assert!(matches!(&outcomes[0], Outcome::Measured(runs) if runs[0].wall == Duration::from_nanos(1500)));
+        assert!(matches!(&outcomes[1], Outcome::Wrong(reason) if reason.contains("ns=")));
+    }
+}

@@ -1,0 +1,324 @@
+//! What the measurements mean: each target as a row, a Markdown table, and every single run as CSV.
+
+use std::fmt::Write;
+
+use crate::definition::{Definition, Goal, Measure, Target};
+use crate::machine::Machine;
+use crate::measure::{Outcome, Run};
+use crate::statistics::{median, quantile};
+
+/// A definition that was measured.
+#[derive(Debug)]
+pub struct Measured {
+    /// What was asked.
+    pub definition: Definition,
+    /// One outcome for each of its runners.
+    pub outcomes: Vec<Outcome>,
+}
+
+/// One line of the table.
+#[derive(Debug, PartialEq)]
+pub struct Row {
+    /// The work, in a few words.
+    pub work: String,
+    /// The rival that was best, and its median.
+    pub rival: String,
+    /// Our median.
+    pub ours: String,
+    /// Ours against the rival, with the middle half of the pairs of runs in brackets.
+    pub ratio: String,
+    /// What we want to reach.
+    pub target: String,
+    /// Whether we did.
+    pub met: Met,
+}
+
+/// Whether a target was reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Met {
+    /// It was.
+    Yes,
+    /// It was not.
+    No,
+    /// Ours or all rivals gave a wrong answer.
+    Wrong,
+    /// The machine lacks something.
+    Skipped,
+}
+
+impl Met {
+    fn word(self) -> &'static str {
+        match self {
+            Met::Yes => "yes",
+            Met::No => "**no**",
+            Met::Wrong => "**wrong answer**",
+            Met::Skipped => "skipped",
+        }
+    }
+}
+
+impl Measured {
+    /// The rows of this definition.
+    pub fn rows(&self) -> Vec<Row> {
+        self.definition.targets.iter().map(|target| self.row(target)).collect()
+    }
+
+    /// Each runner that gave a wrong answer, with the reason.
+    pub fn wrong(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.named().filter_map(|(name, outcome)| match outcome {
+            Outcome::Wrong(reason) => Some((name, reason.as_str())),
+            _ => None,
+        })
+    }
+
+    /// Each runner that could not run, with the program that is missing.
+    pub fn skipped(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.named().filter_map(|(name, outcome)| match outcome {
+            Outcome::Skipped(program) => Some((name, program.as_str())),
+            _ => None,
+        })
+    }
+
+    fn named(&self) -> impl Iterator<Item = (&str, &Outcome)> {
+        self.definition.runners.iter().map(|runner| runner.name.as_str()).zip(&self.outcomes)
+    }
+
+    fn outcome(&self, name: &str) -> &Outcome {
+        let found = self.named().find(|(runner, _)| *runner == name);
+        found.expect("a definition names only runners it has").1
+    }
+
+    fn row(&self, target: &Target) -> Row {
+        let row = |rival: String, ours: String, ratio: String, met| Row {
+            work: target.work.clone(),
+            rival,
+            ours,
+            ratio,
+            target: goal(&target.goal),
+            met,
+        };
+        let show = |runs: &[f64]| quantity(target.measure, median(runs));
+        let values = |runs: &[Run]| runs.iter().map(|run| run.get(target.measure)).collect::<Vec<f64>>();
+
+        let ours = match self.outcome(&target.ours) {
+            Outcome::Measured(runs) => values(runs),
+            Outcome::Wrong(_) => return row(target.rivals.join(", "), "wrong".into(), String::new(), Met::Wrong),
+            Outcome::Skipped(_) => return row(target.rivals.join(", "), "skipped".into(), String::new(), Met::Skipped),
+        };
+        if let Goal::UnderMib(limit) = target.goal {
+            let met = if median(&ours) < limit * MIB { Met::Yes } else { Met::No };
+            return row(String::new(), show(&ours), String::new(), met);
+        }
+
+        // "The better of" needs all of them: a rival that is missing might have been the better one.
+        let mut rivals = Vec::new();
+        for name in &target.rivals {
+            match self.outcome(name) {
+                Outcome::Measured(runs) => rivals.push((name, values(runs))),
+                Outcome::Wrong(_) => return row(format!("{name}: wrong"), show(&ours), String::new(), Met::Wrong),
+                Outcome::Skipped(_) => {
+                    return row(format!("{name}: skipped"), show(&ours), String::new(), Met::Skipped);
+                }
+            }
+        }
+        rivals.sort_by(|a, b| median(&a.1).total_cmp(&median(&b.1)));
+        let (name, rival) = rivals.first().expect("a goal that compares has rivals");
+
+        let comparison = Comparison::new(&target.goal, &ours, rival);
+        let met = if comparison.reached { Met::Yes } else { Met::No };
+        row(format!("{name} {}", show(rival)), show(&ours), comparison.text, met)
+    }
+}
+
+/// Ours against one rival, in the terms of the goal.
+struct Comparison {
+    text: String,
+    reached: bool,
+}
+
+impl Comparison {
+    fn new(goal: &Goal, ours: &[f64], rival: &[f64]) -> Comparison {
+        let compare = |f: fn(f64, f64) -> f64| {
+            let pairs: Vec<f64> = ours.iter().zip(rival).map(|(&ours, &rival)| f(ours, rival)).collect();
+            (f(median(ours), median(rival)), quantile(&pairs, 0.25), quantile(&pairs, 0.75))
+        };
+        match *goal {
+            Goal::TimesFaster(least) => {
+                let (ratio, low, high) = compare(|ours, rival| rival / ours);
+                Comparison { text: format!("{ratio:.2} times faster ({low:.2}–{high:.2})"), reached: ratio >= least }
+            }
+            Goal::AtMost(most) => {
+                let (ratio, low, high) = compare(|ours, rival| ours / rival);
+                Comparison { text: format!("{ratio:.2} ({low:.2}–{high:.2})"), reached: ratio <= most }
+            }
+            Goal::Within(difference) => {
+                let (ratio, low, high) = compare(|ours, rival| ours / rival);
+                let reached = (ratio - 1.0).abs() <= difference;
+                Comparison { text: format!("{ratio:.2} ({low:.2}–{high:.2})"), reached }
+            }
+            Goal::MoreMs(most) => {
+                let (more, low, high) = compare(|ours, rival| (ours - rival) * 1e3);
+                Comparison { text: format!("{more:+.2} ms ({low:+.2}–{high:+.2})"), reached: more <= most }
+            }
+            Goal::UnderMib(_) => unreachable!("this goal has no rival"),
+        }
+    }
+}
+
+const MIB: f64 = (1 << 20) as f64;
+
+fn quantity(measure: Measure, value: f64) -> String {
+    match measure {
+        Measure::Wall if value < 0.1 => format!("{:.2} ms", value * 1e3),
+        Measure::Wall => format!("{:.0} ms", value * 1e3),
+        Measure::Cpu => format!("{:.0} ms of CPU", value * 1e3),
+        Measure::Peak => format!("{:.1} MiB", value / MIB),
+    }
+}
+
+fn goal(goal: &Goal) -> String {
+    match goal {
+        Goal::TimesFaster(least) => format!("≥ {least} times faster"),
+        Goal::AtMost(most) => format!("≤ {most:.2}"),
+        Goal::Within(difference) => format!("within {:.0} %", difference * 100.0),
+        Goal::MoreMs(most) => format!("≤ {most:+} ms"),
+        Goal::UnderMib(limit) => format!("< {limit} MiB"),
+    }
+}
+
+/// The table in Markdown.
+pub fn table(measured: &[Measured]) -> String {
+    let mut text = String::from("| work | rival | ours | ratio | target | met? |\n|---|---|---|---|---|---|\n");
+    for row in measured.iter().flat_map(Measured::rows) {
+        let Row { work, rival, ours, ratio, target, met } = row;
+        writeln!(text, "| {work} | {rival} | {ours} | {ratio} | {target} | {} |", met.word()).expect(INFALLIBLE);
+    }
+    text
+}
+
+/// What a check at quick size shows: who was right. Times of such small inputs mean nothing.
+pub fn checks(measured: &[Measured]) -> String {
+    let mut text = String::new();
+    for one in measured {
+        let right = one.outcomes.iter().filter(|outcome| matches!(outcome, Outcome::Measured(_))).count();
+        let all = one.outcomes.len();
+        writeln!(text, "{}: {right} of {all} runners right", one.definition.name).expect(INFALLIBLE);
+    }
+    text
+}
+
+const INFALLIBLE: &str = "writing to a string cannot fail";
+
+/// The whole record in Markdown: machine, table, what each row asks, and who was wrong or missing.
+pub fn record(measured: &[Measured], machine: &Machine, rounds: usize) -> String {
+    let mut text = format!(
+        "# Measured on {}\n\n{machine}\nMedians of {rounds} alternating runs after one warm-up, unless said otherwise \
+         below; in brackets the middle half of the ratios of the single pairs of runs. Times are of whole \
+         processes, CPU times with all children. Every run gave the right answer, except those named below. \
+         Each single run is in the `.csv` beside this file.\n\n{}\n",
+        machine.time,
+        table(measured)
+    );
+    text.push_str("## Questions\n\n");
+    for one in measured {
+        let Definition { name, question, runs, .. } = &one.definition;
+        let runs = runs.map_or(String::new(), |runs| format!(" ({runs} runs)"));
+        writeln!(text, "- `{name}`: {question}{runs}").expect(INFALLIBLE);
+        for (runner, reason) in one.wrong() {
+            writeln!(text, "  - wrong: {runner}: {reason}").expect(INFALLIBLE);
+        }
+        for (runner, program) in one.skipped() {
+            writeln!(text, "  - skipped: {runner}: this machine has no {program}").expect(INFALLIBLE);
+        }
+    }
+    text
+}
+
+/// Every counted run of every runner.
+pub fn csv(measured: &[Measured]) -> String {
+    let mut text = String::from("definition,runner,run,wall_s,user_s,system_s,peak_bytes\n");
+    for one in measured {
+        for (runner, outcome) in one.named() {
+            let Outcome::Measured(runs) = outcome else { continue };
+            for (number, Run { wall, user, system, peak }) in runs.iter().enumerate() {
+                let [wall, user, system] = [wall, user, system].map(|time| time.as_secs_f64());
+                let name = &one.definition.name;
+                writeln!(text, "{name},{runner},{number},{wall:.6},{user:.6},{system:.6},{peak}").expect(INFALLIBLE);
+            }
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn runs(milliseconds: &[u64]) -> Outcome {
+        let run = |&ms: &u64| Run {
+            wall: Duration::from_millis(ms),
+            user: Duration::from_millis(2 * ms),
+            system: Duration::ZERO,
+            peak: ms << 20,
+        };
+        Outcome::Measured(milliseconds.iter().map(run).collect())
+    }
+
+    fn measured(goal: &str, measure: &str, outcomes: [Outcome; 3]) -> Row {
+        let rivals = if goal.contains("under") { "[]" } else { r#"["slow", "slower"]"# };
+        let definition = Definition::parse(&format!(
+            r#"
+            name = "test"
+            question = "Which?"
+            full = {{ answers.all = {{ count = 1 }} }}
+            quick = {{ answers.all = {{ count = 1 }} }}
+            runner = [
+                {{ name = "ours", command = ["a"] }},
+                {{ name = "slower", command = ["b"] }},
+                {{ name = "slow", command = ["c"] }},
+            ]
+            target = [
+                {{ work = "w", ours = "ours", rivals = {rivals}, measure = "{measure}", goal = {{ {goal} }} }}
+            ]
+            "#
+        ))
+        .unwrap();
+        Measured { definition, outcomes: outcomes.into() }.rows().remove(0)
+    }
+
+    fn three() -> [Outcome; 3] {
+        [runs(&[100, 90, 110]), runs(&[500, 500, 500]), runs(&[300, 270, 330])]
+    }
+
+    #[test]
+    fn the_better_rival_counts() {
+        let row = measured("times_faster = 2.9", "wall", three());
+        assert_eq!((row.rival.as_str(), row.ours.as_str()), ("slow 300 ms", "100 ms"));
+        assert_eq!((row.ratio.as_str(), row.met), ("3.00 times faster (3.00–3.00)", Met::Yes));
+        assert_eq!(measured("times_faster = 3.1", "wall", three()).met, Met::No);
+    }
+
+    #[test]
+    fn every_goal_can_be_reached_and_missed() {
+        for (measure, reached, missed) in [
+            ("cpu", "at_most = 0.34", "at_most = 0.33"),
+            ("wall", "within = 0.7", "within = 0.6"),
+            ("wall", "more_ms = -199.0", "more_ms = -201.0"),
+            ("peak", "under_mib = 101.0", "under_mib = 100.0"),
+        ] {
+            assert_eq!(measured(reached, measure, three()).met, Met::Yes, "{reached}");
+            assert_eq!(measured(missed, measure, three()).met, Met::No, "{missed}");
+        }
+    }
+
+    #[test]
+    fn wrong_is_never_fast() {
+        let [_, slower, slow] = three();
+        let row = measured("at_most = 1.0", "wall", [Outcome::Wrong("w".into()), slower.clone(), slow.clone()]);
+        assert_eq!((row.ours.as_str(), row.ratio.as_str(), row.met), ("wrong", "", Met::Wrong));
+        let row = measured("at_most = 1.0", "wall", [runs(&[1]), slower, Outcome::Skipped("c".into())]);
+        assert_eq!((row.rival.as_str(), row.met), ("slow: skipped", Met::Skipped));
+    }
+}
