@@ -268,13 +268,13 @@ impl Writer {
     /// after part of a large write, the rest is kept, the call succeeds, and the next one reports the error.
     #[inline]
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        if bytes.len() <= self.fast_end.saturating_sub(self.end) {
-            let end = self.end + bytes.len();
-            self.buf[self.end..end].copy_from_slice(bytes);
-            self.end = end;
-            Ok(())
-        } else {
-            self.write_slowly(bytes)
+        match self.buf.get_mut(self.end..self.fast_end) {
+            Some(room) if bytes.len() <= room.len() => {
+                room[..bytes.len()].copy_from_slice(bytes);
+                self.end += bytes.len();
+                Ok(())
+            }
+            _ => self.write_slowly(bytes),
         }
     }
 
