@@ -112,6 +112,22 @@ fn after_a_flush_everything_before_it_can_be_decoded() {
     }
 }
 
+#[test]
+fn callbacks_run_on_the_callers_thread_whoever_compresses() {
+    for format in FORMATS {
+        let caller = std::thread::current().id();
+        let mut writer = Writer::builder()
+            .encode(format)
+            .callback(move |bytes: &[u8]| {
+                assert_eq!(std::thread::current().id(), caller);
+                Ok(bytes.len())
+            })
+            .unwrap();
+        writer.write(&noise(1_000_000)).unwrap();
+        assert!(writer.close().unwrap().written > 1_000_000);
+    }
+}
+
 /// Runs a program of the system on a file: what it prints, or `None` (said aloud) where it is missing.
 fn tool(argv: &[&str], path: &Path) -> Option<Vec<u8>> {
     match Command::new(argv[0]).args(&argv[1..]).arg(path).stdin(Stdio::null()).output() {

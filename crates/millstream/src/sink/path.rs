@@ -2,8 +2,8 @@
 //!
 //! A regular or absent path is written to a temporary file beside it, named after it with a dot in front, which
 //! `close` renames. Until then the path is as it was: absent, or with its old content. The new file has the old
-//! one's permissions and, where the system allows, its owner; other hard links keep the old content. A symbolic link
-//! stays: what it points to is replaced. [`Existing::Append`] and [`Partial::Keep`] write to the path itself.
+//! one's permissions and, where the system allows, its owner; access lists and other attributes are not copied, and
+//! other hard links keep the old content. A symbolic link stays: what it points to is replaced. [`Existing::Append`] and [`Partial::Keep`] write to the path itself.
 //!
 //! FIFOs, terminals and devices are written directly. `/dev/stdout` and its like are our own descriptors, not files
 //! to replace, whatever they are connected to.
