@@ -182,6 +182,9 @@ impl Handover {
         } else if reads_never_wait && block.has_room() {
             state.open = Some(block);
         } else {
+            // What is open is older: reads may have begun to wait since, as those of a decoder do.
+            let open = state.open.take();
+            state.full.extend(open);
             state.full.push_back(block);
         }
         self.wake_reader(&state);
@@ -280,13 +283,15 @@ mod tests {
     use loom::thread;
 
     /// A filler that reads `reads` times one byte, and a reader: every byte arrives once, in order, then the end.
-    fn all_arrive(reads: u8, block_size: usize, blocks: usize, reads_never_wait: bool) {
+    /// From the read number `waits_from` on, reads may wait.
+    fn all_arrive(reads: u8, block_size: usize, blocks: usize, waits_from: u8) {
         loom::model(move || {
             let handover = Arc::new(Handover::new(block_size, block_size * blocks, block_size * blocks));
             let filler = {
                 let handover = handover.clone();
                 thread::spawn(move || {
                     for byte in 0..reads {
+                        let reads_never_wait = byte < waits_from;
                         let mut block = handover.block(reads_never_wait).expect("nobody stops this filler");
                         block.bytes[block.end] = byte;
                         block.end += 1;
@@ -313,17 +318,22 @@ mod tests {
 
     #[test]
     fn handover_delivers_all_in_order() {
-        all_arrive(3, 1, 2, true);
+        all_arrive(3, 1, 2, 3);
     }
 
     #[test]
     fn handover_delivers_all_in_order_from_open_blocks() {
-        all_arrive(3, 4, 2, true);
+        all_arrive(3, 4, 2, 3);
     }
 
     #[test]
     fn handover_delivers_all_in_order_when_reads_wait() {
-        all_arrive(3, 4, 2, false);
+        all_arrive(3, 4, 2, 0);
+    }
+
+    #[test]
+    fn handover_delivers_all_in_order_when_reads_begin_to_wait() {
+        all_arrive(3, 4, 2, 1);
     }
 
     #[test]

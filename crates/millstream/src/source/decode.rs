@@ -335,8 +335,8 @@ impl Source for DecodeSource {
 
     fn ready_fd(&self) -> Option<BorrowedFd<'_>> {
         match &self.state {
-            State::Undecided { source, .. } => source.ready_fd(),
             State::Plain { source, first } if first.is_empty() => source.ready_fd(),
+            // Finding out what it is may take more than the one read that would not wait.
             _ => None,
         }
     }
