@@ -155,6 +155,8 @@ impl Buffer {
             self.origin = offset.wrapping_sub(start as u64);
         } else {
             let mut data = &block[data];
+            // It has been read, so that `max` comes too late: grow once for all of it, not byte by byte.
+            let max = max.max(tail + data.len());
             while !data.is_empty() {
                 let copied = self.fill_with(max, |space| {
                     let count = space.len().min(data.len());
