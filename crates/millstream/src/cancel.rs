@@ -70,9 +70,18 @@ impl CancelToken {
 
     /// Makes the token usable again.
     pub fn reset(&self) {
+        self.0.cancelled.store(false, Ordering::SeqCst);
+        self.empty();
+    }
+
+    /// Makes the pipe unreadable, unless the token is cancelled.
+    fn empty(&self) {
         let mut byte = [0; 16];
         while matches!(rustix::io::read(&self.0.readable, &mut byte), Ok(n) if n > 0) {}
-        self.0.cancelled.store(false, Ordering::SeqCst);
+        // One who cancels meanwhile sets the flag first, and may have written what has just been read.
+        if self.0.cancelled.load(Ordering::SeqCst) {
+            let _ = rustix::io::write(&self.0.writable, &[1]);
+        }
     }
 }
 
@@ -173,8 +182,10 @@ impl Wait {
             match poll(&mut fds, left.as_ref()) {
                 Ok(0) => return Ok(false),
                 Ok(_) if fd.is_some() && fds.last().is_some_and(|fd| !fd.revents().is_empty()) => return Ok(true),
-                // A token: `check` above says so.
-                Ok(_) | Err(Errno::INTR) => continue,
+                // A token: `check` above says so. If it does not, a `reset` came between the two acts of a
+                // `cancel`, and what that wrote would wake us again and again.
+                Ok(_) => self.tokens.iter().filter(|token| !token.is_cancelled()).for_each(CancelToken::empty),
+                Err(Errno::INTR) => {}
                 Err(error) => return Err(Error::from_io(error.into())),
             }
         }
@@ -203,6 +214,19 @@ mod tests {
             token.reset();
             assert!(wait.check().is_ok());
         }
+    }
+
+    #[test]
+    fn a_reset_between_the_two_acts_of_a_cancel_leaves_no_one_spinning() {
+        let token = CancelToken::new().unwrap();
+        let wait = Wait::new(Some(token.clone()), None);
+        token.0.cancelled.store(true, Ordering::SeqCst);
+        token.reset();
+        rustix::io::write(&token.0.writable, &[1]).unwrap();
+        assert!(!wait.poll(None, Some(Duration::from_millis(5))).unwrap());
+        assert_eq!(rustix::io::read(&token.0.readable, &mut [0]), Err(Errno::AGAIN), "it is readable still");
+        token.cancel();
+        assert!(wait.poll(None, None).is_err());
     }
 
     #[test]

@@ -115,7 +115,13 @@ impl Supply {
 
     fn fill_ahead(&mut self, buffer: &mut Buffer, max: usize) -> Result<usize> {
         let Mode::Ahead(ahead) = &mut self.mode else { unreachable!("called in this mode") };
-        let (taken, waited) = ahead.handover.take();
+        let (taken, waited) = loop {
+            match ahead.handover.take() {
+                // Old news, if the token has been reset since.
+                (Taken::Cancelled, waited) if self.plan.wait.check().is_ok() => self.waited += waited,
+                news => break news,
+            }
+        };
         self.waited += waited;
         match taken {
             Taken::Block(mut block) => {
