@@ -102,7 +102,8 @@ impl Framer for LengthPrefixed {
             return if eof {
                 Step::Bad(truncated(input.len(), width as u64))
             } else {
-                Step::More { scanned: input.len(), need: 0 }
+                // All of the prefix is still needed, so none of it may be dropped.
+                Step::More { scanned: 0, need: 0 }
             };
         };
         let value = self.value(prefix);

@@ -36,7 +36,8 @@ pub enum Step {
     },
     /// No whole record is here yet.
     More {
-        /// The first `scanned` bytes hold no end of the record: they need not be looked at again.
+        /// The first `scanned` bytes hold no end of the record: they need not be looked at again. A reader that
+        /// skips the record drops them, if `need` is 0.
         scanned: usize,
         /// The record's whole length in bytes where that is known already, else 0.
         need: usize,
