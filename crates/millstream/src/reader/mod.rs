@@ -522,7 +522,7 @@ impl Reader {
         // An error is about the first record that is not in the batch: the next call meets it again.
         let mut terminated = framer.batch(input, eof, max.max(1), &mut self.offsets).unwrap_or(true);
         if self.offsets.len() > 1 {
-            self.check_batch(framer.trim(), terminated);
+            terminated = self.check_batch(framer.trim(), terminated);
         }
         if self.offsets.len() == 1 {
             // None, or a bad or long one at the front.
@@ -541,8 +541,9 @@ impl Reader {
         Ok(Some(Batch::new(bytes, &self.offsets, framer.trim(), terminated)))
     }
 
-    /// Notes the longest record of a batch, and ends the batch before one that is over the limit.
-    fn check_batch(&mut self, trim: Trim, terminated: bool) {
+    /// Notes the longest record of a batch, and ends the batch before one that is over the limit. `terminated` and
+    /// the result: whether the last record is.
+    fn check_batch(&mut self, trim: Trim, mut terminated: bool) -> bool {
         let longest = self.offsets.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0) as usize;
         if longest > self.record_limit {
             let last = self.offsets.len() - 2;
@@ -552,10 +553,12 @@ impl Reader {
                 trim.apply(record, terminated || i < last).len() > self.record_limit
             };
             if let Some(first) = self.offsets.windows(2).enumerate().position(is_too_long) {
+                terminated = true; // those before it are
                 self.offsets.truncate(first + 1);
             }
         }
         self.longest = self.longest.max(longest.min(self.record_limit));
+        terminated
     }
 
     /// Skips one record, however long it is, and returns whether there was one. After
