@@ -698,7 +698,8 @@ impl Reader {
         if matches!(self.state, State::Ending(_)) && self.buffer.unread().is_empty() {
             self.finish()?;
         }
-        if matches!(self.state, State::Ended) {
+        // After a bad record nobody has waited for the commands yet.
+        if matches!(self.state, State::Ended) && !self.ends.is_empty() {
             return Ok(std::mem::take(&mut self.ends));
         }
         self.supply.close().map_err(|error| self.locate(error))
