@@ -422,6 +422,7 @@ impl ReaderBuilder {
             supply,
             state: State::Open,
             too_long: false,
+            skip: None,
             offsets: Vec::new(),
             record_limit: self.record_limit,
             name,

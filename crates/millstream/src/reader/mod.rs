@@ -72,6 +72,8 @@ pub struct Reader {
     state: State,
     /// A record was too long: nothing follows it until it is skipped.
     too_long: bool,
+    /// The record that is being skipped, where a token has ended that in its middle.
+    skip: Option<Skip>,
     /// The offsets of the last batch.
     offsets: Vec<u32>,
     record_limit: usize,
@@ -98,6 +100,15 @@ enum State {
     Ending(Option<Error>),
     /// The end, or an error, has been reported.
     Ended,
+}
+
+/// How far the skipping of a record has come.
+#[derive(Clone, Copy)]
+struct Skip {
+    /// The offset where the record begins.
+    start: u64,
+    /// How many of its bytes are left; 0 where its length is not known.
+    left: usize,
 }
 
 struct Observer {
@@ -275,6 +286,11 @@ impl Reader {
     #[inline]
     pub fn consume(&mut self, count: usize) {
         self.index.clear();
+        if count > 0 {
+            // Who takes bytes of a record that is too long says where the next one begins.
+            self.too_long = false;
+            self.skip = None;
+        }
         self.buffer.consume(count);
     }
 
@@ -580,53 +596,58 @@ impl Reader {
     /// As [`next_frame`](Reader::next_frame), but for the record's length.
     pub fn skip_record<F: Framer + ?Sized>(&mut self, framer: &mut F) -> Result<bool> {
         self.index.clear();
-        self.too_long = false;
-        let mut skipped = false;
+        let mut skip = self.skip.take().unwrap_or(Skip { start: self.buffer.offset(), left: 0 });
+        let skipped = self.skip_rest(framer, &mut skip);
+        let interrupted = matches!(&skipped, Err(error) if error.kind() == ErrorKind::Cancelled);
+        // Until the rest is skipped too, it must not be taken for a record.
+        self.too_long = interrupted;
+        self.skip = interrupted.then_some(skip);
+        skipped
+    }
+
+    fn skip_rest<F: Framer + ?Sized>(&mut self, framer: &mut F, skip: &mut Skip) -> Result<bool> {
         loop {
             let input = self.buffer.unread();
-            if input.is_empty() {
+            if skip.left > 0 {
+                let count = skip.left.min(input.len());
+                self.buffer.consume(count);
+                skip.left -= count;
+                if skip.left == 0 {
+                    self.records += 1;
+                    return Ok(true);
+                }
+                if !self.read_more()? {
+                    let found = self.buffer.offset() - skip.start;
+                    return self.stop_at_bad_record(
+                        Error::new(ErrorKind::FrameTruncated)
+                            .with_found(format!("{found} bytes"))
+                            .with_expected(format!("{} bytes", found + skip.left as u64))
+                            .with_offset(skip.start),
+                    );
+                }
+            } else if input.is_empty() {
                 if self.read_more()? {
                     continue;
                 }
                 // What was skipped so far was the last record.
+                let skipped = self.buffer.offset() > skip.start;
                 self.records += u64::from(skipped);
                 return if skipped { Ok(true) } else { self.finish().map(|()| false) };
-            }
-            match framer.step(input, 0, self.is_at_end()) {
-                Step::Record { len, .. } => {
-                    self.buffer.consume(len);
-                    self.records += 1;
-                    return Ok(true);
+            } else {
+                match framer.step(input, 0, self.is_at_end()) {
+                    Step::Record { len, .. } => {
+                        self.buffer.consume(len);
+                        self.records += 1;
+                        return Ok(true);
+                    }
+                    Step::More { need, .. } if need > 0 => skip.left = need,
+                    Step::More { scanned, .. } => {
+                        // The end may begin in the bytes that are not scanned.
+                        self.buffer.consume(scanned);
+                        self.read_more()?;
+                    }
+                    Step::Bad(error) => return self.stop_at_bad_record(error.with_offset(skip.start)),
                 }
-                Step::More { need, .. } if need > 0 => return self.skip_bytes(need),
-                Step::More { scanned, .. } => {
-                    // The end may begin in the bytes that are not scanned.
-                    self.buffer.consume(scanned);
-                    skipped |= scanned > 0;
-                    self.read_more()?;
-                }
-                Step::Bad(error) => return self.stop_at_bad_record(error),
-            }
-        }
-    }
-
-    /// Skips a record of `len` bytes.
-    fn skip_bytes(&mut self, len: usize) -> Result<bool> {
-        let mut left = len;
-        loop {
-            let count = left.min(self.buffer.unread().len());
-            self.buffer.consume(count);
-            left -= count;
-            if left == 0 {
-                self.records += 1;
-                return Ok(true);
-            }
-            if !self.read_more()? {
-                return self.stop_at_bad_record(
-                    Error::new(ErrorKind::FrameTruncated)
-                        .with_found(format!("{} bytes", len - left))
-                        .with_expected(format!("{len} bytes")),
-                );
             }
         }
     }
