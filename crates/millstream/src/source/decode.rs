@@ -247,26 +247,27 @@ impl Decoding {
             Ok(count) => Ok(count),
             Err(error) => {
                 self.broken = self.threaded;
-                match error.kind() == ErrorKind::Io && error.errno().is_none() {
-                    true => Err(self.damage(error, wait)),
-                    false => Err(error),
-                }
+                Err(self.judge(error, wait))
             }
         }
     }
 
     /// What a decoder's complaint means. A command that failed is the cause of data that ends too early.
-    fn damage(&mut self, complaint: Error, wait: &Wait) -> Error {
-        let truncated = complaint.io().is_some_and(|io| io.kind() == std::io::ErrorKind::UnexpectedEof);
-        let kind = match truncated {
-            true => ErrorKind::DecodeTruncated,
-            false => ErrorKind::DecodeDamaged,
+    fn judge(&mut self, complaint: Error, wait: &Wait) -> Error {
+        let judged = match complaint.io() {
+            Some(io) if complaint.kind() == ErrorKind::Io && complaint.errno().is_none() => {
+                let kind = match io.kind() {
+                    std::io::ErrorKind::UnexpectedEof => ErrorKind::DecodeTruncated,
+                    _ => ErrorKind::DecodeDamaged,
+                };
+                Error::new(kind).with_found(io.to_string())
+            }
+            _ => complaint,
         };
-        if truncated && let Err(cause) = lock(&self.inner).finish(wait) {
-            return cause;
+        match judged.kind() {
+            ErrorKind::DecodeTruncated => lock(&self.inner).finish(wait).err().unwrap_or(judged),
+            _ => judged,
         }
-        let said = complaint.io().map(ToString::to_string).unwrap_or_default();
-        Error::new(kind).with_found(said)
     }
 
     /// Ends the decoder, its threads included, and returns the source under it.
@@ -388,9 +389,10 @@ impl Read for Compressed {
         }
         let Some(must_end) = self.must_end else { return Ok(count) };
         if at_end && self.end != must_end {
-            return Err(std::io::Error::new(
-                std::io::ErrorKind::UnexpectedEof,
-                "the end of the file without bgzf's end-of-file block",
+            // Not `UnexpectedEof`: where a block should begin, the decoder takes that for the end.
+            return Err(std::io::Error::other(
+                Error::new(ErrorKind::DecodeTruncated)
+                    .with_found("the end of the file without bgzf's end-of-file block"),
             ));
         }
         let news = &space[..count];
