@@ -1,0 +1,231 @@
+//! Waits that end early: by a cancel token, by a time limit; and the one that goes on, of a file that grows.
+
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use millstream::{CancelToken, ErrorKind, Follow, Reader, ReaderBuilder};
+
+use crate::deadline::within_seconds;
+use crate::every_way::{EVERY_PULL, every_mode};
+use crate::sample;
+
+/// Opens a source that can be silent for ever, with the way to make it speak.
+type Open = fn(ReaderBuilder) -> (Reader, Box<dyn Write>);
+
+const SILENT_SOURCES: [(&str, Open); 4] = [
+    ("pipe", |builder| {
+        let (reader, writer) = io::pipe().unwrap();
+        (builder.fd(reader).unwrap(), Box::new(writer))
+    }),
+    ("socket", |builder| {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        (builder.fd(ours).unwrap(), Box::new(theirs))
+    }),
+    ("command", |builder| {
+        let (stdin, writer) = io::pipe().unwrap();
+        let cat = millstream::Command::new(["cat"]).stdin(std::fs::File::from(OwnedFd::from(stdin)));
+        (builder.command(cat).unwrap(), Box::new(writer))
+    }),
+    ("pipeline", |builder| {
+        let (stdin, writer) = io::pipe().unwrap();
+        let cat = millstream::Command::new(["cat"]).stdin(std::fs::File::from(OwnedFd::from(stdin)));
+        (builder.pipeline([cat, millstream::Command::new(["cat"])]).unwrap(), Box::new(writer))
+    }),
+];
+
+#[test]
+fn a_token_ends_a_wait_at_once_and_nothing_is_lost() {
+    for mode in every_mode() {
+        for (name, open) in SILENT_SOURCES {
+            within_seconds(60, move || {
+                let token = CancelToken::new().unwrap();
+                let (mut reader, mut writer) = open(mode.builder().cancel(&token));
+                writer.write_all(b"one\ntwo: begin").unwrap();
+                assert_eq!(reader.next_line().unwrap(), Some(&b"one"[..]));
+
+                let canceller = token.clone();
+                let thread = thread::spawn(move || {
+                    thread::sleep(Duration::from_millis(50));
+                    canceller.cancel();
+                    Instant::now()
+                });
+                let error = reader.next_line().unwrap_err();
+                let since = thread.join().unwrap().elapsed();
+                assert_eq!(error.kind(), ErrorKind::Cancelled, "{mode:?} {name}: {error}");
+                assert!(since < Duration::from_secs(1), "{mode:?} {name}: {since:?} after cancelling");
+
+                // It stays cancelled until it is reset, and then goes on where it was.
+                assert!(token.is_cancelled());
+                assert_eq!(reader.next_line().unwrap_err().kind(), ErrorKind::Cancelled, "{mode:?} {name}");
+                token.reset();
+                writer.write_all(b", end\nthree\n").unwrap();
+                assert_eq!(reader.next_line().unwrap(), Some(&b"two: begin, end"[..]), "{mode:?} {name}");
+                assert_eq!(reader.next_line().unwrap(), Some(&b"three"[..]));
+                drop(writer);
+                assert_eq!(reader.next_line().unwrap(), None);
+                assert_eq!((reader.position().records, reader.position().bytes), (3, 26));
+            });
+        }
+    }
+}
+
+#[test]
+fn a_token_ends_every_way_of_pulling() {
+    for mode in every_mode() {
+        for pull in EVERY_PULL {
+            within_seconds(60, move || {
+                let token = CancelToken::new().unwrap();
+                let (pipe, _writer) = io::pipe().unwrap();
+                let mut reader = mode.builder().cancel(&token).borrow_fd(&pipe).unwrap();
+                let thread = thread::spawn(move || {
+                    thread::sleep(Duration::from_millis(20));
+                    token.cancel();
+                });
+                let error = crate::every_way::take(&mut reader, pull, &mut Vec::new()).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Cancelled, "{mode:?} {pull:?}");
+                thread.join().unwrap();
+            });
+        }
+    }
+}
+
+/// One token, many readers; and cancelling and resetting from two threads at once leaves nobody waiting or spinning.
+#[test]
+fn a_token_is_shared_and_used_often() {
+    within_seconds(120, || {
+        let token = CancelToken::new().unwrap();
+        let (pipe, mut writer) = io::pipe().unwrap();
+        let (silent, _held) = io::pipe().unwrap();
+        let mut first = Reader::builder().cancel(&token).fd(pipe).unwrap();
+        let mut second = Reader::builder().cancel(&token).fd(silent).unwrap();
+        let mut cancelled = 0;
+        for round in 0..500 {
+            let canceller = token.clone();
+            let thread = thread::spawn(move || canceller.cancel());
+            assert_eq!(second.next_line().unwrap_err().kind(), ErrorKind::Cancelled);
+            writer.write_all(format!("{round}\n").as_bytes()).unwrap();
+            loop {
+                token.reset();
+                match first.next_line() {
+                    Ok(line) => break assert_eq!(line, Some(round.to_string().as_bytes())),
+                    Err(error) => assert_eq!(error.kind(), ErrorKind::Cancelled),
+                }
+                cancelled += 1;
+            }
+            thread.join().unwrap();
+            token.reset();
+        }
+        assert!(cancelled < 500 * 2, "{cancelled}");
+    });
+}
+
+#[test]
+fn a_stalled_source_is_an_error_after_the_time_limit() {
+    for mode in every_mode() {
+        for (name, open) in SILENT_SOURCES {
+            within_seconds(60, move || {
+                let limit = Duration::from_millis(200);
+                let (mut reader, mut writer) = open(mode.builder().stall_timeout(limit));
+                writer.write_all(b"one\n").unwrap();
+                assert_eq!(reader.next_line().unwrap(), Some(&b"one"[..]));
+                let start = Instant::now();
+                let error = reader.next_line().unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Stalled, "{mode:?} {name}: {error}");
+                assert!(start.elapsed() >= limit / 2, "{mode:?} {name}: after {:?}", start.elapsed());
+                drop(writer);
+                reader.close().unwrap();
+            });
+        }
+    }
+}
+
+/// The limit is on silence, not on the whole: a source that keeps speaking never meets it.
+#[test]
+fn a_slow_source_is_not_a_stalled_one() {
+    for mode in every_mode() {
+        within_seconds(60, move || {
+            let (pipe, mut writer) = io::pipe().unwrap();
+            let mut reader = mode.builder().stall_timeout(Duration::from_secs(2)).fd(pipe).unwrap();
+            let thread = thread::spawn(move || {
+                for _ in 0..30 {
+                    thread::sleep(Duration::from_millis(100));
+                    writer.write_all(b"x\n").unwrap();
+                }
+            });
+            while reader.next_line().unwrap().is_some() {}
+            assert_eq!(reader.position().records, 30);
+            thread.join().unwrap();
+        });
+    }
+}
+
+/// A consumer that is slow is not a source that stalls.
+#[test]
+fn a_slow_consumer_is_not_a_stalled_source() {
+    for mode in every_mode() {
+        let limit = Duration::from_millis(300);
+        let mut reader = mode.builder().stall_timeout(limit).command(["seq", "300000"]).unwrap();
+        let mut records = 0;
+        while reader.next_line().unwrap().is_some() {
+            if records == 1000 {
+                thread::sleep(limit * 3);
+            }
+            records += 1;
+        }
+        assert_eq!(records, 300_000);
+    }
+}
+
+#[test]
+fn a_growing_file_is_followed_until_cancelled() {
+    for mode in every_mode() {
+        within_seconds(60, move || {
+            let directory = sample::directory();
+            let path = sample::file(&directory, "log", b"line 0\nline 1: beg");
+            let token = CancelToken::new().unwrap();
+            let mut reader = mode.builder().follow(Follow::Growing).cancel(&token).path(&path).unwrap();
+            assert_eq!(reader.next_line().unwrap(), Some(&b"line 0"[..]));
+            let mut log = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
+            let writer = thread::spawn(move || {
+                thread::sleep(Duration::from_millis(50));
+                log.write_all(b"un\n").unwrap();
+                for i in 2..50 {
+                    thread::sleep(Duration::from_millis(5));
+                    log.write_all(format!("line {i}\n").as_bytes()).unwrap();
+                }
+            });
+            assert_eq!(reader.next_line().unwrap(), Some(&b"line 1: begun"[..]));
+            for i in 2..50 {
+                assert_eq!(reader.next_line().unwrap(), Some(format!("line {i}").as_bytes()));
+            }
+            writer.join().unwrap();
+            let thread = thread::spawn(move || {
+                thread::sleep(Duration::from_millis(50));
+                token.cancel();
+            });
+            assert_eq!(reader.next_line().unwrap_err().kind(), ErrorKind::Cancelled);
+            thread.join().unwrap();
+            reader.close().unwrap();
+        });
+    }
+}
+
+/// Cutting a file that is followed loses bytes: that is said, not passed over.
+#[test]
+fn a_followed_file_that_shrinks() {
+    for mode in every_mode() {
+        within_seconds(60, move || {
+            let directory = sample::directory();
+            let path = sample::file(&directory, "log", b"line 0\nline 1\n");
+            let mut reader = mode.builder().follow(Follow::Growing).path(&path).unwrap();
+            assert_eq!(reader.next_line().unwrap(), Some(&b"line 0"[..]));
+            assert_eq!(reader.next_line().unwrap(), Some(&b"line 1"[..]));
+            std::fs::File::options().write(true).open(&path).unwrap().set_len(3).unwrap();
+            let error = reader.next_line().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::SourceShrank, "{error}");
+        });
+    }
+}

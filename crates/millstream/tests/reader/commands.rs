@@ -1,0 +1,170 @@
+//! The end of a command's output means that the command succeeded.
+
+use std::thread;
+
+use millstream::{Command, CommandStatus, ErrorKind, Reader, Stderr, Stdin};
+
+use crate::alone::alone;
+use crate::every_way::{EVERY_PULL, EVERY_READ_AHEAD, Pull, drain, drain_whole};
+use crate::sample;
+
+/// 200 numbers of bytes: small ones, those around the sizes of pipes and buffers, and others between.
+fn counts() -> Vec<usize> {
+    let small = 0..100;
+    let edges = [4 << 10, 8 << 10, 64 << 10, 128 << 10, 256 << 10, 1 << 20, 4 << 20];
+    let edges = edges.into_iter().flat_map(|edge: usize| edge - 2..=edge + 2);
+    let between = (1..=65).map(|i| i * 7919);
+    let counts: Vec<_> = small.chain(edges).chain(between).collect();
+    assert_eq!(counts.len(), 200);
+    counts
+}
+
+/// A command that writes so many bytes and ends badly: an error, always, and after every byte.
+fn ends_badly_after_every_count(ending: &str, status: CommandStatus) {
+    let directory = sample::directory();
+    let data = sample::lines((4 << 20) + 2);
+    let path = sample::file(&directory, "data", &data);
+    let script = format!(r#"head -c "$1" "$0"; {ending}"#);
+    thread::scope(|scope| {
+        for (i, read_ahead) in EVERY_READ_AHEAD.into_iter().enumerate() {
+            let (data, path, script) = (&data, &path, &script);
+            scope.spawn(move || {
+                for (j, count) in counts().into_iter().enumerate() {
+                    let pull = EVERY_PULL[(i + j) % EVERY_PULL.len()];
+                    let argv = ["sh", "-c", script, path.to_str().unwrap(), &count.to_string()];
+                    let mut reader = Reader::builder().read_ahead(read_ahead).command(argv).unwrap();
+                    let (bytes, error) = drain(&mut reader, pull);
+                    assert!(bytes == data[..count], "{read_ahead:?} {pull:?} {count}: {} bytes", bytes.len());
+                    let error = error.unwrap_or_else(|| panic!("{read_ahead:?} {pull:?} {count}: no error"));
+                    assert_eq!(error.kind(), ErrorKind::CommandFailed, "{error}");
+                    let end = error.command().unwrap();
+                    assert_eq!(end.status, status);
+                    assert_eq!(end.argv, argv);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn exit_status_after_each_of_200_byte_counts() {
+    ends_badly_after_every_count("exit 3", CommandStatus::Exited(3));
+}
+
+#[test]
+fn killed_after_each_of_200_byte_counts() {
+    ends_badly_after_every_count("kill -KILL $$", CommandStatus::Signaled(9));
+}
+
+#[test]
+fn success_in_every_way() {
+    let directory = sample::directory();
+    let data = sample::lines(3 << 20);
+    let path = sample::file(&directory, "data", &data);
+    for read_ahead in EVERY_READ_AHEAD {
+        for pull in EVERY_PULL {
+            let mut reader =
+                Reader::builder().read_ahead(read_ahead).command(["cat".as_ref(), path.as_os_str()]).unwrap();
+            assert!(drain_whole(&mut reader, pull) == data, "{read_ahead:?} {pull:?}");
+        }
+    }
+}
+
+/// The output ends before the command does: the end of the stream waits for the status.
+#[test]
+fn a_failure_after_the_output_was_closed_counts() {
+    for read_ahead in EVERY_READ_AHEAD {
+        let argv = ["sh", "-c", "echo all; exec >&-; sleep 0.2; exit 7"];
+        let mut reader = Reader::builder().read_ahead(read_ahead).command(argv).unwrap();
+        let (bytes, error) = drain(&mut reader, Pull::Frames);
+        assert_eq!(bytes, b"all\n");
+        assert_eq!(error.unwrap().command().unwrap().status, CommandStatus::Exited(7));
+    }
+}
+
+#[test]
+fn a_failure_can_be_allowed() {
+    let command = Command::new(["sh", "-c", "echo x; exit 1"]).allow_failure();
+    let mut reader = Reader::command(command).unwrap();
+    assert_eq!(drain_whole(&mut reader, Pull::Frames), b"x\n");
+    let ends = reader.close().unwrap();
+    assert_eq!(ends.len(), 1);
+    assert_eq!(ends[0].status, CommandStatus::Exited(1));
+}
+
+#[test]
+fn close_after_the_end_reports_success() {
+    let mut reader = Reader::command(["echo", "x"]).unwrap();
+    drain_whole(&mut reader, Pull::Frames);
+    let ends = reader.close().unwrap();
+    assert_eq!(ends.len(), 1);
+    assert_eq!(ends[0].status, CommandStatus::Exited(0));
+    assert_eq!(ends[0].argv, ["echo", "x"]);
+}
+
+#[test]
+fn what_cannot_start_is_said_at_once_and_by_name() {
+    let directory = sample::directory();
+    let no_program = sample::file(&directory, "not-executable", b"#!/bin/sh\n");
+    for program in ["/no/such/program", "no-such-program-anywhere", no_program.to_str().unwrap(), "/"] {
+        let error = Reader::command([program]).err().unwrap_or_else(|| panic!("{program} started"));
+        assert_eq!(error.kind(), ErrorKind::CommandNotStarted, "{error}");
+        assert!(error.to_string().contains(program), "{error}");
+    }
+    let nothing: [&str; 0] = [];
+    assert_eq!(Reader::command(nothing).unwrap_err().kind(), ErrorKind::InvalidOption);
+}
+
+#[test]
+fn surroundings_are_as_asked() {
+    let script = r#"echo "$A-$B-$HOME"; pwd; cat"#;
+    let stdin = sample::directory();
+    let stdin = std::fs::File::open(sample::file(&stdin, "in", b"from the file\n")).unwrap();
+    let command = Command::new(["sh", "-c", script]).env("A", "1").env("B", "2").env_remove("HOME");
+    let command = command.current_dir("/usr").stdin(stdin);
+    let mut reader = Reader::command(command).unwrap();
+    assert_eq!(drain_whole(&mut reader, Pull::Frames), b"1-2-\n/usr\nfrom the file\n");
+
+    // Nothing is on its standard input unless given, and the environment can be emptied.
+    let mut reader = Reader::command(Command::new(["/bin/cat"]).env_clear()).unwrap();
+    assert_eq!(drain_whole(&mut reader, Pull::Frames), b"");
+    let mut reader =
+        Reader::command(Command::new(["/usr/bin/env"]).env("GONE", "1").env_clear().env("A", "1")).unwrap();
+    assert_eq!(drain_whole(&mut reader, Pull::Frames), b"A=1\n");
+}
+
+#[test]
+fn standard_input_can_be_ours() {
+    // The child of this process inherits the `/dev/null` that `alone` gives it.
+    alone("commands::standard_input_can_be_ours", &[], || {
+        let command = Command::new(["readlink", "/proc/self/fd/0"]).stdin(Stdin::Inherit);
+        let mut reader = Reader::command(command).unwrap();
+        assert_eq!(drain_whole(&mut reader, Pull::Frames), b"/dev/null\n");
+    });
+}
+
+/// Arguments are bytes, not words of a shell.
+#[test]
+fn arguments_arrive_as_they_are() {
+    let odd = ["a b", "", "$HOME", "*", "'\"", "\n", "ä"];
+    let argv = ["printf", "<%s>"].into_iter().chain(odd);
+    let mut reader = Reader::command(argv.collect::<Vec<_>>()).unwrap();
+    let expected: String = odd.iter().map(|word| format!("<{word}>")).collect();
+    assert_eq!(drain_whole(&mut reader, Pull::Fill), expected.as_bytes());
+}
+
+#[test]
+fn an_ignored_sigchld_makes_the_status_unknown() {
+    // The system then forgets the status of every child.
+    let ignore = ["env", "--ignore-signal=CHLD"];
+    alone("commands::an_ignored_sigchld_makes_the_status_unknown", &ignore, || {
+        for read_ahead in EVERY_READ_AHEAD {
+            let command = Command::new(["sh", "-c", "echo x; exit 3"]).stderr(Stderr::Capture);
+            let mut reader = Reader::builder().read_ahead(read_ahead).command(command).unwrap();
+            let (bytes, error) = drain(&mut reader, Pull::Frames);
+            assert_eq!(bytes, b"x\n");
+            let error = error.expect("success was claimed of a command whose status nobody knows");
+            assert_eq!(error.kind(), ErrorKind::CommandStatusUnknown, "{error}");
+        }
+    });
+}

@@ -1,0 +1,369 @@
+//! Compressed sources: recognised by content, decoded whole, and never a wrong success.
+
+use std::io::{Read, Write};
+
+use millstream::{CancelToken, Decode, DecodeLimit, ErrorKind, Reader};
+
+use crate::deadline::within_seconds;
+use crate::every_way::{EVERY_PULL, EVERY_READ_AHEAD, Pull, drain, drain_whole, every_mode};
+use crate::sample;
+
+type Encode = fn(&[u8]) -> Vec<u8>;
+
+fn gzip(data: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder.write_all(data).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn bgzf(data: &[u8]) -> Vec<u8> {
+    let mut encoder = noodles_bgzf::io::Writer::new(Vec::new());
+    // Several blocks, even of little data.
+    for part in data.chunks((data.len() / 3).max(1)) {
+        encoder.write_all(part).unwrap();
+        encoder.flush().unwrap();
+    }
+    encoder.finish().unwrap()
+}
+
+fn zstd(data: &[u8]) -> Vec<u8> {
+    let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 3).unwrap();
+    encoder.include_checksum(true).unwrap();
+    encoder.write_all(data).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// Two members, or frames, one after the other: both formats say that their contents follow each other too.
+fn two(encode: Encode, data: &[u8]) -> Vec<u8> {
+    let (first, second) = data.split_at(data.len() / 3);
+    [encode(first), encode(second)].concat()
+}
+
+/// Each format: its name, an encoder, and how many bytes make a reader recognise it.
+const FORMATS: [(&str, Encode, usize); 5] = [
+    ("gzip", gzip, 3),
+    ("gzip, two members", |data| two(gzip, data), 3),
+    ("bgzf", bgzf, 3),
+    ("zstd", zstd, 4),
+    ("zstd, two frames", |data| two(zstd, data), 4),
+];
+
+#[test]
+fn every_format_in_every_way() {
+    within_seconds(300, || {
+        let directory = sample::directory();
+        for len in [0, 1, 100_000, 3_000_000] {
+            let data = sample::lines(len);
+            for (name, encode, _) in FORMATS {
+                let encoded = encode(&data);
+                // The name does not matter, the content does.
+                let path = sample::file(&directory, "input.txt", &encoded);
+                for mode in every_mode() {
+                    for pull in EVERY_PULL {
+                        let mut reader = mode.builder().path(&path).unwrap();
+                        assert!(drain_whole(&mut reader, pull) == data, "{name} {len} {mode:?} {pull:?}");
+                        let progress = reader.progress();
+                        assert_eq!((progress.bytes, progress.source_bytes), (len as u64, encoded.len() as u64));
+                        assert_eq!(progress.source_size, Some(encoded.len() as u64));
+                        assert!(progress.format.is_some());
+                    }
+                    let cat = ["cat".as_ref(), path.as_os_str()];
+                    assert!(drain_whole(&mut mode.builder().command(cat).unwrap(), Pull::Frames) == data, "{name}");
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn decoding_can_be_switched_off() {
+    let data = sample::lines(10_000);
+    for (name, encode, _) in FORMATS {
+        for read_ahead in EVERY_READ_AHEAD {
+            let builder = Reader::builder().read_ahead(read_ahead).decode(Decode::Off);
+            let mut reader = builder.memory(encode(&data)).unwrap();
+            assert!(drain_whole(&mut reader, Pull::Fill) == encode(&data), "{name}");
+            assert!(reader.progress().format.is_none());
+        }
+    }
+}
+
+/// The pieces in which a compressed stream arrives do not matter, nor does where its magic number is torn.
+#[test]
+fn compressed_streams_in_small_pieces() {
+    let data = sample::lines(5_000);
+    for (name, encode, _) in FORMATS {
+        for mode in every_mode() {
+            for piece in [1, 2, 3, 5, 17, 1000] {
+                let mut encoded = std::io::Cursor::new(encode(&data));
+                let source = move |space: &mut [u8]| {
+                    let n = space.len().min(piece);
+                    encoded.read(&mut space[..n])
+                };
+                let mut reader = mode.builder().callback(source).unwrap();
+                assert!(drain_whole(&mut reader, Pull::Frames) == data, "{name} {mode:?} {piece}");
+            }
+        }
+    }
+}
+
+/// Text that begins like a compressed file, as far as it goes.
+#[test]
+fn what_only_looks_compressed_is_left_alone() {
+    let beginnings: [&[u8]; 6] = [b"\x1f", b"\x1f\x8b\x07", b"\x28", b"\x28\xb5", b"\x28\xb5\x2f", b"\x1f\x9d\x90abc"];
+    for mode in every_mode() {
+        for text in beginnings {
+            assert_eq!(drain_whole(&mut mode.builder().memory(text.to_vec()).unwrap(), Pull::Fill), text);
+        }
+    }
+}
+
+/// What a reader may say of a compressed file that is not what it was.
+fn check_damaged(what: &str, damaged: &[u8], data: &[u8], recognised: bool) {
+    for (i, read_ahead) in EVERY_READ_AHEAD.into_iter().enumerate() {
+        let pull = EVERY_PULL[(i + damaged.len()) % EVERY_PULL.len()];
+        let mut reader = match Reader::builder().read_ahead(read_ahead).memory(damaged.to_vec()) {
+            Ok(reader) => reader,
+            Err(error) => panic!("{what}: an open source has bytes first: {error}"),
+        };
+        let (bytes, error) = drain(&mut reader, pull);
+        match error {
+            // An error is always allowed, of the right kind.
+            Some(error) => assert!(
+                matches!(error.kind(), ErrorKind::DecodeDamaged | ErrorKind::DecodeTruncated),
+                "{what} {read_ahead:?} {pull:?}: {error}"
+            ),
+            // Success means the right bytes; or bytes as they are, where nothing says that they are compressed.
+            None if bytes == data => {}
+            None => assert!(!recognised && bytes == damaged, "{what} {read_ahead:?} {pull:?}: a wrong success"),
+        }
+    }
+}
+
+#[test]
+fn truncated_at_every_byte() {
+    let data = sample::lines(400);
+    for (name, encode, magic) in FORMATS {
+        let encoded = encode(&data);
+        for len in 0..encoded.len() {
+            let what = format!("{name} cut to {len} of {} bytes", encoded.len());
+            let mut reader = Reader::memory(encoded[..len].to_vec()).unwrap();
+            let (bytes, error) = drain(&mut reader, Pull::Frames);
+            if len < magic {
+                // It may be text, or be called a file that is cut.
+                let cut = error.is_some_and(|error| error.kind() == ErrorKind::DecodeTruncated);
+                assert!(cut && bytes.is_empty() || bytes == encoded[..len], "{what}: {bytes:?}");
+                continue;
+            }
+            assert!(data.starts_with(&bytes), "{what}: wrong bytes");
+            // A file of two members that is cut between them is a whole file of one: only bgzf can know.
+            let between = name.contains("two") && len == encode_first(encode, &data);
+            match error {
+                Some(error) => assert_eq!(error.kind(), ErrorKind::DecodeTruncated, "{what}: {error}"),
+                None => assert!(between, "{what}: a clean end after {} bytes", bytes.len()),
+            }
+            if !between {
+                check_damaged(&what, &encoded[..len], &data, true);
+            }
+        }
+    }
+}
+
+/// How long the first of two members is: the second begins where the magic number comes again.
+fn encode_first(encode: Encode, data: &[u8]) -> usize {
+    let encoded = encode(data);
+    let magic = &encoded[..4];
+    1 + encoded[1..].windows(4).position(|window| window == magic).unwrap()
+}
+
+#[test]
+fn damaged_at_every_byte() {
+    let data = sample::lines(400);
+    for (name, encode, magic) in FORMATS {
+        let encoded = encode(&data);
+        for at in 0..encoded.len() {
+            for flip in [0x01, 0x80, 0xff] {
+                let mut damaged = encoded.clone();
+                damaged[at] ^= flip;
+                let what = format!("{name} byte {at} of {} flipped by {flip:#x}", encoded.len());
+                check_damaged(&what, &damaged, &data, at >= magic);
+            }
+        }
+    }
+}
+
+/// A byte lost or one too many, anywhere.
+#[test]
+fn shifted_at_every_byte() {
+    let data = sample::lines(400);
+    for (name, encode, magic) in FORMATS {
+        let encoded = encode(&data);
+        for at in 0..encoded.len() {
+            let lost = [&encoded[..at], &encoded[at + 1..]].concat();
+            check_damaged(&format!("{name} byte {at} of {} lost", encoded.len()), &lost, &data, at >= magic);
+            let more = [&encoded[..at], &[0x5a], &encoded[at..]].concat();
+            check_damaged(&format!("{name} one more at {at} of {}", encoded.len()), &more, &data, at >= magic);
+        }
+    }
+}
+
+/// What follows the last member is not compressed data: said after all that was good.
+#[test]
+fn trailing_garbage() {
+    let data = sample::lines(5_000);
+    for (name, encode, _) in FORMATS {
+        for garbage in [&b"garbage"[..], b"\x1f", b"g", b"\n"] {
+            for mode in every_mode() {
+                let damaged = [&encode(&data)[..], garbage].concat();
+                let (bytes, error) = drain(&mut mode.builder().memory(damaged).unwrap(), Pull::Frames);
+                assert!(bytes == data, "{name} {mode:?}: {} bytes", bytes.len());
+                let error = error.unwrap_or_else(|| panic!("{name} {mode:?}: silence about {garbage:?}"));
+                assert!(matches!(error.kind(), ErrorKind::DecodeDamaged | ErrorKind::DecodeTruncated), "{error}");
+            }
+        }
+    }
+}
+
+/// A large file that is cut: everything before the cut arrives.
+#[test]
+fn what_was_good_is_delivered() {
+    let data = sample::lines(4 << 20);
+    for (name, encode, _) in FORMATS {
+        let mut encoded = encode(&data);
+        encoded.truncate(encoded.len() - 9);
+        for mode in every_mode() {
+            let (bytes, error) = drain(&mut mode.builder().memory(encoded.clone()).unwrap(), Pull::Batches);
+            assert_eq!(error.unwrap().kind(), ErrorKind::DecodeTruncated, "{name} {mode:?}");
+            assert!(data.starts_with(&bytes), "{name} {mode:?}");
+            // A whole block may wait for its checksum.
+            assert!(bytes.len() > data.len() - (256 << 10), "{name} {mode:?}: only {} bytes", bytes.len());
+        }
+    }
+}
+
+#[test]
+fn limits_are_exact() {
+    let data = sample::lines(100_000);
+    for (name, encode, _) in FORMATS {
+        for read_ahead in EVERY_READ_AHEAD {
+            let open = |bytes| {
+                let limit = DecodeLimit { bytes: Some(bytes), ratio: None };
+                Reader::builder().read_ahead(read_ahead).decode_limit(limit).memory(encode(&data)).unwrap()
+            };
+            assert!(drain_whole(&mut open(100_000), Pull::Frames) == data, "{name}");
+            let (bytes, error) = drain(&mut open(99_999), Pull::Frames);
+            let error = error.unwrap_or_else(|| panic!("{name} {read_ahead:?}: beyond the limit"));
+            assert_eq!(error.kind(), ErrorKind::DecodeLimit, "{name}: {error}");
+            assert!(bytes.len() <= 99_999 && data.starts_with(&bytes), "{name}: {} bytes", bytes.len());
+        }
+    }
+}
+
+/// A token ends a wait anywhere in a compressed stream, its first bytes included; after a reset nothing is lost. Only
+/// the threads of bgzf cannot go on, and say so.
+#[test]
+fn cancelling_anywhere() {
+    let data = sample::lines(3_000);
+    for (name, encode, _) in FORMATS {
+        let encoded = encode(&data);
+        for mode in every_mode() {
+            for cut in [1, 2, 17, 30, encoded.len() / 2, encoded.len() - 1] {
+                let (data, encoded) = (data.clone(), encoded.clone());
+                within_seconds(60, move || {
+                    let token = CancelToken::new().unwrap();
+                    let (pipe, mut writer) = std::io::pipe().unwrap();
+                    let mut reader = mode.builder().cancel(&token).fd(pipe).unwrap();
+                    writer.write_all(&encoded[..cut]).unwrap();
+                    let canceller = token.clone();
+                    let thread = std::thread::spawn(move || {
+                        std::thread::sleep(std::time::Duration::from_millis(5));
+                        canceller.cancel();
+                    });
+                    let mut bytes = Vec::new();
+                    let error = loop {
+                        match reader.fill() {
+                            Ok(0) => panic!("{name} {mode:?} {cut}: an end before the end"),
+                            Ok(_) => bytes.extend_from_slice(reader.buffer()),
+                            Err(error) => break error,
+                        }
+                        reader.consume(reader.buffer().len());
+                    };
+                    assert_eq!(error.kind(), ErrorKind::Cancelled, "{name} {mode:?} {cut}: {error}");
+                    thread.join().unwrap();
+                    token.reset();
+                    writer.write_all(&encoded[cut..]).unwrap();
+                    drop(writer);
+                    let (rest, error) = drain(&mut reader, Pull::Fill);
+                    bytes.extend(rest);
+                    assert!(data.starts_with(&bytes), "{name} {mode:?} {cut}: wrong bytes");
+                    match error {
+                        None => assert_eq!(bytes.len(), data.len(), "{name} {mode:?} {cut}"),
+                        Some(error) => assert_eq!((name, error.kind()), ("bgzf", ErrorKind::Closed), "{error}"),
+                    }
+                });
+            }
+        }
+    }
+}
+
+/// Closing while the source is silent, anywhere in a compressed stream.
+#[test]
+fn closing_anywhere() {
+    let encoded = FORMATS.map(|(_, encode, _)| encode(&sample::lines(3_000)));
+    for encoded in encoded {
+        for mode in every_mode() {
+            for cut in [0, 1, 2, 17, 30, encoded.len() / 2, encoded.len() - 1] {
+                let begin = encoded[..cut].to_vec();
+                within_seconds(60, move || {
+                    let (pipe, mut writer) = std::io::pipe().unwrap();
+                    let reader = mode.builder().fd(pipe).unwrap();
+                    writer.write_all(&begin).unwrap();
+                    std::thread::sleep(std::time::Duration::from_millis(2));
+                    reader.close().unwrap();
+                });
+            }
+        }
+    }
+}
+
+/// A bomb: a little file that becomes very much.
+#[test]
+fn a_ratio_can_be_limited() {
+    let bomb = vec![0; 50 << 20];
+    for (name, encode, _) in FORMATS {
+        let encoded = encode(&bomb);
+        for read_ahead in EVERY_READ_AHEAD {
+            let open = |ratio| {
+                let limit = DecodeLimit { bytes: None, ratio: Some(ratio) };
+                let builder = Reader::builder().read_ahead(read_ahead).decode_limit(limit);
+                builder.memory(encoded.clone()).unwrap()
+            };
+            let (bytes, error) = drain(&mut open(20), Pull::Fill);
+            assert_eq!(error.unwrap().kind(), ErrorKind::DecodeLimit, "{name} {read_ahead:?}");
+            assert!(bytes.len() < 25 << 20, "{name} {read_ahead:?}: {} bytes came through", bytes.len());
+            assert_eq!(drain_whole(&mut open(1_000_000), Pull::Fill).len(), bomb.len(), "{name} {read_ahead:?}");
+        }
+    }
+}
+
+/// The command that feeds a decoder counts as any other: its failure, and its silence about an early end.
+#[test]
+fn a_compressed_stream_from_a_command_that_fails() {
+    let data = sample::lines(200_000);
+    let directory = sample::directory();
+    for (name, encode, _) in FORMATS {
+        let path = sample::file(&directory, "input", &encode(&data));
+        for mode in every_mode() {
+            let argv = ["sh", "-c", r#"cat "$0"; exit 3"#, path.to_str().unwrap()];
+            let (bytes, error) = drain(&mut mode.builder().command(argv).unwrap(), Pull::Frames);
+            assert!(bytes == data, "{name} {mode:?}");
+            assert_eq!(error.unwrap().kind(), ErrorKind::CommandFailed, "{name} {mode:?}");
+
+            let argv = ["sh", "-c", r#"head -c 1000 "$0"; exit 3"#, path.to_str().unwrap()];
+            let (bytes, error) = drain(&mut mode.builder().command(argv).unwrap(), Pull::Frames);
+            assert!(data.starts_with(&bytes), "{name} {mode:?}");
+            // The command's failure is why the data ends early: it is the one to name.
+            assert_eq!(error.unwrap().kind(), ErrorKind::CommandFailed, "{name} {mode:?}");
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! The consumer stops before the end: no hang, no zombie, no orphan, whatever the command does.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use millstream::frame::{Endian, LengthPrefixed, PrefixCounts, PrefixWidth};
+use millstream::{Command, CommandEnd, CommandStatus, ErrorKind, Reader, Stderr};
+
+use crate::deadline::within_seconds;
+use crate::every_way::{EVERY_READ_AHEAD, every_mode};
+use crate::processes::{assert_goes, exists};
+
+/// Starts `script`, whose first line of output is its process id.
+fn start(builder: millstream::ReaderBuilder, script: &str) -> (Reader, i32) {
+    let mut reader = builder.command(Command::new(["sh", "-c", script]).stderr(Stderr::Capture)).unwrap();
+    let line = reader.next_line().unwrap().unwrap();
+    let pid = std::str::from_utf8(line).unwrap().parse().unwrap();
+    assert!(exists(pid));
+    (reader, pid)
+}
+
+/// Reads one line in each mode and closes. When `close` returns, the command must be gone.
+fn close_early(script: &'static str) -> Vec<CommandEnd> {
+    // Side by side, since some of them take two seconds.
+    let each = every_mode().map(|mode| {
+        thread::spawn(move || {
+            within_seconds(60, move || {
+                let (reader, pid) = start(mode.builder(), script);
+                let closed = reader.close();
+                let mut ends = closed.unwrap_or_else(|error| panic!("{mode:?}: our stopping is no error: {error}"));
+                assert!(!exists(pid), "{mode:?}: still there after close");
+                assert_eq!(ends.len(), 1);
+                ends.remove(0)
+            })
+        })
+    });
+    let each: Vec<_> = each.collect();
+    each.into_iter().map(|thread| thread.join().unwrap()).collect()
+}
+
+#[test]
+fn a_command_that_writes_for_ever() {
+    for end in close_early("echo $$; exec yes") {
+        assert_eq!(end.status, CommandStatus::Signaled(13));
+    }
+}
+
+#[test]
+fn a_command_that_is_silent_gets_sigterm() {
+    for end in close_early("echo $$; exec sleep 600") {
+        assert_eq!(end.status, CommandStatus::Signaled(15));
+    }
+}
+
+#[test]
+fn a_command_that_ignores_sigterm_gets_sigkill() {
+    for end in close_early("trap '' TERM; echo $$; exec sleep 600") {
+        assert_eq!(end.status, CommandStatus::Signaled(9));
+    }
+}
+
+#[test]
+fn a_command_that_ignores_everything_it_can() {
+    for end in close_early("trap '' TERM PIPE HUP INT; echo $$; while :; do echo more 2>/dev/null; done") {
+        assert_eq!(end.status, CommandStatus::Signaled(9));
+    }
+}
+
+#[test]
+fn a_command_that_ends_by_itself_when_its_output_closes_is_left_alone() {
+    // It needs some time to put its house in order, and gets it.
+    let script = "trap '' PIPE; echo $$; while echo more 2>/dev/null; do :; done; sleep 0.2; exit 5";
+    for end in close_early(script) {
+        assert_eq!(end.status, CommandStatus::Exited(5));
+    }
+}
+
+#[test]
+fn a_stopped_command_is_ended_too() {
+    for end in close_early("echo $$; kill -STOP $$; exit 0") {
+        assert!(matches!(end.status, CommandStatus::Signaled(_)), "{end:?}");
+    }
+}
+
+#[test]
+fn a_grandchild_that_holds_the_pipes_does_not_hold_close() {
+    for read_ahead in EVERY_READ_AHEAD {
+        let script = "sleep 600 & echo $!; echo $$; wait";
+        let (grandchild, child) = within_seconds(60, move || {
+            let builder = Reader::builder().read_ahead(read_ahead);
+            let (mut reader, grandchild) = start(builder, script);
+            let child = std::str::from_utf8(reader.next_line().unwrap().unwrap()).unwrap().parse().unwrap();
+            reader.close().unwrap();
+            (grandchild, child)
+        });
+        assert!(!exists(child));
+        // It is the command's child, not ours; a command that wants none left behind has to see to it.
+        crate::processes::kill(grandchild);
+        assert_goes(grandchild);
+    }
+}
+
+/// A shell line starts processes that the user cannot name: stopping it stops them all.
+#[test]
+fn a_shell_line_is_stopped_with_all_it_started() {
+    for read_ahead in EVERY_READ_AHEAD {
+        let pids = within_seconds(60, move || {
+            let line = "sleep 600 & echo $!; sleep 601 | sleep 602 & echo $!; echo $$; wait";
+            let mut reader = Reader::builder().read_ahead(read_ahead).shell(line).unwrap();
+            let pids =
+                [(); 3].map(|()| std::str::from_utf8(reader.next_line().unwrap().unwrap()).unwrap().parse().unwrap());
+            reader.close().unwrap();
+            pids
+        });
+        for pid in pids {
+            assert_goes(pid);
+        }
+    }
+}
+
+#[test]
+fn every_command_of_a_pipeline_is_stopped() {
+    for read_ahead in EVERY_READ_AHEAD {
+        within_seconds(60, move || {
+            let commands =
+                ["echo $$; exec sleep 600", "echo $$; cat; trap '' TERM; exec sleep 600", "echo $$; exec cat"];
+            let commands = commands.map(|script| Command::new(["sh", "-c", script]));
+            let mut reader = Reader::builder().read_ahead(read_ahead).pipeline(commands).unwrap();
+            let mut pids = Vec::new();
+            for _ in 0..3 {
+                pids.push(std::str::from_utf8(reader.next_line().unwrap().unwrap()).unwrap().parse().unwrap());
+            }
+            assert_eq!(reader.close().unwrap().len(), 3);
+            for pid in pids {
+                assert!(!exists(pid));
+            }
+        });
+    }
+}
+
+#[test]
+fn dropping_does_as_closing_but_says_nothing() {
+    for script in ["echo $$; exec yes", "echo $$; exec sleep 600", "trap '' TERM; echo $$; exec sleep 600"] {
+        for read_ahead in EVERY_READ_AHEAD {
+            let pid = within_seconds(60, move || start(Reader::builder().read_ahead(read_ahead), script).1);
+            assert_goes(pid);
+        }
+    }
+}
+
+/// SIGTERM comes after a second of patience, not at once, and a command that goes by itself costs no second.
+#[test]
+fn patience_is_for_those_who_need_it() {
+    let (reader, _) = start(Reader::builder(), "trap 'sleep 0.2; exit 4' TERM; echo $$; while :; do sleep 0.1; done");
+    let start_of_close = Instant::now();
+    let ends = reader.close().unwrap();
+    assert_eq!(ends[0].status, CommandStatus::Exited(4));
+    assert!(start_of_close.elapsed() >= Duration::from_secs(1), "{:?}", start_of_close.elapsed());
+}
+
+/// Closing before the first byte, even before the command has got as far as its first instruction.
+#[test]
+fn closing_at_once() {
+    for mode in every_mode() {
+        within_seconds(60, move || {
+            let reader = mode.builder().command(["yes"]).unwrap();
+            let ends = reader.close().unwrap();
+            assert!(!ends[0].status.success());
+        });
+    }
+}
+
+/// A record that is none ends the reading, but not the command: closing still reports that.
+#[test]
+fn closing_after_a_bad_record() {
+    for mode in every_mode() {
+        within_seconds(60, move || {
+            let mut reader = mode.builder().command(["sh", "-c", "printf '\\0'; exec sleep 600"]).unwrap();
+            let mut framer = LengthPrefixed::new(PrefixWidth::U8, Endian::Big).counts(PrefixCounts::Itself);
+            assert_eq!(reader.next_frame(&mut framer).unwrap_err().kind(), ErrorKind::LengthInvalid);
+            assert_eq!(reader.next_frame(&mut framer).unwrap(), None);
+            let ends = reader.close().unwrap();
+            assert_eq!(ends.len(), 1, "{mode:?}");
+            assert_eq!(ends[0].status, CommandStatus::Signaled(15));
+        });
+    }
+}
+
+/// Pipes of one command must not leak into another that is started at the same time: neither would see its end.
+#[test]
+fn commands_of_many_threads_do_not_hold_each_other() {
+    within_seconds(120, || {
+        let threads: Vec<_> = (0..8)
+            .map(|i| {
+                thread::spawn(move || {
+                    for read_ahead in EVERY_READ_AHEAD.into_iter().cycle().take(30) {
+                        let builder = || Reader::builder().read_ahead(read_ahead);
+                        let mut whole = builder().command(["echo", "x"]).unwrap();
+                        let mut early = builder().command(["yes"]).unwrap();
+                        early.next_line().unwrap();
+                        assert_eq!(early.close().unwrap()[0].status, CommandStatus::Signaled(13), "thread {i}");
+                        assert_eq!(whole.next_line().unwrap(), Some(&b"x"[..]));
+                        assert_eq!(whole.next_line().unwrap(), None);
+                    }
+                })
+            })
+            .collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    });
+}

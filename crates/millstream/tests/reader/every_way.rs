@@ -1,0 +1,134 @@
+//! Every way to ask for the same bytes. A user cannot see which code they take, so a test takes them all.
+
+use std::io::{BufRead, Read};
+
+use millstream::frame::Lines;
+use millstream::{Error, Latency, ReadAhead, Reader, ReaderBuilder};
+
+pub const EVERY_READ_AHEAD: [ReadAhead; 3] = [ReadAhead::Auto, ReadAhead::On, ReadAhead::Off];
+
+/// A way to read.
+#[derive(Clone, Copy, Debug)]
+pub struct Mode {
+    pub read_ahead: ReadAhead,
+    pub latency: Latency,
+}
+
+impl Mode {
+    pub fn builder(self) -> ReaderBuilder {
+        Reader::builder().read_ahead(self.read_ahead).latency(self.latency)
+    }
+}
+
+pub fn every_mode() -> impl Iterator<Item = Mode> {
+    EVERY_READ_AHEAD
+        .into_iter()
+        .flat_map(|read_ahead| [Latency::Normal, Latency::Low].map(|latency| Mode { read_ahead, latency }))
+}
+
+/// A way to take what was read.
+#[derive(Clone, Copy, Debug)]
+pub enum Pull {
+    /// `fill`, `buffer`, `consume`, all bytes at once.
+    Fill,
+    /// The same, a part of the bytes each time.
+    FillBits,
+    /// `next_frame`.
+    Frames,
+    /// `next_batch`.
+    Batches,
+    /// `std::io::Read`.
+    StdRead,
+    /// `std::io::BufRead`.
+    StdBufRead,
+}
+
+pub const EVERY_PULL: [Pull; 6] =
+    [Pull::Fill, Pull::FillBits, Pull::Frames, Pull::Batches, Pull::StdRead, Pull::StdBufRead];
+
+/// All that a reader delivers, and the error at its end if there was one.
+///
+/// Checks what holds for every reader: an error is reported once and then comes a plain end, the end stays the
+/// end, and the position counts what was delivered.
+pub fn drain(reader: &mut Reader, pull: Pull) -> (Vec<u8>, Option<Error>) {
+    let start = reader.position().bytes;
+    let mut bytes = Vec::new();
+    let error = loop {
+        match take(reader, pull, &mut bytes) {
+            Ok(true) => {}
+            Ok(false) => break None,
+            Err(error) => {
+                // An error of `fill` does not take away what was left unread; else nothing may be left.
+                let fills = matches!(pull, Pull::Fill | Pull::FillBits);
+                assert!(fills || reader.buffer().is_empty(), "{pull:?}: an error too early");
+                bytes.extend_from_slice(reader.buffer());
+                reader.consume(reader.buffer().len());
+                break Some(error);
+            }
+        }
+    };
+    let delivered = bytes.len();
+    for _ in 0..2 {
+        match take(reader, pull, &mut bytes) {
+            Ok(false) => {}
+            other => panic!("{pull:?}: after the end (error: {error:?}): {other:?}"),
+        }
+    }
+    assert_eq!(bytes.len(), delivered, "{pull:?}: bytes after the end");
+    assert_eq!(reader.position().bytes - start, delivered as u64, "{pull:?}: position");
+    (bytes, error)
+}
+
+/// Takes the next piece. `false` is the end.
+pub fn take(reader: &mut Reader, pull: Pull, out: &mut Vec<u8>) -> Result<bool, Error> {
+    match pull {
+        Pull::Fill => {
+            let added = reader.fill()?;
+            out.extend_from_slice(reader.buffer());
+            reader.consume(reader.buffer().len());
+            Ok(added > 0)
+        }
+        Pull::FillBits => {
+            // Leaves some bytes unread, so that the next `fill` has to keep them.
+            let ended = reader.fill()? == 0;
+            let unread = reader.buffer().len();
+            let n = if ended { unread } else { unread - unread / 3 };
+            out.extend_from_slice(&reader.buffer()[..n]);
+            reader.consume(n);
+            Ok(!ended)
+        }
+        Pull::Frames => {
+            Ok(reader.next_frame(&mut Lines::untrimmed())?.map(|line| out.extend_from_slice(line)).is_some())
+        }
+        Pull::Batches => {
+            let Some(batch) = reader.next_batch(&mut Lines::untrimmed())? else { return Ok(false) };
+            assert!(!batch.is_empty(), "an empty batch");
+            assert_eq!(batch.offsets().len(), batch.len() + 1);
+            for record in &batch {
+                out.extend_from_slice(record);
+            }
+            Ok(true)
+        }
+        Pull::StdRead => {
+            let mut piece = [0; 777];
+            let n = reader.read(&mut piece).map_err(Error::from_io)?;
+            out.extend_from_slice(&piece[..n]);
+            Ok(n > 0)
+        }
+        Pull::StdBufRead => {
+            let piece = reader.fill_buf().map_err(Error::from_io)?;
+            let n = piece.len();
+            out.extend_from_slice(piece);
+            BufRead::consume(reader, n);
+            Ok(n > 0)
+        }
+    }
+}
+
+/// As [`drain`], of a reader that must not fail.
+pub fn drain_whole(reader: &mut Reader, pull: Pull) -> Vec<u8> {
+    match drain(reader, pull) {
+        (bytes, None) => bytes,
+        (bytes, Some(error)) => panic!("{pull:?}: after {} bytes: {error}", bytes.len()),
+    }
+}

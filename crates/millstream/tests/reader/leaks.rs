@@ -1,0 +1,67 @@
+//! After 200 commands, nothing is left: no process, no thread, no file descriptor.
+
+use millstream::frame::Lines;
+use millstream::{Command, Reader, Stderr};
+
+use crate::alone::alone;
+use crate::every_way::{EVERY_READ_AHEAD, Pull, drain};
+use crate::processes::{children, open_fds, threads};
+
+/// One use of a reader, of the kinds that end in all the different ways.
+fn use_and_forget(kind: usize, builder: millstream::ReaderBuilder) {
+    let sh = |script: &str| Command::new(["sh", "-c", script]).stderr(Stderr::Capture);
+    match kind {
+        0 => drop(drain(&mut builder.command(["seq", "100000"]).unwrap(), Pull::Batches)),
+        1 => drop(drain(&mut builder.command(sh("echo x; echo y >&2; exit 3")).unwrap(), Pull::Frames)),
+        2 => {
+            let mut reader = builder.command(["yes"]).unwrap();
+            reader.next_line().unwrap();
+            reader.close().unwrap();
+        }
+        3 => {
+            let mut reader = builder.command(["yes"]).unwrap();
+            reader.next_batch(&mut Lines::new()).unwrap();
+        }
+        4 => drop(drain(&mut builder.pipeline([sh("seq 10"), sh("cat"), sh("exit 1")]).unwrap(), Pull::Fill)),
+        5 => {
+            let mut reader = builder.pipeline([["yes"], ["cat"]]).unwrap();
+            reader.next_line().unwrap();
+            reader.close().unwrap();
+        }
+        6 => drop(builder.command(["/no/such/program"]).unwrap_err()),
+        7 => drop(builder.pipeline([["yes"], ["/no/such/program"]]).unwrap_err()),
+        8 => drop(drain(&mut builder.shell("seq 10 | cat").unwrap(), Pull::StdRead)),
+        _ => drop(builder.command(["true"]).unwrap()),
+    }
+}
+
+#[test]
+fn nothing_is_left_after_200_commands() {
+    alone("leaks::nothing_is_left_after_200_commands", &[], || {
+        // Once before counting: what is opened once and kept is no leak.
+        for read_ahead in EVERY_READ_AHEAD {
+            (0..10).for_each(|kind| use_and_forget(kind, Reader::builder().read_ahead(read_ahead)));
+        }
+        let before = settled();
+        for i in 0..200 {
+            let read_ahead = EVERY_READ_AHEAD[i / 10 % 3];
+            use_and_forget(i % 10, Reader::builder().read_ahead(read_ahead));
+        }
+        assert_eq!(settled(), before);
+        assert_eq!(children(), []);
+    });
+}
+
+/// File descriptors and threads, once those that are on their way out have gone.
+fn settled() -> (usize, usize) {
+    let mut last = (0, 0);
+    for _ in 0..100 {
+        let now = (open_fds(), threads());
+        if now == last {
+            break;
+        }
+        last = now;
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    last
+}

@@ -1,0 +1,381 @@
+//! Every kind of source delivers the same bytes, be there none, few, or exactly as many as a buffer holds.
+
+use std::fs::File;
+use std::io::{BufRead, Cursor, Read, Write};
+use std::net::TcpListener;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use millstream::{ErrorKind, Reader, ReaderBuilder};
+
+use crate::alone::alone;
+use crate::deadline::within_seconds;
+use crate::every_way::{EVERY_PULL, EVERY_READ_AHEAD, Pull, drain, drain_whole, every_mode};
+use crate::sample;
+
+/// Opens a source that holds these bytes.
+type Open = fn(ReaderBuilder, &[u8]) -> Reader;
+
+const EVERY_SOURCE: [(&str, Open); 14] = [
+    ("path", |builder, bytes| with_file(bytes, |path| builder.path(path).unwrap())),
+    ("mapped", |builder, bytes| with_file(bytes, |path| builder.mapped(path).unwrap())),
+    ("fd", |builder, bytes| with_file(bytes, |path| builder.fd(File::open(path).unwrap()).unwrap())),
+    ("borrow_fd", |builder, bytes| with_file(bytes, |path| builder.borrow_fd(File::open(path).unwrap()).unwrap())),
+    ("command", |builder, bytes| {
+        let (stdin, cat) = (feeding_pipe(bytes), millstream::Command::new(["cat"]));
+        builder.command(cat.stdin(File::from(stdin))).unwrap()
+    }),
+    ("pipeline", |builder, bytes| {
+        let (stdin, cat) = (feeding_pipe(bytes), || millstream::Command::new(["cat"]));
+        builder.pipeline([cat().stdin(File::from(stdin)), cat()]).unwrap()
+    }),
+    ("pipe", |builder, bytes| builder.fd(feeding_pipe(bytes)).unwrap()),
+    ("tcp", |builder, bytes| {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let bytes = bytes.to_vec();
+        thread::spawn(move || listener.accept().unwrap().0.write_all(&bytes));
+        builder.tcp(address).unwrap()
+    }),
+    ("unix", |builder, bytes| {
+        let directory = sample::directory();
+        let path = directory.path().join("socket");
+        let listener = UnixListener::bind(&path).unwrap();
+        let bytes = bytes.to_vec();
+        thread::spawn(move || listener.accept().unwrap().0.write_all(&bytes));
+        builder.unix(path).unwrap()
+    }),
+    ("from_read", |builder, bytes| builder.from_read(Cursor::new(bytes.to_vec())).unwrap()),
+    ("callback", |builder, bytes| {
+        let mut bytes = Cursor::new(bytes.to_vec());
+        builder.callback(move |space| bytes.read(space)).unwrap()
+    }),
+    ("memory", |builder, bytes| builder.memory(bytes.to_vec()).unwrap()),
+    ("shell", |builder, bytes| {
+        with_file(bytes, |path| builder.shell(format!("cat {} | cat", path.display())).unwrap())
+    }),
+    ("fifo", |builder, bytes| {
+        let directory = sample::directory();
+        let path = directory.path().join("fifo");
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let (bytes, fifo) = (bytes.to_vec(), path.clone());
+        thread::spawn(move || File::options().write(true).open(fifo).unwrap().write_all(&bytes));
+        builder.path(path).unwrap()
+    }),
+];
+
+/// A file is opened when the reader is made, and may be unlinked then.
+fn with_file(bytes: &[u8], open: impl FnOnce(&Path) -> Reader) -> Reader {
+    let directory = sample::directory();
+    let path = sample::file(&directory, "input", bytes);
+    let mut reader = open(&path);
+    // Only a command opens it later: by its first byte, or its end, it has.
+    reader.fill().unwrap();
+    reader
+}
+
+/// A pipe into which a thread writes `bytes`.
+fn feeding_pipe(bytes: &[u8]) -> OwnedFd {
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    let bytes = bytes.to_vec();
+    thread::spawn(move || writer.write_all(&bytes));
+    reader.into()
+}
+
+#[test]
+fn every_source_in_every_way() {
+    within_seconds(300, || {
+        let data = sample::lines(700_001);
+        for (name, open) in EVERY_SOURCE {
+            for mode in every_mode() {
+                for pull in EVERY_PULL {
+                    let mut reader = open(mode.builder(), &data);
+                    assert!(drain_whole(&mut reader, pull) == data, "{name} {mode:?} {pull:?}");
+                    reader.close().unwrap();
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn empty_sources() {
+    within_seconds(120, || {
+        for (name, open) in EVERY_SOURCE {
+            for mode in every_mode() {
+                for pull in EVERY_PULL {
+                    let mut reader = open(mode.builder(), b"");
+                    assert_eq!(drain_whole(&mut reader, pull), b"", "{name} {mode:?} {pull:?}");
+                    assert_eq!((reader.position().records, reader.position().bytes), (0, 0));
+                }
+            }
+        }
+    });
+}
+
+/// Sources whose end falls on a buffer's end, or one byte beside it.
+#[test]
+fn sources_that_end_at_a_buffers_end() {
+    within_seconds(300, || {
+        for (name, open) in EVERY_SOURCE {
+            for read_ahead in EVERY_READ_AHEAD {
+                for capacity in [64, 4096] {
+                    for len in (capacity - 1..=capacity + 1).chain(2 * capacity - 1..=2 * capacity + 1) {
+                        let data = sample::lines(len);
+                        let builder = Reader::builder().read_ahead(read_ahead).capacity(capacity);
+                        let mut reader = open(builder, &data);
+                        let pull = EVERY_PULL[len % EVERY_PULL.len()];
+                        assert!(drain_whole(&mut reader, pull) == data, "{name} {read_ahead:?} {capacity} {len}");
+                    }
+                }
+            }
+        }
+    });
+}
+
+/// The same at the sizes that a reader, a pipe or a spare buffer has by default.
+#[test]
+fn sources_that_end_at_a_default_size() {
+    for size in [64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20, 4 << 20] {
+        for len in size - 1..=size + 1 {
+            let data = sample::lines(len);
+            for (i, mode) in every_mode().enumerate() {
+                for name in ["path", "mapped", "pipe", "memory", "callback"] {
+                    let (_, open) = EVERY_SOURCE.iter().find(|(kind, _)| *kind == name).unwrap();
+                    let pull = EVERY_PULL[(i + len) % EVERY_PULL.len()];
+                    assert!(drain_whole(&mut open(mode.builder(), &data), pull) == data, "{name} {mode:?} {len}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn standard_input() {
+    let feed = ["sh", "-c", r#"seq 100000 | "$0" "$@""#];
+    alone("sources::standard_input", &feed, || {
+        let mut reader = Reader::stdin().unwrap();
+        let mut expected = 0;
+        while let Some(line) = reader.next_line().unwrap() {
+            expected += 1;
+            assert_eq!(line, expected.to_string().as_bytes());
+        }
+        assert_eq!(expected, 100_000);
+    });
+    alone("sources::standard_input_is_empty", &[], || {});
+}
+
+#[test]
+fn standard_input_is_empty() {
+    alone("sources::standard_input_is_empty", &[], || {
+        assert_eq!(drain_whole(&mut Reader::stdin().unwrap(), Pull::Frames), b"");
+    });
+}
+
+/// Files whose size the system does not know, or says is 0.
+#[test]
+fn files_without_a_size() {
+    for mode in every_mode() {
+        let mut reader = mode.builder().path("/proc/self/status").unwrap();
+        let text = drain_whole(&mut reader, Pull::Frames);
+        assert!(text.starts_with(b"Name:"), "{mode:?}: {} bytes", text.len());
+        assert_eq!(drain_whole(&mut mode.builder().path("/dev/null").unwrap(), Pull::Frames), b"");
+        let mut zeros = mode.builder().path("/dev/zero").unwrap();
+        assert!(zeros.fill().unwrap() > 0);
+        zeros.close().unwrap();
+    }
+}
+
+/// A descriptor is read from where it stands.
+#[test]
+fn a_descriptor_in_the_middle_of_a_file() {
+    let directory = sample::directory();
+    let path = sample::file(&directory, "input", b"one\ntwo\nthree\n");
+    for read_ahead in EVERY_READ_AHEAD {
+        let mut file = File::open(&path).unwrap();
+        file.read_exact(&mut [0; 4]).unwrap();
+        let mut reader = Reader::builder().read_ahead(read_ahead).fd(file).unwrap();
+        assert_eq!(drain_whole(&mut reader, Pull::Frames), b"two\nthree\n");
+    }
+}
+
+/// A lent descriptor is still the lender's when the reader has gone.
+#[test]
+fn a_lent_descriptor_stays_open() {
+    let directory = sample::directory();
+    let path = sample::file(&directory, "input", b"one\n");
+    let mut file = File::open(&path).unwrap();
+    assert_eq!(drain_whole(&mut Reader::borrow_fd(&file).unwrap(), Pull::Frames), b"one\n");
+    std::io::Seek::rewind(&mut file).unwrap();
+    assert_eq!(std::io::read_to_string(file).unwrap(), "one\n");
+}
+
+#[test]
+fn what_cannot_be_opened_is_said_by_name() {
+    let directory = sample::directory();
+    let missing = directory.path().join("missing");
+    let socketless = directory.path().join("no-socket");
+    // Nobody listens at a port that was free a moment ago.
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let cases = [
+        (Reader::path(&missing), missing.display().to_string()),
+        (Reader::mapped(&missing), missing.display().to_string()),
+        (Reader::path(directory.path()), directory.path().display().to_string()),
+        (Reader::mapped(directory.path()), directory.path().display().to_string()),
+        (Reader::unix(&socketless), socketless.display().to_string()),
+        (Reader::tcp(port), port.to_string()),
+    ];
+    for (opened, name) in cases {
+        let error = opened.err().unwrap_or_else(|| panic!("{name} was opened"));
+        assert_eq!(error.kind(), ErrorKind::OpenFailed, "{error}");
+        assert!(error.to_string().contains(&name), "{error}");
+    }
+}
+
+#[test]
+fn a_mapped_file_that_shrinks_is_an_error() {
+    let data = sample::lines(8 << 20);
+    for mode in every_mode() {
+        for pull in EVERY_PULL {
+            let directory = sample::directory();
+            let path = sample::file(&directory, "input", &data);
+            let mut reader = mode.builder().mapped(&path).unwrap();
+            let first = data.iter().position(|&byte| byte == b'\n').unwrap();
+            assert_eq!(reader.next_line().unwrap(), Some(&data[..first]));
+            // Cut it at a page's end: what is left of the map may be read without harm.
+            File::options().write(true).open(&path).unwrap().set_len(4 << 20).unwrap();
+            let (rest, error) = drain(&mut reader, pull);
+            let error = error.unwrap_or_else(|| panic!("{mode:?} {pull:?}: a clean end"));
+            assert_eq!(error.kind(), ErrorKind::SourceShrank, "{error}");
+            assert!(data[first + 1..].starts_with(&rest), "{mode:?} {pull:?}: wrong bytes");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_shrinks_while_it_is_read_is_an_error() {
+    let data = sample::lines(32 << 20);
+    for mode in every_mode() {
+        let directory = sample::directory();
+        let path = sample::file(&directory, "input", &data);
+        let mut reader = mode.builder().path(&path).unwrap();
+        let first = data.iter().position(|&byte| byte == b'\n').unwrap();
+        assert_eq!(reader.next_line().unwrap(), Some(&data[..first]));
+        // Nothing can have read as far as this.
+        File::options().write(true).open(&path).unwrap().set_len(30 << 20).unwrap();
+        let (rest, error) = drain(&mut reader, Pull::Fill);
+        assert!(data[first + 1..].starts_with(&rest), "{mode:?}: wrong bytes");
+        let error = error.unwrap_or_else(|| panic!("{mode:?}: a clean end"));
+        assert_eq!(error.kind(), ErrorKind::SourceShrank, "{error}");
+    }
+}
+
+/// A file that grows meanwhile is read to the end that it has when we get there.
+#[test]
+fn a_file_that_grows_while_it_is_read() {
+    for mode in every_mode() {
+        let directory = sample::directory();
+        let path = sample::file(&directory, "input", b"one\n");
+        let mut reader = mode.builder().path(&path).unwrap();
+        assert_eq!(reader.next_line().unwrap(), Some(&b"one"[..]));
+        assert_eq!(reader.next_line().unwrap(), None);
+        File::options().append(true).open(&path).unwrap().write_all(b"two\n").unwrap();
+        assert_eq!(reader.next_line().unwrap(), None, "the end stays the end");
+    }
+}
+
+#[test]
+fn the_standard_library_takes_a_reader() {
+    let data = sample::lines(100_000);
+    for mode in every_mode() {
+        let open = || mode.builder().memory(data.clone()).unwrap();
+        let mut copy = Vec::new();
+        std::io::copy(&mut open(), &mut copy).unwrap();
+        assert!(copy == data);
+        assert!(std::io::read_to_string(open()).unwrap().as_bytes() == data);
+        let lines: Vec<_> = open().lines().map(Result::unwrap).collect();
+        assert_eq!(lines, std::str::from_utf8(&data).unwrap().lines().collect::<Vec<_>>());
+        let pieces: Vec<_> = open().split(b'-').map(Result::unwrap).collect();
+        assert_eq!(pieces, BufRead::split(&data[..], b'-').map(Result::unwrap).collect::<Vec<_>>());
+        // Into the boxes that libraries ask for, and to another thread.
+        let boxed: Box<dyn BufRead + Send> = Box::new(open());
+        assert!(thread::spawn(move || std::io::read_to_string(boxed).unwrap()).join().unwrap().as_bytes() == data);
+    }
+}
+
+/// An error passes through `std::io` whole.
+#[test]
+fn an_error_survives_the_standard_library() {
+    for read_ahead in EVERY_READ_AHEAD {
+        let mut reader = Reader::builder().read_ahead(read_ahead).command(["sh", "-c", "echo x; exit 3"]).unwrap();
+        let mut text = String::new();
+        let error = reader.read_to_string(&mut text).unwrap_err();
+        assert_eq!(text, "x\n");
+        let error = millstream::Error::from_io(error);
+        assert_eq!(error.command().unwrap().status, millstream::CommandStatus::Exited(3));
+    }
+}
+
+#[test]
+fn progress_says_how_far_we_are() {
+    let data = sample::lines(300_000);
+    let directory = sample::directory();
+    let path = sample::file(&directory, "input", &data);
+    for mode in every_mode() {
+        let mut reader = mode.builder().path(&path).unwrap();
+        assert_eq!(reader.progress().source_size, Some(300_000));
+        assert!(reader.name().contains("input"), "{}", reader.name());
+        let mut records = 0;
+        while reader.next_line().unwrap().is_some() {
+            records += 1;
+        }
+        let progress = reader.progress();
+        assert_eq!((progress.bytes, progress.records), (300_000, records));
+        assert_eq!(progress.source_bytes, 300_000);
+        assert!(progress.format.is_none());
+        assert_eq!(mode.builder().command(["true"]).unwrap().progress().source_size, None);
+    }
+}
+
+/// The observer is called while the stream runs, at a bounded rate, on the consumer's thread.
+#[test]
+fn an_observer_sees_the_stream_pass() {
+    for mode in every_mode() {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let (log, us) = (Arc::clone(&seen), thread::current().id());
+        let every = Duration::from_millis(20);
+        let observer = move |progress: &millstream::Progress| {
+            assert_eq!(thread::current().id(), us);
+            log.lock().unwrap().push((progress.bytes, progress.records));
+        };
+        let script = "i=0; while [ $i -lt 50 ]; do echo line; sleep 0.01; i=$((i+1)); done";
+        let mut reader = mode.builder().observer(every, observer).command(["sh", "-c", script]).unwrap();
+        let start = std::time::Instant::now();
+        while reader.next_line().unwrap().is_some() {}
+        reader.close().unwrap();
+        let most = start.elapsed().as_millis() / every.as_millis() + 2;
+        let seen = seen.lock().unwrap();
+        assert!((2..=most as usize).contains(&seen.len()), "{mode:?}: {} calls, at most {most}", seen.len());
+        assert!(seen.is_sorted(), "{seen:?}");
+    }
+}
+
+/// The smallest values work; what cannot work is refused.
+#[test]
+fn options_at_their_limits() {
+    let data = sample::lines(1000);
+    for mode in every_mode() {
+        let mut reader = mode.builder().capacity(0).read_ahead_capacity(0, 0).memory(data.clone()).unwrap();
+        assert_eq!(drain_whole(&mut reader, Pull::Frames), data);
+        let source = Cursor::new(data.clone());
+        let mut reader = mode.builder().capacity(0).read_ahead_capacity(0, 0).from_read(source).unwrap();
+        assert_eq!(drain_whole(&mut reader, Pull::Frames), data);
+        let error = mode.builder().record_limit(1 << 32).memory("").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidOption);
+        assert!(error.to_string().contains("4294967296"), "{error}");
+    }
+}

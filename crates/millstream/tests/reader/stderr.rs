@@ -1,0 +1,133 @@
+//! A command's standard error: shown live, never a reason to hang, and its last 4 KiB in the error.
+
+use std::fs::File;
+use std::thread;
+use std::time::Duration;
+
+use millstream::{Command, CommandStatus, Reader, Stderr};
+
+use crate::alone::alone;
+use crate::deadline::within_seconds;
+use crate::every_way::{EVERY_READ_AHEAD, Pull, drain};
+use crate::processes;
+use crate::sample;
+
+/// Writes 5 MB to standard error, then makes the file `$1`, then writes a line.
+const FLOOD: &str = r#"head -c 5000000 "$0" >&2; : >"$1"; echo done; exit 3"#;
+
+#[test]
+fn a_flood_while_nobody_reads_blocks_nothing_and_its_tail_is_kept() {
+    for read_ahead in EVERY_READ_AHEAD {
+        within_seconds(60, move || {
+            let directory = sample::directory();
+            let noise = sample::lines(5_000_000);
+            let path = sample::file(&directory, "noise", &noise);
+            let flooded = directory.path().join("flooded");
+            let argv = ["sh".as_ref(), "-c".as_ref(), FLOOD.as_ref(), path.as_os_str(), flooded.as_os_str()];
+            let command = Command::new(argv).stderr(Stderr::Capture);
+            let mut reader = Reader::builder().read_ahead(read_ahead).command(command).unwrap();
+            // We do not touch the reader; a pipe would be full after 64 KiB or 1 MiB.
+            while !flooded.exists() {
+                thread::sleep(Duration::from_millis(2));
+            }
+            let (bytes, error) = drain(&mut reader, Pull::Frames);
+            assert_eq!(bytes, b"done\n");
+            let error = error.unwrap();
+            let end = error.command().unwrap();
+            assert_eq!(end.status, CommandStatus::Exited(3));
+            assert!(end.stderr_tail == noise[noise.len() - 4096..], "{} bytes", end.stderr_tail.len());
+        });
+    }
+}
+
+#[test]
+fn a_short_standard_error_is_kept_whole() {
+    let command = Command::new(["sh", "-c", "printf 'a\\nb' >&2; exit 1"]).stderr(Stderr::Capture);
+    let (_, error) = drain(&mut Reader::command(command).unwrap(), Pull::Frames);
+    let error = error.unwrap();
+    assert_eq!(error.command().unwrap().stderr_tail, b"a\nb");
+    assert!(error.to_string().contains("it said last: b"), "{error}");
+}
+
+#[test]
+fn forward_shows_all_of_it_and_keeps_the_tail() {
+    let output = alone("stderr::forward_shows_all_of_it_and_keeps_the_tail", &[], || {
+        let argv = ["sh", "-c", "yes noise | head -c 3000000 >&2; echo last words >&2; exit 3"];
+        let (_, error) = drain(&mut Reader::command(argv).unwrap(), Pull::Frames);
+        let error = error.unwrap();
+        let tail = &error.command().unwrap().stderr_tail;
+        assert_eq!(tail.len(), 4096);
+        assert!(tail.ends_with(b"noise\nlast words\n"));
+    });
+    if let Some(output) = output {
+        assert_eq!(output.stderr.len(), 3_000_000 + b"last words\n".len());
+        assert!(output.stderr.ends_with(b"last words\n"));
+    }
+}
+
+/// Our own standard error may be closed or full; that is no reason for the command to hang or fail.
+#[test]
+fn forward_to_nowhere_harms_nobody() {
+    for close in [r#"exec "$0" "$@" 2>&-"#, r#"exec "$0" "$@" 2>/dev/full"#] {
+        alone("stderr::forward_to_nowhere_harms_nobody", &["sh", "-c", close], || {
+            let argv = ["sh", "-c", "yes noise | head -c 3000000 >&2; echo out; exit 3"];
+            let (bytes, error) = drain(&mut Reader::command(argv).unwrap(), Pull::Frames);
+            assert_eq!(bytes, b"out\n");
+            assert_eq!(error.unwrap().command().unwrap().status, CommandStatus::Exited(3));
+        });
+    }
+}
+
+#[test]
+fn forward_is_live() {
+    // The command waits for us to have seen what it said.
+    alone("stderr::forward_is_live", &["sh", "-c", r#"exec "$0" "$@" 2>/tmp/millstream-test-live-$$"#], || {
+        let log = std::fs::read_link("/proc/self/fd/2").unwrap();
+        within_seconds(60, move || {
+            let (stdin, answer) = std::io::pipe().unwrap();
+            let argv = ["sh", "-c", "echo hello >&2; read answer; echo $answer"];
+            let command = Command::new(argv).stdin(File::from(std::os::fd::OwnedFd::from(stdin)));
+            let mut reader = Reader::command(command).unwrap();
+            while std::fs::read(&log).unwrap() != b"hello\n" {
+                thread::sleep(Duration::from_millis(2));
+            }
+            std::fs::remove_file(&log).unwrap();
+            std::io::Write::write_all(&mut { answer }, b"seen\n").unwrap();
+            assert_eq!(drain(&mut reader, Pull::Frames).0, b"seen\n");
+        });
+    });
+}
+
+#[test]
+fn inherit_and_null_keep_no_tail() {
+    alone("stderr::inherit_and_null_keep_no_tail", &[], || {
+        for stderr in [Stderr::Inherit, Stderr::Null] {
+            let command = Command::new(["sh", "-c", "echo oops >&2; exit 1"]).stderr(stderr);
+            let (_, error) = drain(&mut Reader::command(command).unwrap(), Pull::Frames);
+            assert_eq!(error.unwrap().command().unwrap().stderr_tail, b"");
+        }
+    })
+    .inspect(|output| assert_eq!(output.stderr, b"oops\n"));
+}
+
+/// A command may leave a process behind that keeps standard error open; the stream ends all the same.
+#[test]
+fn a_grandchild_that_holds_standard_error_open_does_not_hold_us() {
+    for read_ahead in EVERY_READ_AHEAD {
+        for stderr in [Stderr::Capture, Stderr::Forward] {
+            let grandchild = within_seconds(60, move || {
+                let argv = ["sh", "-c", "sleep 600 >/dev/null & echo $!; echo oops >&2; exit 3"];
+                let command = Command::new(argv).stderr(stderr);
+                let mut reader = Reader::builder().read_ahead(read_ahead).command(command).unwrap();
+                let (bytes, error) = drain(&mut reader, Pull::Frames);
+                let error = error.unwrap();
+                let end = error.command().unwrap();
+                assert_eq!(end.status, CommandStatus::Exited(3));
+                assert_eq!(end.stderr_tail, b"oops\n");
+                std::str::from_utf8(&bytes).unwrap().trim().parse().unwrap()
+            });
+            assert!(processes::exists(grandchild));
+            processes::kill(grandchild);
+        }
+    }
+}
