@@ -1,0 +1,83 @@
+//! The programs in `examples/`, run as a user would, and the README's excerpts of them.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+/// An example that `cargo test` has built beside this test.
+fn example(name: &str) -> Command {
+    let mut path = PathBuf::from(std::env::current_exe().unwrap());
+    path.pop(); // this test
+    path.pop(); // deps
+    path.extend(["examples", name]);
+    assert!(
+        path.exists(),
+        "{} is missing: `cargo test` builds it, `cargo test --test examples` does not",
+        path.display()
+    );
+    Command::new(path)
+}
+
+fn stdout(output: &Output) -> String {
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+#[test]
+fn count_lines_counts_and_fails_as_it_should() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("three.txt");
+    std::fs::write(&path, "one\ntwo\nthree").unwrap();
+    let output = example("count_lines").arg(&path).output().unwrap();
+    assert_eq!(stdout(&output), format!("3 {}\n", path.display()));
+
+    let missing = example("count_lines").arg(dir.path().join("none")).output().unwrap();
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&missing.stderr).contains("none: open failed: No such file"), "{missing:?}");
+}
+
+#[test]
+fn failing_command_is_noticed() {
+    let output = example("failing_command").output().unwrap();
+    assert_eq!(
+        stdout(&output),
+        "record: first\nrecord: second\nincomplete: the command exited with status 3\nit said: disk unplugged\n"
+    );
+}
+
+#[test]
+fn socket_log_writes_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("log.txt");
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = server.local_addr().unwrap().to_string();
+    let child = example("socket_log").arg(address).arg(&path).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let (mut connection, _) = server.accept().unwrap();
+    connection.write_all(b"one\ntwo\n").unwrap();
+    // The line is in the file while the log goes on.
+    let started = std::time::Instant::now();
+    while std::fs::read(&path).unwrap_or_default() != b"one\ntwo\n" {
+        assert!(started.elapsed().as_secs() < 20, "the lines did not arrive");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    drop(connection);
+    assert_eq!(stdout(&child.wait_with_output().unwrap()), "2 lines\n");
+}
+
+/// Every block of Rust in the README is a piece of a file that is compiled and run.
+#[test]
+fn the_readme_shows_the_examples() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
+    let examples: Vec<String> = std::fs::read_dir(root.join("examples"))
+        .unwrap()
+        .map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap())
+        .collect();
+    let mut blocks = 0;
+    for block in readme.split("```rust\n").skip(1) {
+        let block = block.split("```").next().unwrap();
+        assert!(examples.iter().any(|example| example.contains(block)), "no example holds:\n{block}");
+        blocks += 1;
+    }
+    assert!(blocks > 0, "the README shows no Rust");
+}
