@@ -59,9 +59,9 @@ impl Hasher {
     }
 
     /// The checksum in lower-case hexadecimal digits.
-    pub(crate) fn finish(self) -> String {
+    pub(crate) fn finish(&self) -> String {
         match self {
-            Hasher::Sha256(hasher) => hex(&hasher.finalize()),
+            Hasher::Sha256(hasher) => hex(&hasher.clone().finalize()),
             Hasher::Blake3(hasher) => hex(hasher.finalize().as_bytes()),
             Hasher::Crc32c(crc) => hex(&crc.to_be_bytes()),
         }

@@ -7,6 +7,7 @@
 //! The bytes pass through unchanged and, where nobody asks for records, unlooked at: whole windows of the reader go
 //! to the writers. Otherwise they go by batches of records; there is no work for a single record in this crate.
 
+mod checksum;
 mod identity;
 mod options;
 mod outputs;

@@ -146,9 +146,10 @@ pub(crate) struct Options {
     #[arg(long, value_name = "SIZE", help_heading = "Flow", value_parser = rate)]
     pub(crate) rate_limit: Option<u64>,
 
-    /// Print a checksum of the records' bytes on standard error, in the form of sha256sum
+    /// Print a checksum of the output on standard error, in the form of sha256sum
     ///
-    /// It is taken of the bytes before an output file is compressed, and is printed only if the run is complete.
+    /// It is that of the bytes as they arrive there, after compression, and is printed only if the run is complete.
+    /// With --append it is that of the bytes which were added.
     #[arg(long, value_name = "ALGORITHM", help_heading = "Reports", value_enum, conflicts_with = "count")]
     pub(crate) hash: Option<Algorithm>,
 

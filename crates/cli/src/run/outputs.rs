@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use millstream::{CancelToken, Encode, Existing, FlushPolicy, Partial, Result, Writer, WriterBuilder};
 
+use crate::hash::Algorithm;
+
+use super::checksum::{Checksum, Hashed};
 use super::options::{Decode, Flush, Options};
 use super::sink::Sink;
 
@@ -12,6 +15,7 @@ pub(super) struct Outputs(Vec<Output>);
 
 struct Output {
     writer: Writer,
+    hashed: Option<Hashed>,
     /// Whether bytes go on as soon as they come. Nobody can see those in a file before it is complete.
     prompt: bool,
 }
@@ -22,11 +26,11 @@ impl Outputs {
         let mut outputs = Vec::new();
         if !options.count {
             // The output is completed last: when it is there, everything is.
-            let tees = options.tee.iter().map(|path| Sink::File(path.clone()));
-            for sink in tees.chain([options.output.clone().unwrap_or(Sink::Stdout)]) {
-                let prompt = options.flush.is_none() && (options.append || !sink.is_regular_file());
-                outputs.push(Output { writer: sink.open(builder(options, token))?, prompt });
+            for path in &options.tee {
+                outputs.push(Output::open(&Sink::File(path.clone()), None, options, token)?);
             }
+            let output = options.output.as_ref().unwrap_or(&Sink::Stdout);
+            outputs.push(Output::open(output, options.hash, options, token)?);
         }
         Ok(Outputs(outputs))
     }
@@ -47,9 +51,14 @@ impl Outputs {
         self.0.iter().map(|output| output.writer.waited()).sum()
     }
 
-    /// Completes all of them: files appear under their names.
-    pub(super) fn close(self) -> Result<()> {
-        self.0.into_iter().try_for_each(|output| output.writer.close().map(drop))
+    /// Completes all of them: files appear under their names. Returns the checksum of the output.
+    pub(super) fn close(self) -> Result<Option<Checksum>> {
+        let mut checksum = None;
+        for output in self.0 {
+            output.writer.close()?;
+            checksum = output.hashed.map(Hashed::close).transpose()?;
+        }
+        Ok(checksum)
     }
 
     /// Gives up: what was written goes where it can be seen, and partial files are removed (unless they are to be
@@ -58,6 +67,25 @@ impl Outputs {
         for mut output in self.0 {
             let _ = output.writer.flush();
         }
+    }
+}
+
+impl Output {
+    fn open(sink: &Sink, hash: Option<Algorithm>, options: &Options, token: &CancelToken) -> Result<Output> {
+        let builder = || builder(options, token);
+        let encode = match sink {
+            Sink::File(path) if options.decode == Decode::Auto => Encode::of_name(path),
+            _ => Encode::Off,
+        };
+        let (writer, hashed) = match hash {
+            None => (sink.open(builder().encode(encode))?, None),
+            Some(algorithm) => {
+                let (writer, hashed) = Hashed::open(algorithm, sink, encode, builder)?;
+                (writer, Some(hashed))
+            }
+        };
+        let prompt = options.flush.is_none() && (options.append || !sink.is_regular_file());
+        Ok(Output { writer, hashed, prompt })
     }
 }
 
@@ -71,9 +99,6 @@ fn builder(options: &Options, token: &CancelToken) -> WriterBuilder {
             Some(Flush::Delay(delay)) => FlushPolicy::Delay(delay),
         })
         .cancel(token);
-    if options.decode == Decode::Off {
-        builder = builder.encode(Encode::Off);
-    }
     if let Some(capacity) = options.buffer {
         builder = builder.capacity(capacity);
     }

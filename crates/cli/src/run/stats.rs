@@ -6,6 +6,8 @@ use std::time::Duration;
 use millstream::{CommandEnd, CommandStatus, Encode, Error, Result, Writer};
 use serde::Serialize;
 
+use super::checksum::Checksum;
+
 /// The whole report. Sizes are in bytes, times in seconds.
 #[derive(Serialize)]
 pub(super) struct Stats {
@@ -22,6 +24,7 @@ pub(super) struct Stats {
     pub(super) longest_record: usize,
     pub(super) waited_on_source_seconds: f64,
     pub(super) waited_on_sink_seconds: f64,
+    /// Of the output, if that is complete.
     pub(super) hash: Option<Checksum>,
     pub(super) sources: Vec<SourceStats>,
 }
@@ -38,13 +41,6 @@ impl From<&Error> for Failure {
     fn from(error: &Error) -> Failure {
         Failure { kind: error.kind().name(), code: error.code(), message: error.to_string() }
     }
-}
-
-/// A checksum of the output.
-#[derive(Clone, Serialize)]
-pub(super) struct Checksum {
-    pub(super) algorithm: &'static str,
-    pub(super) value: String,
 }
 
 /// One source.

@@ -5,16 +5,16 @@ use std::time::{Duration, Instant};
 use millstream::frame::{Delimiter, Fixed, Framer, Lines};
 use millstream::{Error, ErrorKind, Reader, ReaderBuilder, Result, Writer};
 
-use crate::hash::Hasher;
 use crate::signals::Signals;
 
+use super::checksum::Checksum;
 use super::identity;
 use super::options::{Decode, Options, ReadAhead};
 use super::outputs::Outputs;
 use super::pace::Pace;
 use super::progress::{self, Progress};
 use super::source::Source;
-use super::stats::{self, Checksum, Failure, SourceStats, SourceStatus, Stats, per_second};
+use super::stats::{self, Failure, SourceStats, SourceStatus, Stats, per_second};
 
 /// What a complete run has moved.
 pub(super) struct Moved {
@@ -52,7 +52,6 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
         signals,
         started,
         outputs,
-        hasher: options.hash.map(Hasher::new),
         pace: options.rate_limit.map(Pace::new),
         progress,
         records: 0,
@@ -106,7 +105,6 @@ struct Transfer<'a> {
     signals: &'a Signals,
     started: Instant,
     outputs: Outputs,
-    hasher: Option<Hasher>,
     pace: Option<Pace>,
     progress: Option<Progress>,
     records: u64,
@@ -138,11 +136,6 @@ impl Transfer<'_> {
                 Err(error)
             }
         };
-        let checksum = self
-            .options
-            .hash
-            .zip(self.hasher)
-            .map(|(algorithm, hasher)| Checksum { algorithm: algorithm.name(), value: hasher.finish() });
         if let Some(report) = report {
             let elapsed = self.started.elapsed();
             let stats = Stats {
@@ -156,12 +149,13 @@ impl Transfer<'_> {
                 longest_record: self.longest_record,
                 waited_on_source_seconds: self.waited_on_source.as_secs_f64(),
                 waited_on_sink_seconds: waited_on_sink.as_secs_f64(),
-                hash: checksum.clone(),
+                hash: completed.as_ref().ok().cloned().flatten(),
                 sources: self.ended,
             };
-            completed = completed.and(stats::write(report, &stats));
+            let written = stats::write(report, &stats);
+            completed = completed.and_then(|checksum| written.map(|()| checksum));
         }
-        completed.map(|()| Moved { records: self.records, bytes: self.bytes, checksum })
+        completed.map(|checksum| Moved { records: self.records, bytes: self.bytes, checksum })
     }
 
     fn copy_all(&mut self, sources: &[Source], first: Reader) -> Result<()> {
@@ -258,9 +252,6 @@ impl Transfer<'_> {
 
     /// Hands bytes on, as fast as they may go.
     fn put(&mut self, bytes: &[u8]) -> Result<()> {
-        if let Some(hasher) = &mut self.hasher {
-            hasher.update(bytes);
-        }
         self.bytes += bytes.len() as u64;
         let Some(pace) = &mut self.pace else {
             return self.outputs.write(bytes);

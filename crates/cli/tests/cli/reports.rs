@@ -20,6 +20,30 @@ fn the_checksum_is_that_of_sha256sum() {
 }
 
 #[test]
+fn the_checksum_of_a_compressed_output_is_that_of_the_file() {
+    let place = Place::new().file("a", "one\n".repeat(100_000));
+    for flush in ["", "--flush line", "--flush 1ms"] {
+        let seen = place.run(flush).and("a -o a.gz --hash sha256").exits(0);
+        std::fs::write(place.path("sums"), seen.stderr).unwrap();
+        let mut check = Command::new("sha256sum");
+        assert!(check.args(["--check", "--status", "sums"]).current_dir(place.path("")).status().unwrap().success());
+        assert_eq!(place.run("--count a.gz").succeeds().stdout, b"100000 records, 400000 bytes\n");
+    }
+}
+
+#[test]
+fn a_checksum_keeps_nothing_waiting_and_nothing_half_made() {
+    let place = Place::new();
+    let mut live = place.run("--hash sha256").shell("printf one; until [ -e go ]; do sleep 0.01; done").start();
+    live.prints("one");
+    std::fs::write(place.path("go"), "").unwrap();
+    assert!(live.ends().status.success());
+    place.run("--hash sha256 -o out").shell("echo one; exit 3").fails();
+    assert_eq!(place.names(), ["go"]);
+    place.run("--hash sha256 -o /dev/full").stdin("one").fails().complains_of(&["/dev/full", "No space left"]);
+}
+
+#[test]
 fn checksums_of_every_kind() {
     for (algorithm, value) in [
         ("sha256", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
@@ -73,12 +97,13 @@ fn statistics_say_where_the_time_went() {
 #[test]
 fn statistics_of_a_failed_run() {
     let place = Place::new();
-    place.run("--stats stats -o out").shell("echo one; exit 3").fails();
+    place.run("--stats stats -o out --hash crc32c").shell("echo one; exit 3").fails();
     let stats = stats(&place);
     assert_eq!(stats["complete"], false);
     assert_eq!((&stats["error"]["kind"], &stats["error"]["code"]), (&"command_failed".into(), &4.into()));
     assert!(stats["error"]["message"].as_str().unwrap().contains("exited with status 3"));
     assert_eq!((&stats["records"], &stats["bytes"]), (&1.into(), &4.into()));
+    assert_eq!(stats["hash"], Value::Null);
     assert_eq!((&stats["sources"][0]["status"], &stats["sources"][0]["exit_status"]), (&"failed".into(), &3.into()));
     assert_eq!(place.names(), ["stats"]);
 }
