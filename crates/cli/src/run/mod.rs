@@ -34,6 +34,9 @@ use sink::Sink;
 /// goes to both of us, and then its death is not a failure.
 const SAME_SIGNAL: Duration = Duration::from_millis(50);
 
+/// The library's name for it.
+const STANDARD_OUTPUT: &str = "standard output";
+
 /// Does what the options say.
 pub(crate) fn run(options: &Options) -> Ending {
     let mut signals = match Signals::new() {
@@ -42,7 +45,7 @@ pub(crate) fn run(options: &Options) -> Ending {
     };
     match transfer::run(options, &mut signals) {
         Ok(moved) => report(options, &moved),
-        Err(error) => explain(&error, options, &signals),
+        Err(error) => explain(&error, &signals),
     }
 }
 
@@ -65,7 +68,7 @@ fn count(number: u64, noun: &str) -> String {
 }
 
 /// Says why the run failed, unless the user or the consumer ended it.
-fn explain(error: &Error, options: &Options, signals: &Signals) -> Ending {
+fn explain(error: &Error, signals: &Signals) -> Ending {
     if ended_by_signal(error) {
         let _ = signals.pause(std::time::Instant::now() + SAME_SIGNAL);
     }
@@ -76,7 +79,7 @@ fn explain(error: &Error, options: &Options, signals: &Signals) -> Ending {
         return message::fail(error);
     }
     // Whoever closes our standard output knows about it; of any other consumer the user should hear.
-    if !matches!(options.output, None | Some(Sink::Stdout)) {
+    if error.name() != Some(STANDARD_OUTPUT) {
         message::fail(error);
     }
     Ending::BROKEN_PIPE

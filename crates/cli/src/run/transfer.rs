@@ -58,6 +58,7 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
         bytes: 0,
         longest_record: 0,
         waited_on_source: Duration::ZERO,
+        place: Place::default(),
         ended: Vec::new(),
     };
     transfer.run(&sources, first, stats)
@@ -111,8 +112,20 @@ struct Transfer<'a> {
     bytes: u64,
     longest_record: usize,
     waited_on_source: Duration,
+    place: Place,
     /// The sources that have ended.
     ended: Vec<SourceStats>,
+}
+
+/// How far the sources have been read, for the progress line.
+#[derive(Default)]
+struct Place {
+    /// The sizes of the sources that have ended, before decoding.
+    earlier: u64,
+    /// How many bytes had been moved when the present source was begun.
+    begun_at: u64,
+    /// How much of it has been read, if it is decoded. Otherwise what has been moved says it more exactly.
+    encoded: Option<u64>,
 }
 
 /// Why copying stopped, and so what became of the source.
@@ -173,6 +186,7 @@ impl Transfer<'_> {
             progress.source(reader.name());
         }
         let (records, bytes) = (self.records, self.bytes);
+        self.place.begun_at = bytes;
         let copied = self.copy_records(&mut reader);
         let progress = reader.progress();
         let mut ended = SourceStats {
@@ -192,6 +206,8 @@ impl Transfer<'_> {
         };
         self.longest_record = self.longest_record.max(progress.longest_record);
         self.waited_on_source += progress.waited;
+        self.place = Place { earlier: self.place.earlier + progress.source_bytes, begun_at: self.bytes, encoded: None };
+        self.show();
         // Ends the command, if that is still running.
         let closed = reader.close();
         let result = match (copied, closed) {
@@ -234,7 +250,7 @@ impl Transfer<'_> {
         while let Some(batch) = reader.next_batch(&mut framer).map_err(Halt::Source)? {
             self.records += batch.len() as u64;
             self.put(batch.bytes()).map_err(Halt::Output)?;
-            self.show(reader);
+            self.locate(reader);
         }
         Ok(())
     }
@@ -245,28 +261,36 @@ impl Transfer<'_> {
             self.put(window).map_err(Halt::Output)?;
             let len = window.len();
             reader.consume(len);
-            self.show(reader);
         }
         Ok(())
     }
 
     /// Hands bytes on, as fast as they may go.
     fn put(&mut self, bytes: &[u8]) -> Result<()> {
-        self.bytes += bytes.len() as u64;
-        let Some(pace) = &mut self.pace else {
-            return self.outputs.write(bytes);
-        };
-        for step in bytes.chunks(pace.step()) {
+        let step = self.pace.as_ref().map_or(bytes.len(), Pace::step);
+        for step in bytes.chunks(step.max(1)) {
             self.outputs.write(step)?;
-            self.signals.pause(pace.go(step.len(), Instant::now()))?;
+            self.bytes += step.len() as u64;
+            self.show();
+            if let Some(pace) = &mut self.pace {
+                self.signals.pause(pace.go(step.len(), Instant::now()))?;
+            }
         }
         Ok(())
     }
 
-    fn show(&self, reader: &Reader) {
+    /// Takes note of how much of a compressed source has been read.
+    fn locate(&mut self, reader: &Reader) {
+        if self.progress.is_some() {
+            let progress = reader.progress();
+            self.place.encoded = progress.format.map(|_| progress.source_bytes);
+        }
+    }
+
+    fn show(&self) {
         if let Some(progress) = &self.progress {
-            let earlier: u64 = self.ended.iter().map(|source| source.source_bytes).sum();
-            progress.update(self.bytes, self.records, earlier + reader.progress().source_bytes);
+            let Place { earlier, begun_at, encoded } = self.place;
+            progress.update(self.bytes, self.records, earlier + encoded.unwrap_or(self.bytes - begun_at));
         }
     }
 }

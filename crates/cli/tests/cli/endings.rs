@@ -1,7 +1,8 @@
 //! How it ends: failing commands, closed consumers, signals; no child left, no partial file.
 
 use std::fs;
-use std::os::unix::process::CommandExt;
+use std::os::unix::net::UnixListener;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::time::Instant;
 
 use rustix::process::Signal;
@@ -72,6 +73,26 @@ fn a_stalled_source_is_an_error() {
 }
 
 #[test]
+fn a_stalled_consumer_is_an_error() {
+    let place = Place::new();
+    let seen = place.run("--timeout 100ms").shell("echo $$ > pid; exec yes").start().ends();
+    assert_eq!(seen.status.code(), Some(1));
+    let _ = seen.complains_of(&["standard output: stalled", "(raise --timeout"]);
+    assert!(!is_there(&place.text("pid")));
+}
+
+#[test]
+fn a_consumer_that_is_not_standard_output_is_named_when_it_goes() {
+    let place = Place::new();
+    let listener = UnixListener::bind(place.path("sock")).unwrap();
+    let live = place.run("-o unix:sock").shell("exec yes").start();
+    drop(listener.accept().unwrap());
+    let seen = live.ends();
+    assert_eq!(seen.status.signal(), Some(Signal::PIPE.as_raw()));
+    let _ = seen.complains_of(&["sock: broken pipe"]);
+}
+
+#[test]
 fn a_closed_consumer_ends_it_by_sigpipe() {
     let place = Place::new();
     let mut live = place.run("--tee copy").shell("echo $$ > pid; exec yes").start();
@@ -96,7 +117,7 @@ fn signals_end_it_after_its_command_and_its_files_are_gone() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let place = Place::new().file("old", "old\n");
         let line = "echo $$ > pid; echo one; exec sleep 60";
-        let live = place.run("-o out --tee copy --tee old").shell(line).start();
+        let live = place.run("-o out --tee copy --tee old --hash sha256").shell(line).start();
         place.wait_for("pid");
         live.send(signal);
         live.dies_by(signal);
@@ -152,7 +173,7 @@ fn the_second_signal_ends_it_at_once() {
     live.send(Signal::INT);
     live.stop_reading();
     let seen = live.ends();
-    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&seen.status), Some(Signal::INT.as_raw()));
+    assert_eq!(seen.status.signal(), Some(Signal::INT.as_raw()));
     let pid = rustix::process::Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
     let _ = rustix::process::kill_process(pid, Signal::KILL);
 }
@@ -168,7 +189,7 @@ fn a_ctrl_c_that_reaches_the_command_too_is_no_failure_of_it() {
     let mut said = String::new();
     std::io::Read::read_to_string(child.stderr.as_mut().unwrap(), &mut said).unwrap();
     let status = child.wait().unwrap();
-    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(Signal::INT.as_raw()), "{said}");
+    assert_eq!(status.signal(), Some(Signal::INT.as_raw()), "{said}");
     assert_eq!(said, "");
 }
 

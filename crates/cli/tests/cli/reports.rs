@@ -3,6 +3,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::place::Place;
@@ -106,6 +107,19 @@ fn statistics_of_a_failed_run() {
     assert_eq!(stats["hash"], Value::Null);
     assert_eq!((&stats["sources"][0]["status"], &stats["sources"][0]["exit_status"]), (&"failed".into(), &3.into()));
     assert_eq!(place.names(), ["stats"]);
+}
+
+#[test]
+fn statistics_of_a_run_that_a_signal_ended() {
+    let place = Place::new();
+    let live = place.run("--stats stats -o out").shell("echo $$ > pid; exec sleep 60").start();
+    place.wait_for("pid");
+    live.send(Signal::TERM);
+    live.dies_by(Signal::TERM);
+    let stats = stats(&place);
+    assert_eq!((&stats["complete"], &stats["error"]["kind"]), (&false.into(), &"cancelled".into()));
+    assert_eq!(stats["sources"][0]["status"], "stopped");
+    assert_eq!(place.names(), ["pid", "stats"]);
 }
 
 #[test]

@@ -82,6 +82,16 @@ fn compressed_files_are_measured_by_what_is_read() {
 }
 
 #[test]
+fn a_slow_pace_is_seen_to_move() {
+    let place = Place::new().file("a", "one\n".repeat(1000)).file("b", "two\n".repeat(1000));
+    let shown = on_a_terminal(place.run("a b --rate-limit 10K"), false);
+    let percentages = shown.split('%').filter_map(|text| text.rsplit(' ').next()?.parse::<u8>().ok());
+    let between: std::collections::BTreeSet<u8> = percentages.filter(|percent| (1..100).contains(percent)).collect();
+    assert!(between.len() >= 3, "{between:?} in {shown:?}");
+    assert!(shown.contains("7.81 KiB") && shown.contains("100%"), "{shown:?}");
+}
+
+#[test]
 fn records_and_progress_do_not_share_a_terminal() {
     let place = Place::new().file("a", "one\n");
     assert_eq!(on_a_terminal(place.run("a"), true), "one\r\n");
