@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
 /// One file per subcommand does the work.
 #[derive(clap::Subcommand)]
 pub(crate) enum Subcommand {
-    /// Move records from sources to an output
+    // Described where its options are.
     Run(Box<Options>),
     /// Print the completion script of a shell
     Completions {

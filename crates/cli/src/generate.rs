@@ -23,6 +23,8 @@ pub(crate) fn man(page: Option<Page>) -> Ending {
         command = command.find_subcommand(page.name()).expect("a page is named after its subcommand").clone();
     }
     let mut roff = Vec::new();
-    clap_mangen::Man::new(command).render(&mut roff).expect("memory takes every byte");
+    let source = concat!("millstream ", env!("CARGO_PKG_VERSION"));
+    let man = clap_mangen::Man::new(command).source(source).manual("Millstream");
+    man.render(&mut roff).expect("memory takes every byte");
     message::print(&roff)
 }

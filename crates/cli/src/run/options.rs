@@ -20,36 +20,51 @@ const BUFFER_LIMIT: u64 = 1 << 30;
 /// The largest record limit and record: with its neighbours it has to fit into a batch, whose offsets are 32 bits.
 const RECORD_LIMIT: u64 = 1 << 31;
 
-const EXAMPLES: &str = "\
+/// The end of `--help` and of the manual page. The lines are short enough for both, and begin with a blank where
+/// they must not be joined.
+const MORE_HELP: &str = "\
 Sources:
-  FILE             a file, a FIFO or a device
-  -                standard input; so it is without any source
-  tcp:HOST:PORT    what the other side of a TCP connection sends
-  unix:PATH        what the other side of a Unix socket sends
-  -- COMMAND ARG…  what a command writes to its standard output; the last source
+  FILE            a file, a FIFO or a device
+  -               standard input, as without any source
+  tcp:HOST:PORT   what the other side of a connection sends
+  unix:PATH       the same of a Unix socket
+  -- COMMAND ...  what a command writes; always the last source
+
 A file whose name begins with tcp: or unix: is given as ./NAME.
+A command does not see our standard input: its own is /dev/null.
+
+Sizes: 4096, 64K, 1.5MiB (powers of 1024), 2GB (powers of 1000).
+Durations: 10ms, 2s, 1m30s.
 
 Exit status:
-  0  complete: every source succeeded, and every output has all of it
-  1  a source or an output failed or could not be opened; one line says which, where and why
+  0  complete: every source succeeded, every output has all of it
+  1  a source or an output failed; one line says which and why
   2  the command line cannot be understood
-A consumer that closes the pipe ends it by SIGPIPE. Ctrl-C, SIGTERM and SIGHUP end
-it by that signal, after the command is gone and partial outputs are removed; a
-second Ctrl-C ends it at once.
+
+A consumer that closes the pipe ends it by SIGPIPE. Ctrl-C,
+SIGTERM and SIGHUP end it by that signal, after the command is
+gone and partial outputs are removed; the same signal again ends
+it at once.
 
 Examples:
   Count the records of a command, and know that it succeeded:
     millstream run --count -- find /usr
+
   Keep the output only if the command succeeds:
     millstream run -o reads.sam -- samtools view -h reads.bam
-  See how far a long job is, and pass its records on:
+
+  See how far a long job is:
     millstream run huge.txt.gz | sort -u > unique.txt
-  Log what a server sends, with a bounded delay:
-    millstream run tcp:log.example:5140 -o server.log --append --flush 100ms
-  Copy two files, tell the checksum, and write figures for a dashboard:
-    millstream run a.txt b.txt -o both.txt --hash sha256 --stats both.json
-  Look at NUL-terminated names, at most 1 MB a second:
-    find / -print0 | millstream run --null --rate-limit 1MB --tee names.bin | xargs -0 ls -ld";
+
+  Log what a server sends:
+    millstream run tcp:log.example:5140 --append -o server.log
+
+  Join two files, with a checksum, and figures for machines:
+    millstream run a b -o both --hash sha256 --stats both.json
+
+  At most 1 MB of names a second, and a copy of them:
+    find / -print0 | millstream run --null --rate-limit 1MB \\
+      --tee names | xargs -0 ls -ld";
 
 /// Move records from sources to an output
 ///
@@ -60,7 +75,7 @@ Examples:
 ///
 /// Records (lines, unless an option says otherwise) are counted and limited, never changed.
 #[derive(Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = MORE_HELP)]
 pub(crate) struct Options {
     /// Where records come from, one after another: files, '-', tcp:HOST:PORT, unix:PATH
     #[arg(value_name = "SOURCE", value_parser = OsStringValueParser::new().try_map(Source::parse))]

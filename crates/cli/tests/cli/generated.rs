@@ -72,4 +72,5 @@ fn manual_pages() {
     assert!(page.contains(".TH millstream-run 1"), "{page}");
     assert!(page.contains(r"\-\-keep\-partial"), "{page}");
     assert!(page.contains("Exit status:"), "{page}");
+    assert!(page.contains("only if every source succeeded"), "the long description: {page}");
 }
