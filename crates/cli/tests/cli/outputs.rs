@@ -1,7 +1,7 @@
 //! Output files, standard output, tee files: whole or not at all.
 
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::thread;
@@ -75,6 +75,18 @@ fn tee_writes_copies() {
     place.run("--tee d -o e").stdin("one\n").succeeds().prints("");
     assert_eq!([place.text("b"), place.text("c")], ["one\ntwo\n", "one\ntwo\n"]);
     assert_eq!([place.text("d"), place.text("e")], ["one\n", "one\n"]);
+}
+
+#[test]
+fn standard_output_goes_on_where_it_is() {
+    let place = Place::new().file("a", "two\n");
+    let mut out = File::create(place.path("out")).unwrap();
+    out.write_all(b"one\n").unwrap();
+    place.run("a").stdout_to(out.try_clone().unwrap()).succeeds();
+    place.run("a --hash crc32c").stdout_to(out.try_clone().unwrap()).exits(0);
+    place.run("a -o /dev/stdout").stdout_to(out.try_clone().unwrap()).succeeds();
+    out.write_all(b"three\n").unwrap();
+    assert_eq!(place.text("out"), "one\ntwo\ntwo\ntwo\nthree\n");
 }
 
 #[test]
