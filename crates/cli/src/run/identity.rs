@@ -2,6 +2,7 @@
 //! into.
 
 use std::fs::{self, File, Metadata};
+use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,8 @@ pub(super) enum Identity {
     Existing { device: u64, inode: u64 },
     /// A file that is not there yet: where it will be.
     Absent(PathBuf),
+    /// Standard output that is no file.
+    Stdout,
 }
 
 impl Identity {
@@ -71,23 +74,20 @@ pub(super) fn check(options: &Options, sources: &[Option<Identity>]) -> Result<(
     Ok(())
 }
 
-/// Every regular or future file that the options say is written.
+/// Every regular or future file that the options say is written, and standard output, whatever that is.
 fn written_files(options: &Options) -> Vec<(String, Writing, Identity)> {
     let writing = if options.append || options.keep_partial { Writing::InPlace } else { Writing::Beside };
     let at = |path: &Path, writing| Some((path.display().to_string(), writing, Identity::of_output(path)?));
-    let stdout =
-        || Some(("standard output".to_string(), Writing::InPlace, Identity::of_descriptor(std::io::stdout())?));
-    let mut files = Vec::new();
-    match &options.output {
-        _ if options.count => {}
-        Some(Sink::File(path)) => files.extend(at(path, writing)),
-        None | Some(Sink::Stdout) => files.extend(stdout()),
-        Some(Sink::Tcp(_) | Sink::Unix(_)) => {}
-    }
-    files.extend(options.tee.iter().filter_map(|path| at(path, writing)));
+    let sinks = options.sinks().filter_map(|(sink, _)| match sink {
+        Sink::Stdout => {
+            let identity = Identity::of_descriptor(io::stdout()).unwrap_or(Identity::Stdout);
+            Some(("standard output".to_string(), Writing::InPlace, identity))
+        }
+        Sink::File(path) => at(path, writing),
+        Sink::Tcp(_) | Sink::Unix(_) => None,
+    });
     // Statistics that replaced a source would surely be a slip of the pen.
-    files.extend(options.stats.iter().filter_map(|path| at(path, Writing::InPlace)));
-    files
+    sinks.chain(options.stats.iter().filter_map(|path| at(path, Writing::InPlace))).collect()
 }
 
 fn conflict(name: &str, expected: &str) -> Error {

@@ -95,7 +95,7 @@ pub(crate) struct Options {
     #[arg(value_parser = OsStringValueParser::new().try_map(Sink::parse), value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<Sink>,
 
-    /// Append to the output and the tee files instead of replacing them
+    /// Append to output files instead of replacing them
     #[arg(long, help_heading = "Output", conflicts_with = "count")]
     pub(crate) append: bool,
 
@@ -103,9 +103,10 @@ pub(crate) struct Options {
     #[arg(long, help_heading = "Output", conflicts_with = "count")]
     pub(crate) keep_partial: bool,
 
-    /// Write a copy to this file too; can be given several times
-    #[arg(long, value_name = "FILE", help_heading = "Output", conflicts_with = "count", value_hint = ValueHint::FilePath)]
-    pub(crate) tee: Vec<PathBuf>,
+    /// Write a copy to this output too; can be given several times
+    #[arg(long, value_name = "OUTPUT", help_heading = "Output", conflicts_with = "count")]
+    #[arg(value_parser = OsStringValueParser::new().try_map(Sink::parse), value_hint = ValueHint::FilePath)]
+    pub(crate) tee: Vec<Sink>,
 
     /// Write nothing; print how many records and bytes there are
     #[arg(long, help_heading = "Output")]
@@ -181,6 +182,13 @@ pub(crate) struct Options {
 }
 
 impl Options {
+    /// Every output, with the checksum to be taken of it, in the order in which they are completed: when that of
+    /// `--output` is there, all of them are. None if records are only counted.
+    pub(super) fn sinks(&self) -> impl Iterator<Item = (&Sink, Option<Algorithm>)> {
+        let output = (self.output.as_ref().unwrap_or(&Sink::Stdout), self.hash);
+        self.tee.iter().map(|sink| (sink, None)).chain([output]).filter(|_| !self.count)
+    }
+
     /// Whether somebody asked for what only counting records can tell.
     pub(super) fn wants_records(&self) -> bool {
         self.count || self.stats.is_some() || self.record_limit.is_some()

@@ -10,29 +10,22 @@ use super::checksum::{Checksum, Hashed};
 use super::options::{Decode, Flush, Options};
 use super::sink::Sink;
 
-/// What is written to, in the order of writing. Nothing when records are only counted.
+/// What is written to: the output is the last one. Nothing when records are only counted.
 pub(super) struct Outputs(Vec<Output>);
 
 struct Output {
     writer: Writer,
     hashed: Option<Hashed>,
-    /// Whether bytes go on as soon as they come. Nobody can see those in a file before it is complete.
+    /// Whether bytes go on as soon as they come. Nobody can see those in a file that is not in its
+    /// place yet.
     prompt: bool,
 }
 
 impl Outputs {
     /// Opens all of them, or none: those that are open when one fails are removed again.
     pub(super) fn open(options: &Options, token: &CancelToken) -> Result<Outputs> {
-        let mut outputs = Vec::new();
-        if !options.count {
-            // The output is completed last: when it is there, everything is.
-            for path in &options.tee {
-                outputs.push(Output::open(&Sink::File(path.clone()), None, options, token)?);
-            }
-            let output = options.output.as_ref().unwrap_or(&Sink::Stdout);
-            outputs.push(Output::open(output, options.hash, options, token)?);
-        }
-        Ok(Outputs(outputs))
+        let open = |(sink, hash)| Output::open(sink, hash, options, token);
+        options.sinks().map(open).collect::<Result<_>>().map(Outputs)
     }
 
     /// Writes `bytes` to each of them.
@@ -84,7 +77,8 @@ impl Output {
                 (writer, Some(hashed))
             }
         };
-        let prompt = options.flush.is_none() && (options.append || !sink.is_regular_file());
+        let in_place = options.append || options.keep_partial;
+        let prompt = options.flush.is_none() && (in_place || !sink.is_regular_file());
         Ok(Output { writer, hashed, prompt })
     }
 }

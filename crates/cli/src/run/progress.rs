@@ -39,7 +39,7 @@ pub(super) fn is_shown(options: &Options) -> bool {
         Show::Always => true,
         Show::Never => false,
         Show::Auto => {
-            let prints_records = !options.count && matches!(options.output, None | Some(Sink::Stdout));
+            let prints_records = options.sinks().any(|(sink, _)| *sink == Sink::Stdout);
             io::stderr().is_terminal() && !(prints_records && io::stdout().is_terminal())
         }
     }

@@ -7,7 +7,9 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::thread;
 use std::time::Duration;
 
-use crate::place::{Place, open_for_append};
+use rustix::process::Signal;
+
+use crate::place::{Place, open_for_append, until};
 
 #[test]
 fn a_file_appears_under_its_name() {
@@ -65,7 +67,13 @@ fn keep_partial() {
     let place = Place::new();
     place.run("--keep-partial -o out --flush when-full").shell("echo one; exit 3").fails();
     assert_eq!(place.text("out"), "one\n");
-    assert_eq!(place.names(), ["out"]);
+    let live = place.run("--keep-partial -o out").shell("echo two; echo $$ > pid; exec sleep 60").start();
+    place.wait_for("pid");
+    until("the line is there", || Some(()).filter(|()| place.text("out") == "two\n"));
+    live.send(Signal::TERM);
+    live.dies_by(Signal::TERM);
+    assert_eq!(place.text("out"), "two\n");
+    assert_eq!(place.names(), ["out", "pid"]);
 }
 
 #[test]
@@ -75,6 +83,8 @@ fn tee_writes_copies() {
     place.run("--tee d -o e").stdin("one\n").succeeds().prints("");
     assert_eq!([place.text("b"), place.text("c")], ["one\ntwo\n", "one\ntwo\n"]);
     assert_eq!([place.text("d"), place.text("e")], ["one\n", "one\n"]);
+    place.run("--tee - -o f.gz").stdin("one\n").succeeds().prints("one\n");
+    place.run("f.gz").succeeds().prints("one\n");
 }
 
 #[test]
@@ -183,6 +193,7 @@ fn two_outputs_are_never_the_same_file() {
     place.run("a --tee b").stdout_to(open_for_append(place.path("b"))).fails().complains_of(&["not another output"]);
     assert_eq!(place.text("b"), "two\n");
     assert_eq!(place.names(), ["a", "b", "link"]);
+    place.run("a --tee -").fails().prints("").complains_of(&["standard output: open failed", "not another output"]);
     place.run("a --tee /dev/null -o /dev/null").succeeds();
 }
 
