@@ -21,6 +21,7 @@
 mod buffer;
 mod cancel;
 mod command;
+mod connect;
 pub mod error;
 pub mod frame;
 mod reader;

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 /// An example that `cargo test` has built beside this test.
 fn example(name: &str) -> Command {
-    let mut path = PathBuf::from(std::env::current_exe().unwrap());
+    let mut path = std::env::current_exe().unwrap();
     path.pop(); // this test
     path.pop(); // deps
     path.extend(["examples", name]);

@@ -272,7 +272,8 @@ impl ReaderBuilder {
 
     /// Starts commands, each reading what the one before writes, and reads the last one's standard output. Every
     /// command's status counts. Of several failures the first is reported, but death by SIGPIPE, which follows
-    /// from a later command's end, only if there is no other.
+    /// from a later command's end, only if there is no other. (So the `yes` of `yes | head` has failed, unless it
+    /// [may](Command::allow_failure).)
     ///
     /// ```
     /// use millstream::{ErrorKind, Reader};
@@ -417,6 +418,7 @@ impl ReaderBuilder {
             index: Default::default(),
             records: 0,
             longest: 0,
+            unremarkable: 0,
             supply,
             state: State::Open,
             too_long: false,

@@ -64,7 +64,10 @@ pub struct Reader {
     buffer: Buffer,
     index: LineIndex,
     records: u64,
+    /// The longest record so far.
     longest: usize,
+    /// A line of this length or less is neither the longest nor too long.
+    unremarkable: usize,
     supply: Supply,
     state: State,
     /// A record was too long: nothing follows it until it is skipped.
@@ -245,12 +248,12 @@ impl Reader {
     /// ```
     ///
     /// # Errors
-    /// How the source failed, once; [`ErrorKind::RecordTooLong`] when as many bytes as the record limit are
+    /// How the source failed, once; [`ErrorKind::RecordTooLong`] when more bytes than the record limit are
     /// unread, which can be consumed.
     pub fn fill(&mut self) -> Result<usize> {
         self.index.clear();
         let before = self.buffer.unread().len();
-        if before >= self.record_limit {
+        if before > self.record_limit {
             return Err(self.record_too_long(before));
         }
         match self.read_more()? {
@@ -346,7 +349,7 @@ impl Reader {
                 None => return Ok(None),
             },
         };
-        if end - self.buffer.pos() > self.longest {
+        if end - self.buffer.pos() > self.unremarkable {
             self.check_longest_line(end)?;
         }
         self.records += 1;
@@ -382,7 +385,7 @@ impl Reader {
         }
     }
 
-    /// The line that ends at the position `end` is the longest so far.
+    /// The line that ends at the position `end` is the longest so far, or too long.
     #[cold]
     fn check_longest_line(&mut self, end: usize) -> Result<()> {
         let line = &self.buffer.unread()[..end - self.buffer.pos()];
@@ -397,6 +400,7 @@ impl Reader {
             return self.stop_at_long_record(content);
         }
         self.longest = self.longest.max(len);
+        self.unremarkable = self.longest.min(self.record_limit);
         Ok(())
     }
 

@@ -94,11 +94,9 @@ impl Supply {
         let entered = Instant::now();
         let away = entered.saturating_duration_since(self.left);
         let nature = source.nature();
-        let pending = match nature {
-            Nature::Pipe(_) => source.pending(),
-            _ => 0,
-        };
-        if self.plan.coalesce && matches!(nature, Nature::Pipe(_)) {
+        let is_pipe = matches!(nature, Nature::Pipe(_));
+        let pending = if is_pipe { source.pending() } else { 0 };
+        if is_pipe && self.plan.coalesce {
             self.pace.before_read(pending, away, &self.plan.wait)?;
         }
         let count = buffer.fill_with(max, |space| source.read(space, &self.plan.wait))?;
@@ -199,6 +197,12 @@ impl Supply {
         {
             sender.send(source).expect("a filler waits for its source");
         }
+    }
+}
+
+impl Drop for Supply {
+    fn drop(&mut self) {
+        let _ = self.close();
     }
 }
 

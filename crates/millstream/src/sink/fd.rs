@@ -73,7 +73,7 @@ impl FdSink {
         sink.method = match (file_type, sink.wait.is_needed()) {
             (FileType::Socket, false) => Method::Send(SendFlags::NOSIGNAL),
             (FileType::Socket, true) => Method::Send(SendFlags::NOSIGNAL | SendFlags::DONTWAIT),
-            (FileType::Fifo | FileType::CharacterDevice, true) => sink.interruptible(medium)?,
+            (_, true) if medium != Medium::Plain => sink.interruptible()?,
             _ => Method::Write,
         };
         Ok((sink, medium))
@@ -83,7 +83,7 @@ impl FdSink {
     /// promised. So we want a non-blocking descriptor without changing the one we were given: opening it anew
     /// gives us a description of our own for the same pipe. Where that is impossible (no /proc, somebody else's
     /// pipe), we write in pieces that poll promises.
-    fn interruptible(&mut self, medium: Medium) -> Result<Method> {
+    fn interruptible(&mut self) -> Result<Method> {
         let flags = rustix::fs::fcntl_getfl(&self.handle).map_err(io::Error::from)?;
         if flags.contains(OFlags::NONBLOCK) {
             return Ok(Method::Write);
@@ -93,7 +93,6 @@ impl FdSink {
                 self.handle = Handle::Owned(own);
                 Ok(Method::Write)
             }
-            None if medium == Medium::Plain => Ok(Method::Write), // such as /dev/null, which never blocks
             None => Ok(Method::Promised),
         }
     }
@@ -135,4 +134,40 @@ fn reopen_nonblocking(fd: BorrowedFd<'_>) -> Option<OwnedFd> {
 #[cfg(not(target_os = "linux"))]
 fn reopen_nonblocking(_: BorrowedFd<'_>) -> Option<OwnedFd> {
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cancel::CancelToken;
+    use crate::error::ErrorKind;
+    use std::io::Read;
+    use std::time::Duration;
+
+    #[test]
+    fn pieces_that_poll_promises_never_block() {
+        let (mut reader, pipe) = io::pipe().unwrap();
+        let token = CancelToken::new().unwrap();
+        let handle = Handle::Owned(pipe.into());
+        let mut sink = FdSink { handle, method: Method::Promised, wait: Wait::new(Some(token.clone()), None) };
+        let bytes: Vec<u8> = (0..1 << 20).map(|i| (i % 251) as u8).collect();
+        let canceller = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(50));
+            token.cancel();
+        });
+        let mut taken = 0;
+        let error = loop {
+            // Odd pieces, so that the pages of the pipe are not full.
+            match sink.write(&bytes[taken..taken + 1 + taken % 5000]) {
+                Ok(more) => taken += more,
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(error.kind(), ErrorKind::Cancelled);
+        canceller.join().unwrap();
+        drop(sink);
+        let mut arrived = Vec::new();
+        reader.read_to_end(&mut arrived).unwrap();
+        assert!(arrived == bytes[..taken]);
+    }
 }

@@ -2,8 +2,8 @@
 //!
 //! A regular or absent path is written to a temporary file beside it, named after it with a dot in front, which
 //! `close` renames. Until then the path is as it was: absent, or with its old content. The new file has the old
-//! one's permissions and, where the system allows, its owner; other hard links keep the old content. A symbolic link
-//! stays: what it points to is replaced. [`Existing::Append`] and [`Partial::Keep`] write to the path itself.
+//! one's permissions and, where the system allows, its owner; access lists and other attributes are not copied, and
+//! other hard links keep the old content. A symbolic link stays: what it points to is replaced. [`Existing::Append`] and [`Partial::Keep`] write to the path itself.
 //!
 //! FIFOs, terminals and devices are written directly. `/dev/stdout` and its like are our own descriptors, not files
 //! to replace, whatever they are connected to.
@@ -107,7 +107,8 @@ fn resolve(path: &Path) -> io::Result<PathBuf> {
         let named = matches!(path.components().next_back(), Some(Component::Normal(_)));
         if !named || path.as_os_str().as_bytes().ends_with(b"/") {
             // It can only be a directory, if anything.
-            return Ok(path);
+            fs::metadata(&path)?;
+            return Err(Errno::ISDIR.into());
         }
         let parent = match path.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -191,12 +192,19 @@ fn replacing(target: PathBuf, old: Option<Metadata>, wait: Wait) -> Result<Opene
     let part = file_name.as_bytes();
     prefix.push(OsString::from_vec(part[..part.len().min(MAX_NAME_PART)].to_vec()));
     prefix.push(".");
+    let mut refused = None; // the system's own error; tempfile's has no number
     let (file, temporary) = tempfile::Builder::new()
         .prefix(&prefix)
-        .permissions(Permissions::from_mode(mode))
-        .tempfile_in(directory)
+        .make_in(directory, |path| {
+            let mut options = OpenOptions::new();
+            options.write(true).create_new(true).mode(mode).open(path).inspect_err(|error| {
+                refused = Errno::from_io_error(error);
+            })
+        })
         .map_err(|error| {
-            Error::new(ErrorKind::OpenFailed).with_io(error).with_expected("to create a temporary file beside it")
+            Error::new(ErrorKind::OpenFailed)
+                .with_io(refused.map_or(error, io::Error::from))
+                .with_expected("to create a temporary file beside it")
         })?
         .into_parts();
     if let Some(old) = old {

@@ -1,49 +1,38 @@
 //! Connections as sinks: TCP and Unix sockets.
 //!
-//! Of a connection we know only that the system took the bytes, never that the peer read them. Looking up a name
-//! and connecting cannot be interrupted by a cancel token; a stall timeout limits connecting by TCP.
+//! Of a connection we know only that the system took the bytes, never that the peer read them.
 
 use std::fmt;
-use std::io;
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::ToSocketAddrs;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::Duration;
 
+use crate::connect;
 use crate::error::{Error, ErrorKind, Result};
 use crate::sink::fd::{FdSink, Handle};
 use crate::sink::{Limits, Opened};
 
 /// Connects to a TCP address.
-pub(crate) fn tcp(addr: impl ToSocketAddrs + fmt::Display, limits: &Limits) -> Result<Opened> {
-    let name = format!("tcp:{addr}");
-    let stream = connect(&addr, limits.stall)
-        // The writer collects small records itself; Nagle's algorithm would hold back the end of each flush.
-        .and_then(|stream| stream.set_nodelay(true).map(|()| stream))
-        .map_err(|error| Error::new(ErrorKind::OpenFailed).with_name(&name).with_io(error))?;
-    let (sink, medium) = FdSink::new(Handle::Owned(stream.into()), limits.wait())?;
-    Ok(Opened::new(sink, name, medium))
-}
-
-fn connect(addr: &impl ToSocketAddrs, limit: Option<Duration>) -> io::Result<TcpStream> {
-    let Some(limit) = limit else {
-        return TcpStream::connect(addr);
-    };
-    let mut result = Err(io::Error::new(io::ErrorKind::InvalidInput, "the name has no address"));
-    for addr in addr.to_socket_addrs()? {
-        result = TcpStream::connect_timeout(&addr, limit);
-        if result.is_ok() {
-            break;
-        }
-    }
-    result
+pub(crate) fn tcp(address: impl ToSocketAddrs + fmt::Display, limits: &Limits) -> Result<Opened> {
+    let name = format!("tcp:{address}");
+    let connection = connect::tcp(address, &limits.wait()).map_err(|error| error.with_name(&name))?;
+    // The writer collects small records itself; Nagle's algorithm would only hold back the end of each flush. Where
+    // it cannot be switched off, the bytes arrive all the same.
+    let _ = rustix::net::sockopt::set_tcp_nodelay(&connection, true);
+    open(connection, name, limits)
 }
 
 /// Connects to a Unix stream socket.
 pub(crate) fn unix(path: &Path, limits: &Limits) -> Result<Opened> {
     let name = format!("unix:{}", path.display());
-    let stream =
-        UnixStream::connect(path).map_err(|error| Error::new(ErrorKind::OpenFailed).with_name(&name).with_io(error))?;
-    let (sink, medium) = FdSink::new(Handle::Owned(stream.into()), limits.wait())?;
+    match UnixStream::connect(path) {
+        Ok(connection) => open(connection.into(), name, limits),
+        Err(error) => Err(Error::new(ErrorKind::OpenFailed).with_name(name).with_io(error)),
+    }
+}
+
+fn open(connection: OwnedFd, name: String, limits: &Limits) -> Result<Opened> {
+    let (sink, medium) = FdSink::new(Handle::Owned(connection), limits.wait())?;
     Ok(Opened::new(sink, name, medium))
 }

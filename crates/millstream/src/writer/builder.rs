@@ -203,7 +203,7 @@ impl WriterBuilder {
     }
 
     /// Lets this token end every wait for the sink, with [`ErrorKind::Cancelled`]. Code of the caller
-    /// ([`callback`](Self::callback), [`from_write`](Self::from_write)), the lookup of a host name and connecting
+    /// ([`callback`](Self::callback), [`from_write`](Self::from_write)) and the lookup of a host name
     /// cannot be interrupted.
     pub fn cancel(mut self, token: &CancelToken) -> WriterBuilder {
         self.limits.token = Some(token.clone());

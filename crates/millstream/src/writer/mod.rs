@@ -62,6 +62,10 @@ pub use shared::SharedWriter;
 /// gets its end of input and a little time; but a file that is to appear whole does *not* appear. Only
 /// [`close`](Self::close) says whether all went well.
 ///
+/// A pipe or connection that nobody reads any more is [`ErrorKind::BrokenPipe`]. That is what Rust programs, Python,
+/// Node and Julia get, because they ignore SIGPIPE; a program that leaves SIGPIPE at its default is ended by it when
+/// it writes to a closed pipe (not to a closed connection). This library never changes what signals do.
+///
 /// Other output of the program to the same place, as by `println!`, is not in order with what waits in the buffer:
 /// [`flush`](Self::flush) before it.
 ///
@@ -122,7 +126,8 @@ impl Writer {
     ///
     /// A regular or absent path appears whole when the writer is [closed](Self::close): until then the bytes are in a
     /// temporary file beside it, whose name begins with a dot. An existing file's permissions are kept; a symbolic
-    /// link is followed. FIFOs and devices are written directly; opening a FIFO waits for its reader.
+    /// link is followed. FIFOs and devices are written directly; opening a FIFO waits for its reader. `/dev/stdout`
+    /// is [`stdout`](Self::stdout). Where the directory takes no new files, [`Partial::Keep`] writes in place.
     ///
     /// # Errors
     /// [`ErrorKind::OpenFailed`] for a directory, a missing parent directory, no permission: nothing is created then.
@@ -268,13 +273,13 @@ impl Writer {
     /// after part of a large write, the rest is kept, the call succeeds, and the next one reports the error.
     #[inline]
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        if bytes.len() <= self.fast_end.saturating_sub(self.end) {
-            let end = self.end + bytes.len();
-            self.buf[self.end..end].copy_from_slice(bytes);
-            self.end = end;
-            Ok(())
-        } else {
-            self.write_slowly(bytes)
+        match self.buf.get_mut(self.end..self.fast_end) {
+            Some(room) if bytes.len() <= room.len() => {
+                room[..bytes.len()].copy_from_slice(bytes);
+                self.end += bytes.len();
+                Ok(())
+            }
+            _ => self.write_slowly(bytes),
         }
     }
 

@@ -1,0 +1,211 @@
+//! Compressed output is complete and other people's decoders agree.
+#![cfg(feature = "compression")]
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use millstream::{Encode, Existing, Writer};
+
+const FORMATS: [Encode; 3] = [Encode::Gzip, Encode::Bgzf, Encode::Zstd];
+
+/// The empty block that ends a bgzf file (SAM specification, 4.1.2).
+const BGZF_END: [u8; 28] = *b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x06\0BC\x02\0\x1b\0\x03\0\0\0\0\0\0\0\0\0";
+
+/// Lines that compress, or bytes that do not.
+fn text(len: usize) -> Vec<u8> {
+    (0..).flat_map(|i: u64| format!("{i}\t{}\n", i * i).into_bytes()).take(len).collect()
+}
+
+fn noise(len: usize) -> Vec<u8> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    (0..len)
+        .map(|_| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state as u8
+        })
+        .collect()
+}
+
+fn encode(encode: Encode, bytes: &[u8], record: usize) -> Vec<u8> {
+    let mut writer = Writer::builder().encode(encode).memory().unwrap();
+    bytes.chunks(record).for_each(|record| writer.write(record).unwrap());
+    let end = writer.close().unwrap();
+    let encoded = end.memory.unwrap();
+    assert_eq!((end.bytes, end.written), (bytes.len() as u64, encoded.len() as u64));
+    encoded
+}
+
+fn decode(encode: Encode, encoded: &[u8]) -> Vec<u8> {
+    let mut decoded = Vec::new();
+    match encode {
+        Encode::Zstd => zstd::Decoder::new(encoded).unwrap().read_to_end(&mut decoded).unwrap(),
+        Encode::Bgzf => noodles_bgzf::io::Reader::new(encoded).read_to_end(&mut decoded).unwrap(),
+        _ => flate2::read::MultiGzDecoder::new(encoded).read_to_end(&mut decoded).unwrap(),
+    };
+    decoded
+}
+
+#[test]
+fn every_format_gives_back_what_went_in() {
+    for format in FORMATS {
+        for len in [0, 1, 65_279, 65_280, 65_281, 65_536, 1_000_000] {
+            for bytes in [text(len), noise(len)] {
+                for record in [7, 4096, 1 << 20] {
+                    let encoded = encode(format, &bytes, record);
+                    assert!(decode(format, &encoded) == bytes, "{format:?}, {len} bytes by {record}");
+                    if format == Encode::Bgzf {
+                        assert!(encoded.ends_with(&BGZF_END));
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_level_works_and_the_smallest_is_smaller() {
+    let bytes = text(300_000);
+    for (format, levels) in [(Encode::Gzip, 0..=9), (Encode::Bgzf, 0..=9), (Encode::Zstd, 1..=19)] {
+        let sizes: Vec<usize> = levels
+            .map(|level| {
+                let mut writer = Writer::builder().encode(format).level(level).memory().unwrap();
+                writer.write(&bytes).unwrap();
+                let encoded = writer.close().unwrap().memory.unwrap();
+                assert!(decode(format, &encoded) == bytes);
+                encoded.len()
+            })
+            .collect();
+        assert!(sizes.last() < sizes.first(), "{format:?} {sizes:?}");
+    }
+}
+
+#[test]
+fn after_a_flush_everything_before_it_can_be_decoded() {
+    for format in FORMATS {
+        let arrived = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+        let sink = arrived.clone();
+        let mut writer = Writer::builder()
+            .encode(format)
+            .callback(move |bytes: &[u8]| {
+                sink.lock().unwrap().extend_from_slice(bytes);
+                Ok(bytes.len())
+            })
+            .unwrap();
+        let bytes = text(200_000);
+        for (i, part) in bytes.chunks(50_000).enumerate() {
+            writer.write(part).unwrap();
+            writer.flush().unwrap();
+            let so_far = arrived.lock().unwrap().clone();
+            let mut decoded = vec![0; (i + 1) * 50_000];
+            match format {
+                Encode::Zstd => zstd::Decoder::new(&so_far[..]).unwrap().read_exact(&mut decoded).unwrap(),
+                _ => flate2::read::MultiGzDecoder::new(&so_far[..]).read_exact(&mut decoded).unwrap(),
+            }
+            assert!(decoded == bytes[..decoded.len()]);
+            // A second flush has nothing to do.
+            writer.flush().unwrap();
+            assert_eq!(arrived.lock().unwrap().len(), so_far.len());
+        }
+    }
+}
+
+#[test]
+fn callbacks_run_on_the_callers_thread_whoever_compresses() {
+    for format in FORMATS {
+        let caller = std::thread::current().id();
+        let mut writer = Writer::builder()
+            .encode(format)
+            .callback(move |bytes: &[u8]| {
+                assert_eq!(std::thread::current().id(), caller);
+                Ok(bytes.len())
+            })
+            .unwrap();
+        writer.write(&noise(1_000_000)).unwrap();
+        assert!(writer.close().unwrap().written > 1_000_000);
+    }
+}
+
+/// Runs a program of the system on a file: what it prints, or `None` (said aloud) where it is missing.
+fn tool(argv: &[&str], path: &Path) -> Option<Vec<u8>> {
+    match Command::new(argv[0]).args(&argv[1..]).arg(path).stdin(Stdio::null()).output() {
+        Ok(output) => {
+            assert!(output.status.success(), "{argv:?}: {}", String::from_utf8_lossy(&output.stderr));
+            Some(output.stdout)
+        }
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "SKIPPED: {}: {error}", argv[0]);
+            None
+        }
+    }
+}
+
+#[test]
+fn the_ending_of_a_name_chooses_the_format_and_the_systems_tools_agree() {
+    let dir = tempfile::tempdir().unwrap();
+    let bytes = text(500_000);
+    for (name, format) in [
+        ("a.gz", Some(Encode::Gzip)),
+        ("a.GZ", Some(Encode::Gzip)),
+        ("a.bgz", Some(Encode::Bgzf)),
+        ("a.bgzf", Some(Encode::Bgzf)),
+        ("a.zst", Some(Encode::Zstd)),
+        ("a.txt", None),
+        ("gz", None),
+    ] {
+        let path = dir.path().join(name);
+        let mut writer = Writer::path(&path).unwrap();
+        writer.write(&bytes).unwrap();
+        writer.close().unwrap();
+        let file = std::fs::read(&path).unwrap();
+        match format {
+            None => assert!(file == bytes, "{name}"),
+            Some(format) => assert!(decode(format, &file) == bytes, "{name}"),
+        }
+        let argv = match format {
+            None => continue,
+            Some(Encode::Zstd) => &["zstd", "-dcq"],
+            Some(_) => &["gzip", "-dcf"], // `zcat` by another name, whatever the file is called
+        };
+        if argv[0] == "gzip" && !name.ends_with(".gz") {
+            continue; // gzip insists on its own ending
+        }
+        if let Some(decoded) = tool(argv, &path) {
+            assert!(decoded == bytes, "{argv:?} {name}");
+        }
+    }
+    let path = dir.path().join("plain.gz");
+    let mut writer = Writer::builder().encode(Encode::Off).path(&path).unwrap();
+    writer.write(b"as it is").unwrap();
+    writer.close().unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), b"as it is");
+}
+
+#[test]
+fn appending_adds_a_member_that_decoders_join() {
+    let dir = tempfile::tempdir().unwrap();
+    for (ending, format) in [("gz", Encode::Gzip), ("bgz", Encode::Bgzf), ("zst", Encode::Zstd)] {
+        let path = dir.path().join("log").with_extension(ending);
+        for line in ["one\n", "two\n"] {
+            let mut writer = Writer::builder().existing(Existing::Append).path(&path).unwrap();
+            writer.write(line.as_bytes()).unwrap();
+            writer.close().unwrap();
+        }
+        assert_eq!(decode(format, &std::fs::read(&path).unwrap()), b"one\ntwo\n");
+    }
+}
+
+#[test]
+fn a_dropped_writer_ends_the_stream_too() {
+    for format in FORMATS {
+        let (mut reader, pipe) = std::io::pipe().unwrap();
+        let mut writer = Writer::builder().encode(format).fd(pipe).unwrap();
+        writer.write(b"all of it").unwrap();
+        drop(writer);
+        let mut encoded = Vec::new();
+        reader.read_to_end(&mut encoded).unwrap();
+        assert_eq!(decode(format, &encoded), b"all of it");
+    }
+}

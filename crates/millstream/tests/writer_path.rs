@@ -1,0 +1,294 @@
+//! Paths as sinks: files that appear whole, and everything that is no file.
+
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{Read, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use millstream::{ErrorKind, Existing, Partial, Writer};
+use tempfile::TempDir;
+
+fn dir() -> TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+/// The names in a directory, sorted.
+fn names(dir: &Path) -> Vec<String> {
+    let mut names: Vec<_> =
+        fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+fn write_and_close(path: &Path, bytes: &[u8]) {
+    let mut writer = Writer::path(path).unwrap();
+    writer.write(bytes).unwrap();
+    assert_eq!(writer.close().unwrap().bytes, bytes.len() as u64);
+}
+
+#[test]
+fn a_file_appears_whole_when_it_is_closed() {
+    let dir = dir();
+    let path = dir.path().join("out.txt");
+    let mut writer = Writer::path(&path).unwrap();
+    writer.write(b"new").unwrap();
+    writer.flush().unwrap();
+    let temporary = names(dir.path());
+    assert!(temporary.len() == 1 && temporary[0].starts_with(".out.txt."), "{temporary:?}");
+    writer.close().unwrap();
+    assert_eq!(names(dir.path()), ["out.txt"]);
+    assert_eq!(fs::read(&path).unwrap(), b"new");
+}
+
+#[test]
+fn an_old_file_stays_until_then_and_gives_its_permissions() {
+    let dir = dir();
+    let path = dir.path().join("out.txt");
+    for mode in [0o600, 0o644, 0o751] {
+        fs::write(&path, b"old").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        let mut writer = Writer::path(&path).unwrap();
+        writer.write(b"new").unwrap();
+        writer.flush().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        writer.close().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, mode);
+    }
+}
+
+#[test]
+fn a_new_file_has_the_permissions_of_any_new_file() {
+    let dir = dir();
+    write_and_close(&dir.path().join("ours"), b"");
+    File::create(dir.path().join("any")).unwrap();
+    let mode = |name| fs::metadata(dir.path().join(name)).unwrap().mode();
+    assert_eq!(mode("ours"), mode("any"));
+}
+
+#[test]
+fn a_dropped_writer_leaves_no_file_and_no_trace() {
+    let dir = dir();
+    let mut writer = Writer::path(dir.path().join("out")).unwrap();
+    writer.write(b"half").unwrap();
+    drop(writer);
+    assert_eq!(names(dir.path()), [""; 0]);
+}
+
+#[test]
+fn symbolic_links_stay_and_what_they_point_to_is_replaced() {
+    let dir = dir();
+    fs::create_dir(dir.path().join("data")).unwrap();
+    fs::write(dir.path().join("data/real"), b"old").unwrap();
+    symlink("data/real", dir.path().join("one")).unwrap();
+    symlink("one", dir.path().join("two")).unwrap();
+    write_and_close(&dir.path().join("two"), b"new");
+    assert_eq!(fs::read_link(dir.path().join("two")).unwrap(), Path::new("one"));
+    assert_eq!(fs::read(dir.path().join("data/real")).unwrap(), b"new");
+    assert_eq!(names(&dir.path().join("data")), ["real"]);
+
+    // One that points to nothing yet.
+    symlink("data/later", dir.path().join("three")).unwrap();
+    write_and_close(&dir.path().join("three"), b"new");
+    assert_eq!(fs::read(dir.path().join("data/later")).unwrap(), b"new");
+
+    symlink("loop", dir.path().join("loop")).unwrap();
+    assert_eq!(Writer::path(dir.path().join("loop")).unwrap_err().kind(), ErrorKind::OpenFailed);
+}
+
+#[test]
+fn appending_adds_to_a_file_or_starts_one() {
+    let dir = dir();
+    let path = dir.path().join("log");
+    for line in ["one\n", "two\n"] {
+        let mut writer = Writer::builder().existing(Existing::Append).path(&path).unwrap();
+        writer.write(line.as_bytes()).unwrap();
+        writer.close().unwrap();
+    }
+    assert_eq!(fs::read(&path).unwrap(), b"one\ntwo\n");
+}
+
+#[test]
+fn keeping_partial_output_writes_in_place() {
+    let dir = dir();
+    let path = dir.path().join("out");
+    fs::write(&path, b"something longer").unwrap();
+    let mut writer = Writer::builder().partial(Partial::Keep).path(&path).unwrap();
+    writer.write(b"half").unwrap();
+    assert_eq!(names(dir.path()), ["out"]);
+    drop(writer);
+    assert_eq!(fs::read(&path).unwrap(), b"half");
+}
+
+#[test]
+fn what_cannot_be_opened_is_one_clear_error_and_leaves_nothing() {
+    let dir = dir();
+    fs::write(dir.path().join("file"), b"").unwrap();
+    let at = |name: &str| dir.path().join(name);
+    let cases: [(PathBuf, rustix::io::Errno); 8] = [
+        (dir.path().into(), rustix::io::Errno::ISDIR),
+        (at("missing/out"), rustix::io::Errno::NOENT),
+        (at("missing/"), rustix::io::Errno::NOENT),
+        (at("file/out"), rustix::io::Errno::NOTDIR),
+        (at(".."), rustix::io::Errno::ISDIR),
+        ("".into(), rustix::io::Errno::NOENT),
+        (at(&"x".repeat(256)), rustix::io::Errno::NAMETOOLONG),
+        ("/proc/millstream".into(), rustix::io::Errno::NOENT),
+    ];
+    for (path, errno) in cases {
+        for (existing, partial) in [
+            (Existing::Replace, Partial::Remove),
+            (Existing::Replace, Partial::Keep),
+            (Existing::Append, Partial::Remove),
+        ] {
+            let error = Writer::builder().existing(existing).partial(partial).path(&path).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::OpenFailed, "{path:?}");
+            assert_eq!(error.name(), Some(&*path.display().to_string()));
+            assert_eq!(error.errno(), Some(errno.raw_os_error()), "{path:?} {error}");
+            assert_eq!(error.to_string().lines().count(), 1);
+        }
+    }
+    assert_eq!(names(dir.path()), ["file"]);
+}
+
+#[test]
+fn a_name_as_long_as_the_system_allows_is_fine() {
+    let dir = dir();
+    let path = dir.path().join("x".repeat(255));
+    write_and_close(&path, b"new");
+    assert_eq!(fs::read(path).unwrap(), b"new");
+}
+
+#[test]
+fn a_file_that_may_not_be_written_is_not_replaced() {
+    if rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: root may write every file");
+        return;
+    }
+    let dir = dir();
+    let path = dir.path().join("mine");
+    fs::write(&path, b"old").unwrap();
+    fs::set_permissions(&path, Permissions::from_mode(0o444)).unwrap();
+    assert_eq!(Writer::path(&path).unwrap_err().kind(), ErrorKind::OpenFailed);
+    assert_eq!(names(dir.path()), ["mine"]);
+}
+
+#[test]
+fn a_fifo_is_written_directly() {
+    let dir = dir();
+    let path = dir.path().join("fifo");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
+    let reader = std::thread::spawn({
+        let path = path.clone();
+        move || fs::read(path).unwrap()
+    });
+    write_and_close(&path, b"through the pipe");
+    assert_eq!(reader.join().unwrap(), b"through the pipe");
+    assert_eq!(names(dir.path()), ["fifo"]);
+}
+
+#[test]
+fn devices_are_written_directly() {
+    write_and_close(Path::new("/dev/null"), b"gone");
+    let mut writer = Writer::path("/dev/full").unwrap();
+    writer.write(b"no room").unwrap();
+    let error = writer.flush().unwrap_err();
+    assert_eq!(error.errno(), Some(rustix::io::Errno::NOSPC.raw_os_error()));
+    assert_eq!((error.name(), error.written()), (Some("/dev/full"), Some(0)));
+    assert_eq!(writer.accepted(), 7);
+    assert_eq!(writer.close().unwrap_err().errno(), Some(rustix::io::Errno::NOSPC.raw_os_error()));
+    assert!(Path::new("/dev/full").exists());
+}
+
+#[test]
+fn a_full_disk_says_how_much_is_on_it_and_leaves_nothing() {
+    let dir = dir();
+    let mount = |args: &[&str]| std::process::Command::new("mount").args(args).stderr(Stdio::null()).status();
+    let target = dir.path().to_str().unwrap();
+    if !mount(&["-t", "tmpfs", "-o", "size=64k", "tmpfs", target]).is_ok_and(|status| status.success()) {
+        eprintln!("SKIPPED: mounting a small tmpfs is not allowed here");
+        return;
+    }
+    struct Unmount<'a>(&'a str);
+    impl Drop for Unmount<'_> {
+        fn drop(&mut self) {
+            let _ = std::process::Command::new("umount").arg(self.0).status();
+        }
+    }
+    let _unmount = Unmount(target);
+
+    let path = dir.path().join("out");
+    let mut writer = Writer::builder().capacity(10_000).path(&path).unwrap();
+    let record = [b'x'; 999];
+    let error = loop {
+        if let Err(error) = writer.write(&record) {
+            break error;
+        }
+    };
+    assert_eq!(error.errno(), Some(rustix::io::Errno::NOSPC.raw_os_error()));
+    let temporary = dir.path().join(&names(dir.path())[0]);
+    let on_disk = fs::metadata(&temporary).unwrap().len();
+    assert_eq!(error.written(), Some(on_disk));
+    assert!(writer.accepted() > on_disk);
+
+    // When there is room again, nothing is missing.
+    assert!(mount(&["-o", "remount,size=1m", target]).unwrap().success());
+    let accepted = writer.accepted();
+    writer.flush().unwrap();
+    assert_eq!(fs::metadata(&temporary).unwrap().len(), accepted);
+    drop(writer);
+    assert_eq!(names(dir.path()), [""; 0]);
+}
+
+/// Runs `child` of this file in another process, with `stdout` as its standard output.
+fn in_child(role: &str, stdout: impl Into<Stdio>) {
+    let status = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "child", "--ignored", "--nocapture", "--quiet"])
+        .env("MILLSTREAM_TEST_ROLE", role)
+        .stdout(stdout)
+        .status()
+        .unwrap();
+    assert!(status.success());
+}
+
+#[test]
+#[ignore = "run by other tests in a process of its own"]
+fn child() {
+    let mut writer = match &*std::env::var("MILLSTREAM_TEST_ROLE").unwrap_or_default() {
+        "stdout" => Writer::stdout().unwrap(),
+        "/dev/stdout" => Writer::path("/dev/stdout").unwrap(),
+        "link" => {
+            let dir = dir();
+            symlink("/dev/stdout", dir.path().join("link")).unwrap();
+            Writer::path(dir.path().join("link")).unwrap()
+        }
+        "/proc/self/fd/1" => Writer::path("/proc/self/fd/1").unwrap(),
+        _ => return,
+    };
+    writer.write(b"<ours>").unwrap();
+    writer.close().unwrap();
+}
+
+#[test]
+fn standard_output_is_the_descriptor_whatever_it_is_called_and_connected_to() {
+    for role in ["stdout", "/dev/stdout", "link", "/proc/self/fd/1"] {
+        let dir = dir();
+        let path = dir.path().join("log");
+        fs::write(&path, b"<before>").unwrap();
+        let inode = fs::metadata(&path).unwrap().ino();
+        let mut log = OpenOptions::new().append(true).open(&path).unwrap();
+        in_child(role, log.try_clone().unwrap());
+        log.write_all(b"<after>").unwrap();
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.starts_with("<before>") && text.contains("<ours>") && text.ends_with("<after>"), "{text}");
+        assert_eq!(fs::metadata(&path).unwrap().ino(), inode);
+        assert_eq!(names(dir.path()), ["log"]);
+
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        in_child(role, writer);
+        let mut text = String::new();
+        reader.read_to_string(&mut text).unwrap();
+        assert!(text.contains("<ours>"), "{text}");
+    }
+}

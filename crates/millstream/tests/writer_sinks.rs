@@ -1,0 +1,384 @@
+//! Pipes, sockets, terminals and commands as sinks: waiting, being interrupted, and the other side leaving.
+
+use std::fs::File;
+use std::io::{PipeReader, Read};
+use std::net::TcpListener;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use millstream::{CancelToken, Command, CommandStatus, ErrorKind, FlushPolicy, Stderr, Stdout, Writer, WriterBuilder};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::time::{ClockId, clock_gettime};
+
+/// Bytes that tell their position.
+fn pattern(len: usize) -> Vec<u8> {
+    (0..len as u32 / 4).flat_map(u32::to_le_bytes).collect()
+}
+
+fn set_nonblocking(fd: impl AsFd) {
+    let flags = fcntl_getfl(&fd).unwrap();
+    fcntl_setfl(&fd, flags | OFlags::NONBLOCK).unwrap();
+}
+
+/// The processor time of this thread, in seconds.
+fn thread_time() -> f64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+#[test]
+fn a_full_nonblocking_pipe_is_waited_for_without_spinning() {
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    set_nonblocking(&writer);
+    let bytes = pattern(8 << 20);
+    let reading = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(500));
+        let mut arrived = Vec::new();
+        reader.read_to_end(&mut arrived).unwrap();
+        arrived
+    });
+    let mut writer = Writer::fd(writer).unwrap();
+    let before = thread_time();
+    for record in bytes.chunks(1000) {
+        writer.write(record).unwrap();
+    }
+    writer.close().unwrap();
+    let used = thread_time() - before;
+    assert_eq!(reading.join().unwrap(), bytes);
+    assert!(used < 0.3, "waited for half a second and used {used} s of processor time");
+}
+
+/// Every kind of descriptor whose reader does not read: what we write to, and something to read it from.
+fn stuck() -> Vec<(&'static str, OwnedFd, File)> {
+    let (pipe_reader, pipe) = std::io::pipe().unwrap();
+    let (near, far) = UnixStream::pair().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let tcp = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (tcp_reader, _) = listener.accept().unwrap();
+    let (terminal, screen) = pty();
+    vec![
+        ("pipe", pipe.into(), OwnedFd::from(pipe_reader).into()),
+        ("unix", near.into(), OwnedFd::from(far).into()),
+        ("tcp", tcp.into(), OwnedFd::from(tcp_reader).into()),
+        ("terminal", terminal, screen),
+    ]
+}
+
+/// A terminal, and what its user sees. It shows bytes as they are.
+fn pty() -> (OwnedFd, File) {
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&controller).unwrap();
+    unlockpt(&controller).unwrap();
+    let name = ptsname(&controller, Vec::new()).unwrap();
+    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let terminal = rustix::fs::open(name, flags, rustix::fs::Mode::empty()).unwrap();
+    let mut modes = rustix::termios::tcgetattr(&terminal).unwrap();
+    modes.make_raw();
+    rustix::termios::tcsetattr(&terminal, rustix::termios::OptionalActions::Now, &modes).unwrap();
+    (terminal, controller.into())
+}
+
+/// Reads exactly as many bytes as `bytes` has, and compares.
+fn assert_arrives(name: &str, mut reader: File, bytes: &[u8]) {
+    let mut arrived = vec![0; bytes.len()];
+    reader.read_exact(&mut arrived).unwrap();
+    assert!(arrived == bytes, "{name}: other bytes arrived");
+}
+
+#[test]
+fn a_token_ends_a_wait_and_nothing_is_lost() {
+    for (name, fd, reader) in stuck() {
+        let modes = fcntl_getfl(&fd).unwrap();
+        let token = CancelToken::new().unwrap();
+        let mut writer = Writer::builder().cancel(&token).borrow_fd(&fd).unwrap();
+        let canceller = token.clone();
+        let cancelling = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(100));
+            canceller.cancel();
+        });
+        // More than any pipe or socket takes; 252 bytes a record.
+        let bytes = pattern(252 << 16);
+        let mut records = bytes.chunks(252);
+        let start = Instant::now();
+        let error = loop {
+            let record = records.next().expect("nobody reads, and yet it takes everything");
+            if let Err(error) = writer.write(record) {
+                break error;
+            }
+        };
+        assert!(start.elapsed() < Duration::from_secs(20));
+        assert_eq!(error.kind(), ErrorKind::Cancelled, "{name}: {error}");
+        assert_eq!(error.written(), Some(writer.written()));
+        let accepted = writer.accepted() as usize;
+        assert_eq!(writer.flush().unwrap_err().kind(), ErrorKind::Cancelled);
+        cancelling.join().unwrap();
+        token.reset();
+        let reading = thread::spawn({
+            let bytes = bytes[..accepted].to_vec();
+            move || assert_arrives(name, reader, &bytes)
+        });
+        writer.flush().unwrap();
+        reading.join().unwrap();
+        // The descriptor we were lent is as it was.
+        assert_eq!(fcntl_getfl(&fd).unwrap(), modes, "{name}");
+    }
+}
+
+#[test]
+fn a_sink_that_takes_nothing_is_stalled() {
+    for (name, fd, reader) in stuck() {
+        let mut writer = Writer::builder().stall_timeout(Duration::from_millis(50)).fd(fd).unwrap();
+        let large = pattern(64 << 20);
+        // Part of it is taken, so it is accepted, and the next call says what happened.
+        writer.write(&large).unwrap();
+        assert_eq!(writer.accepted(), large.len() as u64);
+        let error = writer.flush().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Stalled, "{name}");
+        let reading = thread::spawn({
+            let large = large.clone();
+            move || assert_arrives(name, reader, &large)
+        });
+        while writer.flush().is_err() {}
+        reading.join().unwrap();
+    }
+}
+
+#[test]
+fn opening_a_fifo_that_nobody_reads_can_be_interrupted() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("fifo");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
+    let token = CancelToken::new().unwrap();
+    let canceller = token.clone();
+    thread::spawn(move || {
+        thread::sleep(Duration::from_millis(50));
+        canceller.cancel();
+    });
+    let error = Writer::builder().cancel(&token).path(&path).unwrap_err();
+    assert_eq!((error.kind(), error.name()), (ErrorKind::Cancelled, path.to_str()));
+    let error = Writer::builder().stall_timeout(Duration::from_millis(50)).path(&path).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Stalled);
+
+    token.reset();
+    let reading = thread::spawn({
+        let path = path.clone();
+        move || std::fs::read(path).unwrap()
+    });
+    let mut writer = Writer::builder().cancel(&token).path(&path).unwrap();
+    writer.write(b"here").unwrap();
+    writer.close().unwrap();
+    assert_eq!(reading.join().unwrap(), b"here");
+}
+
+#[test]
+fn a_closed_pipe_or_connection_is_an_error_value() {
+    for builder in [|| Writer::builder(), || Writer::builder().stall_timeout(Duration::from_secs(20))] {
+        for (name, fd, reader) in stuck() {
+            if name == "terminal" {
+                continue; // one that nobody looks at takes everything or reports EIO
+            }
+            drop(reader);
+            let mut writer = builder().fd(fd).unwrap();
+            let error = loop {
+                // A TCP connection takes some before it hears that the other side has gone.
+                if let Err(error) = writer.write(&[b'x'; 100_000]) {
+                    break error;
+                }
+            };
+            let reset = Some(rustix::io::Errno::CONNRESET.raw_os_error());
+            assert!(error.kind() == ErrorKind::BrokenPipe || (name == "tcp" && error.errno() == reset), "{error}");
+            drop(writer);
+        }
+    }
+}
+
+#[test]
+fn a_terminal_sees_whole_lines_at_once() {
+    let (terminal, screen) = pty();
+    let mut writer = Writer::fd(terminal).unwrap();
+    writer.write(b"one\ntw").unwrap();
+    assert_eq!(writer.written(), 4);
+    writer.write(b"o").unwrap();
+    assert_eq!(writer.written(), 4);
+    writer.write(b"\nthree\nf").unwrap();
+    assert_eq!(writer.written(), 14);
+    writer.space(5).unwrap()[..4].copy_from_slice(b"our\n");
+    writer.commit(4).unwrap();
+    assert_arrives("terminal", screen, b"one\ntwo\nthree\nfour\n");
+    assert_eq!(writer.accepted(), writer.written());
+}
+
+#[test]
+fn other_sinks_wait_for_a_full_buffer_unless_lines_are_asked_for() {
+    let written = |builder: WriterBuilder| {
+        let (_reader, pipe) = std::io::pipe().unwrap();
+        let mut writer = builder.fd(pipe).unwrap();
+        writer.write(b"one\ntw").unwrap();
+        writer.written()
+    };
+    assert_eq!(written(Writer::builder()), 0);
+    assert_eq!(written(Writer::builder().flush_policy(FlushPolicy::Line)), 4);
+}
+
+#[test]
+fn a_pipe_is_enlarged_and_gets_a_larger_buffer() {
+    let (reader, pipe) = std::io::pipe().unwrap();
+    let before = rustix::pipe::fcntl_getpipe_size(&reader).unwrap();
+    let mut writer = Writer::fd(pipe).unwrap();
+    let after = rustix::pipe::fcntl_getpipe_size(&reader).unwrap();
+    assert!(after >= before);
+    if after < 1 << 20 {
+        eprintln!("SKIPPED in part: the system allows pipes of {after} bytes only");
+        return;
+    }
+    for _ in 0..255 {
+        writer.write(&[0; 1024]).unwrap();
+    }
+    assert_eq!(writer.written(), 0);
+}
+
+#[test]
+fn connections_carry_every_byte() {
+    let bytes = pattern(3 << 20);
+    let send = |mut writer: Writer| {
+        bytes.chunks(777).for_each(|record| writer.write(record).unwrap());
+        writer.close().unwrap();
+    };
+    let read = |mut reader: Box<dyn Read + Send>| {
+        thread::spawn(move || {
+            let mut arrived = Vec::new();
+            reader.read_to_end(&mut arrived).unwrap();
+            arrived
+        })
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let writer = Writer::tcp(listener.local_addr().unwrap()).unwrap();
+    assert!(writer.name().starts_with("tcp:127.0.0.1:"));
+    let reading = read(Box::new(listener.accept().unwrap().0));
+    send(writer);
+    assert!(reading.join().unwrap() == bytes);
+
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("socket");
+    let listener = UnixListener::bind(&path).unwrap();
+    let writer = Writer::unix(&path).unwrap();
+    let reading = read(Box::new(listener.accept().unwrap().0));
+    send(writer);
+    assert!(reading.join().unwrap() == bytes);
+}
+
+#[test]
+fn a_connection_nobody_accepts_is_open_failed() {
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    for result in [
+        Writer::tcp(address),
+        Writer::builder().stall_timeout(Duration::from_secs(5)).tcp(address),
+        Writer::unix("/nowhere/socket"),
+        Writer::tcp("no port"),
+    ] {
+        assert_eq!(result.unwrap_err().kind(), ErrorKind::OpenFailed);
+    }
+}
+
+/// A command whose standard output we can read.
+fn with_output(argv: [&str; 3]) -> (Command, PipeReader) {
+    let (reader, pipe) = std::io::pipe().unwrap();
+    (Command::new(argv).stdout(Stdout::Fd(pipe.into())).stderr(Stderr::Capture), reader)
+}
+
+#[test]
+fn a_command_gets_everything_and_is_waited_for() {
+    let (command, mut output) = with_output(["sh", "-c", "cksum; sleep 0.1; echo done"]);
+    let mut writer = Writer::command(command).unwrap();
+    let bytes = pattern(1 << 20);
+    writer.write(&bytes).unwrap();
+    let end = writer.close().unwrap();
+    assert_eq!(end.commands.len(), 1);
+    assert_eq!(end.commands[0].status, CommandStatus::Exited(0));
+    let mut text = String::new();
+    output.read_to_string(&mut text).unwrap();
+    assert!(text.contains(" 1048576\n") && text.ends_with("done\n"), "{text}");
+}
+
+#[test]
+fn a_command_that_fails_in_the_end_fails_the_close() {
+    let (command, _output) = with_output(["sh", "-c", "cat >/dev/null; echo disk on fire >&2; exit 7"]);
+    let mut writer = Writer::command(command).unwrap();
+    writer.write(b"x").unwrap();
+    let error = writer.close().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::CommandFailed);
+    let end = error.command().unwrap();
+    assert_eq!((end.status, &*end.stderr_tail), (CommandStatus::Exited(7), &b"disk on fire\n"[..]));
+
+    let (command, _output) = with_output(["sh", "-c", "kill -9 $$"]);
+    let error = Writer::command(command).unwrap().close().unwrap_err();
+    assert_eq!(error.command().unwrap().status, CommandStatus::Signaled(9));
+
+    let (command, _output) = with_output(["sh", "-c", "exit 7"]);
+    let end = Writer::command(command.allow_failure()).unwrap().close().unwrap();
+    assert_eq!(end.commands[0].status, CommandStatus::Exited(7));
+}
+
+#[test]
+fn a_command_that_dies_early_is_the_error_rather_than_its_broken_pipe() {
+    let (command, _output) = with_output(["sh", "-c", "head -c 1000 >/dev/null; echo oops >&2; exit 3"]);
+    let mut writer = Writer::command(command).unwrap();
+    let error = loop {
+        if let Err(error) = writer.write(&[b'x'; 10_000]) {
+            break error;
+        }
+    };
+    assert_eq!(error.kind(), ErrorKind::CommandFailed);
+    assert_eq!(error.command().unwrap().stderr_tail, b"oops\n");
+    assert_eq!(error.written(), Some(writer.written()));
+    assert!(writer.close().is_err(), "not all was taken");
+}
+
+#[test]
+fn a_command_that_had_enough_is_a_broken_pipe() {
+    let (command, _output) = with_output(["head", "-c", "10"]);
+    let mut writer = Writer::command(command).unwrap();
+    let error = loop {
+        if let Err(error) = writer.write(&[b'x'; 10_000]) {
+            break error;
+        }
+    };
+    assert_eq!(error.kind(), ErrorKind::BrokenPipe);
+}
+
+#[test]
+fn waiting_for_a_command_can_be_interrupted_but_is_not_a_stall() {
+    let token = CancelToken::new().unwrap();
+    let canceller = token.clone();
+    let writer = Writer::builder().cancel(&token).command(["sleep", "60"]).unwrap();
+    thread::spawn(move || {
+        thread::sleep(Duration::from_millis(50));
+        canceller.cancel();
+    });
+    let start = Instant::now();
+    assert_eq!(writer.close().unwrap_err().kind(), ErrorKind::Cancelled);
+    assert!(start.elapsed() < Duration::from_secs(20));
+
+    let limit = Duration::from_millis(50);
+    Writer::builder().stall_timeout(limit).command(["sleep", "0.3"]).unwrap().close().unwrap();
+}
+
+#[test]
+fn a_dropped_writer_gives_the_command_what_it_has() {
+    let (command, mut output) = with_output(["cat", "-", "-"]);
+    let mut writer = Writer::command(command).unwrap();
+    writer.write(b"some").unwrap();
+    drop(writer);
+    let mut text = String::new();
+    output.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "some");
+}
+
+#[test]
+fn a_command_that_is_not_there_is_not_started() {
+    let error = Writer::command(["millstream-no-such-command"]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::CommandNotStarted);
+}
