@@ -60,6 +60,24 @@ pub enum Encode {
     Zstd,
 }
 
+impl Encode {
+    /// What [`Encode::Auto`] makes of a path: the encoding that its name asks for, or [`Encode::Off`].
+    ///
+    /// ```
+    /// use millstream::Encode;
+    /// assert_eq!(Encode::of_name("reads.txt.GZ"), Encode::Gzip);
+    /// assert_eq!(Encode::of_name("reads.txt"), Encode::Off);
+    /// ```
+    pub fn of_name(path: impl AsRef<Path>) -> Encode {
+        match Format::of_name(path.as_ref()) {
+            Some(Format::Gzip) => Encode::Gzip,
+            Some(Format::Bgzf) => Encode::Bgzf,
+            Some(Format::Zstd) => Encode::Zstd,
+            None => Encode::Off,
+        }
+    }
+}
+
 /// What to do with a regular file that exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Existing {
