@@ -5,8 +5,9 @@
 //! every failure is one line on standard error, nothing half-made is left behind, and it ends the way it was
 //! ended: by the signal, if it was a signal.
 //!
-//! While a transfer runs, SIGINT, SIGTERM and SIGHUP are watched (unless they are ignored); nothing else of the
-//! process is changed. The `millstream` crate itself never touches a signal.
+//! While a transfer runs, SIGINT, SIGTERM and SIGHUP are watched, unless they are ignored; a handler of the host is
+//! called, too. Afterwards only that one acts: a signal that had no handler does nothing, so the process should end
+//! soon. The `millstream` crate itself never touches a signal.
 
 mod arguments;
 mod ending;
