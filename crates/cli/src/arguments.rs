@@ -61,13 +61,12 @@ pub(crate) fn parse(args: Vec<OsString>) -> Result<Arguments, Ending> {
     let ends_open = args.last().is_some_and(|arg| arg == "--");
     let subcommand = args.get(1).and_then(|arg| Page::from_str(arg.to_str()?, false).ok());
     let arguments = Arguments::try_parse_from(args).map_err(|error| explain(&error, subcommand))?;
-    match &arguments.subcommand {
-        Subcommand::Run(options) if ends_open && options.command.is_empty() => {
-            message::say("expected a command after '--' (see `millstream run --help`)");
-            Err(Ending::USAGE)
-        }
-        _ => Ok(arguments),
+    let Subcommand::Run(options) = &arguments.subcommand else { return Ok(arguments) };
+    if options.command.first().map_or(ends_open, |program| program.is_empty()) {
+        message::say("expected a command after '--' (see `millstream run --help`)");
+        return Err(Ending::USAGE);
     }
+    Ok(arguments)
 }
 
 fn explain(error: &clap::Error, subcommand: Option<Page>) -> Ending {

@@ -25,6 +25,9 @@ pub(crate) enum Sink {
 impl Sink {
     /// What an OUTPUT word means.
     pub(super) fn parse(word: OsString) -> std::result::Result<Sink, String> {
+        if word.is_empty() {
+            return Err("expected a file, '-', tcp:HOST:PORT or unix:PATH".to_string());
+        }
         if word == "-" {
             return Ok(Sink::Stdout);
         }

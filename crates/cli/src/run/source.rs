@@ -39,6 +39,9 @@ pub(super) struct Preview {
 impl Source {
     /// What a SOURCE word means.
     pub(super) fn parse(word: OsString) -> std::result::Result<Source, String> {
+        if word.is_empty() {
+            return Err("expected a file, '-', tcp:HOST:PORT or unix:PATH".to_string());
+        }
         if word == "-" {
             return Ok(Source::Stdin);
         }
@@ -167,7 +170,7 @@ mod tests {
         assert_eq!(parse("./tcp:x"), Ok(Source::File("./tcp:x".into())));
         assert_eq!(parse("tcp:[::1]:80"), Ok(Source::Tcp("[::1]:80".into())));
         assert_eq!(parse("unix:/run/x"), Ok(Source::Unix("/run/x".into())));
-        for bad in ["tcp:", "tcp:host", "tcp::80", "tcp:host:port", "tcp:host:70000", "unix:"] {
+        for bad in ["", "tcp:", "tcp:host", "tcp::80", "tcp:host:port", "tcp:host:70000", "unix:"] {
             assert!(parse(bad).unwrap_err().starts_with("expected "), "{bad}");
         }
     }

@@ -83,6 +83,19 @@ fn addresses() {
 }
 
 #[test]
+fn empty_names() {
+    let place = Place::new();
+    let accepted = "expected a file, '-', tcp:HOST:PORT or unix:PATH (see `millstream run --help`)";
+    let source = format!("millstream: invalid value '' for '[SOURCE]...': {accepted}\n");
+    place.run("-o out").word("").gets_refused().says(&source);
+    let output = format!("millstream: invalid value '' for '--output <OUTPUT>': {accepted}\n");
+    place.run("-o").word("").gets_refused().says(&output);
+    let command = "millstream: expected a command after '--' (see `millstream run --help`)\n";
+    place.run("-o out --").word("").gets_refused().says(command);
+    assert_eq!(place.names(), [""; 0]);
+}
+
+#[test]
 fn a_command_that_is_not_there() {
     let place = Place::new();
     place
