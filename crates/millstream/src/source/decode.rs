@@ -280,11 +280,16 @@ impl Source for DecodeSource {
         self.decide(wait)?;
         match &mut self.state {
             State::Plain { source, first } if first.is_empty() => source.read(space, wait),
-            State::Plain { first, .. } => {
+            State::Plain { source, first } => {
                 let count = first.len().min(space.len());
                 space[..count].copy_from_slice(&first[..count]);
                 first.drain(..count);
-                Ok(count)
+                // What else is there already comes along. An error is not lost: nothing was read, and the next
+                // read meets it again.
+                let space = &mut space[count..];
+                let at_once = source.nature() == Nature::File || source.pending() > 0;
+                let more = if at_once && !space.is_empty() { source.read(space, wait).unwrap_or(0) } else { 0 };
+                Ok(count + more)
             }
             State::Decoding(decoding) => {
                 let count = decoding.read(space, wait)?;
