@@ -16,6 +16,15 @@ use crate::definition::Output;
 const INSIDE_TIME: &str = "ns";
 
 /// Numbers by name.
+///
+/// ```
+/// use millstream_bench::answer::Answer;
+/// use millstream_bench::definition::Output;
+/// let right = Answer::parse(Output::Answer, b"count=3 length=20")?;
+/// Answer::parse(Output::Count, b"3\n")?.check(&right)?;
+/// assert!(Answer::parse(Output::Count, b"4\n")?.check(&right).is_err());
+/// # Ok::<(), anyhow::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct Answer(BTreeMap<String, u64>);
 

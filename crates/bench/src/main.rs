@@ -15,7 +15,7 @@ use millstream_bench::report::{self, Measured};
 
 /// Measure Millstream against its rivals.
 ///
-/// Inputs are generated into memory (/dev/shm where there is one; 1 GB at most at a time). The table goes to
+/// Inputs are generated into memory (/dev/shm where there is one; half a GB at a time). The table goes to
 /// standard output; a measurement at full size is also written to bench/record/. Exit status 1: a runner
 /// gave a wrong answer, or with CI=true a rival is missing.
 #[derive(Parser)]

@@ -4,6 +4,11 @@
 ///
 /// # Panics
 /// Without values.
+///
+/// ```
+/// use millstream_bench::statistics::quantile;
+/// assert_eq!(quantile(&[1.0, 2.0, 4.0], 0.25), 1.5);
+/// ```
 pub fn quantile(values: &[f64], q: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,3 +1,5 @@
 //! The `millstream` command.
 
-fn main() {}
+fn main() -> millstream_cli::Ending {
+    millstream_cli::main(std::env::args_os())
+}

@@ -8,6 +8,7 @@ use millstream::ErrorKind;
 const FRAMES: &str = include_str!("../../../vectors/frames.tsv");
 
 #[test]
+#[cfg_attr(miri, ignore = "takes minutes, and reaches no unsafe code that the other tests do not")]
 fn frames() {
     let mut cases = 0;
     for line in FRAMES.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {

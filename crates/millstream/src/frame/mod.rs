@@ -5,6 +5,10 @@
 //! does the reading, and anybody can use a framer on a slice of memory.
 //!
 //! A [`Batch`] is many records at once: one block of bytes and n + 1 offsets into it.
+//!
+//! Where records end with one byte, a batch is found with the vector instructions of the machine. The environment
+//! variable `MILLSTREAM_SIMD` (`portable`, `avx2` or `avx512`, read once) lowers the level: it is for tests, and
+//! for tools like callgrind that do not know AVX-512.
 
 mod batch;
 mod delimiter;
@@ -72,7 +76,10 @@ pub trait Framer {
     /// `eof`: as for [`step`](Framer::step). Returns whether the last one was terminated. An `Err` is for the
     /// first record that is not in `ends`: the records before it are good and are to be delivered first.
     ///
-    /// The default calls [`step`](Framer::step) again and again.
+    /// A batch remembers nothing. Where it finds no record because the first one is long, do not ask again after
+    /// each read: [`step`](Framer::step) goes on from where it was.
+    ///
+    /// The default calls `step` again and again.
     fn batch(&mut self, input: &[u8], eof: bool, max: usize, ends: &mut Vec<u32>) -> Result<bool> {
         let mut at = 0;
         let mut last = true;

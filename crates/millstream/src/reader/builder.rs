@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::ToSocketAddrs;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -14,6 +14,7 @@ use super::{Meter, Observer, Progress, Reader, State};
 use crate::buffer::{Buffer, Lent};
 use crate::cancel::{CancelToken, Wait};
 use crate::command::Command;
+use crate::connect;
 use crate::error::{Error, ErrorKind, Result};
 use crate::source::command::CommandSource;
 use crate::source::fd::FdSource;
@@ -56,7 +57,7 @@ pub enum Latency {
 /// Whether compressed sources are decoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Decode {
-    /// gzip, bgzf and zstd are recognised by their first bytes.
+    /// gzip, bgzf and zstd are recognised by their first bytes (in a build with the feature `compression`).
     #[default]
     Auto,
     /// Bytes are delivered as they are.
@@ -245,9 +246,8 @@ impl ReaderBuilder {
     /// # Errors
     /// [`ErrorKind::OpenFailed`].
     pub fn tcp(self, address: impl ToSocketAddrs + std::fmt::Display) -> Result<Reader> {
-        self.open(format!("tcp:{address}"), None, || {
-            FdSource::new(TcpStream::connect(&address).map_err(open_failed)?.into())
-        })
+        let wait = self.wait();
+        self.open(format!("tcp:{address}"), None, || FdSource::new(connect::tcp(&address, &wait)?))
     }
 
     /// Connects to a Unix socket and reads what it sends. That it closed the connection is all we can know.
@@ -408,8 +408,12 @@ impl ReaderBuilder {
             read_ahead: self.read_ahead,
             ahead: self.ahead,
             coalesce: self.latency == Latency::Normal,
-            wait: Wait::new(self.cancel.clone(), self.stall_timeout),
+            wait: self.wait(),
         }
+    }
+
+    fn wait(&self) -> Wait {
+        Wait::new(self.cancel.clone(), self.stall_timeout)
     }
 
     fn reader(self, buffer: Buffer, supply: Supply, name: String, meter: Meter) -> Reader {

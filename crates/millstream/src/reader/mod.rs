@@ -24,6 +24,7 @@ pub use builder::{Decode, DecodeLimit, Follow, Latency, ReadAhead, ReaderBuilder
 use crate::buffer::Buffer;
 use crate::command::Command;
 use crate::error::{CommandEnd, Error, ErrorKind, Result};
+use crate::format::Format;
 use crate::frame::{Batch, Delimiter, Framer, Step, Trim};
 use index::LineIndex;
 use supply::Supply;
@@ -146,28 +147,6 @@ pub struct Progress {
     pub longest_record: usize,
     /// How the source is compressed.
     pub format: Option<Format>,
-}
-
-/// A compressed format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Format {
-    /// gzip, RFC 1952.
-    Gzip,
-    /// Blocked gzip, SAM specification section 4.1.
-    Bgzf,
-    /// Zstandard, RFC 8878.
-    Zstd,
-}
-
-impl std::fmt::Display for Format {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Format::Gzip => "gzip",
-            Format::Bgzf => "bgzf",
-            Format::Zstd => "zstd",
-        })
-    }
 }
 
 /// Opening. Each of these is also a method of the [builder](Reader::builder), which has the options.

@@ -11,8 +11,9 @@
 use std::io::{self, Write};
 
 use crate::error::{Error, Result};
+use crate::format::Format;
 use crate::sink::Sink;
-use crate::writer::{Format, WriterEnd};
+use crate::writer::WriterEnd;
 
 mod blocks;
 

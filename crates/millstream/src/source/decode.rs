@@ -19,7 +19,8 @@ use super::foreign::read_patiently;
 use super::{Nature, Source};
 use crate::cancel::{CancelToken, Wait};
 use crate::error::{CommandEnd, Error, ErrorKind, Result};
-use crate::reader::{DecodeLimit, Format};
+use crate::format::Format;
+use crate::reader::DecodeLimit;
 
 /// The empty block that ends every complete bgzf file (SAM specification, section 4.1.2).
 const BGZF_END: [u8; 28] =
@@ -64,16 +65,6 @@ fn guess(bytes: &[u8], eof: bool) -> Guess {
 /// Whether memory starts like a compressed stream.
 pub(crate) fn is_compressed(bytes: &[u8]) -> bool {
     matches!(guess(&bytes[..bytes.len().min(SNIFF)], true), Guess::Is(_))
-}
-
-/// The format that a file's name promises.
-fn promised(path: &Path) -> Option<Format> {
-    match path.extension()?.to_str()? {
-        "gz" => Some(Format::Gzip),
-        "bgz" | "bgzf" => Some(Format::Bgzf),
-        "zst" => Some(Format::Zstd),
-        _ => None,
-    }
 }
 
 /// A source that is decoded if its first bytes say so.
@@ -143,7 +134,7 @@ impl DecodeSource {
     ) -> DecodeSource {
         DecodeSource {
             state: State::Undecided { source, first: Vec::new() },
-            promised: path.and_then(promised),
+            promised: path.and_then(Format::of_name),
             limit,
             decoded: 0,
             compressed,
@@ -290,11 +281,16 @@ impl Source for DecodeSource {
         self.decide(wait)?;
         match &mut self.state {
             State::Plain { source, first } if first.is_empty() => source.read(space, wait),
-            State::Plain { first, .. } => {
+            State::Plain { source, first } => {
                 let count = first.len().min(space.len());
                 space[..count].copy_from_slice(&first[..count]);
                 first.drain(..count);
-                Ok(count)
+                // What else is there already comes along. An error is not lost: nothing was read, and the next
+                // read meets it again.
+                let space = &mut space[count..];
+                let at_once = source.nature() == Nature::File || source.pending() > 0;
+                let more = if at_once && !space.is_empty() { source.read(space, wait).unwrap_or(0) } else { 0 };
+                Ok(count + more)
             }
             State::Decoding(decoding) => {
                 let count = decoding.read(space, wait)?;

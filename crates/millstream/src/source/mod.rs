@@ -57,6 +57,7 @@ pub(crate) trait Source: Send {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Nature {
     /// Not known before the first bytes.
+    #[cfg(feature = "compression")]
     Unknown,
     /// A regular file: reads do not wait for anybody.
     File,

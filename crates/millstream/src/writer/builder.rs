@@ -3,7 +3,6 @@
 use std::fmt;
 use std::io;
 use std::net::ToSocketAddrs;
-use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
@@ -12,6 +11,7 @@ use std::time::Duration;
 use crate::cancel::CancelToken;
 use crate::command::Command;
 use crate::error::{Error, ErrorKind, Result};
+use crate::format::Format;
 use crate::sink::call::{CallbackSink, WriteSink};
 use crate::sink::fd::{FdSink, Handle};
 use crate::sink::memory::{MemorySink, NowhereSink};
@@ -60,6 +60,24 @@ pub enum Encode {
     Zstd,
 }
 
+impl Encode {
+    /// What [`Encode::Auto`] makes of a path: the encoding that its name asks for, or [`Encode::Off`].
+    ///
+    /// ```
+    /// use millstream::Encode;
+    /// assert_eq!(Encode::of_name("reads.txt.GZ"), Encode::Gzip);
+    /// assert_eq!(Encode::of_name("reads.txt"), Encode::Off);
+    /// ```
+    pub fn of_name(path: impl AsRef<Path>) -> Encode {
+        match Format::of_name(path.as_ref()) {
+            Some(Format::Gzip) => Encode::Gzip,
+            Some(Format::Bgzf) => Encode::Bgzf,
+            Some(Format::Zstd) => Encode::Zstd,
+            None => Encode::Off,
+        }
+    }
+}
+
 /// What to do with a regular file that exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Existing {
@@ -78,44 +96,6 @@ pub enum Partial {
     Remove,
     /// A file is written in place: it is truncated first, and what was written stays, whatever happens then.
     Keep,
-}
-
-/// The formats of [`Encode`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(not(feature = "compression"), allow(dead_code))]
-pub(crate) enum Format {
-    Gzip,
-    Bgzf,
-    Zstd,
-}
-
-impl Format {
-    fn of_name(path: &Path) -> Option<Format> {
-        let ending = path.extension()?.to_str()?.to_ascii_lowercase();
-        match ending.as_str() {
-            "gz" => Some(Format::Gzip),
-            "bgz" | "bgzf" => Some(Format::Bgzf),
-            "zst" => Some(Format::Zstd),
-            _ => None,
-        }
-    }
-
-    /// The levels that make sense, from fast to small.
-    fn levels(self) -> RangeInclusive<u32> {
-        match self {
-            Format::Gzip | Format::Bgzf => 0..=9,
-            Format::Zstd => 1..=22,
-        }
-    }
-
-    /// The level that the format's own command uses.
-    #[cfg(feature = "compression")]
-    pub(crate) fn usual_level(self) -> u32 {
-        match self {
-            Format::Gzip | Format::Bgzf => 6,
-            Format::Zstd => 3,
-        }
-    }
 }
 
 /// Options for a [`Writer`]; its last call, which names the sink, opens it.

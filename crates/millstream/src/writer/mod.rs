@@ -35,8 +35,6 @@ mod builder;
 mod delay;
 mod shared;
 
-#[cfg(feature = "compression")]
-pub(crate) use builder::Format;
 pub use builder::{Encode, Existing, FlushPolicy, Partial, WriterBuilder};
 pub use shared::SharedWriter;
 

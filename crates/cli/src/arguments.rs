@@ -1,0 +1,132 @@
+//! The command line: what there is, and one clear line when it cannot be understood.
+
+use std::ffi::OsString;
+
+use clap::error::ErrorKind;
+use clap::{Parser, ValueEnum};
+use clap_complete::Shell;
+
+use crate::Ending;
+use crate::message;
+use crate::run::Options;
+
+/// Move streams of records between commands, files and sockets, and know that all of them arrived
+#[derive(Parser)]
+#[command(name = "millstream", bin_name = "millstream", version, max_term_width = 100)]
+#[command(after_help = "Manual pages: millstream man | man -l -, millstream man run | man -l -")]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) subcommand: Subcommand,
+}
+
+/// One file per subcommand does the work.
+#[derive(clap::Subcommand)]
+pub(crate) enum Subcommand {
+    // Described where its options are.
+    Run(Box<Options>),
+    /// Print the completion script of a shell
+    Completions {
+        /// The shell that will read it
+        shell: Shell,
+    },
+    /// Print a manual page
+    Man {
+        /// The page of this subcommand; without it, that of millstream itself
+        page: Option<Page>,
+    },
+}
+
+/// The manual pages beside that of the command itself.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Page {
+    Run,
+    Completions,
+    Man,
+}
+
+impl Page {
+    /// The subcommand's name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Page::Run => "run",
+            Page::Completions => "completions",
+            Page::Man => "man",
+        }
+    }
+}
+
+/// Understands the command line, or tells the user and says how to end.
+pub(crate) fn parse(args: Vec<OsString>) -> Result<Arguments, Ending> {
+    // A script whose list of words came out empty must not end up reading standard input.
+    let ends_open = args.last().is_some_and(|arg| arg == "--");
+    let subcommand = args.get(1).and_then(|arg| Page::from_str(arg.to_str()?, false).ok());
+    let arguments = Arguments::try_parse_from(args).map_err(|error| explain(&error, subcommand))?;
+    let Subcommand::Run(options) = &arguments.subcommand else { return Ok(arguments) };
+    if options.command.first().map_or(ends_open, |program| program.is_empty()) {
+        message::say("expected a command after '--' (see `millstream run --help`)");
+        return Err(Ending::USAGE);
+    }
+    Ok(arguments)
+}
+
+fn explain(error: &clap::Error, subcommand: Option<Page>) -> Ending {
+    let line = match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            return message::print(error.render().to_string().as_bytes());
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => "a subcommand is missing".to_string(),
+        _ => one_line(&error.render().to_string()),
+    };
+    match subcommand {
+        Some(page) => message::say(&format!("{line} (see `millstream {} --help`)", page.name())),
+        None => message::say(&format!("{line}: expected run, completions or man (see `millstream --help`)")),
+    }
+    Ending::USAGE
+}
+
+/// clap explains over several lines: the error, what is accepted, tips, the usage. All but the last become one.
+fn one_line(rendered: &str) -> String {
+    let mut line = String::new();
+    for part in rendered.lines().map(str::trim) {
+        if part.starts_with("Usage:") || part.starts_with("For more information") {
+            break;
+        }
+        // The words after `--` are a command: that tip would mislead.
+        if part.is_empty() || part.starts_with("tip: to pass") {
+            continue;
+        }
+        if let Some(values) = part.strip_prefix("[possible values: ") {
+            line.push_str(": expected one of ");
+            line.push_str(values.trim_end_matches(']'));
+            continue;
+        }
+        match line.chars().last() {
+            None => {}
+            Some(':') => line.push(' '),
+            Some(_) => line.push_str("; "),
+        }
+        line.push_str(part.strip_prefix("error: ").unwrap_or(part));
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn every_page_is_a_subcommand() {
+        let command = Arguments::command();
+        for page in Page::value_variants() {
+            assert!(command.find_subcommand(page.name()).is_some());
+        }
+        assert_eq!(command.get_subcommands().count(), Page::value_variants().len());
+    }
+}

@@ -1,0 +1,30 @@
+//! `millstream completions SHELL` and `millstream man [COMMAND]`: made by clap's own tools from the arguments, so
+//! that they cannot say anything else than `--help` does.
+
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+use crate::Ending;
+use crate::arguments::{Arguments, Page};
+use crate::message;
+
+/// Prints the completion script of `shell`.
+pub(crate) fn completions(shell: Shell) -> Ending {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "millstream", &mut script);
+    message::print(&script)
+}
+
+/// Prints a manual page as roff: of one subcommand, or of the command itself.
+pub(crate) fn man(page: Option<Page>) -> Ending {
+    let mut command = Arguments::command();
+    command.build();
+    if let Some(page) = page {
+        command = command.find_subcommand(page.name()).expect("a page is named after its subcommand").clone();
+    }
+    let mut roff = Vec::new();
+    let source = concat!("millstream ", env!("CARGO_PKG_VERSION"));
+    let man = clap_mangen::Man::new(command).source(source).manual("Millstream");
+    man.render(&mut roff).expect("memory takes every byte");
+    message::print(&roff)
+}

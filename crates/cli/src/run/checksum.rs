@@ -1,0 +1,73 @@
+//! `--hash`: the checksum of what arrives at an output, after compression, so that `sha256sum -c` agrees.
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use millstream::{Encode, Result, SharedWriter, Writer, WriterBuilder};
+
+use crate::hash::{Algorithm, Hasher};
+
+use super::sink::Sink;
+
+/// A checksum, as it is told.
+#[derive(Clone, serde::Serialize)]
+pub(super) struct Checksum {
+    /// Which kind.
+    pub(super) algorithm: &'static str,
+    /// In hexadecimal digits.
+    pub(super) value: String,
+}
+
+/// The far side of an output whose bytes are hashed on their way.
+pub(super) struct Hashed {
+    algorithm: Algorithm,
+    hasher: Arc<Mutex<Hasher>>,
+    inner: SharedWriter,
+}
+
+impl Hashed {
+    /// Opens `sink` behind a checksum. `builder` makes both writers: the near one, which is returned and which
+    /// compresses, and the far one, which has nothing to wait for.
+    pub(super) fn open(
+        algorithm: Algorithm,
+        sink: &Sink,
+        encode: Encode,
+        builder: impl Fn() -> WriterBuilder,
+    ) -> Result<(Writer, Hashed)> {
+        let inner = sink.open(builder().encode(Encode::Off))?.shared();
+        let hasher = Arc::new(Mutex::new(Hasher::new(algorithm)));
+        let tap = Tap { hasher: hasher.clone(), inner: inner.clone() };
+        let near = builder().encode(encode).name(inner.name()).from_write(tap)?;
+        Ok((near, Hashed { algorithm, hasher, inner }))
+    }
+
+    /// Completes the output, after the near writer has been closed.
+    pub(super) fn close(self) -> Result<Checksum> {
+        self.inner.close()?;
+        Ok(Checksum { algorithm: self.algorithm.name(), value: lock(&self.hasher).finish() })
+    }
+}
+
+/// What lies between the two writers.
+struct Tap {
+    hasher: Arc<Mutex<Hasher>>,
+    inner: SharedWriter,
+}
+
+impl io::Write for Tap {
+    /// The near writer has decided that it is time.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.inner.write_record(bytes)?;
+        lock(&self.hasher).update(bytes);
+        self.inner.flush()?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(self.inner.flush()?)
+    }
+}
+
+fn lock(hasher: &Mutex<Hasher>) -> MutexGuard<'_, Hasher> {
+    hasher.lock().unwrap_or_else(PoisonError::into_inner)
+}

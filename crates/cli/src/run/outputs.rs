@@ -1,0 +1,103 @@
+//! The outputs of a run: the tee files and the output itself, written together and completed together.
+
+use std::time::Duration;
+
+use millstream::{CancelToken, Encode, Existing, FlushPolicy, Partial, Result, Writer, WriterBuilder};
+
+use crate::hash::Algorithm;
+
+use super::checksum::{Checksum, Hashed};
+use super::options::{Decode, Flush, Options};
+use super::sink::Sink;
+
+/// What is written to: the output is the last one. Nothing when records are only counted.
+pub(super) struct Outputs(Vec<Output>);
+
+struct Output {
+    writer: Writer,
+    hashed: Option<Hashed>,
+    /// Whether bytes go on as soon as they come. Nobody can see those in a file that is not in its
+    /// place yet.
+    prompt: bool,
+}
+
+impl Outputs {
+    /// Opens all of them, or none: those that are open when one fails are removed again.
+    pub(super) fn open(options: &Options, token: &CancelToken) -> Result<Outputs> {
+        let open = |(sink, hash)| Output::open(sink, hash, options, token);
+        options.sinks().map(open).collect::<Result<_>>().map(Outputs)
+    }
+
+    /// Writes `bytes` to each of them.
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        for output in &mut self.0 {
+            output.writer.write(bytes)?;
+            if output.prompt {
+                output.writer.flush()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// How long the outputs have kept us waiting.
+    pub(super) fn waited(&self) -> Duration {
+        self.0.iter().map(|output| output.writer.waited()).sum()
+    }
+
+    /// Completes all of them: files appear under their names. Returns the checksum of the output.
+    pub(super) fn close(self) -> Result<Option<Checksum>> {
+        let mut checksum = None;
+        for output in self.0 {
+            output.writer.close()?;
+            checksum = output.hashed.map(Hashed::close).transpose()?;
+        }
+        Ok(checksum)
+    }
+
+    /// Gives up: what was written goes where it can be seen, and partial files are removed (unless they are to be
+    /// kept). The reason is another error, so that this one has none.
+    pub(super) fn abandon(self) {
+        for mut output in self.0 {
+            let _ = output.writer.flush();
+        }
+    }
+}
+
+impl Output {
+    fn open(sink: &Sink, hash: Option<Algorithm>, options: &Options, token: &CancelToken) -> Result<Output> {
+        let builder = || builder(options, token);
+        let encode = match sink {
+            Sink::File(path) if options.decode == Decode::Auto => Encode::of_name(path),
+            _ => Encode::Off,
+        };
+        let (writer, hashed) = match hash {
+            None => (sink.open(builder().encode(encode))?, None),
+            Some(algorithm) => {
+                let (writer, hashed) = Hashed::open(algorithm, sink, encode, builder)?;
+                (writer, Some(hashed))
+            }
+        };
+        let in_place = options.append || options.keep_partial;
+        let prompt = options.flush.is_none() && (in_place || !sink.is_regular_file());
+        Ok(Output { writer, hashed, prompt })
+    }
+}
+
+fn builder(options: &Options, token: &CancelToken) -> WriterBuilder {
+    let mut builder = Writer::builder()
+        .existing(if options.append { Existing::Append } else { Existing::Replace })
+        .partial(if options.keep_partial { Partial::Keep } else { Partial::Remove })
+        .flush_policy(match options.flush {
+            None | Some(Flush::WhenFull) => FlushPolicy::WhenFull,
+            Some(Flush::Line) => FlushPolicy::Line,
+            Some(Flush::Delay(delay)) => FlushPolicy::Delay(delay),
+        })
+        .cancel(token);
+    if let Some(capacity) = options.buffer {
+        builder = builder.capacity(capacity);
+    }
+    if let Some(timeout) = options.timeout {
+        builder = builder.stall_timeout(timeout);
+    }
+    builder
+}

@@ -1,0 +1,62 @@
+//! `--rate-limit`: how fast bytes may go.
+
+use std::time::{Duration, Instant};
+
+/// How much of an unused second may be caught up: enough for the jitter of a scheduler, too little to be a burst.
+const CREDIT: Duration = Duration::from_millis(100);
+
+/// At most so many bytes a second, in steps of a twentieth of a second or less.
+pub(super) struct Pace {
+    bytes_per_second: u64,
+    /// When the next bytes may go.
+    next: Instant,
+}
+
+impl Pace {
+    /// A pace that lets the first step go at once.
+    pub(super) fn new(bytes_per_second: u64) -> Pace {
+        Pace { bytes_per_second, next: Instant::now() }
+    }
+
+    /// The most bytes that should go in one step.
+    pub(super) fn step(&self) -> usize {
+        usize::try_from(self.bytes_per_second / 20).unwrap_or(usize::MAX).max(1)
+    }
+
+    /// Takes note that `bytes` go at `now`; the following ones may go at the instant that is returned.
+    pub(super) fn go(&mut self, bytes: usize, now: Instant) -> Instant {
+        let takes = Duration::from_secs_f64(bytes as f64 / self.bytes_per_second as f64);
+        let from = now.checked_sub(CREDIT).map_or(self.next, |earliest| self.next.max(earliest));
+        self.next = from + takes;
+        self.next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_of_bytes_takes_a_second() {
+        let mut pace = Pace::new(1000);
+        let start = pace.next;
+        let mut now = start;
+        for _ in 0..20 {
+            now = pace.go(pace.step(), now);
+        }
+        assert_eq!(now - start, Duration::from_secs(1));
+    }
+
+    #[test]
+    fn idle_time_is_not_caught_up() {
+        let mut pace = Pace::new(1000);
+        let later = pace.next + Duration::from_secs(60);
+        assert_eq!(pace.go(1000, later), later - CREDIT + Duration::from_secs(1));
+    }
+
+    #[test]
+    fn slow_paces_go_byte_by_byte() {
+        assert_eq!(Pace::new(3).step(), 1);
+        assert_eq!(Pace::new(20_000_000).step(), 1_000_000);
+    }
+}

@@ -1,0 +1,70 @@
+//! Where records go: what an OUTPUT word means, and how it is opened.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use millstream::{Result, Writer, WriterBuilder};
+
+use super::source::{tcp_address, unix_path};
+
+/// An output, as named on the command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Sink {
+    /// `-`, and no name at all.
+    Stdout,
+    /// A file, a FIFO, a device.
+    File(PathBuf),
+    /// `tcp:HOST:PORT`
+    Tcp(String),
+    /// `unix:PATH`
+    Unix(PathBuf),
+}
+
+impl Sink {
+    /// What an OUTPUT word means.
+    pub(super) fn parse(word: OsString) -> std::result::Result<Sink, String> {
+        if word.is_empty() {
+            return Err("expected a file, '-', tcp:HOST:PORT or unix:PATH".to_string());
+        }
+        if word == "-" {
+            return Ok(Sink::Stdout);
+        }
+        if let Some(address) = word.as_bytes().strip_prefix(b"tcp:") {
+            return tcp_address(address).map(Sink::Tcp);
+        }
+        match word.as_bytes().strip_prefix(b"unix:") {
+            Some(path) => unix_path(path).map(Sink::Unix),
+            None => Ok(Sink::File(word.into())),
+        }
+    }
+
+    /// Opens it.
+    pub(super) fn open(&self, builder: WriterBuilder) -> Result<Writer> {
+        match self {
+            Sink::Stdout => builder.stdout(),
+            Sink::File(path) => builder.path(path),
+            Sink::Tcp(address) => builder.tcp(address.as_str()),
+            Sink::Unix(path) => builder.unix(path),
+        }
+    }
+
+    /// Whether it is, or will be, a file like most: no FIFO, no device, no socket.
+    pub(super) fn is_regular_file(&self) -> bool {
+        match self {
+            Sink::File(path) => fs::metadata(path).map_or(true, |metadata| metadata.is_file()),
+            Sink::Stdout | Sink::Tcp(_) | Sink::Unix(_) => false,
+        }
+    }
+
+    /// The name in a line of checksums.
+    pub(super) fn label(&self) -> String {
+        match self {
+            Sink::Stdout => "-".to_string(),
+            Sink::File(path) => path.display().to_string(),
+            Sink::Tcp(address) => format!("tcp:{address}"),
+            Sink::Unix(path) => format!("unix:{}", path.display()),
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Where records come from: what a SOURCE word means, what can be known before reading, and how it is opened.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+use millstream::{Error, ErrorKind, Reader, ReaderBuilder, Result};
+use rustix::fs::Access;
+use rustix::io::Errno;
+
+use super::identity::Identity;
+
+/// A source, as named on the command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// `-`
+    Stdin,
+    /// A file, a FIFO, a device.
+    File(PathBuf),
+    /// `tcp:HOST:PORT`
+    Tcp(String),
+    /// `unix:PATH`
+    Unix(PathBuf),
+    /// The words after `--`.
+    Command(Vec<OsString>),
+}
+
+/// What is known about a source before it is opened.
+pub(super) struct Preview {
+    /// The file it reads, if it is a regular one.
+    pub(super) identity: Option<Identity>,
+    /// How many bytes it has.
+    pub(super) size: Option<u64>,
+}
+
+impl Source {
+    /// What a SOURCE word means.
+    pub(super) fn parse(word: OsString) -> std::result::Result<Source, String> {
+        if word.is_empty() {
+            return Err("expected a file, '-', tcp:HOST:PORT or unix:PATH".to_string());
+        }
+        if word == "-" {
+            return Ok(Source::Stdin);
+        }
+        if let Some(address) = word.as_bytes().strip_prefix(b"tcp:") {
+            return tcp_address(address).map(Source::Tcp);
+        }
+        match word.as_bytes().strip_prefix(b"unix:") {
+            Some(path) => unix_path(path).map(Source::Unix),
+            None => Ok(Source::File(word.into())),
+        }
+    }
+
+    /// Fails if the source cannot be read as far as that can be told without opening it: a FIFO or a connection
+    /// would wait for the other side.
+    pub(super) fn preview(&self) -> Result<Preview> {
+        match self {
+            Source::Stdin => {
+                let identity = Identity::of_descriptor(io::stdin());
+                let size = None; // the reader knows better: somebody may have read a part of it
+                Ok(Preview { identity, size })
+            }
+            Source::File(path) => preview_file(path).map_err(|error| refused(path, error)),
+            Source::Unix(path) => match fs::metadata(path) {
+                Ok(metadata) if metadata.file_type().is_socket() => Ok(Preview { identity: None, size: None }),
+                Ok(_) => Err(refused(path, Errno::NOTSOCK.into())),
+                Err(error) => Err(refused(path, error)),
+            },
+            Source::Command(argv) => {
+                find_program(&argv[0], std::env::var_os("PATH").as_deref())?;
+                Ok(Preview { identity: None, size: None })
+            }
+            Source::Tcp(_) => Ok(Preview { identity: None, size: None }),
+        }
+    }
+
+    /// Opens it.
+    pub(super) fn open(&self, builder: ReaderBuilder) -> Result<Reader> {
+        match self {
+            Source::Stdin => builder.stdin(),
+            Source::File(path) => builder.path(path),
+            Source::Tcp(address) => builder.tcp(address.as_str()),
+            Source::Unix(path) => builder.unix(path),
+            Source::Command(argv) => builder.command(argv.clone()),
+        }
+    }
+
+    /// Whether somebody says that it succeeded: of standard input and of sockets we know only that they closed.
+    pub(super) fn vouches_for_its_end(&self) -> bool {
+        matches!(self, Source::File(_) | Source::Command(_))
+    }
+}
+
+/// `HOST:PORT` after `tcp:`; whether there is such a host is found out when it is opened.
+pub(super) fn tcp_address(address: &[u8]) -> std::result::Result<String, String> {
+    let text = std::str::from_utf8(address).unwrap_or_default();
+    match text.rsplit_once(':') {
+        Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok() => Ok(text.to_string()),
+        _ => Err("expected tcp:HOST:PORT, such as tcp:localhost:5140 or tcp:[::1]:5140".to_string()),
+    }
+}
+
+/// `PATH` after `unix:`.
+pub(super) fn unix_path(path: &[u8]) -> std::result::Result<PathBuf, String> {
+    match path {
+        [] => Err("expected unix:PATH, such as unix:/run/log.sock".to_string()),
+        _ => Ok(OsString::from_vec(path.to_vec()).into()),
+    }
+}
+
+fn preview_file(path: &Path) -> io::Result<Preview> {
+    let metadata = fs::metadata(path)?;
+    if metadata.is_dir() {
+        return Err(Errno::ISDIR.into());
+    }
+    rustix::fs::access(path, Access::READ_OK)?;
+    let regular = metadata.is_file();
+    Ok(Preview { identity: regular.then(|| Identity::of(&metadata)), size: regular.then_some(metadata.len()) })
+}
+
+/// A source or sink that cannot be opened, in the same words as the library's.
+pub(super) fn refused(path: &Path, error: io::Error) -> Error {
+    Error::new(ErrorKind::OpenFailed).with_name(path.display().to_string()).with_io(error)
+}
+
+/// Fails if no program of this name can be started. The system looks for it again when it is.
+fn find_program(name: &OsStr, path: Option<&OsStr>) -> Result<()> {
+    let executable = |path: &Path| {
+        let metadata = fs::metadata(path)?;
+        if metadata.is_dir() {
+            return Err(io::Error::from(Errno::ACCESS));
+        }
+        rustix::fs::access(path, Access::EXEC_OK).map_err(io::Error::from)
+    };
+    let found = if name.as_bytes().contains(&b'/') {
+        executable(Path::new(name))
+    } else {
+        // Without a PATH the system has a default of its own: leave it to the system.
+        let Some(path) = path else { return Ok(()) };
+        let mut found = Err(io::Error::from(Errno::NOENT));
+        for directory in std::env::split_paths(path) {
+            found = match executable(&directory.join(name)) {
+                // As the shells do: the first one that can be started, else the reason why one could not.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => found,
+                other => other,
+            };
+            if found.is_ok() {
+                break;
+            }
+        }
+        found
+    };
+    found.map_err(|error| {
+        Error::new(ErrorKind::CommandNotStarted).with_name(name.to_string_lossy().into_owned()).with_io(error)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words() {
+        let parse = |word: &str| Source::parse(word.into());
+        assert_eq!(parse("-"), Ok(Source::Stdin));
+        assert_eq!(parse("a.txt"), Ok(Source::File("a.txt".into())));
+        assert_eq!(parse("./tcp:x"), Ok(Source::File("./tcp:x".into())));
+        assert_eq!(parse("tcp:[::1]:80"), Ok(Source::Tcp("[::1]:80".into())));
+        assert_eq!(parse("unix:/run/x"), Ok(Source::Unix("/run/x".into())));
+        for bad in ["", "tcp:", "tcp:host", "tcp::80", "tcp:host:port", "tcp:host:70000", "unix:"] {
+            assert!(parse(bad).unwrap_err().starts_with("expected "), "{bad}");
+        }
+    }
+
+    #[test]
+    fn programs_are_looked_for_like_the_shells_do() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("plain"), "").unwrap();
+        let both = std::env::join_paths([directory.path(), Path::new("/bin")]).unwrap();
+        let errno = |name: &str| find_program(name.as_ref(), Some(&both)).map_err(|error| error.errno());
+        assert_eq!(errno("sh"), Ok(()));
+        assert_eq!(errno("plain"), Err(Some(Errno::ACCESS.raw_os_error())));
+        assert_eq!(errno("no-such-program"), Err(Some(Errno::NOENT.raw_os_error())));
+        assert_eq!(errno("/bin"), Err(Some(Errno::ACCESS.raw_os_error())));
+        assert_eq!(errno("/bin/sh"), Ok(()));
+    }
+}

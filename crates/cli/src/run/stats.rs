@@ -1,0 +1,105 @@
+//! `--stats`: what happened, as JSON for machines.
+
+use std::path::Path;
+use std::time::Duration;
+
+use millstream::{CommandEnd, CommandStatus, Encode, Error, Result, Writer};
+use serde::Serialize;
+
+use super::checksum::Checksum;
+
+/// The whole report. Sizes are in bytes, times in seconds.
+#[derive(Serialize)]
+pub(super) struct Stats {
+    /// Whether every source succeeded and every output has all of it.
+    pub(super) complete: bool,
+    /// Why not.
+    pub(super) error: Option<Failure>,
+    pub(super) records: u64,
+    pub(super) bytes: u64,
+    pub(super) seconds: f64,
+    pub(super) records_per_second: f64,
+    pub(super) bytes_per_second: f64,
+    /// The longest record, its delimiter included.
+    pub(super) longest_record: usize,
+    pub(super) waited_on_source_seconds: f64,
+    pub(super) waited_on_sink_seconds: f64,
+    /// Of the output, if that is complete.
+    pub(super) hash: Option<Checksum>,
+    pub(super) sources: Vec<SourceStats>,
+}
+
+/// An error for machines: its kind never changes its meaning.
+#[derive(Serialize)]
+pub(super) struct Failure {
+    pub(super) kind: &'static str,
+    pub(super) code: u32,
+    pub(super) message: String,
+}
+
+impl From<&Error> for Failure {
+    fn from(error: &Error) -> Failure {
+        Failure { kind: error.kind().name(), code: error.code(), message: error.to_string() }
+    }
+}
+
+/// One source.
+#[derive(Serialize)]
+pub(super) struct SourceStats {
+    pub(super) name: String,
+    pub(super) status: SourceStatus,
+    /// Of a command: its exit status, unless a signal ended it.
+    pub(super) exit_status: Option<i32>,
+    /// Of a command: the signal that ended it.
+    pub(super) signal: Option<i32>,
+    pub(super) records: u64,
+    /// What came out of it, decoded.
+    pub(super) bytes: u64,
+    /// What was read from it, before decoding.
+    pub(super) source_bytes: u64,
+    /// How it was compressed.
+    pub(super) decoded: Option<String>,
+}
+
+impl SourceStats {
+    /// Adds how a command ended.
+    pub(super) fn ended(&mut self, end: &CommandEnd) {
+        match end.status {
+            CommandStatus::Exited(status) => self.exit_status = Some(status),
+            CommandStatus::Signaled(signal) => self.signal = Some(signal),
+            _ => {}
+        }
+    }
+}
+
+/// How a source ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum SourceStatus {
+    /// All of it was read, and it says that it succeeded.
+    Succeeded,
+    /// The other side closed it; whether that was the end nobody can know.
+    Closed,
+    /// It failed, and with it the run.
+    Failed,
+    /// The run ended for another reason before the source did.
+    Stopped,
+}
+
+/// A number of things in a time, for each second.
+pub(super) fn per_second(count: u64, time: Duration) -> f64 {
+    if time.is_zero() { 0.0 } else { count as f64 / time.as_secs_f64() }
+}
+
+/// Opens the file: before the run, so that a name that cannot be written fails early.
+pub(super) fn open(path: &Path) -> Result<Writer> {
+    Writer::builder().encode(Encode::Off).path(path)
+}
+
+/// Writes the report, whole.
+pub(super) fn write(mut writer: Writer, stats: &Stats) -> Result<()> {
+    let mut json = serde_json::to_vec_pretty(stats).map_err(|error| Error::from_io(error.into()))?;
+    json.push(b'\n');
+    writer.write(&json)?;
+    writer.close().map(drop)
+}

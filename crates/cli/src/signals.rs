@@ -1,0 +1,120 @@
+//! Signals that ask the command to end: SIGINT, SIGTERM, SIGHUP.
+//!
+//! The first one triggers a [`CancelToken`], and the transfer unwinds: its command is stopped, partial outputs are
+//! removed. The same signal again ends the process at once. A signal that is ignored when we start (`nohup`, a
+//! background job of a plain shell) stays ignored.
+//!
+//! A thread of its own waits for the signals, so that nothing has to be safe inside a signal handler.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+use millstream::{CancelToken, Error, ErrorKind, Result};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::{Handle, Signals as Arrivals};
+use signal_hook::low_level::emulate_default_handler;
+
+/// The signals of this process, watched from [`Signals::watch`] until the end of this value.
+pub(crate) struct Signals {
+    token: CancelToken,
+    /// The number of the first signal that came, 0 before.
+    caught: Arc<AtomicI32>,
+    watched: Option<Handle>,
+}
+
+impl Signals {
+    /// Signals that are not watched yet: they do what they did before.
+    pub(crate) fn new() -> Result<Signals> {
+        Ok(Signals { token: CancelToken::new()?, caught: Arc::default(), watched: None })
+    }
+
+    /// The token that the first signal triggers.
+    pub(crate) fn token(&self) -> &CancelToken {
+        &self.token
+    }
+
+    /// The signal that came first.
+    pub(crate) fn caught(&self) -> Option<i32> {
+        Some(self.caught.load(Ordering::Acquire)).filter(|&signal| signal != 0)
+    }
+
+    /// From now on a signal triggers the token instead of ending the process. The calling thread is the one
+    /// that [`pause`](Signals::pause)s.
+    pub(crate) fn watch(&mut self) -> io::Result<()> {
+        if self.watched.is_some() {
+            return Ok(());
+        }
+        let ignored = ignored_signals();
+        let signals = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| ignored & (1 << (signal - 1)) == 0);
+        let mut arrivals = Arrivals::new(signals)?;
+        self.watched = Some(arrivals.handle());
+        let (token, caught, pausing) = (self.token.clone(), self.caught.clone(), thread::current());
+        thread::Builder::new()
+            .name("signals".to_string())
+            .spawn(move || arrivals.forever().for_each(|signal| arrived(signal, &token, &caught, &pausing)))?;
+        Ok(())
+    }
+
+    /// Sleeps until `until`, or until a signal comes: then it fails with [`ErrorKind::Cancelled`].
+    pub(crate) fn pause(&self, until: Instant) -> Result<()> {
+        loop {
+            if self.token.is_cancelled() {
+                return Err(Error::new(ErrorKind::Cancelled));
+            }
+            match until.saturating_duration_since(Instant::now()) {
+                Duration::ZERO => return Ok(()),
+                left => thread::park_timeout(left),
+            }
+        }
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        if let Some(watched) = &self.watched {
+            watched.close();
+        }
+    }
+}
+
+fn arrived(signal: i32, token: &CancelToken, caught: &AtomicI32, pausing: &Thread) {
+    if caught.load(Ordering::Acquire) == signal {
+        let _ = emulate_default_handler(signal);
+    }
+    let _ = caught.compare_exchange(0, signal, Ordering::AcqRel, Ordering::Acquire);
+    token.cancel();
+    pausing.unpark();
+}
+
+/// The set of signals that are ignored: bit n - 1 for signal n. Only Linux tells without unsafe code; elsewhere
+/// none are known to be.
+fn ignored_signals() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rust_starts_with_sigpipe_ignored() {
+        let ignored = ignored_signals();
+        let bit = |signal: i32| ignored & (1 << (signal - 1)) != 0;
+        assert_eq!(bit(signal_hook::consts::SIGPIPE), cfg!(target_os = "linux"));
+        assert!(!bit(signal_hook::consts::SIGKILL));
+    }
+
+    #[test]
+    fn a_cancelled_pause_ends_early() {
+        let signals = Signals::new().unwrap();
+        signals.pause(Instant::now()).unwrap();
+        signals.token().cancel();
+        let far = Instant::now() + Duration::from_secs(3600);
+        assert_eq!(signals.pause(far).unwrap_err().kind(), ErrorKind::Cancelled);
+    }
+}

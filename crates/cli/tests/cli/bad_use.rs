@@ -1,0 +1,176 @@
+//! What bad use gets: one clear line with the offending value and what is accepted, and nothing half-created.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::place::Place;
+
+/// The command line cannot be understood: exit status 2, exactly this line, nothing created.
+fn refused(words: &str, message: &str) {
+    let place = Place::new().file("a", "one\n");
+    place
+        .run(words)
+        .and("-o out a")
+        .gets_refused()
+        .says(&format!("millstream: {message} (see `millstream run --help`)\n"));
+    assert_eq!(place.names(), ["a"]);
+}
+
+#[test]
+fn sizes() {
+    let accepted = "expected a size such as 4096, 64K, 1.5MiB or 2GB";
+    refused("--buffer 12Q", &format!("invalid value '12Q' for '--buffer <SIZE>': {accepted}"));
+    refused("--fixed five", &format!("invalid value 'five' for '--fixed <SIZE>': {accepted}"));
+    refused("--record-limit 1,5M", &format!("invalid value '1,5M' for '--record-limit <SIZE>': {accepted}"));
+    refused("--rate-limit fast", &format!("invalid value 'fast' for '--rate-limit <SIZE>': {accepted}"));
+    refused("--fixed 0", "invalid value '0' for '--fixed <SIZE>': expected 1 byte to 2G");
+    refused("--buffer 2G", "invalid value '2G' for '--buffer <SIZE>': expected 1 byte to 1G");
+    refused("--rate-limit 0", "invalid value '0' for '--rate-limit <SIZE>': expected 1 byte or more, below 16E");
+}
+
+#[test]
+fn durations() {
+    let accepted = "expected a duration such as 500ms, 30s or 5m";
+    refused("--timeout 5", &format!("invalid value '5' for '--timeout <DURATION>': {accepted}"));
+    refused("--timeout 0s", &format!("invalid value '0s' for '--timeout <DURATION>': {accepted}"));
+    refused(
+        "--flush often",
+        "invalid value 'often' for '--flush <WHEN>': expected when-full, line, or a delay such as 10ms",
+    );
+}
+
+#[test]
+fn delimiters() {
+    refused(
+        "--delimiter=",
+        r"invalid value '' for '--delimiter <BYTES>': expected at least one byte, such as ';', '\t', '\0' or '\x1e'",
+    );
+    refused(
+        r"--delimiter \q",
+        r"invalid value '\q' for '--delimiter <BYTES>': expected \n, \r, \t, \0, \\ or \xHH after a backslash",
+    );
+    refused(
+        "--length-prefixed u9",
+        "invalid value 'u9' for '--length-prefixed <TYPE>': expected u8, u16le, u16be, u32le, u32be, u64le or u64be, \
+         perhaps with ',self'",
+    );
+    refused("--null --fixed 8", "the argument '--null' cannot be used with '--fixed <SIZE>'");
+}
+
+#[test]
+fn choices() {
+    refused("--hash md5", "invalid value 'md5' for '--hash <ALGORITHM>': expected one of sha256, blake3, crc32c");
+    refused("--decode yes", "invalid value 'yes' for '--decode <WHEN>': expected one of auto, off");
+    refused("--read-ahead 4M", "invalid value '4M' for '--read-ahead <WHEN>': expected one of auto, on, off");
+    refused("--progress=no", "invalid value 'no' for '--progress <WHEN>': expected one of always, never, auto");
+}
+
+#[test]
+fn options_that_there_are_not() {
+    refused("--frobnicate", "unexpected argument '--frobnicate' found");
+    refused("--flus line", "unexpected argument '--flus' found; tip: a similar argument exists: '--flush'");
+    refused("--count", "the argument '--count' cannot be used with '--output <OUTPUT>'");
+}
+
+#[test]
+fn addresses() {
+    refused(
+        "tcp:localhost",
+        "invalid value 'tcp:localhost' for '[SOURCE]...': expected tcp:HOST:PORT, such as tcp:localhost:5140 or \
+         tcp:[::1]:5140",
+    );
+    refused("unix:", "invalid value 'unix:' for '[SOURCE]...': expected unix:PATH, such as unix:/run/log.sock");
+}
+
+#[test]
+fn empty_names() {
+    let place = Place::new();
+    let accepted = "expected a file, '-', tcp:HOST:PORT or unix:PATH (see `millstream run --help`)";
+    let source = format!("millstream: invalid value '' for '[SOURCE]...': {accepted}\n");
+    place.run("-o out").word("").gets_refused().says(&source);
+    let output = format!("millstream: invalid value '' for '--output <OUTPUT>': {accepted}\n");
+    place.run("-o").word("").gets_refused().says(&output);
+    let command = "millstream: expected a command after '--' (see `millstream run --help`)\n";
+    place.run("-o out --").word("").gets_refused().says(command);
+    assert_eq!(place.names(), [""; 0]);
+}
+
+#[test]
+fn a_command_that_is_not_there() {
+    let place = Place::new();
+    place
+        .run("-o out --")
+        .gets_refused()
+        .says("millstream: expected a command after '--' (see `millstream run --help`)\n");
+    place.run("-o out -- no-such-command").fails().complains_of(&[
+        "no-such-command",
+        "command not started",
+        "No such file or directory",
+    ]);
+    place.run("-o out -- /").fails().complains_of(&["command not started", "Permission denied"]);
+    assert_eq!(place.names(), [""; 0]);
+}
+
+#[test]
+fn subcommands() {
+    let place = Place::new();
+    place
+        .words("")
+        .gets_refused()
+        .says("millstream: a subcommand is missing: expected run, completions or man (see `millstream --help`)\n");
+    place.words("rum").gets_refused().says(
+        "millstream: unrecognized subcommand 'rum'; tip: a similar subcommand exists: 'run': expected run, completions \
+         or man (see `millstream --help`)\n",
+    );
+    place.words("completions csh").gets_refused().complains_of(&["invalid value 'csh'", "expected one of bash"]);
+}
+
+#[test]
+fn files_that_cannot_be_read() {
+    let place = Place::new().file("a", "one\n").file("secret", "two\n");
+    fs::create_dir(place.path("directory")).unwrap();
+    fs::set_permissions(place.path("secret"), fs::Permissions::from_mode(0o000)).unwrap();
+    let before = place.names();
+    let may_read_anything = fs::File::open(place.path("secret")).is_ok(); // root
+    for (name, why) in [("missing", "No such file"), ("directory", "Is a directory"), ("secret", "Permission denied")] {
+        if name == "secret" && may_read_anything {
+            continue;
+        }
+        // As the first source, and as one that would be opened only later.
+        for words in [format!("{name} -o out"), format!("a {name} -o out"), format!("a {name} --append -o out")] {
+            let name = format!("{name}: open failed");
+            place.run(&words).fails().prints("").complains_of(&[&name, why, "(check the name and the permissions)"]);
+        }
+    }
+    place.run("a -o out -- no-such-command").fails().complains_of(&["no-such-command: command not started"]);
+    place.run("a unix:missing").fails().prints("").complains_of(&["missing: open failed", "No such file"]);
+    place.run("a unix:a").fails().prints("").complains_of(&["a: open failed", "ocket"]);
+    assert_eq!(place.names(), before);
+}
+
+#[test]
+fn nobody_listens() {
+    // A port that was free a moment ago.
+    let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let place = Place::new();
+    place.run(&format!("tcp:{address} -o out")).fails().complains_of(&["open failed", "Connection refused"]);
+    place.run("tcp:no-such-host.invalid:80 -o out").fails().complains_of(&["no-such-host.invalid:80"]);
+    assert_eq!(place.names(), [""; 0]);
+}
+
+#[test]
+fn outputs_that_cannot_be_written() {
+    let place = Place::new().file("a", "one\n");
+    fs::create_dir(place.path("directory")).unwrap();
+    for words in ["-o missing/out", "-o directory", "-o out --tee missing/copy", "-o out --stats missing/stats"] {
+        place.run("a").and(words).fails().complains_of(&["open failed", "(check the name and the permissions)"]);
+    }
+    assert_eq!(place.names(), ["a", "directory"]);
+}
+
+#[test]
+fn a_name_cannot_play_tricks_on_the_terminal() {
+    let name = "evil\x1b[2J\r\nname\u{202e}txt";
+    let seen = Place::new().run("").word(name).fails().complains_of(&["evil[2Jnametxt: open failed"]);
+    assert!(!seen.stderr.trim_end().contains(char::is_control));
+}

@@ -1,0 +1,211 @@
+//! How it ends: failing commands, closed consumers, signals; no child left, no partial file.
+
+use std::fs;
+use std::os::unix::net::UnixListener;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::time::Instant;
+
+use rustix::process::Signal;
+
+use crate::place::{PATIENCE, Place, is_there};
+
+#[test]
+fn a_failing_command_is_noticed_after_all_it_wrote() {
+    Place::new()
+        .run("")
+        .shell("echo one; printf tw; exit 3")
+        .fails()
+        .prints("one\ntw")
+        .complains_of(&["exited with status 3", "(see its standard error)"]);
+}
+
+#[test]
+fn a_failing_command_is_noticed_whatever_the_options() {
+    for options in ["--count", "--flush when-full", "--null", "--read-ahead on", "--hash sha256", "-o out"] {
+        let place = Place::new();
+        place.run(options).shell("seq 1 100000; exit 3").fails().complains_of(&["exited with status 3"]);
+        assert_eq!(place.names(), [""; 0]);
+    }
+}
+
+#[test]
+fn a_failing_command_has_the_last_word() {
+    let seen = Place::new().run("").shell("echo out of luck >&2; exit 3").fails();
+    assert!(seen.stderr.starts_with("out of luck\nmillstream: "), "{:?}", seen.stderr);
+    assert!(seen.stderr.contains("it said last: out of luck"), "{:?}", seen.stderr);
+}
+
+#[test]
+fn a_killed_command_is_noticed() {
+    Place::new().run("").shell("echo one; kill -9 $$").fails().prints("one\n").complains_of(&["signal 9 (SIGKILL)"]);
+}
+
+#[test]
+fn a_failing_source_stops_those_after_it() {
+    let place = Place::new().file("a", "aaaab").file("b", "bbbb");
+    place.run("--fixed 4 a b").fails().prints("aaaa").complains_of(&["a: frame truncated"]);
+}
+
+#[test]
+fn a_damaged_file_is_an_error_after_what_was_good() {
+    let place = Place::new().file("a", "one\n".repeat(100_000));
+    place.run("a -o a.gz").succeeds();
+    let packed = place.read("a.gz");
+    let place = place.file("cut.gz", &packed[..packed.len() / 2]);
+    let seen = place.run("cut.gz").fails().complains_of(&["cut.gz: decode truncated"]);
+    assert!(!seen.stdout.is_empty());
+    place.run("cut.gz -o out").fails();
+    assert!(!place.path("out").exists());
+}
+
+#[test]
+fn a_stalled_source_is_an_error() {
+    let place = Place::new();
+    let start = Instant::now();
+    place
+        .run("--timeout 100ms")
+        .shell("echo $$ > pid; echo one; exec sleep 60")
+        .fails()
+        .prints("one\n")
+        .complains_of(&["stalled", "(raise --timeout"]);
+    assert!(!is_there(&place.text("pid")));
+    assert!(start.elapsed() < PATIENCE);
+}
+
+#[test]
+fn a_stalled_consumer_is_an_error() {
+    let place = Place::new();
+    let seen = place.run("--timeout 100ms").shell("echo $$ > pid; exec yes").start().ends();
+    assert_eq!(seen.status.code(), Some(1));
+    let _ = seen.complains_of(&["standard output: stalled", "(raise --timeout"]);
+    assert!(!is_there(&place.text("pid")));
+}
+
+#[test]
+fn a_consumer_that_is_not_standard_output_is_named_when_it_goes() {
+    let place = Place::new();
+    let listener = UnixListener::bind(place.path("sock")).unwrap();
+    let live = place.run("-o unix:sock").shell("exec yes").start();
+    drop(listener.accept().unwrap());
+    let seen = live.ends();
+    assert_eq!(seen.status.signal(), Some(Signal::PIPE.as_raw()));
+    let _ = seen.complains_of(&["sock: broken pipe"]);
+}
+
+#[test]
+fn a_closed_consumer_ends_it_by_sigpipe() {
+    let place = Place::new();
+    let mut live = place.run("--tee copy").shell("echo $$ > pid; exec yes").start();
+    live.prints("y\ny\n");
+    live.stop_reading();
+    live.dies_by(Signal::PIPE);
+    assert!(!is_there(&place.text("pid")));
+    assert_eq!(place.names(), ["pid"]);
+}
+
+#[test]
+fn a_closed_consumer_of_a_count_ends_it_by_sigpipe() {
+    let place = Place::new();
+    let mut live = place.run("--count").shell("until [ -e go ]; do sleep 0.01; done").start();
+    live.stop_reading();
+    fs::write(place.path("go"), "").unwrap();
+    live.dies_by(Signal::PIPE);
+}
+
+#[test]
+fn signals_end_it_after_its_command_and_its_files_are_gone() {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let place = Place::new().file("old", "old\n");
+        let line = "echo $$ > pid; echo one; exec sleep 60";
+        let live = place.run("-o out --tee copy --tee old --hash sha256").shell(line).start();
+        place.wait_for("pid");
+        live.send(signal);
+        live.dies_by(signal);
+        assert!(!is_there(&place.text("pid")));
+        assert_eq!(place.names(), ["old", "pid"]);
+        assert_eq!(place.text("old"), "old\n");
+    }
+}
+
+#[test]
+fn a_signal_ends_it_wherever_it_waits() {
+    // For a source that is a pipe, for one that has a thread of its own, for a consumer, for its turn.
+    for options in ["", "--read-ahead on", "--rate-limit 1"] {
+        let place = Place::new();
+        let live = place.run(options).shell("echo $$ > pid; seq 1 100000; exec sleep 60").start();
+        place.wait_for("pid");
+        live.send(Signal::TERM);
+        live.dies_by(Signal::TERM);
+        assert!(!is_there(&place.text("pid")), "{options}");
+    }
+}
+
+#[test]
+fn a_signal_ends_it_while_it_opens_a_source() {
+    let place = Place::new();
+    rustix::fs::mkfifoat(rustix::fs::CWD, place.path("fifo"), rustix::fs::Mode::RWXU).unwrap();
+    let mut live = place.run("fifo -o out").start();
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    assert!(live.is_running());
+    live.send(Signal::INT);
+    live.dies_by(Signal::INT);
+    assert_eq!(place.names(), ["fifo"]);
+}
+
+#[test]
+fn a_command_that_ignores_signals_is_ended_too() {
+    let place = Place::new();
+    let live = place.run("").shell("trap '' TERM INT PIPE; echo $$ > pid; while :; do sleep 60; done").start();
+    place.wait_for("pid");
+    live.send(Signal::TERM);
+    live.dies_by(Signal::TERM);
+    assert!(!is_there(&place.text("pid")));
+}
+
+#[test]
+fn the_second_signal_ends_it_at_once() {
+    let place = Place::new();
+    let mut live = place.run("").shell("trap '' TERM INT PIPE; echo $$ > pid; while :; do sleep 60; done").start();
+    let pid = place.wait_for("pid");
+    live.send(Signal::INT);
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    assert!(live.is_running(), "the command has two seconds to end");
+    live.send(Signal::INT);
+    live.stop_reading();
+    let seen = live.ends();
+    assert_eq!(seen.status.signal(), Some(Signal::INT.as_raw()));
+    let pid = rustix::process::Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
+    let _ = rustix::process::kill_process(pid, Signal::KILL);
+}
+
+#[test]
+fn a_ctrl_c_that_reaches_the_command_too_is_no_failure_of_it() {
+    let place = Place::new();
+    let mut command = place.run("").shell("echo $$ > pid; exec sleep 60").into_command();
+    // A group of its own, as a shell gives to a foreground job.
+    let mut child = command.process_group(0).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    place.wait_for("pid");
+    rustix::process::kill_process_group(rustix::process::Pid::from_child(&child), Signal::INT).unwrap();
+    let mut said = String::new();
+    std::io::Read::read_to_string(child.stderr.as_mut().unwrap(), &mut said).unwrap();
+    let status = child.wait().unwrap();
+    assert_eq!(status.signal(), Some(Signal::INT.as_raw()), "{said}");
+    assert_eq!(said, "");
+}
+
+#[test]
+fn an_ignored_signal_stays_ignored() {
+    let place = Place::new();
+    let program = env!("CARGO_BIN_EXE_millstream");
+    let script = format!(
+        "trap '' HUP; exec {program} run -o out -- sh -c 'echo $PPID > pid; until [ -e go ]; do sleep 0.01; done; echo one'"
+    );
+    let mut command = std::process::Command::new("sh");
+    let mut child = command.args(["-c", &script]).current_dir(place.path("")).spawn().unwrap();
+    let pid = rustix::process::Pid::from_raw(place.wait_for("pid").trim().parse().unwrap()).unwrap();
+    rustix::process::kill_process(pid, Signal::HUP).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    fs::write(place.path("go"), "").unwrap();
+    assert!(child.wait().unwrap().success());
+    assert_eq!(place.text("out"), "one\n");
+}

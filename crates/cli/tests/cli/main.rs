@@ -1,0 +1,11 @@
+//! What the built `millstream` command does, as its users see it: files, output, messages, and how it ends.
+
+mod bad_use;
+mod endings;
+mod generated;
+mod outputs;
+mod place;
+mod records;
+mod reports;
+mod sources;
+mod terminal;

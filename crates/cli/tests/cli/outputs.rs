@@ -1,0 +1,215 @@
+//! Output files, standard output, tee files: whole or not at all.
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::place::{Place, open_for_append, until};
+
+#[test]
+fn a_file_appears_under_its_name() {
+    let place = Place::new().file("a", "one\n");
+    place.run("a -o b").succeeds().prints("");
+    assert_eq!(place.text("b"), "one\n");
+    assert_eq!(place.names(), ["a", "b"]);
+}
+
+#[test]
+fn a_file_is_not_there_before_it_is_complete() {
+    let place = Place::new();
+    let line = "echo one; until [ -e go ]; do sleep 0.01; done; echo two; [ ! -e out ] || echo early";
+    let live = place.run("-o out").shell(line).start();
+    thread::sleep(Duration::from_millis(50));
+    assert!(!place.path("out").exists());
+    fs::write(place.path("go"), "").unwrap();
+    live.ends();
+    assert_eq!(place.text("out"), "one\ntwo\n");
+}
+
+#[test]
+fn a_file_is_replaced_whole() {
+    let place = Place::new().file("a", "one\n").file("b", "a much longer content\n");
+    place.run("a --output b").succeeds();
+    assert_eq!(place.text("b"), "one\n");
+}
+
+#[test]
+fn a_failed_run_leaves_the_old_file_and_nothing_else() {
+    let place = Place::new().file("out", "old\n");
+    place.run("-o out --tee copy").shell("echo new; exit 3").fails();
+    assert_eq!(place.text("out"), "old\n");
+    assert_eq!(place.names(), ["out"]);
+}
+
+#[test]
+fn a_file_may_be_replaced_by_what_is_read_from_it() {
+    let place = Place::new().file("a", "one\n");
+    place.run("a a -o a").succeeds();
+    assert_eq!(place.text("a"), "one\none\n");
+}
+
+#[test]
+fn append() {
+    let place = Place::new().file("log", "one\n");
+    place.run("--append -o log --tee copy").stdin("two\n").succeeds();
+    place.run("--append -o log --tee copy").stdin("three\n").succeeds();
+    assert_eq!(place.text("log"), "one\ntwo\nthree\n");
+    assert_eq!(place.text("copy"), "two\nthree\n");
+}
+
+#[test]
+fn keep_partial() {
+    let place = Place::new();
+    place.run("--keep-partial -o out --flush when-full").shell("echo one; exit 3").fails();
+    assert_eq!(place.text("out"), "one\n");
+    let live = place.run("--keep-partial -o out").shell("echo two; echo $$ > pid; exec sleep 60").start();
+    place.wait_for("pid");
+    until("the line is there", || Some(()).filter(|()| place.text("out") == "two\n"));
+    live.send(Signal::TERM);
+    live.dies_by(Signal::TERM);
+    assert_eq!(place.text("out"), "two\n");
+    assert_eq!(place.names(), ["out", "pid"]);
+}
+
+#[test]
+fn tee_writes_copies() {
+    let place = Place::new();
+    place.run("--tee b --tee c").stdin("one\ntwo\n").succeeds().prints("one\ntwo\n");
+    place.run("--tee d -o e").stdin("one\n").succeeds().prints("");
+    assert_eq!([place.text("b"), place.text("c")], ["one\ntwo\n", "one\ntwo\n"]);
+    assert_eq!([place.text("d"), place.text("e")], ["one\n", "one\n"]);
+    place.run("--tee - -o f.gz").stdin("one\n").succeeds().prints("one\n");
+    place.run("f.gz").succeeds().prints("one\n");
+}
+
+#[test]
+fn standard_output_goes_on_where_it_is() {
+    let place = Place::new().file("a", "two\n");
+    let mut out = File::create(place.path("out")).unwrap();
+    out.write_all(b"one\n").unwrap();
+    place.run("a").stdout_to(out.try_clone().unwrap()).succeeds();
+    place.run("a --hash crc32c").stdout_to(out.try_clone().unwrap()).exits(0);
+    place.run("a -o /dev/stdout").stdout_to(out.try_clone().unwrap()).succeeds();
+    out.write_all(b"three\n").unwrap();
+    assert_eq!(place.text("out"), "one\ntwo\ntwo\ntwo\nthree\n");
+}
+
+#[test]
+fn a_device_is_written_directly() {
+    Place::new().run("-o /dev/null").stdin("one\n").succeeds();
+    let full = Place::new();
+    full.run("-o /dev/full").stdin("one\n").fails().complains_of(&["/dev/full", "No space left on device"]);
+    full.run("-o /dev/full --flush when-full").stdin("one\n").fails().complains_of(&["/dev/full", "No space left"]);
+}
+
+#[test]
+fn a_full_disk_behind_standard_output_is_noticed() {
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let place = Place::new().file("a", "one\n");
+    place.run("a").stdout_to(full.try_clone().unwrap()).fails().complains_of(&["No space left on device"]);
+    place.run("a --count").stdout_to(full).fails().complains_of(&["No space left on device"]);
+}
+
+#[test]
+fn a_tcp_connection() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = thread::spawn(move || {
+        let mut text = String::new();
+        listener.accept().unwrap().0.read_to_string(&mut text).unwrap();
+        text
+    });
+    Place::new().run(&format!("-o tcp:{address}")).stdin("one\n").succeeds();
+    assert_eq!(server.join().unwrap(), "one\n");
+}
+
+#[test]
+fn bytes_go_on_as_they_come() {
+    let place = Place::new();
+    let mut live = place.run("").shell("printf one; until [ -e go ]; do sleep 0.01; done; echo two").start();
+    live.prints("one"); // hangs if it waits for more
+    fs::write(place.path("go"), "").unwrap();
+    live.prints("two\n");
+    assert!(live.ends().status.success());
+}
+
+#[test]
+fn whole_lines_and_delays_go_on_while_the_source_waits() {
+    for (flush, first) in [("line", "one\n"), ("5ms", "one\ntw")] {
+        let place = Place::new();
+        let line = r"printf 'one\ntw'; until [ -e go ]; do sleep 0.01; done; echo o";
+        let mut live = place.run("--flush").and(flush).shell(line).start();
+        live.prints(first);
+        fs::write(place.path("go"), "").unwrap();
+        live.prints(&"one\ntwo\n"[first.len()..]);
+        assert!(live.ends().status.success());
+    }
+}
+
+#[test]
+fn an_output_is_compressed_by_its_name_and_decoded_by_its_content() {
+    let lines: String = (0..10_000).map(|i| format!("line {i}\n")).collect();
+    let place = Place::new().file("a", &lines);
+    for name in ["b.gz", "b.bgz", "b.zst"] {
+        place.run("a -o").and(name).succeeds();
+        let packed = place.read(name);
+        assert!(packed.len() < lines.len() / 2, "{name}");
+        place.run(name).succeeds().prints(&lines);
+        place.run(name).and("--decode off").succeeds().prints(&packed);
+        place.run("--decode off").and(name).and("-o copy.gz").succeeds();
+        assert_eq!(place.read("copy.gz"), packed, "{name}");
+    }
+}
+
+#[test]
+fn an_output_is_never_a_source_that_is_read() {
+    let place = Place::new().file("a", "one\n").file("b", "two\n");
+    symlink("a", place.path("link")).unwrap();
+    fs::hard_link(place.path("a"), place.path("hard")).unwrap();
+    for words in
+        ["a --append -o a", "b a --append -o link", "a --append -o hard", "a --keep-partial -o a", "a --stats a"]
+    {
+        place.run(words).fails().prints("").complains_of(&["open failed", "not one of the sources"]);
+    }
+    place.run("a --append -o b --tee a").fails().complains_of(&["a: open failed", "not one of the sources"]);
+    place.run("a").stdout_to(open_for_append(place.path("a"))).fails().complains_of(&["standard output: open failed"]);
+    let stdin = File::open(place.path("a")).unwrap();
+    place.run("--append -o a").stdin_from(stdin).fails().complains_of(&["a: open failed"]);
+    assert_eq!([place.text("a"), place.text("b")], ["one\n", "two\n"]);
+}
+
+#[test]
+fn two_outputs_are_never_the_same_file() {
+    let place = Place::new().file("a", "one\n").file("b", "two\n");
+    symlink("b", place.path("link")).unwrap();
+    for words in ["a -o b --tee link", "a -o new --tee ./new", "a --tee new --tee new", "a -o b --stats b"] {
+        place.run(words).fails().complains_of(&["open failed", "not another output"]);
+    }
+    place.run("a --tee b").stdout_to(open_for_append(place.path("b"))).fails().complains_of(&["not another output"]);
+    assert_eq!(place.text("b"), "two\n");
+    assert_eq!(place.names(), ["a", "b", "link"]);
+    place.run("a --tee -").fails().prints("").complains_of(&["standard output: open failed", "not another output"]);
+    place.run("a --tee /dev/null -o /dev/null").succeeds();
+}
+
+#[test]
+fn a_link_stays_a_link() {
+    let place = Place::new().file("a", "one\n").file("b", "two\n");
+    symlink("b", place.path("link")).unwrap();
+    place.run("a -o link").succeeds();
+    assert_eq!(place.text("b"), "one\n");
+    assert!(place.path("link").is_symlink());
+}
+
+#[test]
+fn a_replaced_file_keeps_its_permissions() {
+    let place = Place::new().file("a", "one\n").file("b", "two\n");
+    fs::set_permissions(place.path("b"), fs::Permissions::from_mode(0o640)).unwrap();
+    place.run("a -o b").succeeds();
+    assert_eq!(fs::metadata(place.path("b")).unwrap().permissions().mode() & 0o777, 0o640);
+}

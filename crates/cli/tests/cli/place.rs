@@ -1,0 +1,284 @@
+//! How the stories are told: a [`Place`] with files, a command line in it, and what came of it.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal};
+
+/// The longest that anything may take: only to notice what hangs.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A directory of its own, gone afterwards.
+pub(crate) struct Place {
+    directory: tempfile::TempDir,
+}
+
+impl Place {
+    pub(crate) fn new() -> Place {
+        Place { directory: tempfile::tempdir().unwrap() }
+    }
+
+    /// With this file in it.
+    pub(crate) fn file(self, name: &str, content: impl AsRef<[u8]>) -> Place {
+        fs::write(self.path(name), content).unwrap();
+        self
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// The content of a file.
+    pub(crate) fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    /// The content of a file of text.
+    pub(crate) fn text(&self, name: &str) -> String {
+        String::from_utf8(self.read(name)).unwrap()
+    }
+
+    /// All that is there: a partial file would be seen.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let mut names: Vec<_> = fs::read_dir(self.directory.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// Waits until a file has something in it, and reads that.
+    pub(crate) fn wait_for(&self, name: &str) -> String {
+        until(&format!("{name} has something in it"), || {
+            fs::read_to_string(self.path(name)).ok().filter(|text| !text.is_empty())
+        })
+    }
+
+    /// `millstream run` with these words, separated by blanks.
+    pub(crate) fn run(&self, words: &str) -> Words {
+        self.words("run").and(words)
+    }
+
+    /// `millstream` with these words.
+    pub(crate) fn words(&self, words: &str) -> Words {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_millstream"));
+        command.current_dir(self.directory.path()).stdin(Stdio::null());
+        Words { command, stdin: None }.and(words)
+    }
+}
+
+/// A command line.
+pub(crate) struct Words {
+    command: Command,
+    stdin: Option<Vec<u8>>,
+}
+
+impl Words {
+    pub(crate) fn and(mut self, words: &str) -> Words {
+        self.command.args(words.split_whitespace());
+        self
+    }
+
+    /// One word that may hold blanks, or nothing at all.
+    pub(crate) fn word(mut self, word: impl Into<OsString>) -> Words {
+        self.command.arg(word.into());
+        self
+    }
+
+    /// A command as the last source: a line for `sh`.
+    pub(crate) fn shell(self, line: &str) -> Words {
+        self.and("-- sh -c").word(line)
+    }
+
+    pub(crate) fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Words {
+        self.stdin = Some(bytes.into());
+        self
+    }
+
+    pub(crate) fn stdin_from(mut self, stdin: impl Into<Stdio>) -> Words {
+        self.command.stdin(stdin);
+        self
+    }
+
+    pub(crate) fn stdout_to(mut self, stdout: impl Into<Stdio>) -> Words {
+        self.command.stdout(stdout);
+        self
+    }
+
+    /// It runs on while the story goes on.
+    pub(crate) fn start(mut self) -> Live {
+        assert!(self.stdin.is_none(), "standard input is for those that are waited for");
+        Live { child: self.command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap() }
+    }
+
+    /// The command itself, for a story with a terminal.
+    pub(crate) fn into_command(self) -> Command {
+        self.command
+    }
+
+    /// Runs to its end, which must be an exit with this status.
+    pub(crate) fn exits(self, status: i32) -> Seen {
+        let seen = self.ends();
+        assert_eq!(seen.status.code(), Some(status), "ended {}, saying {:?}", seen.status, seen.stderr);
+        seen
+    }
+
+    /// Runs to its end, which must be a complete one without a word.
+    pub(crate) fn succeeds(self) -> Seen {
+        self.exits(0).says("")
+    }
+
+    /// Runs to its end, which must be a failure.
+    pub(crate) fn fails(self) -> Seen {
+        self.exits(1)
+    }
+
+    /// Runs to its end, which must be that the command line was not understood.
+    pub(crate) fn gets_refused(self) -> Seen {
+        self.exits(2).prints("")
+    }
+
+    fn ends(mut self) -> Seen {
+        let Some(bytes) = self.stdin.take() else { return Seen::of(self.command.output().unwrap()) };
+        self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = self.command.spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let feeder = std::thread::spawn(move || {
+            let _ = stdin.write_all(&bytes); // the command may not want all of it
+        });
+        let seen = Seen::of(child.wait_with_output().unwrap());
+        feeder.join().unwrap();
+        seen
+    }
+}
+
+/// What was to be seen when it had ended.
+pub(crate) struct Seen {
+    pub(crate) status: ExitStatus,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: String,
+}
+
+impl Seen {
+    fn of(output: std::process::Output) -> Seen {
+        Seen { status: output.status, stdout: output.stdout, stderr: String::from_utf8(output.stderr).unwrap() }
+    }
+
+    /// On standard output, exactly.
+    #[track_caller]
+    pub(crate) fn prints(self, expected: impl AsRef<[u8]>) -> Seen {
+        let expected = expected.as_ref();
+        assert!(
+            self.stdout == expected,
+            "printed {:?}, not {:?}",
+            String::from_utf8_lossy(&self.stdout[..self.stdout.len().min(1000)]),
+            String::from_utf8_lossy(&expected[..expected.len().min(1000)])
+        );
+        self
+    }
+
+    /// On standard error, exactly.
+    #[track_caller]
+    pub(crate) fn says(self, expected: &str) -> Seen {
+        assert_eq!(self.stderr, expected);
+        self
+    }
+
+    /// On standard error: one line of ours, with each of these in it.
+    #[track_caller]
+    pub(crate) fn complains_of(self, parts: &[&str]) -> Seen {
+        assert!(self.stderr.starts_with("millstream: "), "{:?}", self.stderr);
+        assert_eq!(self.stderr.matches('\n').count(), 1, "{:?}", self.stderr);
+        assert!(self.stderr.ends_with('\n'), "{:?}", self.stderr);
+        for part in parts {
+            assert!(self.stderr.contains(part), "{part:?} is not in {:?}", self.stderr);
+        }
+        self
+    }
+}
+
+/// A command that is running.
+pub(crate) struct Live {
+    child: Child,
+}
+
+impl Live {
+    pub(crate) fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    pub(crate) fn send(&self, signal: Signal) {
+        rustix::process::kill_process(self.pid(), signal).unwrap();
+    }
+
+    /// Reads exactly these bytes from its standard output.
+    pub(crate) fn prints(&mut self, expected: &str) {
+        let mut bytes = vec![0; expected.len()];
+        self.child.stdout.as_mut().unwrap().read_exact(&mut bytes).unwrap();
+        assert_eq!(String::from_utf8(bytes).unwrap(), expected);
+    }
+
+    /// Closes our end of its standard output.
+    pub(crate) fn stop_reading(&mut self) {
+        self.child.stdout = None;
+    }
+
+    pub(crate) fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    /// Waits for its end.
+    pub(crate) fn ends(mut self) -> Seen {
+        let status = until("the command ends", || self.child.try_wait().unwrap());
+        let (mut stdout, mut stderr) = (Vec::new(), String::new());
+        if let Some(mut pipe) = self.child.stdout.take() {
+            pipe.read_to_end(&mut stdout).unwrap();
+        }
+        self.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        Seen { status, stdout, stderr }
+    }
+
+    /// Waits for its end, which must be by this signal and without a word.
+    pub(crate) fn dies_by(self, signal: Signal) {
+        let seen = self.ends();
+        assert_eq!(seen.status.signal(), Some(signal.as_raw()), "ended {}, saying {:?}", seen.status, seen.stderr);
+        assert_eq!(seen.stderr, "");
+    }
+}
+
+impl Drop for Live {
+    /// A story that failed leaves nothing running.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Whether a process is there, if only as a zombie.
+pub(crate) fn is_there(pid: &str) -> bool {
+    let pid = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
+    rustix::process::test_kill_process(pid).is_ok()
+}
+
+/// Waits until there is an answer.
+pub(crate) fn until<T>(what: &str, mut answer: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(answer) = answer() {
+            return answer;
+        }
+        assert!(start.elapsed() < PATIENCE, "waited in vain until {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// A file that keeps what is written to it.
+pub(crate) fn open_for_append(path: PathBuf) -> File {
+    File::options().append(true).open(path).unwrap()
+}

@@ -1,0 +1,124 @@
+//! The progress line, on a terminal and elsewhere.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::process::Stdio;
+use std::thread::{self, JoinHandle};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+use crate::place::{Place, Words};
+
+/// A terminal, and a thread that reads what is shown on it until the last program has closed it.
+struct Terminal {
+    user: OwnedFd,
+    screen: JoinHandle<String>,
+}
+
+impl Terminal {
+    fn new() -> Terminal {
+        let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&controller).unwrap();
+        unlockpt(&controller).unwrap();
+        let name = ptsname(&controller, Vec::new()).unwrap();
+        let user = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+        tcsetwinsize(&user, Winsize { ws_row: 24, ws_col: 132, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+        let screen = thread::spawn(move || {
+            let mut shown = Vec::new();
+            // Linux says EIO when nobody has the terminal open any more.
+            let _ = File::from(controller).read_to_end(&mut shown);
+            String::from_utf8(shown).unwrap()
+        });
+        Terminal { user: user.into(), screen }
+    }
+
+    fn stdio(&self) -> Stdio {
+        self.user.try_clone().unwrap().into()
+    }
+
+    /// All that was shown.
+    fn shown(self) -> String {
+        drop(self.user);
+        self.screen.join().unwrap()
+    }
+}
+
+/// Runs with standard error on a terminal, and standard output too if `both`.
+fn on_a_terminal(words: Words, both: bool) -> String {
+    let terminal = Terminal::new();
+    let mut command = words.into_command();
+    command.env("TERM", "xterm").stderr(terminal.stdio());
+    command.stdout(if both { terminal.stdio() } else { Stdio::null() });
+    assert!(command.status().unwrap().success());
+    drop(command); // it holds the terminal, too
+    terminal.shown()
+}
+
+#[test]
+fn figures_are_shown_on_a_terminal() {
+    let place = Place::new().file("a", "one\n".repeat(1000));
+    let shown = on_a_terminal(place.run("a"), false);
+    for part in ["3.91 KiB (", "B/s), 1,000 records", "100%", "ETA", "00:00:0"] {
+        assert!(shown.contains(part), "{part:?} is not in {shown:?}");
+    }
+}
+
+#[test]
+fn of_a_command_nobody_knows_how_much_is_left() {
+    let shown = on_a_terminal(Place::new().run("-- seq 1 1000"), false);
+    assert!(shown.contains("1,000 records") && shown.contains("seq 1 1000"), "{shown:?}");
+    assert!(!shown.contains("ETA") && !shown.contains('%'), "{shown:?}");
+}
+
+#[test]
+fn compressed_files_are_measured_by_what_is_read() {
+    let place = Place::new().file("a", "one\n".repeat(100_000));
+    place.run("a -o a.gz").succeeds();
+    let shown = on_a_terminal(place.run("a.gz"), false);
+    assert!(shown.contains("100,000 records") && shown.contains("100%"), "{shown:?}");
+    assert!(!shown.contains("101%"), "{shown:?}");
+}
+
+#[test]
+fn a_slow_pace_is_seen_to_move() {
+    let place = Place::new().file("a", "one\n".repeat(1000)).file("b", "two\n".repeat(1000));
+    let shown = on_a_terminal(place.run("a b --rate-limit 10K"), false);
+    let percentages = shown.split('%').filter_map(|text| text.rsplit(' ').next()?.parse::<u8>().ok());
+    let between: std::collections::BTreeSet<u8> = percentages.filter(|percent| (1..100).contains(percent)).collect();
+    assert!(between.len() >= 3, "{between:?} in {shown:?}");
+    assert!(shown.contains("7.81 KiB") && shown.contains("100%"), "{shown:?}");
+}
+
+#[test]
+fn records_and_progress_do_not_share_a_terminal() {
+    let place = Place::new().file("a", "one\n");
+    assert_eq!(on_a_terminal(place.run("a"), true), "one\r\n");
+    assert!(on_a_terminal(place.run("a --count"), true).ends_with("1 record, 4 bytes\r\n"));
+    assert!(on_a_terminal(place.run("a --progress=always"), true).contains("1 records"));
+}
+
+#[test]
+fn never_is_never() {
+    let place = Place::new().file("a", "one\n");
+    assert_eq!(on_a_terminal(place.run("a --progress=never"), false), "");
+}
+
+#[test]
+fn names_cannot_move_the_cursor() {
+    let place = Place::new().file("evil\x1b]0;title\x07", "one\n");
+    let shown = on_a_terminal(place.run("").word("evil\x1b]0;title\x07"), false);
+    assert!(shown.contains("evil]0;title"), "{shown:?}");
+    assert!(!shown.contains("\x1b]0") && !shown.contains('\x07'), "{shown:?}");
+}
+
+#[test]
+fn in_a_pipe_it_is_quiet_unless_told_otherwise() {
+    let place = Place::new().file("a", "one\n".repeat(1000));
+    place.run("a -o out").succeeds();
+    let seen = place.run("a -o out --progress=always").exits(0);
+    let last = seen.stderr.lines().last().unwrap();
+    assert!(last.contains("3.91 KiB") && last.contains("1,000 records") && last.contains("100%"), "{last}");
+    assert!(!seen.stderr.contains(['\x1b', '\r']), "{:?}", seen.stderr);
+}
