@@ -178,7 +178,7 @@ impl Definition {
         Ok(definition)
     }
 
-    /// All definitions of a directory, in the order of the file names (`20-cat-lines.toml` is called `cat-lines`).
+    /// All definitions of a directory, in the order of the file names (`60-small-file.toml` is called `small-file`).
     ///
     /// # Errors
     /// Files that cannot be read, are no definitions, or are called otherwise.

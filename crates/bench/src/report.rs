@@ -252,6 +252,7 @@ pub fn csv(measured: &[Measured]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
     use std::time::Duration;
 
     use super::*;
@@ -266,7 +267,7 @@ mod tests {
         Outcome::Measured(milliseconds.iter().map(run).collect())
     }
 
-    fn measured(goal: &str, measure: &str, outcomes: [Outcome; 3]) -> Row {
+    fn measured(goal: &str, measure: &str, outcomes: [Outcome; 3]) -> Measured {
         let rivals = if goal.contains("under") { "[]" } else { r#"["slow", "slower"]"# };
         let definition = Definition::parse(&format!(
             r#"
@@ -285,7 +286,11 @@ mod tests {
             "#
         ))
         .unwrap();
-        Measured { definition, outcomes: outcomes.into() }.rows().remove(0)
+        Measured { definition, outcomes: outcomes.into() }
+    }
+
+    fn row_of(goal: &str, measure: &str, outcomes: [Outcome; 3]) -> Row {
+        measured(goal, measure, outcomes).rows().remove(0)
     }
 
     fn three() -> [Outcome; 3] {
@@ -294,10 +299,10 @@ mod tests {
 
     #[test]
     fn the_better_rival_counts() {
-        let row = measured("times_faster = 2.9", "wall", three());
+        let row = row_of("times_faster = 2.9", "wall", three());
         assert_eq!((row.rival.as_str(), row.ours.as_str()), ("slow 300 ms", "100 ms"));
         assert_eq!((row.ratio.as_str(), row.met), ("3.00 times faster (3.00–3.00)", Met::Yes));
-        assert_eq!(measured("times_faster = 3.1", "wall", three()).met, Met::No);
+        assert_eq!(row_of("times_faster = 3.1", "wall", three()).met, Met::No);
     }
 
     #[test]
@@ -308,17 +313,33 @@ mod tests {
             ("wall", "more_ms = -199.0", "more_ms = -201.0"),
             ("peak", "under_mib = 101.0", "under_mib = 100.0"),
         ] {
-            assert_eq!(measured(reached, measure, three()).met, Met::Yes, "{reached}");
-            assert_eq!(measured(missed, measure, three()).met, Met::No, "{missed}");
+            assert_eq!(row_of(reached, measure, three()).met, Met::Yes, "{reached}");
+            assert_eq!(row_of(missed, measure, three()).met, Met::No, "{missed}");
         }
     }
 
     #[test]
     fn wrong_is_never_fast() {
         let [_, slower, slow] = three();
-        let row = measured("at_most = 1.0", "wall", [Outcome::Wrong("w".into()), slower.clone(), slow.clone()]);
+        let row = row_of("at_most = 1.0", "wall", [Outcome::Wrong("w".into()), slower.clone(), slow.clone()]);
         assert_eq!((row.ours.as_str(), row.ratio.as_str(), row.met), ("wrong", "", Met::Wrong));
-        let row = measured("at_most = 1.0", "wall", [runs(&[1]), slower, Outcome::Skipped("c".into())]);
+        let row = row_of("at_most = 1.0", "wall", [runs(&[1]), slower, Outcome::Skipped("c".into())]);
         assert_eq!((row.rival.as_str(), row.met), ("slow: skipped", Met::Skipped));
+    }
+
+    #[test]
+    fn a_record_names_everybody_and_holds_every_run() {
+        let outcomes = [runs(&[1, 2]), Outcome::Wrong("count=2 instead of 1".into()), Outcome::Skipped("pv".into())];
+        let all = [measured("at_most = 1.0", "wall", outcomes)];
+        let csv = csv(&all);
+        assert_eq!(csv.lines().nth(2), Some("test,ours,1,0.002000,0.004000,0.000000,2097152"));
+        assert_eq!(csv.lines().count(), 3);
+        assert_eq!(checks(&all), "test: 1 of 3 runners right\n");
+        let record = record(&all, &Machine::look(Path::new("/"), &[]), 2);
+        for part in
+            ["Medians of 2", "slow: skipped", "wrong: slower: count=2 instead of 1", "has no pv", "`test`: Which?"]
+        {
+            assert!(record.contains(part), "{part}: {record}");
+        }
     }
 }

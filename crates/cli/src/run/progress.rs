@@ -82,8 +82,8 @@ impl Progress {
 
 fn style(figures: &Arc<Figures>, size_is_known: bool) -> ProgressStyle {
     let template = match size_is_known {
-        true => "{spinner} {moved} in {elapsed_precise}, {percent}%, ETA {eta_precise}  {wide_msg}",
-        false => "{spinner} {moved} in {elapsed_precise}  {wide_msg}",
+        true => "{spinner} {moved} in {elapsed}, {percent}%, ETA {eta}  {wide_msg}",
+        false => "{spinner} {moved} in {elapsed}  {wide_msg}",
     };
     let figures = figures.clone();
     ProgressStyle::with_template(template).expect("the template is right").with_key(
