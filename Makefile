@@ -7,7 +7,7 @@ PROPTEST_CASES ?= 5000
 # Builds with other compiler flags get their own directory, so that they do not push out the usual one.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: test test-deep lint bench setup loom loom-bounded miri fuzz sweeps
+.PHONY: test test-deep lint bench setup loom loom-bounded miri fuzz sweeps latency
 .NOTPARALLEL:
 
 # All tests, under ten minutes. This is the test command.
@@ -15,7 +15,7 @@ test: setup loom-bounded
 	cargo test --workspace
 
 # What takes longer: every interleaving, undefined behaviour, fuzzing, every fault at every call.
-test-deep: setup loom miri fuzz sweeps
+test-deep: setup loom miri fuzz sweeps latency
 
 lint: setup
 	cargo fmt --all --check
@@ -50,3 +50,7 @@ fuzz:
 sweeps:
 	MILLSTREAM_DEEP=1 PROPTEST_CASES=$(PROPTEST_CASES) cargo test --release --workspace
 
+
+# Prints how long a record takes from its last byte to the consumer, at a trickle.
+latency:
+	cargo run --release --package millstream --example trickle_latency
