@@ -1,6 +1,7 @@
 //! Where records come from: what a SOURCE word means, what can be known before reading, and how it is opened.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt::Display;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -63,12 +64,11 @@ impl Source {
                 let size = None; // the reader knows better: somebody may have read a part of it
                 Ok(Preview { identity, size })
             }
-            Source::File(path) => preview_file(path).map_err(|error| refused(path, error)),
-            Source::Unix(path) => match fs::metadata(path) {
-                Ok(metadata) if metadata.file_type().is_socket() => Ok(Preview { identity: None, size: None }),
-                Ok(_) => Err(refused(path, Errno::NOTSOCK.into())),
-                Err(error) => Err(refused(path, error)),
-            },
+            Source::File(path) => preview_file(path).map_err(|error| refused(path.display(), error)),
+            Source::Unix(path) => {
+                find_socket(path).map_err(|error| refused(format_args!("unix:{}", path.display()), error))?;
+                Ok(Preview { identity: None, size: None })
+            }
             Source::Command(argv) => {
                 find_program(&argv[0], std::env::var_os("PATH").as_deref())?;
                 Ok(Preview { identity: None, size: None })
@@ -121,9 +121,13 @@ fn preview_file(path: &Path) -> io::Result<Preview> {
     Ok(Preview { identity: regular.then(|| Identity::of(&metadata)), size: regular.then_some(metadata.len()) })
 }
 
-/// A source or sink that cannot be opened, in the same words as the library's.
-pub(super) fn refused(path: &Path, error: io::Error) -> Error {
-    Error::new(ErrorKind::OpenFailed).with_name(path.display().to_string()).with_io(error)
+fn find_socket(path: &Path) -> io::Result<()> {
+    if fs::metadata(path)?.file_type().is_socket() { Ok(()) } else { Err(Errno::NOTSOCK.into()) }
+}
+
+/// A source that cannot be opened, in the same words as the library's.
+fn refused(name: impl Display, error: io::Error) -> Error {
+    Error::new(ErrorKind::OpenFailed).with_name(name.to_string()).with_io(error)
 }
 
 /// Fails if no program of this name can be started. The system looks for it again when it is.

@@ -6,6 +6,8 @@ use std::time::Duration;
 use millstream::{CommandEnd, CommandStatus, Encode, Error, Result, Writer};
 use serde::Serialize;
 
+use crate::message;
+
 use super::checksum::Checksum;
 
 /// The whole report. Sizes are in bytes, times in seconds.
@@ -39,7 +41,7 @@ pub(super) struct Failure {
 
 impl From<&Error> for Failure {
     fn from(error: &Error) -> Failure {
-        Failure { kind: error.kind().name(), code: error.code(), message: error.to_string() }
+        Failure { kind: error.kind().name(), code: error.code(), message: message::describe(error) }
     }
 }
 

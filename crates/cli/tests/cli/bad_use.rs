@@ -139,12 +139,16 @@ fn files_that_cannot_be_read() {
         // As the first source, and as one that would be opened only later.
         for words in [format!("{name} -o out"), format!("a {name} -o out"), format!("a {name} --append -o out")] {
             let name = format!("{name}: open failed");
-            place.run(&words).fails().prints("").complains_of(&[&name, why, "(check the name and the permissions)"]);
+            place.run(&words).fails().prints("").complains_of(&[&name, why, "; check the name and the permissions"]);
         }
     }
     place.run("a -o out -- no-such-command").fails().complains_of(&["no-such-command: command not started"]);
-    place.run("a unix:missing").fails().prints("").complains_of(&["missing: open failed", "No such file"]);
-    place.run("a unix:a").fails().prints("").complains_of(&["a: open failed", "ocket"]);
+    place.run("a unix:missing").fails().prints("").complains_of(&[
+        "unix:missing: open failed",
+        "No such file",
+        "; check the address, and that somebody listens there",
+    ]);
+    place.run("a unix:a").fails().prints("").complains_of(&["unix:a: open failed", "ocket"]);
     assert_eq!(place.names(), before);
 }
 
@@ -163,7 +167,7 @@ fn outputs_that_cannot_be_written() {
     let place = Place::new().file("a", "one\n");
     fs::create_dir(place.path("directory")).unwrap();
     for words in ["-o missing/out", "-o directory", "-o out --tee missing/copy", "-o out --stats missing/stats"] {
-        place.run("a").and(words).fails().complains_of(&["open failed", "(check the name and the permissions)"]);
+        place.run("a").and(words).fails().complains_of(&["open failed", "; check the name and the permissions"]);
     }
     assert_eq!(place.names(), ["a", "directory"]);
 }

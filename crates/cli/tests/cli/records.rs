@@ -75,11 +75,11 @@ fn a_cut_record_is_an_error_after_the_whole_ones() {
 fn a_record_over_the_limit_is_an_error_that_says_which() {
     let place = Place::new().file("a", "one\ntwo\nthree\nfour\n");
     place.run("--record-limit 6 a").succeeds().prints("one\ntwo\nthree\nfour\n");
-    place.run("--record-limit 4 a").fails().prints("one\ntwo\n").complains_of(&[
-        "a: record too long",
-        "record 2",
-        "(raise --record-limit)",
-    ]);
+    place
+        .run("--record-limit 4 a")
+        .fails()
+        .prints("one\ntwo\n")
+        .complains_of(&["a: record too long", "record 2 (the first is 0); raise --record-limit"]);
 }
 
 #[test]

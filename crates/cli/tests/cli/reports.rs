@@ -98,11 +98,13 @@ fn statistics_say_where_the_time_went() {
 #[test]
 fn statistics_of_a_failed_run() {
     let place = Place::new();
-    place.run("--stats stats -o out --hash crc32c").shell("echo one; exit 3").fails();
+    place.run("--stats stats -o out --hash crc32c").shell("echo one; echo oops >&2; exit 3").fails();
     let stats = stats(&place);
     assert_eq!(stats["complete"], false);
     assert_eq!((&stats["error"]["kind"], &stats["error"]["code"]), (&"command_failed".into(), &4.into()));
-    assert!(stats["error"]["message"].as_str().unwrap().contains("exited with status 3"));
+    let message = stats["error"]["message"].as_str().unwrap();
+    assert!(message.contains("exited with status 3"), "{message}");
+    assert!(message.ends_with("it said last: oops; see its standard error"), "{message}");
     assert_eq!((&stats["records"], &stats["bytes"]), (&1.into(), &4.into()));
     assert_eq!(stats["hash"], Value::Null);
     assert_eq!((&stats["sources"][0]["status"], &stats["sources"][0]["exit_status"]), (&"failed".into(), &3.into()));
