@@ -53,6 +53,8 @@ fn advice(error: &Error) -> Option<&'static str> {
         ErrorKind::OpenFailed if error.name().is_some_and(is_address) => {
             Some("check the address, and that somebody listens there")
         }
+        // Many fail without a word.
+        ErrorKind::CommandFailed if error.command().is_some_and(|end| end.stderr_tail.is_empty()) => None,
         ErrorKind::CommandFailed => Some("see its standard error"),
         ErrorKind::RecordTooLong => Some("raise --record-limit"),
         ErrorKind::Stalled => Some("raise --timeout, or find out what the other side waits for"),

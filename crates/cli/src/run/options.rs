@@ -1,6 +1,6 @@
 //! The options of `millstream run`, and what their values may be.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -182,6 +182,14 @@ pub(crate) struct Options {
 }
 
 impl Options {
+    /// The names of all sources that are files, unless there is a command, too.
+    pub(super) fn source_files(&self) -> Vec<&OsStr> {
+        let sources = self.sources.iter().filter(|_| self.command.is_empty());
+        sources
+            .filter_map(|source| if let Source::File(path) = source { Some(path.as_os_str()) } else { None })
+            .collect()
+    }
+
     /// Every output, with the checksum to be taken of it, in the order in which they are completed: when that of
     /// `--output` is there, all of them are. None if records are only counted.
     pub(super) fn sinks(&self) -> impl Iterator<Item = (&Sink, Option<Algorithm>)> {

@@ -73,6 +73,32 @@ fn options_that_there_are_not() {
 }
 
 #[test]
+fn a_command_without_its_dashes() {
+    let place = Place::new().file("cat", "one\n");
+    let advice = |command: &str| format!("a command goes behind `--`: millstream run ... -- {command}");
+    for words in ["ls -la", "-o out ls -la", "--tee ls ls -la", "cat ls -la"] {
+        let expected =
+            format!("millstream: unexpected argument '-l' found; {} (see `millstream run --help`)\n", advice("ls -la"));
+        place.run(words).gets_refused().says(&expected);
+    }
+    for (words, command) in [("ls", "ls"), ("-o out ls cat", "ls cat"), ("cat ls --append -o out", "ls")] {
+        let expected =
+            format!("millstream: ls: open failed: No such file or directory (os error 2); {}\n", advice(command));
+        place.run(words).fails().prints("").says(&expected);
+    }
+    // A file of that name is a source; a name that is neither is not there; the value of an option is its own; and
+    // the command has been given already.
+    for words in ["cat -x", "no-such-program -x", "-o ls -x", "ls -x -- cat"] {
+        let seen = place.run(words).gets_refused();
+        assert!(!seen.stderr.contains("goes behind"), "{words}: {:?}", seen.stderr);
+    }
+    let seen =
+        place.run("ls -- cat").fails().complains_of(&["ls: open failed", "; check the name and the permissions"]);
+    assert!(!seen.stderr.contains("goes behind"), "{:?}", seen.stderr);
+    assert_eq!(place.names(), ["cat"]);
+}
+
+#[test]
 fn addresses() {
     refused(
         "tcp:localhost",

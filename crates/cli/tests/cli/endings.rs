@@ -16,7 +16,7 @@ fn a_failing_command_is_noticed_after_all_it_wrote() {
         .shell("echo one; printf tw; exit 3")
         .fails()
         .prints("one\ntw")
-        .complains_of(&["exited with status 3", "; see its standard error"]);
+        .complains_of(&["exited with status 3, at byte 6\n"]);
 }
 
 #[test]
@@ -32,6 +32,7 @@ fn a_failing_command_is_noticed_whatever_the_options() {
 fn what_a_failing_command_says_comes_before_our_line() {
     let seen = Place::new().run("").shell("printf 'out of %s\\n' luck >&2; exit 3").fails();
     assert!(seen.stderr.starts_with("out of luck\nmillstream: "), "{:?}", seen.stderr);
+    assert!(seen.stderr.ends_with("; see its standard error\n"), "{:?}", seen.stderr);
     assert_eq!(seen.stderr.matches("out of luck").count(), 1, "it is not repeated: {:?}", seen.stderr);
 }
 
