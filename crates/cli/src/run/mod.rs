@@ -55,7 +55,8 @@ fn report(options: &Options, moved: &transfer::Moved) -> Ending {
         let name = options.output.as_ref().unwrap_or(&Sink::Stdout).label();
         message::note(&format!("{}  {name}", checksum.value));
     }
-    match options.count {
+    // Statistics on standard output say that, too, and must be all there is.
+    match options.count && options.stats != Some(Sink::Stdout) {
         true => {
             message::print(format!("{}, {}\n", count(moved.records, "record"), count(moved.bytes, "byte")).as_bytes())
         }

@@ -1,7 +1,6 @@
 //! The options of `millstream run`, and what their values may be.
 
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
@@ -169,12 +168,14 @@ pub(crate) struct Options {
     #[arg(long, value_name = "ALGORITHM", help_heading = "Reports", value_enum, conflicts_with = "count")]
     pub(crate) hash: Option<Algorithm>,
 
-    /// Write what happened to this file, as JSON
+    /// Write what happened to this file, or '-' for standard output, as JSON
     ///
     /// Records, bytes, seconds, rates, the longest record, waiting times, the checksum, and how each source
-    /// ended. It is written when the run fails, too.
-    #[arg(long, value_name = "FILE", help_heading = "Reports", value_hint = ValueHint::FilePath)]
-    pub(crate) stats: Option<PathBuf>,
+    /// ended. It is written when the run fails, too. On standard output it needs -o for the records, or takes the
+    /// place of what --count prints.
+    #[arg(long, value_name = "OUTPUT", help_heading = "Reports")]
+    #[arg(value_parser = OsStringValueParser::new().try_map(Sink::parse), value_hint = ValueHint::FilePath)]
+    pub(crate) stats: Option<Sink>,
 
     /// Show progress on standard error; auto: if that is a terminal
     #[arg(long, value_name = "WHEN", help_heading = "Reports", value_enum, default_value_t = Show::Auto)]

@@ -40,7 +40,7 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
     let first = sources[0].open(reader_builder(options, signals))?;
     signals.watch()?;
 
-    let stats = options.stats.as_deref().map(stats::open).transpose()?;
+    let stats = options.stats.as_ref().map(stats::open).transpose()?;
     let outputs = Outputs::open(options, signals.token())?;
     let size = previews.iter().enumerate().map(|(i, preview)| match i {
         0 => first.progress().source_size,

@@ -89,6 +89,25 @@ fn statistics_of_a_complete_run() {
 }
 
 #[test]
+fn statistics_on_standard_output() {
+    let place = Place::new().file("a", "one\n");
+    for (words, names) in
+        [("a --stats - --count", &["a"][..]), ("a --stats - -o out --tee copy", &["a", "copy", "out"])]
+    {
+        let stats: Value = serde_json::from_slice(&place.run(words).succeeds().stdout).unwrap();
+        assert_eq!((&stats["complete"], &stats["records"]), (&true.into(), &1.into()), "{words}");
+        assert_eq!(place.names(), names);
+    }
+    let seen = place.run("--stats - -o out").shell("exit 3").fails();
+    let stats: Value = serde_json::from_slice(&seen.stdout).unwrap();
+    assert_eq!(stats["error"]["kind"], "command_failed");
+    for words in ["a --stats -", "a --stats - -o -", "a --stats - -o out --tee -"] {
+        let expected = ["standard output: open failed: expected a file that is not another output too\n"];
+        place.run(words).fails().prints("").complains_of(&expected);
+    }
+}
+
+#[test]
 fn statistics_say_where_the_time_went() {
     let place = Place::new();
     place.run("--stats stats").shell("sleep 0.3; echo one").succeeds();
