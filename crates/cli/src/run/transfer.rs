@@ -27,6 +27,7 @@ pub(super) struct Moved {
 /// has been removed.
 pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
     let started = Instant::now();
+    options.sinks().try_for_each(|(sink, _)| sink.encode(options.decode).map(drop))?;
     let sources = sources(options);
     let previews = sources.iter().map(Source::preview).collect::<Result<Vec<_>>>()?;
     let identities: Vec<_> = previews.iter().map(|preview| preview.identity.clone()).collect();
