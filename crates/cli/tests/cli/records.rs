@@ -36,7 +36,9 @@ fn a_delimiter_of_bytes() {
 
 #[test]
 fn nul_bytes() {
-    Place::new().run("--count --null").stdin("a\nb\0c\0").succeeds().prints("2 records, 6 bytes\n");
+    for option in ["--null", "-0"] {
+        Place::new().run("--count").and(option).stdin("a\nb\0c\0").succeeds().prints("2 records, 6 bytes\n");
+    }
 }
 
 #[test]
