@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::thread;
+use std::time::Duration;
 
 use crate::definition::Definition;
 
@@ -18,7 +19,7 @@ pub struct Machine {
     kernel: String,
     compiler: String,
     commit: String,
-    load: String,
+    others: f64,
     rivals: Vec<String>,
 }
 
@@ -30,7 +31,6 @@ impl Machine {
         let processor = model.map_or("unknown", |(_, name)| name.trim());
         let cores = thread::available_parallelism().map_or(0, |cores| cores.get());
         let system = rustix::system::uname();
-        let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
 
         let git = |args: &[&str]| first_line(Command::new("git").args(args).current_dir(root));
         // Definitions and notes may change between measuring and committing; measured code may not.
@@ -46,9 +46,14 @@ impl Machine {
             kernel: format!("{} {}", system.sysname().to_string_lossy(), system.release().to_string_lossy()),
             compiler: first_line(Command::new("rustc").arg("--version")).unwrap_or("unknown".into()),
             commit: if changed { format!("{commit} with uncommitted changes") } else { commit },
-            load: load.split(' ').next().unwrap_or_default().to_owned(),
+            others: running_beside_us(),
             rivals: rivals.collect(),
         }
+    }
+
+    /// Whether others are at work here: then runners wait for a core, and ratios mean little.
+    pub fn is_busy(&self) -> bool {
+        self.others > 0.5
     }
 }
 
@@ -58,9 +63,26 @@ impl fmt::Display for Machine {
         writeln!(f, "- kernel: {}", self.kernel)?;
         writeln!(f, "- compiler: {}", self.compiler)?;
         writeln!(f, "- commit: {}", self.commit)?;
-        writeln!(f, "- load before the start (1 minute): {}", self.load)?;
-        writeln!(f, "- rivals: {}", self.rivals.join(", "))
+        let trust = if self.is_busy() { "do not trust the ratios" } else { "quiet" };
+        writeln!(f, "- others running before the start: {:.1} on average: {trust}", self.others)?;
+        match self.rivals.is_empty() {
+            true => Ok(()),
+            false => writeln!(f, "- rivals: {}", self.rivals.join(", ")),
+        }
     }
+}
+
+/// How many others are running or wait for a core: the mean of ten looks within a second. The system's own load
+/// average would still tell of the build a minute ago.
+fn running_beside_us() -> f64 {
+    const LOOKS: u32 = 10;
+    let running = |_| {
+        thread::sleep(Duration::from_millis(100));
+        // The fourth word is RUNNING/ALL, and one of those running is this very process.
+        let load = fs::read_to_string("/proc/loadavg").ok()?;
+        load.split(' ').nth(3)?.split('/').next()?.parse::<u32>().ok()?.checked_sub(1)
+    };
+    f64::from((0..LOOKS).filter_map(running).sum::<u32>()) / f64::from(LOOKS)
 }
 
 /// The first line that the command prints, wherever it prints it.

@@ -56,6 +56,9 @@ fn main() -> Result<ExitCode> {
 
     let programs = build(&root)?;
     let machine = Machine::look(&root, &definitions);
+    if machine.is_busy() && !options.quick {
+        eprintln!("WARNING: others are at work on this machine, do not trust the ratios\n{machine}");
+    }
     let rounds = if options.quick { 1 } else { options.runs as usize };
     let mut measured = Vec::new();
     for definition in definitions {

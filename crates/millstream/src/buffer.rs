@@ -71,6 +71,10 @@ impl Buffer {
         unsafe { std::slice::from_raw_parts(self.base, self.end) }
     }
 
+    pub(crate) fn capacity(&self) -> usize {
+        self.capacity
+    }
+
     #[inline]
     pub(crate) fn pos(&self) -> usize {
         self.pos

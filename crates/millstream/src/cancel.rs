@@ -171,7 +171,8 @@ impl Wait {
     /// Waits for `fd` for at most `limit` (for ever if `None`), whatever this wait's own limit is. Returns
     /// whether it is ready.
     pub(crate) fn poll(&self, fd: Option<(BorrowedFd<'_>, PollFlags)>, limit: Option<Duration>) -> Result<bool> {
-        let deadline = limit.map(|limit| Instant::now() + limit);
+        // A limit beyond what time can say is none.
+        let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
         loop {
             self.check()?;
             let mut fds = Vec::with_capacity(1 + self.tokens.len());

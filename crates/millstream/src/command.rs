@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
@@ -150,6 +150,20 @@ impl Command {
         let mut command = Command::new([bash.as_os_str(), "-o".as_ref(), "pipefail".as_ref(), "-c".as_ref(), line]);
         command.group = Group::Own;
         Ok(command)
+    }
+
+    /// Adds an argument, which may be a path.
+    ///
+    /// ```
+    /// use millstream::{Command, Reader};
+    /// let path = std::env::temp_dir();
+    /// let mut reader = Reader::command(Command::new(["ls", "-d"]).arg(&path))?;
+    /// assert_eq!(reader.next_line()?, Some(path.as_os_str().as_encoded_bytes()));
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    pub fn arg(mut self, argument: impl Into<OsString>) -> Command {
+        self.argv.push(argument.into());
+        self
     }
 
     /// Sets an environment variable.
@@ -411,21 +425,23 @@ impl Running {
         self.end = Some(CommandEnd { argv: self.argv.clone(), status, stderr_tail });
     }
 
-    /// Whether it has ended before `deadline`.
-    fn ends_before(&mut self, deadline: Instant) -> bool {
+    /// Whether it has exited before `deadline`. It is not waited for yet: while it is not, its process number, and
+    /// that of its group, is nobody else's.
+    fn exits_before(&mut self, deadline: Instant) -> bool {
         loop {
-            if self.try_wait().is_some() {
-                return true;
-            }
             let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return false;
-            }
-            match &self.exited {
+            let exited = match &self.exited {
+                _ if self.end.is_some() => true,
                 Some(exited) => {
-                    let _ = Wait::default().poll(Some((exited.as_fd(), PollFlags::IN)), Some(left));
+                    Wait::default().poll(Some((exited.as_fd(), PollFlags::IN)), Some(left)).unwrap_or(false)
                 }
-                None => std::thread::sleep(left.min(Duration::from_millis(1))),
+                None => self.try_wait().is_some(),
+            };
+            if exited || left.is_zero() {
+                return exited;
+            }
+            if self.exited.is_none() {
+                std::thread::sleep(left.min(Duration::from_millis(1)));
             }
         }
     }
@@ -435,11 +451,26 @@ impl Running {
             return;
         }
         let pid = Pid::from_child(&self.child);
-        // It can only fail because the process is gone already.
-        let _ = match self.group {
-            Group::Ours => rustix::process::kill_process(pid, signal),
-            Group::Own => rustix::process::kill_process_group(pid, signal),
+        // It fails if the process is gone already, or if we may not stop it.
+        let _ = match (self.group, &self.exited) {
+            #[cfg(target_os = "linux")]
+            (Group::Ours, Some(pidfd)) => rustix::process::pidfd_send_signal(pidfd, signal),
+            (Group::Ours, _) => rustix::process::kill_process(pid, signal),
+            (Group::Own, _) => rustix::process::kill_process_group(pid, signal),
         };
+    }
+
+    /// Ends what is left of it and waits for it.
+    fn bury(&mut self) -> CommandEnd {
+        if self.group == Group::Own {
+            // What it started and left behind.
+            self.signal(Signal::KILL);
+        }
+        if !self.exits_before(Instant::now() + PATIENCE) {
+            // We may not end it: it runs as somebody else. It cannot be waited for.
+            self.ended(Err(std::io::ErrorKind::PermissionDenied.into()));
+        }
+        self.wait(&Wait::default()).expect("a plain wait cannot be interrupted")
     }
 }
 
@@ -471,20 +502,21 @@ pub(crate) fn stop_all_after(commands: &mut [Running], close: impl FnOnce()) -> 
         c.try_wait().map(|end| (end.clone(), allowed))
     }));
     close();
-    for signal in [None, Some(Signal::TERM), Some(Signal::KILL)] {
+    for signal in [None, Some(Signal::TERM)] {
         if let Some(signal) = signal {
             commands.iter().for_each(|command| command.signal(signal));
         }
         let deadline = Instant::now() + PATIENCE;
-        commands.iter_mut().for_each(|command| {
-            command.ends_before(deadline);
-        });
+        for command in commands.iter_mut() {
+            command.exits_before(deadline);
+        }
     }
-    let ends = commands
-        .iter_mut()
-        .map(|command| command.wait(&Wait::default()).expect("a plain wait cannot be interrupted"))
-        .collect();
-    Stopped { ends, verdict }
+    for command in commands.iter_mut() {
+        if !command.exits_before(Instant::now()) {
+            command.signal(Signal::KILL);
+        }
+    }
+    Stopped { ends: commands.iter_mut().map(Running::bury).collect(), verdict }
 }
 
 /// Waits for all commands of a pipeline and judges them.
@@ -524,65 +556,81 @@ fn verdict(ends: impl Iterator<Item = (CommandEnd, bool)>) -> Result<()> {
 #[derive(Debug)]
 struct StderrWatch {
     ended: CancelToken,
-    tail: mpsc::Receiver<Vec<u8>>,
+    tail: Arc<Mutex<Vec<u8>>>,
+    /// Hears of the thread when it has read all that the command wrote.
+    complete: mpsc::Receiver<()>,
 }
 
 impl StderrWatch {
     fn start(pipe: PipeReader, mode: Stderr) -> Result<StderrWatch> {
         let ended = CancelToken::new()?;
         let wait = Wait::new(Some(ended.clone()), None);
-        let (sender, tail) = mpsc::channel();
-        std::thread::Builder::new()
-            .name("millstream-stderr".into())
-            .spawn(move || watch(&pipe, mode, &wait, &sender))?;
-        Ok(StderrWatch { ended, tail })
+        let tail = Arc::default();
+        let (sender, complete) = mpsc::channel();
+        let watched = Watched { pipe, mode, tail: Arc::clone(&tail) };
+        std::thread::Builder::new().name("millstream-stderr".into()).spawn(move || watched.watch(&wait, &sender))?;
+        Ok(StderrWatch { ended, tail, complete })
     }
 
     /// The last it said. The command has ended; a grandchild that holds its standard error open is not waited
-    /// for: the thread goes on forwarding what it says.
+    /// for: the thread goes on forwarding what it says. Nor is our own standard error, if nobody takes what we
+    /// write there, for long.
     fn tail(self) -> Vec<u8> {
         self.ended.cancel();
-        self.tail.recv().unwrap_or_default()
+        let _ = self.complete.recv_timeout(PATIENCE);
+        std::mem::take(&mut *self.tail.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-fn watch(pipe: &PipeReader, mode: Stderr, wait: &Wait, sender: &mpsc::Sender<Vec<u8>>) {
-    let mut chunk = vec![0; 16 << 10];
-    let mut tail = Vec::new();
-    let take = |chunk: &mut [u8], tail: &mut Vec<u8>| -> usize {
+/// The thread's side of [`StderrWatch`].
+struct Watched {
+    pipe: PipeReader,
+    mode: Stderr,
+    tail: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Watched {
+    fn watch(self, wait: &Wait, complete: &mpsc::Sender<()>) {
+        let mut chunk = vec![0; 16 << 10];
+        let mut command_runs = true;
+        loop {
+            if command_runs && wait.readable(self.pipe.as_fd()).is_err() {
+                // It has exited. What it wrote is in the pipe by now.
+                let mut left = rustix::io::ioctl_fionread(&self.pipe).unwrap_or(0);
+                while left > 0 {
+                    match self.take(&mut chunk) {
+                        0 => break,
+                        taken => left = left.saturating_sub(taken as u64),
+                    }
+                }
+                command_runs = false;
+                let _ = complete.send(());
+            }
+            if self.take(&mut chunk) == 0 {
+                let _ = complete.send(());
+                return;
+            }
+        }
+    }
+
+    /// Reads once, keeps the tail and forwards it. Returns how many bytes there were.
+    fn take(&self, chunk: &mut [u8]) -> usize {
         let taken = loop {
-            match rustix::io::read(pipe, &mut *chunk) {
-                Err(rustix::io::Errno::INTR) => continue,
-                other => break other.unwrap_or(0),
+            match rustix::io::read(&self.pipe, &mut *chunk) {
+                Err(rustix::io::Errno::INTR) => {}
+                taken => break taken.unwrap_or(0),
             }
         };
-        if mode == Stderr::Forward {
+        // Before it is forwarded, which may take as long as it likes.
+        let mut tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        tail.extend_from_slice(&chunk[..taken]);
+        let surplus = tail.len().saturating_sub(STDERR_TAIL);
+        tail.drain(..surplus);
+        drop(tail);
+        if self.mode == Stderr::Forward {
             forward(&chunk[..taken]);
         }
-        tail.extend_from_slice(&chunk[..taken]);
-        tail.drain(..tail.len().saturating_sub(STDERR_TAIL));
         taken
-    };
-    let mut command_runs = true;
-    loop {
-        if command_runs && wait.readable(pipe.as_fd()).is_err() {
-            // It has exited. What it wrote is in the pipe by now.
-            let mut left = rustix::io::ioctl_fionread(pipe).unwrap_or(0);
-            while left > 0 {
-                match take(&mut chunk, &mut tail) {
-                    0 => break,
-                    taken => left = left.saturating_sub(taken as u64),
-                }
-            }
-            let _ = sender.send(std::mem::take(&mut tail));
-            command_runs = false;
-        }
-        if take(&mut chunk, &mut tail) == 0 {
-            if command_runs {
-                let _ = sender.send(tail);
-            }
-            return;
-        }
     }
 }
 

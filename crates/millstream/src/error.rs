@@ -4,11 +4,12 @@
 //! number, and details by kind. The table of kinds in this file is the only one: every front end maps by
 //! [`ErrorKind::code`], nobody parses messages.
 //!
-//! An error is reported once; after it comes a plain end (a reader answers `None`). Only the kinds for which
-//! [`ErrorKind::is_resumable`] is true leave a reader that can go on.
+//! A reader's error is reported once; after it comes a plain end (`None`). Only the kinds for which
+//! [`ErrorKind::is_resumable`] is true leave a reader that goes on, and they are reported again until their cause
+//! is gone: they must not look like the end.
 
 use std::ffi::OsString;
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::io;
 
 /// The result of every fallible call of this crate.
@@ -375,7 +376,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let e = &*self.0;
         // A command names itself.
-        if let (Some(name), None) = (&e.name, &e.command) {
+        if let (Some(name), None) = (e.name.as_ref().filter(|name| !name.is_empty()), &e.command) {
             write!(f, "{name}: ")?;
         }
         match (&e.command, e.kind) {
@@ -395,7 +396,7 @@ impl fmt::Display for Error {
             write!(f, ", at byte {offset}")?;
         }
         if let Some(record) = e.record {
-            write!(f, ", record {record}")?;
+            write!(f, ", record {record} (the first is 0)")?;
         }
         if let Some(written) = e.written {
             write!(f, ", {written} bytes are safely written")?;
@@ -405,7 +406,11 @@ impl fmt::Display for Error {
         {
             let tail = String::from_utf8_lossy(&end.stderr_tail);
             let last = tail.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("");
-            write!(f, "; it said last: {}", last.escape_debug())?;
+            f.write_str("; it said last: ")?;
+            // Nothing that a terminal would obey.
+            for c in last.chars() {
+                if c.is_control() { write!(f, "{}", c.escape_default())? } else { f.write_char(c)? }
+            }
         }
         write!(f, " ({})", e.kind.advice())
     }
@@ -413,7 +418,7 @@ impl fmt::Display for Error {
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Error({}, {self})", self.code())
+        write!(f, "Error({:?}, {self})", self.kind())
     }
 }
 
@@ -495,7 +500,7 @@ mod tests {
         assert_eq!(
             e.to_string(),
             "a.bin: frame truncated: found 3 bytes, expected 8 bytes, at byte 16, record 2 \
-             (the input was cut short, or the frame's size is wrong)"
+             (the first is 0) (the input was cut short, or the frame's size is wrong)"
         );
     }
 

@@ -91,6 +91,7 @@ pub enum Follow {
 /// assert_eq!(reader.next_line()?, Some(&b"1"[..]));
 /// # Ok::<(), millstream::Error>(())
 /// ```
+#[must_use = "a builder does nothing until a source is named"]
 pub struct ReaderBuilder {
     capacity: usize,
     read_ahead: ReadAhead,
@@ -212,7 +213,8 @@ impl ReaderBuilder {
     /// [`ErrorKind::OpenFailed`].
     pub fn path(self, path: impl AsRef<Path>) -> Result<Reader> {
         let path = path.as_ref();
-        self.open(path.display().to_string(), Some(path), || FdSource::open(path))
+        let wait = self.wait();
+        self.open(path.display().to_string(), Some(path), || FdSource::open(path, &wait))
     }
 
     /// Reads standard input: a duplicate of the file descriptor, so that it stays open.
@@ -330,6 +332,10 @@ impl ReaderBuilder {
         let path = path.as_ref();
         let name = path.display().to_string();
         let (memory, file) = map(path).map_err(|error| error.with_name(&name))?;
+        if self.is_compressed((*memory).as_ref()) {
+            // Decoding copies anyway, and without the mapping nothing can go wrong with it.
+            return self.path(path);
+        }
         self.lent(name, memory, Some(file))
     }
 
@@ -357,14 +363,15 @@ impl ReaderBuilder {
     fn lent(self, name: String, memory: Lent, file: Option<File>) -> Result<Reader> {
         self.check()?;
         let name = self.name.clone().unwrap_or(name);
-        let len = (*memory).as_ref().len();
         if self.is_compressed((*memory).as_ref()) {
             let read = ReadSource(std::io::Cursor::new(Shared(memory)));
             return self.open(name, None, || Ok(read));
         }
+        let buffer = Buffer::lent(memory);
+        let len = buffer.capacity();
         let supply = Supply::lent(len, file, self.plan());
         let meter = Meter { lent: true, ..Meter::new(Some(len as u64)) };
-        Ok(self.reader(Buffer::lent(memory), supply, name, meter))
+        Ok(self.reader(buffer, supply, name, meter))
     }
 
     fn check(&self) -> Result<()> {

@@ -12,7 +12,9 @@ const BLOCK: usize = 16 << 10;
 
 #[derive(Default)]
 pub(crate) struct LineIndex {
-    /// Positions in the buffer, each after a newline, ascending; those from `next` on are still to be used.
+    /// Where the block begins in the buffer.
+    base: usize,
+    /// Positions from there, each after a newline, ascending; those from `next` on are still to be used.
     ends: Vec<u32>,
     next: usize,
     /// The buffer holds no newline between the last of `ends` and this position.
@@ -25,7 +27,7 @@ impl LineIndex {
     pub(crate) fn next(&mut self) -> Option<usize> {
         let end = *self.ends.get(self.next)?;
         self.next += 1;
-        Some(end as usize)
+        Some(self.base + end as usize)
     }
 
     /// Forgets everything: the reader's position has moved by other means.
@@ -47,9 +49,8 @@ impl LineIndex {
         while from < buffer.end() && self.ends.is_empty() {
             let block = &unread[from - pos..];
             let block = &block[..block.len().min(BLOCK)];
-            // A buffer of 4 GiB is beyond every record limit that the builder accepts.
-            simd::index(block, b'\n', from as u32, usize::MAX, &mut self.ends);
-            from += block.len();
+            self.base = from;
+            from += simd::index(block, b'\n', 0, usize::MAX, &mut self.ends);
         }
         self.scanned = from;
         !self.ends.is_empty()

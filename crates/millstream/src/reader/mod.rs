@@ -25,7 +25,7 @@ use crate::buffer::Buffer;
 use crate::command::Command;
 use crate::error::{CommandEnd, Error, ErrorKind, Result};
 use crate::format::Format;
-use crate::frame::{Batch, Delimiter, Framer, Step, Trim};
+use crate::frame::{Batch, Delimiter, Framer, Lines, Step, Trim};
 use index::LineIndex;
 use supply::Supply;
 
@@ -97,10 +97,13 @@ struct Meter {
 enum State {
     /// There may be more bytes.
     Open,
-    /// There are no more bytes; how that came is reported when all of them are consumed.
+    /// There are no more bytes. At their end, whether the source succeeded is asked when all of them are
+    /// consumed; an error waits until all whole records are.
     Ending(Option<Error>),
-    /// The end, or an error, has been reported.
+    /// The end has been reported. Bytes that [`Reader::fill`] has left unread are still records.
     Ended,
+    /// An error has been reported. What is still unread is no record.
+    Failed,
 }
 
 /// How far the skipping of a record has come.
@@ -306,7 +309,7 @@ impl Reader {
             }
             Err(error) => {
                 if error.kind() != ErrorKind::Cancelled {
-                    self.state = State::Ended;
+                    self.state = State::Failed;
                 }
                 self.ends.extend(error.command().cloned());
                 Err(self.locate(error))
@@ -320,14 +323,16 @@ impl Reader {
         error.with_name(&self.name).with_offset(end)
     }
 
+    /// Whether the unread bytes are the stream's last: not if an error cut it off.
     fn is_at_end(&self) -> bool {
-        !matches!(self.state, State::Open)
+        matches!(self.state, State::Ending(None) | State::Ended)
     }
 }
 
 /// Records.
 impl Reader {
     /// The next line, without its `\n` or `\r\n`; `None` at the end, which says that the source succeeded.
+    /// (After an error has been reported, `None` says only that there is nothing more.)
     ///
     /// The last line need not end in a newline. Any bytes are fine: [`frame::text`](crate::frame::text) checks
     /// for UTF-8 where text is needed.
@@ -357,7 +362,8 @@ impl Reader {
     /// The position after the next line, where the index does not know it.
     #[cold]
     fn find_line(&mut self) -> Result<Option<usize>> {
-        if self.too_long {
+        self.check_resumed(&mut Lines::new())?;
+        if matches!(self.state, State::Failed) {
             return Ok(None);
         }
         loop {
@@ -370,13 +376,16 @@ impl Reader {
                 return self.stop_at_long_record(unread);
             }
             let scanned = self.index.scanned_ahead(&self.buffer);
-            if self.read_more()? {
-                self.index.carry(&self.buffer, scanned);
-            } else if unread > 0 {
-                return Ok(Some(self.buffer.end()));
-            } else {
-                return self.finish().map(|()| None);
+            let more = self.read_more();
+            // Also after a wait that was cancelled: positions have moved all the same.
+            self.index.carry(&self.buffer, scanned);
+            if more? {
+                continue;
             }
+            return match unread > 0 && self.is_at_end() {
+                true => Ok(Some(self.buffer.end())),
+                false => self.finish().map(|()| None),
+            };
         }
     }
 
@@ -397,6 +406,18 @@ impl Reader {
         self.longest = self.longest.max(len);
         self.unremarkable = self.longest.min(self.record_limit);
         Ok(())
+    }
+
+    /// A record that was too long is still there until it is skipped, and one that is being skipped is skipped to
+    /// its end: neither may look like the end of the stream.
+    fn check_resumed<F: Framer + ?Sized>(&mut self, framer: &mut F) -> Result<()> {
+        if self.skip.is_some() {
+            self.skip_record(framer)?;
+        }
+        match self.too_long {
+            true => Err(self.record_too_long(self.buffer.unread().len())),
+            false => Ok(()),
+        }
     }
 
     fn stop_at_long_record<T>(&mut self, found: usize) -> Result<T> {
@@ -449,7 +470,8 @@ impl Reader {
     /// Finds the next record, checks and counts it.
     fn find_frame<F: Framer + ?Sized>(&mut self, framer: &mut F) -> Result<Option<(usize, bool)>> {
         self.index.clear();
-        if self.too_long {
+        self.check_resumed(framer)?;
+        if matches!(self.state, State::Failed) {
             return Ok(None);
         }
         let trim = framer.trim();
@@ -477,7 +499,10 @@ impl Reader {
                         return self.stop_at_long_record(found);
                     }
                     scanned = now;
-                    self.read_more()?;
+                    if !self.read_more()? && !self.is_at_end() {
+                        // An error cut the stream off within this record.
+                        return self.finish().map(|()| None);
+                    }
                 }
                 Step::Bad(error) => return self.stop_at_bad_record(error),
             }
@@ -487,10 +512,8 @@ impl Reader {
     /// A record that is none: the end. If the source failed, that is the cause of a record cut short.
     fn stop_at_bad_record<T>(&mut self, error: Error) -> Result<T> {
         self.finish()?;
-        self.state = State::Ended;
-        let error = error.with_name(&self.name).with_offset(self.buffer.offset()).with_record(self.records);
-        self.buffer.consume(self.buffer.unread().len());
-        Err(error)
+        self.state = State::Failed;
+        Err(error.with_name(&self.name).with_offset(self.buffer.offset()).with_record(self.records))
     }
 
     /// The next records, as many as are there: waits for one, never for a second. `None` at the end.
@@ -506,7 +529,8 @@ impl Reader {
     /// The same, with at most `max` records, which is at least 1.
     pub fn next_batch_of<F: Framer + ?Sized>(&mut self, framer: &mut F, max: usize) -> Result<Option<Batch<'_>>> {
         self.index.clear();
-        if self.too_long {
+        self.check_resumed(framer)?;
+        if matches!(self.state, State::Failed) {
             return Ok(None);
         }
         self.offsets.clear();
@@ -623,7 +647,9 @@ impl Reader {
                     Step::More { scanned, .. } => {
                         // The end may begin in the bytes that are not scanned.
                         self.buffer.consume(scanned);
-                        self.read_more()?;
+                        if !self.read_more()? && !self.is_at_end() {
+                            return self.finish().map(|()| false);
+                        }
                     }
                     Step::Bad(error) => return self.stop_at_bad_record(error.with_offset(skip.start)),
                 }
@@ -708,6 +734,9 @@ impl Reader {
 
 impl Read for Reader {
     fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        if out.is_empty() {
+            return Ok(0);
+        }
         let unread = self.fill_buf()?;
         let count = unread.len().min(out.len());
         out[..count].copy_from_slice(&unread[..count]);

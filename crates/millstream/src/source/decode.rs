@@ -1,7 +1,8 @@
 //! Compressed sources, recognised by their first bytes and decoded in process.
 //!
-//! gzip (RFC 1952, any number of members) by zlib-rs, bgzf (SAM specification, section 4.1) by noodles with one
-//! worker a core, zstd (RFC 8878, any number of frames) by libzstd. In process, because a pipe from `zcat` costs
+//! gzip (RFC 1952, any number of members) by zlib-rs, bgzf (SAM specification, section 4.1) of a regular file by
+//! noodles with one worker a core and of anything else as the gzip it is, zstd (RFC 8878, any number of frames) by
+//! libzstd. In process, because a pipe from `zcat` costs
 //! four times as much as the decoding.
 //!
 //! What was good is delivered; then damage is [`DecodeDamaged`](ErrorKind::DecodeDamaged) and a missing end is
@@ -15,7 +16,6 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use super::foreign::read_patiently;
 use super::{Nature, Source};
 use crate::cancel::{CancelToken, Wait};
 use crate::error::{CommandEnd, Error, ErrorKind, Result};
@@ -31,6 +31,9 @@ const SNIFF: usize = 18;
 
 /// The compressed bytes that are read at once.
 const COMPRESSED_CHUNK: usize = 128 << 10;
+
+/// More workers than this do not make one stream faster.
+const MAX_WORKERS: usize = 8;
 
 /// Up to this size of output no ratio is an attack.
 const RATIO_FREE: u64 = 1 << 20;
@@ -109,9 +112,9 @@ struct Decoding {
     wait: Arc<Mutex<Wait>>,
     /// Set when the compressed bytes have come to their end.
     ended: Arc<AtomicBool>,
-    /// A decoder with threads does not survive an error of its source, not even a cancelled read.
+    /// Workers decode, and a thread of theirs reads the source. It survives no error, so its waits are only ended
+    /// by `stop`; a regular file, the only source that is read so, has no long ones.
     threaded: bool,
-    broken: bool,
 }
 
 struct CancelOnDrop(CancelToken);
@@ -181,7 +184,7 @@ impl DecodeSource {
         };
         match (self.limit.bytes, self.limit.ratio) {
             (Some(bytes), _) if self.decoded > bytes => over(format!("at most {bytes} bytes")),
-            (_, Some(ratio)) if self.decoded > RATIO_FREE && self.decoded / compressed >= ratio => {
+            (_, Some(ratio)) if self.decoded > RATIO_FREE && self.decoded > compressed.saturating_mul(ratio) => {
                 over(format!("a ratio of at most {ratio}"))
             }
             _ => Ok(()),
@@ -192,7 +195,8 @@ impl DecodeSource {
 impl Decoding {
     fn start(format: Format, source: Box<dyn Source>, first: Vec<u8>, wait: &Wait) -> Result<Decoding> {
         let stop = CancelToken::new()?;
-        let threaded = format == Format::Bgzf;
+        let workers = std::thread::available_parallelism().map_or(1, NonZero::get).min(MAX_WORKERS);
+        let threaded = format == Format::Bgzf && source.nature() == Nature::File && workers > 1;
         let nature = match source.nature() {
             Nature::CallerOnly => Nature::CallerOnly,
             // Its threads read ahead.
@@ -200,7 +204,7 @@ impl Decoding {
             _ => Nature::Foreign,
         };
         let interruptible = source.is_interruptible();
-        let wait = Arc::new(Mutex::new(wait.and(&stop)));
+        let wait = Arc::new(Mutex::new(if threaded { Wait::default().and(&stop) } else { wait.and(&stop) }));
         let inner = Arc::new(Mutex::new(source));
         let ended = Arc::new(AtomicBool::new(false));
         let compressed = Compressed {
@@ -213,51 +217,50 @@ impl Decoding {
         };
         let buffered = |compressed| BufReader::with_capacity(COMPRESSED_CHUNK, compressed);
         let decoder: Box<dyn Read + Send> = match format {
-            Format::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(buffered(compressed))),
             Format::Zstd => Box::new(zstd::stream::read::Decoder::with_buffer(buffered(compressed))?),
-            Format::Bgzf => {
-                let workers = std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
+            Format::Bgzf if threaded => {
+                let workers = NonZero::new(workers).unwrap_or(NonZero::<usize>::MIN);
                 Box::new(noodles_bgzf::io::MultithreadedReader::with_worker_count(workers, buffered(compressed)))
             }
+            Format::Gzip | Format::Bgzf => Box::new(flate2::bufread::MultiGzDecoder::new(buffered(compressed))),
         };
         let stop = CancelOnDrop(stop);
-        Ok(Decoding { stop, decoder, inner, nature, interruptible, wait, ended, threaded, broken: false })
+        Ok(Decoding { stop, decoder, inner, nature, interruptible, wait, ended, threaded })
     }
 
     fn read(&mut self, space: &mut [u8], wait: &Wait) -> Result<usize> {
-        if self.broken {
-            return Err(Error::new(ErrorKind::Closed).with_found("a decoder that was interrupted"));
+        if !self.threaded {
+            // This read may be on another thread than the last.
+            *lock(&self.wait) = wait.and(&self.stop.0);
         }
-        // This read may be on another thread than the last.
-        *lock(&self.wait) = wait.and(&self.stop.0);
-        match read_patiently(|space| self.decoder.read(space), space, wait) {
-            Ok(0) if !self.ended.load(Ordering::Acquire) => {
-                Err(Error::new(ErrorKind::DecodeDamaged)
-                    .with_found("a decoder that stopped before the end of its source"))
-            }
-            Ok(count) => Ok(count),
-            Err(error) => {
-                self.broken = self.threaded;
-                Err(self.judge(error, wait))
-            }
+        loop {
+            wait.check()?;
+            return match self.decoder.read(space) {
+                Ok(0) if !self.ended.load(Ordering::Acquire) => Err(Error::new(ErrorKind::DecodeDamaged)
+                    .with_found("a decoder that stopped before the end of its source")),
+                Ok(count) => Ok(count),
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(error) => Err(self.judge(error, wait)),
+            };
         }
     }
 
-    /// What a decoder's complaint means. A command that failed is the cause of data that ends too early.
-    fn judge(&mut self, complaint: Error, wait: &Wait) -> Error {
-        let judged = match complaint.io() {
-            Some(io) if complaint.kind() == ErrorKind::Io && complaint.errno().is_none() => {
-                let kind = match io.kind() {
+    /// What an error means: ours came from the source, others are the decoder's complaint. Of data that ends too
+    /// early, a command that failed is the cause.
+    fn judge(&mut self, error: std::io::Error, wait: &Wait) -> Error {
+        let error = match error.get_ref().is_some_and(|inner| inner.is::<Error>()) {
+            true => Error::from_io(error),
+            false => {
+                let kind = match error.kind() {
                     std::io::ErrorKind::UnexpectedEof => ErrorKind::DecodeTruncated,
                     _ => ErrorKind::DecodeDamaged,
                 };
-                Error::new(kind).with_found(io.to_string())
+                Error::new(kind).with_found(error.to_string())
             }
-            _ => complaint,
         };
-        match judged.kind() {
-            ErrorKind::DecodeTruncated => lock(&self.inner).finish(wait).err().unwrap_or(judged),
-            _ => judged,
+        match error.kind() {
+            ErrorKind::DecodeTruncated => lock(&self.inner).finish(wait).err().unwrap_or(error),
+            _ => error,
         }
     }
 

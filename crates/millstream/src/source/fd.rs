@@ -1,10 +1,11 @@
 //! A file descriptor as a source: files, pipes, sockets, terminals, devices.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use rustix::fs::FileType;
+use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
 
 use super::{Nature, Source};
@@ -24,6 +25,7 @@ pub(crate) struct FdSource {
 struct Extent {
     size: u64,
     pos: u64,
+    has_been_read: bool,
 }
 
 impl FdSource {
@@ -41,7 +43,7 @@ impl FdSource {
                 // Only a hint: the kernel then reads ahead further.
                 #[cfg(target_os = "linux")]
                 let _ = rustix::fs::fadvise(&fd, 0, None, rustix::fs::Advice::Sequential);
-                (Nature::File, Some(Extent { size: stat.st_size as u64, pos }))
+                (Nature::File, Some(Extent { size: stat.st_size as u64, pos, has_been_read: false }))
             }
             FileType::Fifo => (Nature::Pipe(enlarge_pipe(&fd)), None),
             _ => (Nature::Device, None),
@@ -49,10 +51,16 @@ impl FdSource {
         Ok(FdSource { fd, nature, file, follow: None })
     }
 
-    /// Opens a path.
-    pub(crate) fn open(path: &Path) -> Result<FdSource> {
-        let file = std::fs::File::open(path).map_err(|error| Error::new(ErrorKind::OpenFailed).with_io(error))?;
-        FdSource::new(file.into())
+    /// Opens a path. A FIFO is waited for until it has a writer: here, or in the first read if `wait` may end it.
+    pub(crate) fn open(path: &Path, wait: &Wait) -> Result<FdSource> {
+        let open_failed = |error| Error::new(ErrorKind::OpenFailed).with_io(error);
+        let mut options = std::fs::OpenOptions::new();
+        options.read(true);
+        if wait.is_needed() && std::fs::metadata(path).map_err(open_failed)?.file_type().is_fifo() {
+            // A blocking open cannot be interrupted. The reads poll, and a FIFO without a writer is not readable.
+            options.custom_flags(OFlags::NONBLOCK.bits() as i32);
+        }
+        FdSource::new(options.open(path).map_err(open_failed)?.into())
     }
 
     /// Goes on at the end of a regular file as it grows. `path` is what to watch for changes.
@@ -82,11 +90,13 @@ impl FdSource {
         }
     }
 
-    /// At the end of a regular file: an error if it has become shorter than we have read, or than it was.
+    /// At the end of a regular file: an error if it is shorter than when it was opened, or than we have read.
     fn check_extent(&self) -> Result<()> {
         let Some(file) = &self.file else { return Ok(()) };
-        let now = rustix::fs::fstat(&self.fd).map_or(file.pos, |stat| stat.st_size as u64);
-        if file.size > 0 && (now < file.pos || file.pos < file.size) {
+        let now = rustix::fs::fstat(&self.fd).map_or(file.size, |stat| stat.st_size as u64);
+        // Files in /proc have a size of 0 and content.
+        let has_size = file.size > 0 || self.follow.is_some();
+        if now < file.size || (has_size && file.has_been_read && now < file.pos) {
             return Err(Error::new(ErrorKind::SourceShrank)
                 .with_found(format!("{now} bytes"))
                 .with_expected(format!("the {} bytes it had", file.size.max(file.pos))));
@@ -101,13 +111,16 @@ fn open_failed(error: Errno) -> Error {
 
 impl Source for FdSource {
     fn read(&mut self, space: &mut [u8], wait: &Wait) -> Result<usize> {
+        let start = Instant::now();
         loop {
             let count = self.read_once(space, wait)?;
             if let Some(file) = &mut self.file {
                 file.pos += count as u64;
+                file.has_been_read |= count > 0;
             }
             match &mut self.follow {
                 Some(watch) if count == 0 && self.nature == Nature::File => {
+                    wait.expired(start)?;
                     watch.wait(wait)?;
                     self.check_extent()?;
                 }

@@ -37,7 +37,7 @@ impl<F: FnMut(&mut [u8]) -> std::io::Result<usize> + Send> Source for CallbackSo
 }
 
 /// Calls `read` until it does something. `WouldBlock` is answered by a short sleep: there is nothing to poll.
-pub(crate) fn read_patiently(
+fn read_patiently(
     mut read: impl FnMut(&mut [u8]) -> std::io::Result<usize>,
     space: &mut [u8],
     wait: &Wait,
