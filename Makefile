@@ -12,7 +12,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 
 # All tests, under ten minutes. This is the test command.
 test: setup loom-bounded
-	cargo test --workspace
+	cargo test --workspace --no-fail-fast
 
 # What takes longer: every interleaving, undefined behaviour, fuzzing, every fault at every call.
 test-deep: setup loom miri fuzz sweeps latency
@@ -48,7 +48,7 @@ fuzz:
 
 # The whole test suite again, optimised, with every fault at every system call and many more random cases.
 sweeps:
-	MILLSTREAM_DEEP=1 PROPTEST_CASES=$(PROPTEST_CASES) cargo test --release --workspace
+	MILLSTREAM_DEEP=1 PROPTEST_CASES=$(PROPTEST_CASES) cargo test --release --workspace --no-fail-fast
 
 
 # Prints how long a record takes from its last byte to the consumer, at a trickle.

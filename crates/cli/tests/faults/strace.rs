@@ -1,6 +1,8 @@
 //! `strace`, which makes system calls fail.
 
+use std::collections::HashMap;
 use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
@@ -22,6 +24,48 @@ pub fn is_missing() -> bool {
     !works
 }
 
+/// The calls that `millstream` makes when it runs with these words and nothing fails: each call's name, and the how
+/// manyth of its name it is in its thread.
+pub fn calls(place: &Place, words: &[&str], which: &str, fault: &str) -> Vec<(String, usize)> {
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let mut argv = command_line(log.path(), fault);
+    argv.extend(["-e".into(), format!("trace={which}"), millstream().to_str().unwrap().into()]);
+    argv.extend(place.arguments(words));
+    place.reset(Before::Absent);
+    assert!(place.run(&argv).status.success());
+    let log = String::from_utf8_lossy(&std::fs::read(log.path()).unwrap()).into_owned();
+    let mut counts = HashMap::new();
+    let mut all: Vec<(String, usize)> = Vec::new();
+    for line in log.lines() {
+        // `1234 read(3, …` with threads, `read(3, …` without; signals and calls that go on have no such form.
+        let (thread, call) = match line.split_once(' ') {
+            Some((pid, call)) if pid.parse::<u32>().is_ok() => (pid, call.trim_start()),
+            _ => ("", line),
+        };
+        let name = call.split('(').next().unwrap_or_default();
+        if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+            continue;
+        }
+        let nth = counts.entry((thread, name)).or_insert(0);
+        *nth += 1;
+        all.push((name.to_string(), *nth));
+    }
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// The beginning of a command line, with the file for the log.
+fn command_line(log: &Path, fault: &str) -> Vec<String> {
+    let mut argv = ["strace", "-q", "-o", log.to_str().unwrap()].map(String::from).to_vec();
+    if !fault.starts_with("signal=") {
+        // Threads and commands too. A signal goes to the first thread alone, because each thread would get one at
+        // its own n-th call, and of two the second ends the command at once, as it should.
+        argv.push("-f".into());
+    }
+    argv
+}
+
 /// What `strace` does to which calls.
 #[derive(Clone, Copy, Debug)]
 pub struct Injection<'a> {
@@ -31,7 +75,7 @@ pub struct Injection<'a> {
     pub path: Option<&'a str>,
     /// Such as `error=EIO` or `signal=TERM`.
     pub fault: &'a str,
-    /// Which of the calls of each process: such as `3`, or `1+2` for every second.
+    /// Which of the calls of each thread: such as `3`, or `1+2` for every second.
     pub when: &'a str,
 }
 
@@ -41,8 +85,7 @@ impl Injection<'_> {
     pub fn run(self, place: &Place, words: &[&str], before: Before) -> (Outcome, bool) {
         let log = tempfile::NamedTempFile::new().unwrap();
         let words = place.arguments(words);
-        let mut argv = vec!["strace".to_string(), "-f".into(), "-q".into(), "-o".into()];
-        argv.push(log.path().to_str().unwrap().into());
+        let mut argv = command_line(log.path(), self.fault);
         if let Some(path) = self.path {
             argv.extend(["-P".into(), path.into()]);
         }
