@@ -1,4 +1,4 @@
-//! The fastest line counter: `cargo run --release --example count_lines -- FILE…`
+//! The fastest line counter: `cargo run --release -p millstream --example count_lines -- FILE…`
 //!
 //! Batches carry the offsets of many lines at once; nothing is copied, and compressed files are decoded.
 

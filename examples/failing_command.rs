@@ -1,4 +1,4 @@
-//! A command that dies halfway, and how one notices: `cargo run --example failing_command`
+//! A command that dies halfway, and how one notices: `cargo run -p millstream --example failing_command`
 
 use millstream::{ErrorKind, Reader, Result};
 

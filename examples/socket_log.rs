@@ -1,4 +1,4 @@
-//! A log that arrives on a socket, into a file: `cargo run --example socket_log -- HOST:PORT FILE`
+//! A log that arrives on a socket, into a file: `cargo run -p millstream --example socket_log -- HOST:PORT FILE`
 //!
 //! Lines are in the file at most a quarter of a second after they arrived, however few there are, and many of them
 //! go out in one write. The file grows as the log does, so it is written directly, not renamed at the end.

@@ -68,11 +68,9 @@ fn advice(error: &Error) -> Option<&'static str> {
 
 /// The error in the library's words, but with this advice.
 fn join(error: &Error, advice: Option<&str>) -> String {
-    let text = error.to_string();
-    let text = text.strip_suffix(&format!(" ({})", error.kind().advice())).unwrap_or(&text);
     match advice {
-        Some(advice) => format!("{text}; {advice}"),
-        None => text.to_string(),
+        Some(advice) => format!("{error:#}; {advice}"),
+        None => format!("{error:#}"),
     }
 }
 

@@ -372,6 +372,7 @@ pub(crate) fn show_argv(argv: &[OsString]) -> String {
     out
 }
 
+/// What was found, what was expected, and where; then what to do, which `{:#}` leaves out.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let e = &*self.0;
@@ -412,7 +413,10 @@ impl fmt::Display for Error {
                 if c.is_control() { write!(f, "{}", c.escape_default())? } else { f.write_char(c)? }
             }
         }
-        write!(f, " ({})", e.kind.advice())
+        if f.alternate() {
+            return Ok(());
+        }
+        write!(f, "; {}", e.kind.advice())
     }
 }
 
@@ -500,7 +504,7 @@ mod tests {
         assert_eq!(
             e.to_string(),
             "a.bin: frame truncated: found 3 bytes, expected 8 bytes, at byte 16, record 2 \
-             (the first is 0) (the input was cut short, or the frame's size is wrong)"
+             (the first is 0); the input was cut short, or the frame's size is wrong"
         );
     }
 
