@@ -6,9 +6,8 @@ use clap::error::ErrorKind;
 use clap::{Parser, ValueEnum};
 use clap_complete::Shell;
 
-use crate::Ending;
-use crate::message;
-use crate::run::Options;
+use crate::run::{Options, Source};
+use crate::{Ending, forgotten, message};
 
 /// Move streams of records between commands, files and sockets, and know that all of them arrived
 #[derive(Parser)]
@@ -60,7 +59,7 @@ pub(crate) fn parse(args: Vec<OsString>) -> Result<Arguments, Ending> {
     // A script whose list of words came out empty must not end up reading standard input.
     let ends_open = args.last().is_some_and(|arg| arg == "--");
     let subcommand = args.get(1).and_then(|arg| Page::from_str(arg.to_str()?, false).ok());
-    let arguments = Arguments::try_parse_from(args).map_err(|error| explain(&error, subcommand))?;
+    let arguments = Arguments::try_parse_from(&args).map_err(|error| explain(&error, subcommand, &args))?;
     let Subcommand::Run(options) = &arguments.subcommand else { return Ok(arguments) };
     if options.command.first().map_or(ends_open, |program| program.is_empty()) {
         message::say("expected a command after '--' (see `millstream run --help`)");
@@ -69,12 +68,16 @@ pub(crate) fn parse(args: Vec<OsString>) -> Result<Arguments, Ending> {
     Ok(arguments)
 }
 
-fn explain(error: &clap::Error, subcommand: Option<Page>) -> Ending {
+fn explain(error: &clap::Error, subcommand: Option<Page>, args: &[OsString]) -> Ending {
     let line = match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             return message::print(error.render().to_string().as_bytes());
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => "a subcommand is missing".to_string(),
+        ErrorKind::UnknownArgument => match forgotten::advice_on_option(args, ends_with_source) {
+            Some(advice) => format!("{}; {advice}", one_line(&error.render().to_string())),
+            None => one_line(&error.render().to_string()),
+        },
         _ => one_line(&error.render().to_string()),
     };
     match subcommand {
@@ -82,6 +85,12 @@ fn explain(error: &clap::Error, subcommand: Option<Page>) -> Ending {
         None => message::say(&format!("{line}: expected run, completions or man (see `millstream --help`)")),
     }
     Ending::USAGE
+}
+
+/// Whether the last of these words is a source of `millstream run`, not its option nor the value of one.
+fn ends_with_source(args: &[OsString]) -> bool {
+    let Ok(Arguments { subcommand: Subcommand::Run(options) }) = Arguments::try_parse_from(args) else { return false };
+    matches!((options.sources.last(), args.last()), (Some(Source::File(path)), Some(word)) if path == word)
 }
 
 /// clap explains over several lines: the error, what is accepted, tips, the usage. All but the last become one.

@@ -12,9 +12,11 @@
 mod arguments;
 mod ending;
 mod escape;
+mod forgotten;
 mod generate;
 mod hash;
 mod message;
+mod program;
 mod run;
 mod signals;
 mod size;

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use millstream::{Error, ErrorKind, Result};
 
+use super::STANDARD_OUTPUT;
 use super::options::Options;
 use super::sink::Sink;
 
@@ -77,17 +78,17 @@ pub(super) fn check(options: &Options, sources: &[Option<Identity>]) -> Result<(
 /// Every regular or future file that the options say is written, and standard output, whatever that is.
 fn written_files(options: &Options) -> Vec<(String, Writing, Identity)> {
     let writing = if options.append || options.keep_partial { Writing::InPlace } else { Writing::Beside };
-    let at = |path: &Path, writing| Some((path.display().to_string(), writing, Identity::of_output(path)?));
-    let sinks = options.sinks().filter_map(|(sink, _)| match sink {
+    let file = |sink: &Sink, writing| match sink {
         Sink::Stdout => {
             let identity = Identity::of_descriptor(io::stdout()).unwrap_or(Identity::Stdout);
-            Some(("standard output".to_string(), Writing::InPlace, identity))
+            Some((STANDARD_OUTPUT.to_string(), Writing::InPlace, identity))
         }
-        Sink::File(path) => at(path, writing),
+        Sink::File(path) => Some((path.display().to_string(), writing, Identity::of_output(path)?)),
         Sink::Tcp(_) | Sink::Unix(_) => None,
-    });
+    };
+    let sinks = options.sinks().filter_map(|(sink, _)| file(sink, writing));
     // Statistics that replaced a source would surely be a slip of the pen.
-    sinks.chain(options.stats.iter().filter_map(|path| at(path, Writing::InPlace))).collect()
+    sinks.chain(options.stats.iter().filter_map(|sink| file(sink, Writing::InPlace))).collect()
 }
 
 fn conflict(name: &str, expected: &str) -> Error {

@@ -19,14 +19,14 @@ mod stats;
 mod transfer;
 
 pub(crate) use options::Options;
+pub(crate) use source::Source;
 
 use std::time::Duration;
 
 use millstream::{CommandStatus, Error, ErrorKind};
 
-use crate::Ending;
-use crate::message;
 use crate::signals::Signals;
+use crate::{Ending, forgotten, message};
 
 use sink::Sink;
 
@@ -45,7 +45,7 @@ pub(crate) fn run(options: &Options) -> Ending {
     };
     match transfer::run(options, &mut signals) {
         Ok(moved) => report(options, &moved),
-        Err(error) => explain(&error, &signals),
+        Err(error) => explain(&error, options, &signals),
     }
 }
 
@@ -55,7 +55,8 @@ fn report(options: &Options, moved: &transfer::Moved) -> Ending {
         let name = options.output.as_ref().unwrap_or(&Sink::Stdout).label();
         message::note(&format!("{}  {name}", checksum.value));
     }
-    match options.count {
+    // Statistics on standard output say that, too, and must be all there is.
+    match options.count && options.stats != Some(Sink::Stdout) {
         true => {
             message::print(format!("{}, {}\n", count(moved.records, "record"), count(moved.bytes, "byte")).as_bytes())
         }
@@ -68,7 +69,7 @@ fn count(number: u64, noun: &str) -> String {
 }
 
 /// Says why the run failed, unless the user or the consumer ended it.
-fn explain(error: &Error, signals: &Signals) -> Ending {
+fn explain(error: &Error, options: &Options, signals: &Signals) -> Ending {
     if ended_by_signal(error) {
         let _ = signals.pause(std::time::Instant::now() + SAME_SIGNAL);
     }
@@ -76,6 +77,9 @@ fn explain(error: &Error, signals: &Signals) -> Ending {
         return Ending::Signaled(signal);
     }
     if error.kind() != ErrorKind::BrokenPipe {
+        if let Some(advice) = forgotten::advice_on_source(error, &options.source_files()) {
+            return message::fail_with_advice(error, Some(&advice));
+        }
         return message::fail(error);
     }
     // Whoever closes our standard output knows about it; of any other consumer the user should hear.

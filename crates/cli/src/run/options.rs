@@ -1,7 +1,6 @@
 //! The options of `millstream run`, and what their values may be.
 
-use std::ffi::OsString;
-use std::path::PathBuf;
+use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
@@ -63,7 +62,7 @@ Examples:
     millstream run a b -o both --hash sha256 --stats both.json
 
   At most 1 MB of names a second, and a copy of them:
-    find / -print0 | millstream run --null --rate-limit 1MB \\
+    find / -print0 | millstream run -0 --rate-limit 1MB \\
       --tee names | xargs -0 ls -ld";
 
 /// Move records from sources to an output
@@ -89,8 +88,8 @@ pub(crate) struct Options {
     /// Where records go: a file, '-', tcp:HOST:PORT or unix:PATH [default: standard output]
     ///
     /// A file is written beside its place and renamed when all of it is there, so that nobody ever sees a part of
-    /// it; FIFOs and devices are written directly. A name that ends in .gz, .bgz or .zst is compressed, unless
-    /// --decode is off.
+    /// it; FIFOs and devices are written directly. If its name ends in .gz, .bgz, .bgzf or .zst it is compressed,
+    /// unless --decode is off.
     #[arg(short, long, value_name = "OUTPUT", help_heading = "Output", conflicts_with = "count")]
     #[arg(value_parser = OsStringValueParser::new().try_map(Sink::parse), value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<Sink>,
@@ -104,18 +103,23 @@ pub(crate) struct Options {
     pub(crate) keep_partial: bool,
 
     /// Write a copy to this output too; can be given several times
+    ///
+    /// A file is treated like that of --output: compressed if its name says so, and seen only when it is complete.
     #[arg(long, value_name = "OUTPUT", help_heading = "Output", conflicts_with = "count")]
     #[arg(value_parser = OsStringValueParser::new().try_map(Sink::parse), value_hint = ValueHint::FilePath)]
     pub(crate) tee: Vec<Sink>,
 
     /// Write nothing; print how many records and bytes there are
+    ///
+    /// Without an output there is no --output, --append, --keep-partial, --tee, --flush or --hash.
     #[arg(long, help_heading = "Output")]
     pub(crate) count: bool,
 
     /// When bytes leave the output's buffer: when-full, line, or after a delay such as 10ms
     ///
     /// Without this option bytes go on as soon as they come. 'line' hands on whole lines, 'when-full' makes the
-    /// fewest system calls, and a delay bounds how long a byte may wait.
+    /// fewest system calls, and a delay bounds how long a byte may wait. A file shows nothing before it is
+    /// complete, whatever is said here, unless --append or --keep-partial is given too.
     #[arg(long, value_name = "WHEN", help_heading = "Output", conflicts_with = "count", value_parser = Flush::parse)]
     pub(crate) flush: Option<Flush>,
 
@@ -124,8 +128,9 @@ pub(crate) struct Options {
     // The whole path: clap's derive would take a plain `Vec<u8>` for an option that is given many times.
     pub(crate) delimiter: Option<std::vec::Vec<u8>>,
 
-    /// Records end with a NUL byte
-    #[arg(long, help_heading = "Records", group = "framing")]
+    /// Records end with a NUL byte, as those of find -print0
+    // -0 as of xargs, the neighbour in a pipeline; -z, as of sort and grep, means compression elsewhere.
+    #[arg(short = '0', long, help_heading = "Records", group = "framing")]
     pub(crate) null: bool,
 
     /// Every record has this size
@@ -162,19 +167,22 @@ pub(crate) struct Options {
     #[arg(long, value_name = "SIZE", help_heading = "Flow", value_parser = rate)]
     pub(crate) rate_limit: Option<u64>,
 
-    /// Print a checksum of the output on standard error, in the form of sha256sum
+    /// Checksum what arrives at the output; print it on standard error, as sha256sum does
     ///
-    /// It is that of the bytes as they arrive there, after compression, and is printed only if the run is complete.
-    /// With --append it is that of the bytes which were added.
+    /// It is that of the bytes at --output or standard output, after compression, so that sha256sum -c agrees;
+    /// copies by --tee have none. It is printed only if the run is complete. With --append it is that of the
+    /// bytes which were added.
     #[arg(long, value_name = "ALGORITHM", help_heading = "Reports", value_enum, conflicts_with = "count")]
     pub(crate) hash: Option<Algorithm>,
 
-    /// Write what happened to this file, as JSON
+    /// Write what happened to this file, or '-' for standard output, as JSON
     ///
     /// Records, bytes, seconds, rates, the longest record, waiting times, the checksum, and how each source
-    /// ended. It is written when the run fails, too.
-    #[arg(long, value_name = "FILE", help_heading = "Reports", value_hint = ValueHint::FilePath)]
-    pub(crate) stats: Option<PathBuf>,
+    /// ended. It is written when the run fails, too. On standard output it needs -o for the records, or takes the
+    /// place of what --count prints.
+    #[arg(long, value_name = "OUTPUT", help_heading = "Reports")]
+    #[arg(value_parser = OsStringValueParser::new().try_map(Sink::parse), value_hint = ValueHint::FilePath)]
+    pub(crate) stats: Option<Sink>,
 
     /// Show progress on standard error; auto: if that is a terminal
     #[arg(long, value_name = "WHEN", help_heading = "Reports", value_enum, default_value_t = Show::Auto)]
@@ -182,6 +190,14 @@ pub(crate) struct Options {
 }
 
 impl Options {
+    /// The names of all sources that are files, unless there is a command, too.
+    pub(super) fn source_files(&self) -> Vec<&OsStr> {
+        let sources = self.sources.iter().filter(|_| self.command.is_empty());
+        sources
+            .filter_map(|source| if let Source::File(path) = source { Some(path.as_os_str()) } else { None })
+            .collect()
+    }
+
     /// Every output, with the checksum to be taken of it, in the order in which they are completed: when that of
     /// `--output` is there, all of them are. None if records are only counted.
     pub(super) fn sinks(&self) -> impl Iterator<Item = (&Sink, Option<Algorithm>)> {

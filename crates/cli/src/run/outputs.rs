@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use millstream::{CancelToken, Encode, Existing, FlushPolicy, Partial, Result, Writer, WriterBuilder};
+use millstream::{CancelToken, Existing, FlushPolicy, Partial, Result, Writer, WriterBuilder};
 
 use crate::hash::Algorithm;
 
 use super::checksum::{Checksum, Hashed};
-use super::options::{Decode, Flush, Options};
+use super::options::{Flush, Options};
 use super::sink::Sink;
 
 /// What is written to: the output is the last one. Nothing when records are only counted.
@@ -66,10 +66,7 @@ impl Outputs {
 impl Output {
     fn open(sink: &Sink, hash: Option<Algorithm>, options: &Options, token: &CancelToken) -> Result<Output> {
         let builder = || builder(options, token);
-        let encode = match sink {
-            Sink::File(path) if options.decode == Decode::Auto => Encode::of_name(path),
-            _ => Encode::Off,
-        };
+        let encode = sink.encode(options.decode)?;
         let (writer, hashed) = match hash {
             None => (sink.open(builder().encode(encode))?, None),
             Some(algorithm) => {

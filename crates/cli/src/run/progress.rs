@@ -100,7 +100,8 @@ impl Figures {
         let records = self.records.load(Ordering::Relaxed);
         let rate = |count| per_second(count, elapsed) as u64;
         write!(out, "{} ({}/s), ", HumanBytes(bytes), HumanBytes(rate(bytes)))?;
-        write!(out, "{} records ({}/s)", HumanCount(records), HumanCount(rate(records)))
+        let noun = if records == 1 { "record" } else { "records" };
+        write!(out, "{} {noun} ({}/s)", HumanCount(records), HumanCount(rate(records)))
     }
 }
 

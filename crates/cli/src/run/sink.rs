@@ -1,13 +1,17 @@
 //! Where records go: what an OUTPUT word means, and how it is opened.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use millstream::{Result, Writer, WriterBuilder};
+use millstream::{Encode, Error, ErrorKind, Result, Writer, WriterBuilder};
 
+use super::options::Decode;
 use super::source::{tcp_address, unix_path};
+
+/// Endings of names that ask for a compressed format which nobody here writes.
+const NO_ENCODER: [&str; 8] = ["xz", "lzma", "bz2", "lz", "lz4", "lzo", "br", "z"];
 
 /// An output, as named on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +41,27 @@ impl Sink {
         match word.as_bytes().strip_prefix(b"unix:") {
             Some(path) => unix_path(path).map(Sink::Unix),
             None => Ok(Sink::File(word.into())),
+        }
+    }
+
+    /// How its bytes are compressed.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] if its name asks for what we cannot write: bytes that are not what their name says
+    /// would be found out much later.
+    pub(super) fn encode(&self, decode: Decode) -> Result<Encode> {
+        let Sink::File(path) = self else { return Ok(Encode::Off) };
+        if decode == Decode::Off {
+            return Ok(Encode::Off);
+        }
+        match path.extension().and_then(OsStr::to_str) {
+            Some(ending) if NO_ENCODER.iter().any(|known| ending.eq_ignore_ascii_case(known)) => {
+                Err(Error::new(ErrorKind::Unsupported)
+                    .with_name(path.display().to_string())
+                    .with_found(format!("no encoder for .{ending}"))
+                    .with_expected(".gz, .bgz, .bgzf or .zst"))
+            }
+            _ => Ok(Encode::of_name(path)),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Where records come from: what a SOURCE word means, what can be known before reading, and how it is opened.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
+use std::fmt::Display;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -10,6 +11,8 @@ use std::path::{Path, PathBuf};
 use millstream::{Error, ErrorKind, Reader, ReaderBuilder, Result};
 use rustix::fs::Access;
 use rustix::io::Errno;
+
+use crate::program;
 
 use super::identity::Identity;
 
@@ -63,14 +66,13 @@ impl Source {
                 let size = None; // the reader knows better: somebody may have read a part of it
                 Ok(Preview { identity, size })
             }
-            Source::File(path) => preview_file(path).map_err(|error| refused(path, error)),
-            Source::Unix(path) => match fs::metadata(path) {
-                Ok(metadata) if metadata.file_type().is_socket() => Ok(Preview { identity: None, size: None }),
-                Ok(_) => Err(refused(path, Errno::NOTSOCK.into())),
-                Err(error) => Err(refused(path, error)),
-            },
+            Source::File(path) => preview_file(path).map_err(|error| refused(path.display(), error)),
+            Source::Unix(path) => {
+                find_socket(path).map_err(|error| refused(format_args!("unix:{}", path.display()), error))?;
+                Ok(Preview { identity: None, size: None })
+            }
             Source::Command(argv) => {
-                find_program(&argv[0], std::env::var_os("PATH").as_deref())?;
+                program::find(&argv[0])?;
                 Ok(Preview { identity: None, size: None })
             }
             Source::Tcp(_) => Ok(Preview { identity: None, size: None }),
@@ -121,41 +123,13 @@ fn preview_file(path: &Path) -> io::Result<Preview> {
     Ok(Preview { identity: regular.then(|| Identity::of(&metadata)), size: regular.then_some(metadata.len()) })
 }
 
-/// A source or sink that cannot be opened, in the same words as the library's.
-pub(super) fn refused(path: &Path, error: io::Error) -> Error {
-    Error::new(ErrorKind::OpenFailed).with_name(path.display().to_string()).with_io(error)
+fn find_socket(path: &Path) -> io::Result<()> {
+    if fs::metadata(path)?.file_type().is_socket() { Ok(()) } else { Err(Errno::NOTSOCK.into()) }
 }
 
-/// Fails if no program of this name can be started. The system looks for it again when it is.
-fn find_program(name: &OsStr, path: Option<&OsStr>) -> Result<()> {
-    let executable = |path: &Path| {
-        let metadata = fs::metadata(path)?;
-        if metadata.is_dir() {
-            return Err(io::Error::from(Errno::ACCESS));
-        }
-        rustix::fs::access(path, Access::EXEC_OK).map_err(io::Error::from)
-    };
-    let found = if name.as_bytes().contains(&b'/') {
-        executable(Path::new(name))
-    } else {
-        // Without a PATH the system has a default of its own: leave it to the system.
-        let Some(path) = path else { return Ok(()) };
-        let mut found = Err(io::Error::from(Errno::NOENT));
-        for directory in std::env::split_paths(path) {
-            found = match executable(&directory.join(name)) {
-                // As the shells do: the first one that can be started, else the reason why one could not.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => found,
-                other => other,
-            };
-            if found.is_ok() {
-                break;
-            }
-        }
-        found
-    };
-    found.map_err(|error| {
-        Error::new(ErrorKind::CommandNotStarted).with_name(name.to_string_lossy().into_owned()).with_io(error)
-    })
+/// A source that cannot be opened, in the same words as the library's.
+fn refused(name: impl Display, error: io::Error) -> Error {
+    Error::new(ErrorKind::OpenFailed).with_name(name.to_string()).with_io(error)
 }
 
 #[cfg(test)]
@@ -173,18 +147,5 @@ mod tests {
         for bad in ["", "tcp:", "tcp:host", "tcp::80", "tcp:host:port", "tcp:host:70000", "unix:"] {
             assert!(parse(bad).unwrap_err().starts_with("expected "), "{bad}");
         }
-    }
-
-    #[test]
-    fn programs_are_looked_for_like_the_shells_do() {
-        let directory = tempfile::tempdir().unwrap();
-        fs::write(directory.path().join("plain"), "").unwrap();
-        let both = std::env::join_paths([directory.path(), Path::new("/bin")]).unwrap();
-        let errno = |name: &str| find_program(name.as_ref(), Some(&both)).map_err(|error| error.errno());
-        assert_eq!(errno("sh"), Ok(()));
-        assert_eq!(errno("plain"), Err(Some(Errno::ACCESS.raw_os_error())));
-        assert_eq!(errno("no-such-program"), Err(Some(Errno::NOENT.raw_os_error())));
-        assert_eq!(errno("/bin"), Err(Some(Errno::ACCESS.raw_os_error())));
-        assert_eq!(errno("/bin/sh"), Ok(()));
     }
 }

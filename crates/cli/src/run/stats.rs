@@ -1,12 +1,14 @@
 //! `--stats`: what happened, as JSON for machines.
 
-use std::path::Path;
 use std::time::Duration;
 
 use millstream::{CommandEnd, CommandStatus, Encode, Error, Result, Writer};
 use serde::Serialize;
 
+use crate::message;
+
 use super::checksum::Checksum;
+use super::sink::Sink;
 
 /// The whole report. Sizes are in bytes, times in seconds.
 #[derive(Serialize)]
@@ -39,7 +41,7 @@ pub(super) struct Failure {
 
 impl From<&Error> for Failure {
     fn from(error: &Error) -> Failure {
-        Failure { kind: error.kind().name(), code: error.code(), message: error.to_string() }
+        Failure { kind: error.kind().name(), code: error.code(), message: message::describe(error) }
     }
 }
 
@@ -91,9 +93,9 @@ pub(super) fn per_second(count: u64, time: Duration) -> f64 {
     if time.is_zero() { 0.0 } else { count as f64 / time.as_secs_f64() }
 }
 
-/// Opens the file: before the run, so that a name that cannot be written fails early.
-pub(super) fn open(path: &Path) -> Result<Writer> {
-    Writer::builder().encode(Encode::Off).path(path)
+/// Opens the place for it: before the run, so that a name that cannot be written fails early.
+pub(super) fn open(sink: &Sink) -> Result<Writer> {
+    sink.open(Writer::builder().encode(Encode::Off))
 }
 
 /// Writes the report, whole.

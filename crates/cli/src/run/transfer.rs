@@ -27,6 +27,7 @@ pub(super) struct Moved {
 /// has been removed.
 pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
     let started = Instant::now();
+    options.sinks().try_for_each(|(sink, _)| sink.encode(options.decode).map(drop))?;
     let sources = sources(options);
     let previews = sources.iter().map(Source::preview).collect::<Result<Vec<_>>>()?;
     let identities: Vec<_> = previews.iter().map(|preview| preview.identity.clone()).collect();
@@ -40,7 +41,7 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
     let first = sources[0].open(reader_builder(options, signals))?;
     signals.watch()?;
 
-    let stats = options.stats.as_deref().map(stats::open).transpose()?;
+    let stats = options.stats.as_ref().map(stats::open).transpose()?;
     let outputs = Outputs::open(options, signals.token())?;
     let size = previews.iter().enumerate().map(|(i, preview)| match i {
         0 => first.progress().source_size,

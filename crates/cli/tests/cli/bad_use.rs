@@ -73,6 +73,32 @@ fn options_that_there_are_not() {
 }
 
 #[test]
+fn a_command_without_its_dashes() {
+    let place = Place::new().file("cat", "one\n");
+    let advice = |command: &str| format!("a command goes behind `--`: millstream run ... -- {command}");
+    for words in ["ls -la", "-o out ls -la", "--tee ls ls -la", "cat ls -la"] {
+        let expected =
+            format!("millstream: unexpected argument '-l' found; {} (see `millstream run --help`)\n", advice("ls -la"));
+        place.run(words).gets_refused().says(&expected);
+    }
+    for (words, command) in [("ls", "ls"), ("-o out ls cat", "ls cat"), ("cat ls --append -o out", "ls")] {
+        let expected =
+            format!("millstream: ls: open failed: No such file or directory (os error 2); {}\n", advice(command));
+        place.run(words).fails().prints("").says(&expected);
+    }
+    // A file of that name is a source; a name that is neither is not there; the value of an option is its own; and
+    // the command has been given already.
+    for words in ["cat -x", "no-such-program -x", "-o ls -x", "ls -x -- cat"] {
+        let seen = place.run(words).gets_refused();
+        assert!(!seen.stderr.contains("goes behind"), "{words}: {:?}", seen.stderr);
+    }
+    let seen =
+        place.run("ls -- cat").fails().complains_of(&["ls: open failed", "; check the name and the permissions"]);
+    assert!(!seen.stderr.contains("goes behind"), "{:?}", seen.stderr);
+    assert_eq!(place.names(), ["cat"]);
+}
+
+#[test]
 fn addresses() {
     refused(
         "tcp:localhost",
@@ -139,12 +165,16 @@ fn files_that_cannot_be_read() {
         // As the first source, and as one that would be opened only later.
         for words in [format!("{name} -o out"), format!("a {name} -o out"), format!("a {name} --append -o out")] {
             let name = format!("{name}: open failed");
-            place.run(&words).fails().prints("").complains_of(&[&name, why, "(check the name and the permissions)"]);
+            place.run(&words).fails().prints("").complains_of(&[&name, why, "; check the name and the permissions"]);
         }
     }
     place.run("a -o out -- no-such-command").fails().complains_of(&["no-such-command: command not started"]);
-    place.run("a unix:missing").fails().prints("").complains_of(&["missing: open failed", "No such file"]);
-    place.run("a unix:a").fails().prints("").complains_of(&["a: open failed", "ocket"]);
+    place.run("a unix:missing").fails().prints("").complains_of(&[
+        "unix:missing: open failed",
+        "No such file",
+        "; check the address, and that somebody listens there",
+    ]);
+    place.run("a unix:a").fails().prints("").complains_of(&["unix:a: open failed", "ocket"]);
     assert_eq!(place.names(), before);
 }
 
@@ -163,7 +193,7 @@ fn outputs_that_cannot_be_written() {
     let place = Place::new().file("a", "one\n");
     fs::create_dir(place.path("directory")).unwrap();
     for words in ["-o missing/out", "-o directory", "-o out --tee missing/copy", "-o out --stats missing/stats"] {
-        place.run("a").and(words).fails().complains_of(&["open failed", "(check the name and the permissions)"]);
+        place.run("a").and(words).fails().complains_of(&["open failed", "; check the name and the permissions"]);
     }
     assert_eq!(place.names(), ["a", "directory"]);
 }

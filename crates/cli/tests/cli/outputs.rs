@@ -155,7 +155,7 @@ fn whole_lines_and_delays_go_on_while_the_source_waits() {
 fn an_output_is_compressed_by_its_name_and_decoded_by_its_content() {
     let lines: String = (0..10_000).map(|i| format!("line {i}\n")).collect();
     let place = Place::new().file("a", &lines);
-    for name in ["b.gz", "b.bgz", "b.zst"] {
+    for name in ["b.gz", "b.bgz", "b.bgzf", "b.zst"] {
         place.run("a -o").and(name).succeeds();
         let packed = place.read(name);
         assert!(packed.len() < lines.len() / 2, "{name}");
@@ -164,6 +164,24 @@ fn an_output_is_compressed_by_its_name_and_decoded_by_its_content() {
         place.run("--decode off").and(name).and("-o copy.gz").succeeds();
         assert_eq!(place.read("copy.gz"), packed, "{name}");
     }
+}
+
+#[test]
+fn a_name_that_promises_what_nobody_writes_is_refused() {
+    let place = Place::new().file("a", "one\n");
+    for ending in ["xz", "lzma", "bz2", "lz", "lz4", "lzo", "br", "Z"] {
+        let message = format!(
+            "millstream: b.{ending}: unsupported: found no encoder for .{ending}, expected .gz, .bgz, .bgzf or .zst; \
+             --decode off copies bytes as they are\n"
+        );
+        // Before a command is started.
+        place.run(&format!("-o b.{ending}")).shell("touch started; echo one").fails().says(&message);
+        place.run(&format!("--tee b.{ending} a")).fails().prints("").says(&message);
+    }
+    assert_eq!(place.names(), ["a"]);
+    place.run("a -o b.xz --decode off").succeeds();
+    place.run("a --stats c.xz -o d.xz.txt").succeeds();
+    assert_eq!([place.text("b.xz"), place.text("d.xz.txt")], ["one\n", "one\n"]);
 }
 
 #[test]

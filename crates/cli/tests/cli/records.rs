@@ -36,7 +36,9 @@ fn a_delimiter_of_bytes() {
 
 #[test]
 fn nul_bytes() {
-    Place::new().run("--count --null").stdin("a\nb\0c\0").succeeds().prints("2 records, 6 bytes\n");
+    for option in ["--null", "-0"] {
+        Place::new().run("--count").and(option).stdin("a\nb\0c\0").succeeds().prints("2 records, 6 bytes\n");
+    }
 }
 
 #[test]
@@ -75,11 +77,11 @@ fn a_cut_record_is_an_error_after_the_whole_ones() {
 fn a_record_over_the_limit_is_an_error_that_says_which() {
     let place = Place::new().file("a", "one\ntwo\nthree\nfour\n");
     place.run("--record-limit 6 a").succeeds().prints("one\ntwo\nthree\nfour\n");
-    place.run("--record-limit 4 a").fails().prints("one\ntwo\n").complains_of(&[
-        "a: record too long",
-        "record 2",
-        "(raise --record-limit)",
-    ]);
+    place
+        .run("--record-limit 4 a")
+        .fails()
+        .prints("one\ntwo\n")
+        .complains_of(&["a: record too long", "record 2 (the first is 0); raise --record-limit"]);
 }
 
 #[test]

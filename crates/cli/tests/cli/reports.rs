@@ -89,6 +89,25 @@ fn statistics_of_a_complete_run() {
 }
 
 #[test]
+fn statistics_on_standard_output() {
+    let place = Place::new().file("a", "one\n");
+    for (words, names) in
+        [("a --stats - --count", &["a"][..]), ("a --stats - -o out --tee copy", &["a", "copy", "out"])]
+    {
+        let stats: Value = serde_json::from_slice(&place.run(words).succeeds().stdout).unwrap();
+        assert_eq!((&stats["complete"], &stats["records"]), (&true.into(), &1.into()), "{words}");
+        assert_eq!(place.names(), names);
+    }
+    let seen = place.run("--stats - -o out").shell("exit 3").fails();
+    let stats: Value = serde_json::from_slice(&seen.stdout).unwrap();
+    assert_eq!(stats["error"]["kind"], "command_failed");
+    for words in ["a --stats -", "a --stats - -o -", "a --stats - -o out --tee -"] {
+        let expected = ["standard output: open failed: expected a file that is not another output too\n"];
+        place.run(words).fails().prints("").complains_of(&expected);
+    }
+}
+
+#[test]
 fn statistics_say_where_the_time_went() {
     let place = Place::new();
     place.run("--stats stats").shell("sleep 0.3; echo one").succeeds();
@@ -98,11 +117,13 @@ fn statistics_say_where_the_time_went() {
 #[test]
 fn statistics_of_a_failed_run() {
     let place = Place::new();
-    place.run("--stats stats -o out --hash crc32c").shell("echo one; exit 3").fails();
+    place.run("--stats stats -o out --hash crc32c").shell("echo one; echo oops >&2; exit 3").fails();
     let stats = stats(&place);
     assert_eq!(stats["complete"], false);
     assert_eq!((&stats["error"]["kind"], &stats["error"]["code"]), (&"command_failed".into(), &4.into()));
-    assert!(stats["error"]["message"].as_str().unwrap().contains("exited with status 3"));
+    let message = stats["error"]["message"].as_str().unwrap();
+    assert!(message.contains("exited with status 3"), "{message}");
+    assert!(message.ends_with("it said last: oops; see its standard error"), "{message}");
     assert_eq!((&stats["records"], &stats["bytes"]), (&1.into(), &4.into()));
     assert_eq!(stats["hash"], Value::Null);
     assert_eq!((&stats["sources"][0]["status"], &stats["sources"][0]["exit_status"]), (&"failed".into(), &3.into()));

@@ -60,7 +60,7 @@ fn on_a_terminal(words: Words, both: bool) -> String {
 fn figures_are_shown_on_a_terminal() {
     let place = Place::new().file("a", "one\n".repeat(1000));
     let shown = on_a_terminal(place.run("a"), false);
-    for part in ["3.91 KiB (", "B/s), 1,000 records", "100%", "ETA", "00:00:0"] {
+    for part in ["3.91 KiB (", "B/s), 1,000 records", "100%", "ETA", " in 0s"] {
         assert!(shown.contains(part), "{part:?} is not in {shown:?}");
     }
 }
@@ -96,7 +96,7 @@ fn records_and_progress_do_not_share_a_terminal() {
     let place = Place::new().file("a", "one\n");
     assert_eq!(on_a_terminal(place.run("a"), true), "one\r\n");
     assert!(on_a_terminal(place.run("a --count"), true).ends_with("1 record, 4 bytes\r\n"));
-    assert!(on_a_terminal(place.run("a --progress=always"), true).contains("1 records"));
+    assert!(on_a_terminal(place.run("a --progress=always"), true).contains(" 1 record ("));
 }
 
 #[test]

@@ -68,7 +68,7 @@ impl Supply {
     fn with_mode(mode: Mode, plan: Plan) -> Supply {
         let now = Instant::now();
         let pace = Pace::new(now);
-        let mut supply = Supply { mode, plan, pace, window: Window::new(now), left: now, waited: Duration::ZERO };
+        let mut supply = Supply { mode, plan, pace, window: Window::new(None), left: now, waited: Duration::ZERO };
         if supply.plan.read_ahead == ReadAhead::On {
             supply.go_ahead();
         }
@@ -94,10 +94,12 @@ impl Supply {
         let entered = Instant::now();
         let away = entered.saturating_duration_since(self.left);
         let nature = source.nature();
-        let is_pipe = matches!(nature, Nature::Pipe(_));
-        let pending = if is_pipe { source.pending() } else { 0 };
-        if is_pipe && self.plan.coalesce {
-            self.pace.before_read(pending, away, &self.plan.wait)?;
+        let mut pending = 0;
+        if let Nature::Pipe(size) = nature {
+            pending = source.pending();
+            if self.plan.coalesce {
+                self.pace.before_read(pending, size, away, &self.plan.wait)?;
+            }
         }
         let count = buffer.fill_with(max, |space| source.read(space, &self.plan.wait))?;
         let now = Instant::now();
@@ -105,7 +107,7 @@ impl Supply {
         self.waited += reading;
         self.pace.after_read(count, now);
         if self.plan.read_ahead == ReadAhead::Auto {
-            self.window.direct(nature, away, pending, reading, count);
+            self.window.direct(nature, away, pending, reading, count, now);
             if self.window.is_over() && self.window.wants_filler(nature, now) {
                 self.go_ahead();
             }
@@ -306,8 +308,10 @@ impl Filler {
 
     /// Reads once and hands it over. Returns whether there may be more.
     fn read(&self, source: &mut dyn Source, pace: &mut Pace) -> Result<bool> {
-        if self.coalesce && matches!(source.nature(), Nature::Pipe(_)) {
-            pace.before_read(source.pending(), Duration::ZERO, &self.wait)?;
+        if self.coalesce
+            && let Nature::Pipe(size) = source.nature()
+        {
+            pace.before_read(source.pending(), size, Duration::ZERO, &self.wait)?;
         }
         let polled = source.ready_fd().map(|fd| self.wait.readable(fd)).transpose()?.is_some();
         let reads_never_wait = polled || source.nature() == Nature::File;
@@ -361,9 +365,12 @@ impl Pace {
     }
 
     /// `away`: how long the consumer has been at work since the last read; that time has collected bytes too.
-    fn before_read(&mut self, pending: usize, away: Duration, wait: &Wait) -> Result<()> {
+    fn before_read(&mut self, pending: usize, pipe: usize, away: Duration, wait: &Wait) -> Result<()> {
         let small = self.last_count < Pace::ENOUGH && pending < Pace::ENOUGH;
-        if small && self.rate >= Pace::RATE && away < Pace::NAP {
+        // While we nap, the pipe must not fill: then both sides would stand still.
+        let arriving = self.rate * Pace::NAP.as_secs_f64();
+        let has_room = pending as f64 + arriving <= pipe as f64 / 4.0;
+        if small && has_room && self.rate >= Pace::RATE && away < Pace::NAP {
             wait.sleep(Pace::NAP - away)?;
         }
         Ok(())
@@ -384,7 +391,8 @@ impl Pace {
 
 /// What `Auto` saw of the last megabytes.
 struct Window {
-    start: Instant,
+    /// The end of the read before them. `None` until the first: a command's start is nobody's speed.
+    start: Option<Instant>,
     bytes: usize,
     /// How long reads took that had to wait or to work.
     reading: Duration,
@@ -398,11 +406,11 @@ struct Window {
 impl Window {
     const BYTES: usize = 8 << 20;
     /// A side that waits for less than this part of the time does not matter.
-    const MATTERS: f64 = 0.15;
+    const MATTERS: f64 = 0.10;
 
-    fn new(now: Instant) -> Window {
+    fn new(start: Option<Instant>) -> Window {
         Window {
-            start: now,
+            start,
             bytes: 0,
             reading: Duration::ZERO,
             producer_held: Duration::ZERO,
@@ -411,7 +419,20 @@ impl Window {
         }
     }
 
-    fn direct(&mut self, nature: Nature, away: Duration, pending: usize, reading: Duration, count: usize) {
+    /// A read on the caller's thread, which came back at `now`.
+    fn direct(
+        &mut self,
+        nature: Nature,
+        away: Duration,
+        pending: usize,
+        reading: Duration,
+        count: usize,
+        now: Instant,
+    ) {
+        if self.start.is_none() {
+            self.start = Some(now);
+            return;
+        }
         self.bytes += count;
         match nature {
             Nature::Pipe(size) => {
@@ -438,9 +459,13 @@ impl Window {
         self.bytes >= Window::BYTES
     }
 
+    fn since(&self, now: Instant) -> f64 {
+        self.start.map_or(0.0, |start| now.saturating_duration_since(start).as_secs_f64())
+    }
+
     /// Whether both sides wait in turn, so that a filler would let them work at the same time.
     fn wants_filler(&mut self, nature: Nature, now: Instant) -> bool {
-        let total = now.saturating_duration_since(self.start).as_secs_f64();
+        let total = self.since(now);
         let both = self.reading.as_secs_f64() > Window::MATTERS * total
             && self.producer_held.as_secs_f64() > Window::MATTERS * total;
         self.change_if(both && nature != Nature::File && has_two_cores(), now)
@@ -448,7 +473,7 @@ impl Window {
 
     /// Whether one side alone decides the speed, so that a filler only costs.
     fn wants_caller(&mut self, filler_waited: Duration, now: Instant) -> bool {
-        let total = now.saturating_duration_since(self.start).as_secs_f64();
+        let total = self.since(now);
         let (reader, filler) = (self.reading.as_secs_f64() / total, filler_waited.as_secs_f64() / total);
         self.change_if((reader > 0.8 && filler < 0.01) || (filler > 0.8 && reader < 0.01), now)
     }
@@ -461,7 +486,7 @@ impl Window {
         } else {
             self.patience = self.patience.saturating_sub(1);
         }
-        let fresh = Window::new(now);
+        let fresh = Window::new(Some(now));
         *self = Window { patience: self.patience, next_patience: self.next_patience, ..fresh };
         change
     }

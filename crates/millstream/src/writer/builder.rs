@@ -40,6 +40,9 @@ pub enum FlushPolicy {
     /// When the buffer is full, and at the latest this long after a byte was written, also while the producer is
     /// idle: a thread sees to that, and an error that it meets is reported by the next call. Not for callbacks,
     /// which run only on the caller's thread.
+    ///
+    /// A new file appears under its name only when the writer is closed, whatever the delay. Who wants to follow it
+    /// earlier combines this with [`Existing::Append`] or [`Partial::Keep`].
     Delay(Duration),
 }
 

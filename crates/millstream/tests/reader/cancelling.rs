@@ -229,3 +229,74 @@ fn a_followed_file_that_shrinks() {
         });
     }
 }
+
+/// A cancelled wait has moved the unread bytes to the front of the buffer all the same.
+#[test]
+fn a_wait_that_was_cancelled_leaves_the_lines_apart() {
+    for mode in every_mode() {
+        within_seconds(60, move || {
+            let token = CancelToken::new().unwrap();
+            let (pipe, mut writer) = io::pipe().unwrap();
+            let mut reader = mode.builder().cancel(&token).fd(pipe).unwrap();
+            writer.write_all(b"a\nb\npartial").unwrap();
+            assert_eq!(reader.next_line().unwrap(), Some(&b"a"[..]), "{mode:?}");
+            assert_eq!(reader.next_line().unwrap(), Some(&b"b"[..]), "{mode:?}");
+            let canceller = token.clone();
+            let thread = thread::spawn(move || {
+                thread::sleep(Duration::from_millis(20));
+                canceller.cancel();
+            });
+            assert_eq!(reader.next_line().unwrap_err().kind(), ErrorKind::Cancelled, "{mode:?}");
+            thread.join().unwrap();
+            token.reset();
+            writer.write_all(b"xyz\nq\n").unwrap();
+            drop(writer);
+            assert_eq!(reader.next_line().unwrap(), Some(&b"partialxyz"[..]), "{mode:?}");
+            assert_eq!(reader.next_line().unwrap(), Some(&b"q"[..]), "{mode:?}");
+            assert_eq!(reader.next_line().unwrap(), None, "{mode:?}");
+        });
+    }
+}
+
+#[test]
+fn a_fifo_that_nobody_writes_can_be_given_up() {
+    within_seconds(60, || {
+        let directory = sample::directory();
+        let path = directory.path().join("fifo");
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        let open = || Reader::builder().stall_timeout(Duration::from_millis(50)).path(&path).unwrap();
+        assert_eq!(open().next_line().unwrap_err().kind(), ErrorKind::Stalled);
+
+        let mut reader = Reader::builder().stall_timeout(Duration::from_secs(60)).path(&path).unwrap();
+        let thread = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(20));
+            std::fs::write(path, "late\n").unwrap();
+        });
+        assert_eq!(reader.next_line().unwrap(), Some(&b"late"[..]));
+        assert_eq!(reader.next_line().unwrap(), None);
+        thread.join().unwrap();
+    });
+}
+
+#[test]
+fn no_limit_is_too_long() {
+    let (pipe, mut writer) = io::pipe().unwrap();
+    let mut reader = Reader::builder().stall_timeout(Duration::MAX).fd(pipe).unwrap();
+    writer.write_all(b"x\n").unwrap();
+    assert_eq!(reader.next_line().unwrap(), Some(&b"x"[..]));
+}
+
+/// A log that was empty when it was opened, grew, and was then cut back (as by logrotate's copytruncate).
+#[test]
+fn a_followed_file_that_began_empty_and_shrinks() {
+    within_seconds(60, || {
+        let directory = sample::directory();
+        let path = sample::file(&directory, "log", b"");
+        let mut reader = Reader::builder().follow(Follow::Growing).path(&path).unwrap();
+        std::fs::write(&path, "one\ntwo\n").unwrap();
+        assert_eq!(reader.next_line().unwrap(), Some(&b"one"[..]));
+        assert_eq!(reader.next_line().unwrap(), Some(&b"two"[..]));
+        std::fs::write(&path, "x\n").unwrap();
+        assert_eq!(reader.next_line().unwrap_err().kind(), ErrorKind::SourceShrank);
+    });
+}

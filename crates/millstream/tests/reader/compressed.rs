@@ -367,3 +367,60 @@ fn a_compressed_stream_from_a_command_that_fails() {
         }
     }
 }
+
+#[test]
+fn a_callback_stays_on_the_callers_thread() {
+    for (name, encode, _) in FORMATS {
+        for mode in every_mode() {
+            let data = sample::lines(300_000);
+            let (encoded, caller, mut at) = (encode(&data), std::thread::current().id(), 0);
+            let mut reader = mode
+                .builder()
+                .callback(move |space| {
+                    assert_eq!(std::thread::current().id(), caller);
+                    let count = space.len().min(encoded.len() - at).min(1000);
+                    space[..count].copy_from_slice(&encoded[at..at + count]);
+                    at += count;
+                    Ok(count)
+                })
+                .unwrap();
+            assert_eq!(drain_whole(&mut reader, Pull::Frames), data, "{name} {mode:?}");
+        }
+    }
+}
+
+/// What the source says of itself is not the decoder's complaint.
+#[test]
+fn an_error_of_the_source_is_no_damage() {
+    for (name, encode, _) in FORMATS {
+        let encoded = encode(&sample::lines(100_000));
+        let half = std::io::Cursor::new(encoded[..encoded.len() / 2].to_vec());
+        struct Unplugged;
+        impl Read for Unplugged {
+            fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+                Err(std::io::Error::new(std::io::ErrorKind::UnexpectedEof, "tls: connection lost"))
+            }
+        }
+        let (_, error) = drain(&mut Reader::from_read(half.chain(Unplugged)).unwrap(), Pull::Fill);
+        let error = error.unwrap();
+        assert_eq!(error.kind(), ErrorKind::Io, "{name}: {error}");
+        assert!(error.to_string().contains("tls: connection lost"), "{name}: {error}");
+    }
+}
+
+/// A reader that is closed leaves a `Read` that blocks to itself, also below a decoder.
+#[test]
+fn closing_does_not_wait_for_a_read_that_blocks() {
+    for (_, encode, _) in FORMATS {
+        for read_ahead in EVERY_READ_AHEAD {
+            within_seconds(60, move || {
+                let encoded = encode(&sample::lines(400_000));
+                let (pipe, mut writer) = std::io::pipe().unwrap();
+                writer.write_all(&encoded[..encoded.len() / 2]).unwrap();
+                let mut reader = Reader::builder().read_ahead(read_ahead).from_read(pipe).unwrap();
+                assert!(reader.fill().unwrap() > 0);
+                reader.close().unwrap();
+            });
+        }
+    }
+}

@@ -208,3 +208,16 @@ fn commands_of_many_threads_do_not_hold_each_other() {
         threads.into_iter().for_each(|thread| thread.join().unwrap());
     });
 }
+
+/// What a shell line started belongs to it, also what ignores SIGTERM when the shell does not.
+#[test]
+fn a_shell_line_leaves_nobody_who_ignores_sigterm() {
+    within_seconds(60, || {
+        let line = "sh -c 'trap \"\" TERM; echo $$; while :; do sleep 0.1; done; :'; true";
+        let mut reader = Reader::shell(line).unwrap();
+        let inner = std::str::from_utf8(reader.next_line().unwrap().unwrap()).unwrap().parse().unwrap();
+        assert!(exists(inner));
+        reader.close().unwrap();
+        assert_goes(inner);
+    });
+}

@@ -255,3 +255,32 @@ fn a_connection_that_is_reset() {
         });
     }
 }
+
+/// An error is not the end of a record: what it cut off is still to be seen, but is no record.
+#[test]
+fn a_record_cut_off_by_an_error_is_none() {
+    for mode in every_mode() {
+        for read_line in [true, false] {
+            let mut pieces = vec![Err(io::Error::other("unplugged")), Ok(&b"whole\ntorn"[..])];
+            let mut reader = mode
+                .builder()
+                .callback(move |space| {
+                    let piece = pieces.pop().unwrap_or(Ok(b""))?;
+                    space[..piece.len()].copy_from_slice(piece);
+                    Ok(piece.len())
+                })
+                .unwrap();
+            let mut next = || {
+                let record = match read_line {
+                    true => reader.next_line(),
+                    false => reader.next_frame(&mut millstream::frame::Lines::new()),
+                };
+                record.map(|record| record.map(<[u8]>::to_vec))
+            };
+            assert_eq!(next().unwrap(), Some(b"whole".to_vec()), "{mode:?}");
+            assert_eq!(next().unwrap_err().kind(), ErrorKind::Io, "{mode:?}");
+            assert_eq!(next().unwrap(), None, "{mode:?}");
+            assert_eq!(reader.buffer(), b"torn", "{mode:?}");
+        }
+    }
+}

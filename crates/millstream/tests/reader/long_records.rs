@@ -321,3 +321,17 @@ fn a_framer_that_never_finds_an_end() {
         assert_eq!(reader.next_frame(&mut Never).unwrap().unwrap().len(), 1000);
     }
 }
+
+/// A loop that only warns of errors must not take a record that was not skipped for the end.
+#[test]
+fn a_long_record_is_reported_until_it_is_skipped() {
+    let mut reader = Reader::builder().record_limit(3).memory("one\nthree\ntwo\n").unwrap();
+    assert_eq!(reader.next_line().unwrap(), Some(&b"one"[..]));
+    for _ in 0..3 {
+        assert_eq!(reader.next_line().unwrap_err().kind(), ErrorKind::RecordTooLong);
+        assert_eq!(reader.next_batch(&mut Lines::new()).unwrap_err().kind(), ErrorKind::RecordTooLong);
+    }
+    assert!(reader.skip_record(&mut Lines::new()).unwrap());
+    assert_eq!(reader.next_line().unwrap(), Some(&b"two"[..]));
+    assert_eq!(reader.next_line().unwrap(), None);
+}

@@ -379,3 +379,13 @@ fn options_at_their_limits() {
         assert!(error.to_string().contains("4294967296"), "{error}");
     }
 }
+
+/// Such files claim a page and hold a word.
+#[test]
+fn files_that_are_shorter_than_they_say() {
+    let path = "/sys/devices/system/cpu/online";
+    let Ok(text) = std::fs::read(path) else { return println!("SKIPPED: there is no {path}") };
+    let mut reader = Reader::path(path).unwrap();
+    assert_eq!(reader.next_line().unwrap().map(<[u8]>::to_vec), Some(text.trim_ascii_end().to_vec()));
+    assert_eq!(reader.next_line().unwrap(), None);
+}

@@ -131,3 +131,30 @@ fn a_grandchild_that_holds_standard_error_open_does_not_hold_us() {
         }
     }
 }
+
+/// Nobody takes what we forward: the command may wait, but we must not.
+#[test]
+fn our_own_standard_error_that_is_full_does_not_hold_close() {
+    within_seconds(60, || {
+        // A reader in a process whose standard error is a pipe that nobody reads.
+        let (unread, full) = std::io::pipe().unwrap();
+        let this = std::env::current_exe().unwrap();
+        let mut child = std::process::Command::new(this)
+            .args(["--exact", "stderr::a_reader_of_a_command_that_floods", "--nocapture", "--ignored"])
+            .stderr(full)
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        assert!(child.wait().unwrap().success());
+        drop(unread);
+    });
+}
+
+#[test]
+#[ignore = "the other side of the test before it"]
+fn a_reader_of_a_command_that_floods() {
+    let mut reader = Reader::command(["sh", "-c", "echo ready; yes >&2"]).unwrap();
+    assert_eq!(reader.next_line().unwrap(), Some(&b"ready"[..]));
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    reader.close().unwrap();
+}
