@@ -1,9 +1,11 @@
-//! Runs the shared vectors: every case at every split, one record at a time and by batches.
+//! Runs the shared vectors: every case at every split, one record at a time and by batches, by the framer alone and
+//! through a reader.
 
 mod frame_twin;
 
 use frame_twin::{Outcome, by_batches, by_steps, framer, naive, unhex};
-use millstream::ErrorKind;
+use millstream::{Decode, ErrorKind, Reader};
+use std::io::{Cursor, Read, empty};
 
 const FRAMES: &str = include_str!("../../../vectors/frames.tsv");
 
@@ -30,9 +32,42 @@ fn frames() {
             for max in [1, 2, usize::MAX] {
                 let batch = by_batches(&mut *framer(words), &input, splits, max);
                 assert_eq!(batch, expected, "{name}, by batches of {max}, split at {splits:?}");
+                let reader = by_reader(words, &input, splits, max);
+                assert_eq!(reader, expected, "{name}, a reader's batches of {max}, split at {splits:?}");
             }
         }
         cases += 1;
     }
     assert!(cases > 0, "the file holds no case");
+}
+
+/// What a reader makes of a source that delivers the pieces between the splits: records one at a time if `max` is 1,
+/// else in batches of at most so many.
+fn by_reader(words: &str, input: &[u8], splits: &[usize], max: usize) -> Outcome {
+    let mut source: Box<dyn Read + Send> = Box::new(empty());
+    let mut start = 0;
+    for end in splits.iter().copied().chain([input.len()]) {
+        source = Box::new(source.chain(Cursor::new(input[start..end].to_vec())));
+        start = end;
+    }
+    let mut reader = Reader::builder().capacity(8).decode(Decode::Off).from_read(source).unwrap();
+    let mut framer = framer(words);
+    let mut records = Vec::new();
+    loop {
+        let more = match max {
+            1 => reader.next_frame(&mut framer).map(|record| record.map(|record| records.push(record.to_vec()))),
+            _ => reader
+                .next_batch_of(&mut framer, max)
+                .map(|batch| batch.map(|batch| records.extend(batch.iter().map(<[u8]>::to_vec)))),
+        };
+        match more {
+            Ok(Some(())) => {}
+            Ok(None) => return (records, None),
+            // An announced length over the limit is refused at once; that it is not there shows by skipping it.
+            Err(error) if error.kind() == ErrorKind::RecordTooLong => {
+                return (records, reader.skip_record(&mut framer).err().map(|error| error.kind()));
+            }
+            Err(error) => return (records, Some(error.kind())),
+        }
+    }
 }
