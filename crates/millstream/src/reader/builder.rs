@@ -55,6 +55,9 @@ pub enum Latency {
 }
 
 /// Whether compressed sources are decoded.
+///
+/// Any source: also a socket or a command, whose peer then decides. For a binary protocol take `Off`: a message may
+/// begin like a compressed stream, and the one byte that zstd's magic begins with is held back until the second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Decode {
     /// gzip, bgzf and zstd are recognised by their first bytes (in a build with the feature `compression`).

@@ -179,7 +179,8 @@ impl Reader {
         Reader::builder().borrow_fd(fd)
     }
 
-    /// Starts a command and reads its standard output.
+    /// Starts a command and reads its standard output. The end of the stream is its end of file *and* exit status
+    /// 0; anything else is [`ErrorKind::CommandFailed`], after every byte it wrote. See [`ReaderBuilder::command`].
     pub fn command(command: impl Into<Command>) -> Result<Reader> {
         Reader::builder().command(command)
     }
