@@ -8,5 +8,6 @@
 
 mod command;
 mod full_disk;
+mod nonblocking;
 mod strace;
 mod sweeps;
