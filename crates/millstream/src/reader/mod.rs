@@ -60,7 +60,8 @@ const BATCH_BYTES: usize = 256 << 10;
 /// # Ok::<(), millstream::Error>(())
 /// ```
 ///
-/// Dropping a reader before its end stops its commands as [`close`](Reader::close) does, and reports nothing.
+/// Dropping a reader before its end stops its commands as [`close`](Reader::close) does, which may take two seconds,
+/// and reports nothing. For borrowed memory there are the framers: a reader owns what it reads.
 pub struct Reader {
     buffer: Buffer,
     index: LineIndex,

@@ -8,7 +8,8 @@
 //! FIFOs, terminals and devices are written directly. `/dev/stdout` and its like are our own descriptors, not files
 //! to replace, whatever they are connected to.
 //!
-//! It does not sync: a power failure soon after `close` can lose what the system had not yet stored.
+//! It does not sync: a power failure soon after `close` can lose what the system had not yet stored, and so can a file
+//! system that reports a full disk only when a file is closed (NFS with quotas).
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};

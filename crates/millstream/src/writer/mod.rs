@@ -359,6 +359,9 @@ impl Writer {
 
     /// Writes what is left, ends the stream, and makes it count: a file takes its name, a command is waited for.
     ///
+    /// It can be done once: when a token or the time limit ends it, what was accepted and is not yet with the sink is
+    /// lost, and the error says how much is safe. [`flush`](Self::flush) before it can be repeated.
+    ///
     /// # Errors
     /// What the sink ends with; [`ErrorKind::CommandFailed`] if the command did not succeed. [`Error::written`] says
     /// how many bytes the sink took; a file that was to appear whole does not appear.
