@@ -43,9 +43,9 @@ fuzz:
 	tools/setup deep
 	tools/fuzz $(FUZZ_SECONDS)
 
-# The whole test suite again, optimised, with every fault at every system call and many more random cases.
+# The whole test suite again, with every fault at every system call and many more random cases.
 sweeps:
-	MILLSTREAM_DEEP=1 PROPTEST_CASES=$(PROPTEST_CASES) cargo test --release --workspace --no-fail-fast
+	MILLSTREAM_DEEP=1 PROPTEST_CASES=$(PROPTEST_CASES) cargo test --workspace --no-fail-fast
 
 
 # Prints how long a record takes from its last byte to the consumer, at a trickle.
