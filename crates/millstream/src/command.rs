@@ -482,21 +482,15 @@ impl Drop for Running {
     }
 }
 
-/// How commands ended that were told to stop, and whether one of them had failed before.
-pub(crate) struct Stopped {
-    pub(crate) ends: Vec<CommandEnd>,
-    /// The verdict on the commands that had ended by themselves.
-    pub(crate) verdict: Result<()>,
-}
-
 /// Stops commands whose pipes we have closed: waits a second, asks with SIGTERM, waits a second, ends them with
 /// SIGKILL. They are all gone and waited for afterwards.
-pub(crate) fn stop_all(commands: &mut [Running]) -> Stopped {
-    stop_all_after(commands, || ())
+pub(crate) fn stop_all(commands: &mut [Running]) {
+    // Nobody asks how they ended.
+    let _ = stop_all_after(commands, || (), &mut Vec::new());
 }
 
 /// The same, closing our side first by `close`: a command that had failed before that failed by itself.
-pub(crate) fn stop_all_after(commands: &mut [Running], close: impl FnOnce()) -> Stopped {
+pub(crate) fn stop_all_after(commands: &mut [Running], close: impl FnOnce(), ends: &mut Vec<CommandEnd>) -> Result<()> {
     let verdict = verdict(commands.iter_mut().filter_map(|c| {
         let allowed = c.allow_failure;
         c.try_wait().map(|end| (end.clone(), allowed))
@@ -516,14 +510,15 @@ pub(crate) fn stop_all_after(commands: &mut [Running], close: impl FnOnce()) -> 
             command.signal(Signal::KILL);
         }
     }
-    Stopped { ends: commands.iter_mut().map(Running::bury).collect(), verdict }
+    ends.extend(commands.iter_mut().map(Running::bury));
+    verdict
 }
 
-/// Waits for all commands of a pipeline and judges them.
-pub(crate) fn wait_all(commands: &mut [Running], wait: &Wait) -> Result<Vec<CommandEnd>> {
-    let ends = commands.iter_mut().map(|command| command.wait(wait)).collect::<Result<Vec<_>>>()?;
-    verdict(ends.iter().cloned().zip(commands.iter().map(|command| command.allow_failure)))?;
-    Ok(ends)
+/// Waits for all commands of a pipeline, adds how they ended to `ends`, and judges them.
+pub(crate) fn wait_all(commands: &mut [Running], wait: &Wait, ends: &mut Vec<CommandEnd>) -> Result<()> {
+    let ended = commands.iter_mut().map(|command| command.wait(wait)).collect::<Result<Vec<_>>>()?;
+    ends.extend(ended.iter().cloned());
+    verdict(ended.into_iter().zip(commands.iter().map(|command| command.allow_failure)))
 }
 
 /// An error if a command has failed. Of several the first is named, but one that died of SIGPIPE only if all

@@ -49,7 +49,7 @@ fn input() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: if cfg!(miri) { 8 } else { 2048 },
+        cases: if cfg!(miri) { 8 } else { ProptestConfig::default().cases.max(2048) },
         failure_persistence: None,
         ..ProptestConfig::default()
     })]

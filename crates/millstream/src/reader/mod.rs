@@ -300,11 +300,10 @@ impl Reader {
         let State::Ending(error) = &mut self.state else { return Ok(()) };
         let result = match error.take() {
             Some(error) => Err(error),
-            None => self.supply.finish(),
+            None => self.supply.finish(&mut self.ends),
         };
         match result {
-            Ok(ends) => {
-                self.ends = ends;
+            Ok(()) => {
                 self.state = State::Ended;
                 self.observe_now();
                 Ok(())
@@ -313,7 +312,6 @@ impl Reader {
                 if error.kind() != ErrorKind::Cancelled {
                     self.state = State::Failed;
                 }
-                self.ends.extend(error.command().cloned());
                 Err(self.locate(error))
             }
         }
@@ -701,7 +699,7 @@ impl Reader {
         }
     }
 
-    /// How the source's commands ended, as far as that has been reported: after the end, and after an error.
+    /// How the source's commands ended, all of them: after the end, and after an error that was theirs.
     pub fn command_ends(&self) -> &[CommandEnd] {
         &self.ends
     }
@@ -726,11 +724,11 @@ impl Reader {
         if matches!(self.state, State::Ending(_)) && self.buffer.unread().is_empty() {
             self.finish()?;
         }
-        // After a bad record nobody has waited for the commands yet.
-        if matches!(self.state, State::Ended) && !self.ends.is_empty() {
-            return Ok(std::mem::take(&mut self.ends));
+        if self.ends.is_empty() {
+            // Nobody has waited for the commands yet: before the end, and after an error that was not theirs.
+            self.supply.close(&mut self.ends).map_err(|error| self.locate(error))?;
         }
-        self.supply.close().map_err(|error| self.locate(error))
+        Ok(std::mem::take(&mut self.ends))
     }
 }
 

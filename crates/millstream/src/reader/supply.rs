@@ -171,28 +171,28 @@ impl Supply {
         Ok(count)
     }
 
-    /// After the end of the bytes: whether the source succeeded.
-    pub(crate) fn finish(&mut self) -> Result<Vec<CommandEnd>> {
+    /// After the end of the bytes: whether the source succeeded. Adds how its commands ended to `ends`.
+    pub(crate) fn finish(&mut self, ends: &mut Vec<CommandEnd>) -> Result<()> {
         match &mut self.mode {
-            Mode::Direct(source) => source.finish(&self.plan.wait),
+            Mode::Direct(source) => source.finish(&self.plan.wait, ends),
             Mode::Ahead(_) => unreachable!("a filler's end makes the mode direct"),
-            Mode::Lent { .. } | Mode::Gone => Ok(Vec::new()),
+            Mode::Lent { .. } | Mode::Gone => Ok(()),
         }
     }
 
-    /// Stops before the end of the bytes.
-    pub(crate) fn close(&mut self) -> Result<Vec<CommandEnd>> {
+    /// Stops before the end of the bytes. Adds how the source's commands ended to `ends`.
+    pub(crate) fn close(&mut self, ends: &mut Vec<CommandEnd>) -> Result<()> {
         match std::mem::replace(&mut self.mode, Mode::Gone) {
-            Mode::Direct(source) => source.close(),
+            Mode::Direct(source) => source.close(ends),
             Mode::Ahead(mut ahead) => {
                 ahead.stop();
                 match ahead.interruptible {
-                    true => ahead.join()?.close(),
+                    true => ahead.join()?.close(ends),
                     // Its thread may wait in somebody's `read` for ever, and ends after that.
-                    false => Ok(Vec::new()),
+                    false => Ok(()),
                 }
             }
-            Mode::Lent { .. } | Mode::Gone => Ok(Vec::new()),
+            Mode::Lent { .. } | Mode::Gone => Ok(()),
         }
     }
 
@@ -210,7 +210,7 @@ impl Supply {
 
 impl Drop for Supply {
     fn drop(&mut self) {
-        let _ = self.close();
+        let _ = self.close(&mut Vec::new());
     }
 }
 

@@ -39,8 +39,7 @@ impl Sink for CommandSink {
     fn close(self: Box<Self>, end: &mut WriterEnd) -> Result<()> {
         let CommandSink { pipe, mut running, until_end } = *self;
         drop(pipe);
-        end.commands.extend(wait_all(std::slice::from_mut(&mut running), &until_end)?);
-        Ok(())
+        wait_all(std::slice::from_mut(&mut running), &until_end, &mut end.commands)
     }
 }
 
@@ -50,7 +49,7 @@ impl CommandSink {
     /// the bytes are not where they belong.
     fn why(&mut self, broken: Error) -> Error {
         let patience = Wait::new(None, Some(LAST_WORDS));
-        match wait_all(std::slice::from_mut(&mut self.running), &patience) {
+        match wait_all(std::slice::from_mut(&mut self.running), &patience, &mut Vec::new()) {
             Err(error) if error.command().is_some() => error,
             _ => broken,
         }

@@ -42,14 +42,13 @@ impl Source for CommandSource {
         self.pipe.read(space, wait)
     }
 
-    fn finish(&mut self, wait: &Wait) -> Result<Vec<CommandEnd>> {
-        wait_all(&mut self.commands, wait)
+    fn finish(&mut self, wait: &Wait, ends: &mut Vec<CommandEnd>) -> Result<()> {
+        wait_all(&mut self.commands, wait, ends)
     }
 
-    fn close(self: Box<Self>) -> Result<Vec<CommandEnd>> {
+    fn close(self: Box<Self>, ends: &mut Vec<CommandEnd>) -> Result<()> {
         let CommandSource { pipe, mut commands } = *self;
-        let stopped = stop_all_after(&mut commands, || drop(pipe));
-        stopped.verdict.map(|()| stopped.ends)
+        stop_all_after(&mut commands, || drop(pipe), ends)
     }
 
     fn nature(&self) -> Nature {

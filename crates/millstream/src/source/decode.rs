@@ -259,7 +259,7 @@ impl Decoding {
             }
         };
         match error.kind() {
-            ErrorKind::DecodeTruncated => lock(&self.inner).finish(wait).err().unwrap_or(error),
+            ErrorKind::DecodeTruncated => lock(&self.inner).finish(wait, &mut Vec::new()).err().unwrap_or(error),
             _ => error,
         }
     }
@@ -305,19 +305,19 @@ impl Source for DecodeSource {
         }
     }
 
-    fn finish(&mut self, wait: &Wait) -> Result<Vec<CommandEnd>> {
+    fn finish(&mut self, wait: &Wait, ends: &mut Vec<CommandEnd>) -> Result<()> {
         match &mut self.state {
-            State::Undecided { source, .. } | State::Plain { source, .. } => source.finish(wait),
-            State::Decoding(decoding) => lock(&decoding.inner).finish(wait),
-            State::Changing => Ok(Vec::new()),
+            State::Undecided { source, .. } | State::Plain { source, .. } => source.finish(wait, ends),
+            State::Decoding(decoding) => lock(&decoding.inner).finish(wait, ends),
+            State::Changing => Ok(()),
         }
     }
 
-    fn close(self: Box<Self>) -> Result<Vec<CommandEnd>> {
+    fn close(self: Box<Self>, ends: &mut Vec<CommandEnd>) -> Result<()> {
         match self.state {
-            State::Undecided { source, .. } | State::Plain { source, .. } => source.close(),
-            State::Decoding(decoding) => decoding.into_inner().close(),
-            State::Changing => Ok(Vec::new()),
+            State::Undecided { source, .. } | State::Plain { source, .. } => source.close(ends),
+            State::Decoding(decoding) => decoding.into_inner().close(ends),
+            State::Changing => Ok(()),
         }
     }
 

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use super::{Nature, Source};
 use crate::cancel::Wait;
 use crate::command::enlarge_pipe;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{CommandEnd, Error, ErrorKind, Result};
 
 /// Reads a file descriptor, which stays as it was: in particular it is never made non-blocking.
 pub(crate) struct FdSource {
@@ -129,8 +129,8 @@ impl Source for FdSource {
         }
     }
 
-    fn finish(&mut self, _wait: &Wait) -> Result<Vec<crate::CommandEnd>> {
-        self.check_extent().map(|()| Vec::new())
+    fn finish(&mut self, _wait: &Wait, _ends: &mut Vec<CommandEnd>) -> Result<()> {
+        self.check_extent()
     }
 
     fn nature(&self) -> Nature {

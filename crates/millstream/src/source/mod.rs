@@ -23,15 +23,16 @@ pub(crate) trait Source: Send {
     /// of which [`finish`](Source::finish) says whether it was the right one.
     fn read(&mut self, space: &mut [u8], wait: &Wait) -> Result<usize>;
 
-    /// After the end of the bytes: whether the source succeeded. Returns how its commands ended.
-    fn finish(&mut self, _wait: &Wait) -> Result<Vec<CommandEnd>> {
-        Ok(Vec::new())
+    /// After the end of the bytes: whether the source succeeded. Adds how its commands ended to `ends`, also with
+    /// the error.
+    fn finish(&mut self, _wait: &Wait, _ends: &mut Vec<CommandEnd>) -> Result<()> {
+        Ok(())
     }
 
-    /// Stops before the end of the bytes. Returns how its commands ended; an error is about a command that had
-    /// failed before it was stopped.
-    fn close(self: Box<Self>) -> Result<Vec<CommandEnd>> {
-        Ok(Vec::new())
+    /// Stops before the end of the bytes. Adds how its commands ended to `ends`; an error is about a command
+    /// that had failed before it was stopped.
+    fn close(self: Box<Self>, _ends: &mut Vec<CommandEnd>) -> Result<()> {
+        Ok(())
     }
 
     /// What its reads are like, as far as it is known by now.
@@ -91,12 +92,12 @@ impl<S: Source> Source for Counted<S> {
         Ok(count)
     }
 
-    fn finish(&mut self, wait: &Wait) -> Result<Vec<CommandEnd>> {
-        self.source.finish(wait)
+    fn finish(&mut self, wait: &Wait, ends: &mut Vec<CommandEnd>) -> Result<()> {
+        self.source.finish(wait, ends)
     }
 
-    fn close(self: Box<Self>) -> Result<Vec<CommandEnd>> {
-        Box::new(self.source).close()
+    fn close(self: Box<Self>, ends: &mut Vec<CommandEnd>) -> Result<()> {
+        Box::new(self.source).close(ends)
     }
 
     fn nature(&self) -> Nature {

@@ -109,3 +109,15 @@ fn without_bash_a_shell_line_is_refused() {
         assert!(error.to_string().contains("bash"), "{error}");
     });
 }
+
+#[test]
+fn an_error_of_one_command_tells_of_all_and_is_no_error_twice() {
+    let commands = [vec!["sh", "-c", "echo x; exit 3"], vec!["cat"], vec!["cat"]];
+    let mut reader = Reader::pipeline(commands).unwrap();
+    assert_eq!(reader.next_line().unwrap(), Some(&b"x"[..]));
+    assert_eq!(reader.next_line().unwrap_err().kind(), ErrorKind::CommandFailed);
+    let codes = |ends: &[millstream::CommandEnd]| ends.iter().map(|end| end.status).collect::<Vec<_>>();
+    let all = [3, 0, 0].map(millstream::CommandStatus::Exited);
+    assert_eq!(codes(reader.command_ends()), all);
+    assert_eq!(codes(&reader.close().unwrap()), all);
+}
