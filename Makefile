@@ -47,7 +47,6 @@ fuzz:
 sweeps:
 	MILLSTREAM_DEEP=1 PROPTEST_CASES=$(PROPTEST_CASES) cargo test --workspace --no-fail-fast
 
-
 # Prints how long a record takes from its last byte to the consumer, at a trickle.
 latency:
 	cargo run --release --package millstream --example trickle_latency
