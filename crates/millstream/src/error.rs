@@ -106,7 +106,15 @@ error_kinds! {
     /// The writer is closed or gave up after an earlier error.
     19 Closed "closed" "nothing more can be written";
     /// A thread of ours ended in a way it never should.
-    20 Internal "internal" "please report it with the message"; // last added
+    20 Internal "internal" "please report it with the message";
+    /// Where a number or a word of a type should be, there is something else.
+    21 NumberInvalid "number_invalid" "check the input there, the separator and the type";
+    /// A number does not fit its type.
+    22 NumberOverflow "number_overflow" "use a wider type, or check the input there";
+    /// The input ended where a value was expected.
+    23 ValueMissing "value_missing" "the input was cut short, or fewer values should be asked for";
+    /// An argument that a call across a language boundary cannot take, such as a null pointer.
+    24 ArgumentInvalid "argument_invalid" "see what the call expects"; // last added
 }
 
 impl ErrorKind {
