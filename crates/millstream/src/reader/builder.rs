@@ -56,12 +56,13 @@ pub enum Latency {
 
 /// Whether compressed sources are decoded.
 ///
-/// Any source: also a socket or a command, whose peer then decides. For a binary protocol take `Off`: a message may
-/// begin like a compressed stream, and the one byte that zstd's magic begins with is held back until the second.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Unless told otherwise it is `Auto` for files, pipes, commands and memory, and `Off` for sockets (also one that is
+/// given as a file descriptor), callbacks and any `Read`: what they carry is mostly a protocol, and one of its messages
+/// might begin like a compressed stream. With `Auto` the other side decides, and the one byte that zstd's magic begins
+/// with is held back until the second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decode {
     /// gzip, bgzf and zstd are recognised by their first bytes (in a build with the feature `compression`).
-    #[default]
     Auto,
     /// Bytes are delivered as they are.
     Off,
@@ -101,7 +102,8 @@ pub struct ReaderBuilder {
     ahead: (usize, usize),
     latency: Latency,
     record_limit: usize,
-    decode: Decode,
+    /// `None`: as usual for the source.
+    decode: Option<Decode>,
     decode_limit: DecodeLimit,
     stall_timeout: Option<Duration>,
     follow: Follow,
@@ -118,7 +120,7 @@ impl Default for ReaderBuilder {
             ahead: AHEAD,
             latency: Latency::default(),
             record_limit: RECORD_LIMIT,
-            decode: Decode::default(),
+            decode: None,
             decode_limit: DecodeLimit::default(),
             stall_timeout: None,
             follow: Follow::default(),
@@ -163,9 +165,9 @@ impl ReaderBuilder {
         self
     }
 
-    /// Whether compressed sources are decoded.
+    /// Whether a compressed source is decoded.
     pub fn decode(mut self, decode: Decode) -> ReaderBuilder {
-        self.decode = decode;
+        self.decode = Some(decode);
         self
     }
 
@@ -352,12 +354,13 @@ impl ReaderBuilder {
         let name = self.name.clone().unwrap_or(name);
         let source = open().map_err(|error| error.with_name(&name))?;
         let size = source.size();
+        let decode = self.decode.unwrap_or(source.usual_decode());
         let source = match self.follow {
             Follow::Growing => source.follow(path),
             Follow::No => source,
         };
         let meter = Meter::new(size.filter(|_| self.follow == Follow::No));
-        let source = self.decoded(Box::new(Counted::new(source, meter.bytes.clone())), path, &meter);
+        let source = self.decoded(Box::new(Counted::new(source, meter.bytes.clone())), decode, path, &meter);
         let supply = Supply::new(source, self.plan());
         let buffer = Buffer::new(self.capacity.min(MOST));
         Ok(self.reader(buffer, supply, name, meter))
@@ -368,7 +371,7 @@ impl ReaderBuilder {
         let name = self.name.clone().unwrap_or(name);
         if self.is_compressed((*memory).as_ref()) {
             let read = ReadSource(std::io::Cursor::new(Shared(memory)));
-            return self.open(name, None, || Ok(read));
+            return self.decode(Decode::Auto).open(name, None, || Ok(read));
         }
         let buffer = Buffer::lent(memory);
         let len = buffer.capacity();
@@ -387,9 +390,9 @@ impl ReaderBuilder {
     }
 
     #[cfg(feature = "compression")]
-    fn decoded(&self, source: Box<dyn Source>, path: Option<&Path>, meter: &Meter) -> Box<dyn Source> {
+    fn decoded(&self, source: Box<dyn Source>, decode: Decode, path: Option<&Path>, meter: &Meter) -> Box<dyn Source> {
         use crate::source::decode::DecodeSource;
-        match self.decode {
+        match decode {
             Decode::Off => source,
             Decode::Auto => {
                 let (count, format) = (meter.bytes.clone(), meter.format.clone());
@@ -399,13 +402,13 @@ impl ReaderBuilder {
     }
 
     #[cfg(not(feature = "compression"))]
-    fn decoded(&self, source: Box<dyn Source>, _path: Option<&Path>, _meter: &Meter) -> Box<dyn Source> {
+    fn decoded(&self, source: Box<dyn Source>, _: Decode, _: Option<&Path>, _: &Meter) -> Box<dyn Source> {
         source
     }
 
     #[cfg(feature = "compression")]
     fn is_compressed(&self, bytes: &[u8]) -> bool {
-        self.decode == Decode::Auto && crate::source::decode::is_compressed(bytes)
+        self.decode != Some(Decode::Off) && crate::source::decode::is_compressed(bytes)
     }
 
     #[cfg(not(feature = "compression"))]
@@ -461,6 +464,11 @@ trait Opened: Sized {
     fn follow(self, _path: Option<&Path>) -> Self {
         self
     }
+
+    /// What holds unless an option says otherwise.
+    fn usual_decode(&self) -> Decode {
+        Decode::Off
+    }
 }
 
 impl Opened for FdSource {
@@ -471,9 +479,18 @@ impl Opened for FdSource {
     fn follow(self, path: Option<&Path>) -> FdSource {
         FdSource::follow(self, path)
     }
+
+    fn usual_decode(&self) -> Decode {
+        if self.is_socket() { Decode::Off } else { Decode::Auto }
+    }
 }
 
-impl Opened for CommandSource {}
+impl Opened for CommandSource {
+    fn usual_decode(&self) -> Decode {
+        Decode::Auto
+    }
+}
+
 impl<R> Opened for ReadSource<R> {}
 impl<F> Opened for CallbackSource<F> {}
 

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, Cursor, Read, Write};
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -18,9 +18,9 @@ use crate::every_way::{EVERY_PULL, EVERY_READ_AHEAD, Pull, drain, drain_whole, e
 use crate::sample;
 
 /// Opens a source that holds these bytes.
-type Open = fn(ReaderBuilder, &[u8]) -> Reader;
+pub type Open = fn(ReaderBuilder, &[u8]) -> Reader;
 
-const EVERY_SOURCE: [(&str, Open); 14] = [
+pub const EVERY_SOURCE: [(&str, Open); 15] = [
     ("path", |builder, bytes| with_file(bytes, |path| builder.path(path).unwrap())),
     ("mapped", |builder, bytes| with_file(bytes, |path| builder.mapped(path).unwrap())),
     ("fd", |builder, bytes| with_file(bytes, |path| builder.fd(File::open(path).unwrap()).unwrap())),
@@ -48,6 +48,12 @@ const EVERY_SOURCE: [(&str, Open); 14] = [
         let bytes = bytes.to_vec();
         thread::spawn(move || listener.accept().unwrap().0.write_all(&bytes));
         builder.unix(path).unwrap()
+    }),
+    ("socket", |builder, bytes| {
+        let (near, mut far) = UnixStream::pair().unwrap();
+        let bytes = bytes.to_vec();
+        thread::spawn(move || far.write_all(&bytes));
+        builder.fd(near).unwrap()
     }),
     ("from_read", |builder, bytes| builder.from_read(Cursor::new(bytes.to_vec())).unwrap()),
     ("callback", |builder, bytes| {
