@@ -12,5 +12,6 @@ pub mod definition;
 pub mod input;
 pub mod machine;
 pub mod measure;
+pub mod numbers;
 pub mod report;
 pub mod statistics;
