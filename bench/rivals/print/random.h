@@ -15,10 +15,8 @@ __extension__ typedef unsigned __int128 wide;
 static const uint64_t RANDOM_SEED = 3;
 
 static inline uint64_t random_number(uint64_t *state) {
-    static const uint64_t first[] = {0,      10,      100,      1000,      10000,
-                                     100000, 1000000, 10000000, 100000000, 1000000000};
-    static const uint64_t count[] = {10,     90,      900,      9000,      90000,
-                                     900000, 9000000, 90000000, 900000000, 9000000000};
+    static const uint64_t first[] = {0, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000};
+    static const uint64_t count[] = {10, 90, 900, 9000, 90000, 900000, 9000000, 90000000, 900000000, 9000000000};
     *state += 0x9e3779b97f4a7c15;
     uint64_t z = *state;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
