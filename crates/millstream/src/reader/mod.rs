@@ -556,8 +556,9 @@ impl Reader {
             self.records += self.offsets.len() as u64 - 1;
         }
         let len = self.offsets[self.offsets.len() - 1] as usize;
+        let (offset, first_record) = (self.buffer.offset(), self.records - (self.offsets.len() as u64 - 1));
         let bytes = self.buffer.take_to(self.buffer.pos() + len);
-        Ok(Some(Batch::new(bytes, &self.offsets, framer.trim(), terminated)))
+        Ok(Some(Batch::new(bytes, &self.offsets, framer.trim(), terminated).at(offset, first_record)))
     }
 
     /// Notes the longest record of a batch, and ends the batch before one that is over the limit. `terminated` and
