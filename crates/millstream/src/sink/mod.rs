@@ -91,8 +91,6 @@ pub(crate) enum Medium {
     Pipe,
     /// A person reads along.
     Terminal,
-    /// Code of the caller, which runs on the caller's thread only.
-    Callback,
 }
 
 /// What dropping the writer does with bytes that are still in the buffer.
