@@ -85,7 +85,9 @@ impl Limits {
 /// What kind of thing takes the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Medium {
-    /// A file, a socket, a device, memory.
+    /// A regular file, or a disk.
+    File,
+    /// A socket, a device, memory, code of the caller.
     Plain,
     /// A pipe: larger writes mean fewer wake-ups of its reader.
     Pipe,

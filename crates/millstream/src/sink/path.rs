@@ -8,8 +8,8 @@
 //! FIFOs, terminals and devices are written directly. `/dev/stdout` and its like are our own descriptors, not files
 //! to replace, whatever they are connected to.
 //!
-//! It does not sync: a power failure soon after `close` can lose what the system had not yet stored, and so can a file
-//! system that reports a full disk only when a file is closed (NFS with quotas).
+//! It does not sync unless asked to ([`Durability`]): a power failure soon after `close` can lose what the system had not
+//! yet stored.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
@@ -28,7 +28,7 @@ use crate::cancel::Wait;
 use crate::error::{Error, ErrorKind, Result};
 use crate::sink::fd::{FdSink, Handle};
 use crate::sink::{Limits, OnDrop, Opened, Sink};
-use crate::writer::{Existing, Partial, WriterEnd};
+use crate::writer::{Durability, Existing, Partial, WriterEnd};
 
 /// How often we look whether a FIFO has got its reader, when the wait for it must be interruptible: there is
 /// nothing to poll.
@@ -41,9 +41,15 @@ const MAX_LINKS: usize = 40;
 const MAX_NAME_PART: usize = 200;
 
 /// Opens a path for writing.
-pub(crate) fn open(path: &Path, existing: Existing, partial: Partial, limits: &Limits) -> Result<Opened> {
+pub(crate) fn open(
+    path: &Path,
+    existing: Existing,
+    partial: Partial,
+    durability: Durability,
+    limits: &Limits,
+) -> Result<Opened> {
     let name = path.display().to_string();
-    match open_target(path, existing, partial, limits) {
+    match open_target(path, existing, partial, durability, limits) {
         Ok(opened) => Ok(Opened { name, ..opened }),
         Err(Failure::System(reason)) => Err(Error::new(ErrorKind::OpenFailed).with_io(reason).with_name(name)),
         Err(Failure::Other(error)) => Err(error.with_name(name)),
@@ -74,11 +80,17 @@ impl From<Error> for Failure {
     }
 }
 
-fn open_target(path: &Path, existing: Existing, partial: Partial, limits: &Limits) -> Result<Opened, Failure> {
+fn open_target(
+    path: &Path,
+    existing: Existing,
+    partial: Partial,
+    durability: Durability,
+    limits: &Limits,
+) -> Result<Opened, Failure> {
     let wait = limits.wait();
     let target = resolve(path)?;
     if let Some(number) = own_descriptor(&target) {
-        return direct(open_own_descriptor(number, &target)?, wait);
+        return direct(open_own_descriptor(number, &target)?, durability, wait);
     }
     let old = match fs::metadata(&target) {
         Ok(metadata) => Some(metadata),
@@ -87,18 +99,43 @@ fn open_target(path: &Path, existing: Existing, partial: Partial, limits: &Limit
     };
     match old {
         Some(old) if old.is_dir() => Err(Errno::ISDIR.into()),
-        Some(old) if !old.is_file() => direct(Handle::Owned(open_special(&target, &old, limits)?), wait),
+        Some(old) if !old.is_file() => direct(Handle::Owned(open_special(&target, &old, limits)?), durability, wait),
         _ if existing == Existing::Append => {
-            direct(Handle::Owned(OpenOptions::new().append(true).create(true).open(&target)?.into()), wait)
+            let file = OpenOptions::new().append(true).create(true).open(&target)?;
+            file_sink(file, None, target, durability, wait)
         }
-        _ if partial == Partial::Keep => direct(Handle::Owned(File::create(&target)?.into()), wait),
-        old => replacing(target, old, wait),
+        _ if partial == Partial::Keep => {
+            let file = File::create(&target)?;
+            file_sink(file, None, target, durability, wait)
+        }
+        old => {
+            let (file, temporary) = create_beside(&target, old)?;
+            file_sink(file, Some(temporary), target, durability, wait)
+        }
     }
 }
 
-fn direct(handle: Handle, wait: Wait) -> Result<Opened, Failure> {
+fn direct(handle: Handle, durability: Durability, wait: Wait) -> Result<Opened, Failure> {
     let (sink, medium) = FdSink::new(handle, wait)?;
-    Ok(Opened::new(sink, String::new(), medium))
+    Ok(Opened::new(sink.durable(durability)?, String::new(), medium))
+}
+
+/// The sink for a regular file, which has its name already or is to appear whole.
+fn file_sink(
+    file: File,
+    temporary: Option<TempPath>,
+    target: PathBuf,
+    durability: Durability,
+    wait: Wait,
+) -> Result<Opened, Failure> {
+    let (file, medium) = FdSink::new(Handle::Owned(file.into()), wait)?;
+    let on_drop = if temporary.is_some() { OnDrop::Discard } else { OnDrop::Finish };
+    let directory = match durability {
+        Durability::All => target.parent().map(Path::to_path_buf),
+        Durability::Cached | Durability::Data => None,
+    };
+    let sink = FileSink { file: file.durable(durability)?, temporary, target, directory };
+    Ok(Opened { on_drop, ..Opened::new(sink, String::new(), medium) })
 }
 
 /// The path with every symbolic link at its end followed, also one that points to nothing yet.
@@ -177,15 +214,15 @@ fn open_special(path: &Path, metadata: &Metadata, limits: &Limits) -> Result<Own
     }
 }
 
-/// The sink for a file that is to appear whole.
-fn replacing(target: PathBuf, old: Option<Metadata>, wait: Wait) -> Result<Opened, Failure> {
+/// The temporary file for a file that is to appear whole: it is removed when its path is dropped.
+fn create_beside(target: &Path, old: Option<Metadata>) -> Result<(File, TempPath), Failure> {
     let (Some(directory), Some(file_name)) = (target.parent(), target.file_name()) else {
         return Err(Errno::ISDIR.into());
     };
     let mut mode = 0o666; // as far as the umask allows, like any new file
     if old.is_some() {
         // Renaming would replace a file that we are not allowed to write.
-        rustix::fs::access(&target, Access::WRITE_OK)?;
+        rustix::fs::access(target, Access::WRITE_OK)?;
         // Nobody else may open the new file before it has the permissions of the old one.
         mode = 0o600;
     }
@@ -211,9 +248,7 @@ fn replacing(target: PathBuf, old: Option<Metadata>, wait: Wait) -> Result<Opene
     if let Some(old) = old {
         keep_attributes(&file, &old)?;
     }
-    let (sink, medium) = FdSink::new(Handle::Owned(file.into()), wait)?;
-    let sink = ReplacingSink { file: sink, temporary: Some(temporary), target };
-    Ok(Opened { on_drop: OnDrop::Discard, ..Opened::new(sink, String::new(), medium) })
+    Ok((file, temporary))
 }
 
 /// Gives the new file the owner, if we may, and the permissions of the old one.
@@ -228,25 +263,32 @@ fn keep_attributes(file: &File, old: &Metadata) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(mode))
 }
 
-/// Writes the temporary file, which is removed when dropped and renamed on close.
-struct ReplacingSink {
+/// Writes a file and gives it its name in the end.
+struct FileSink {
     file: FdSink,
-    /// `None` once it has its name.
+    /// Its name until then, under which it is removed when dropped; `None` once it has its own.
     temporary: Option<TempPath>,
     target: PathBuf,
+    /// What is synced for the name to be on the disk too, if it has to be.
+    directory: Option<PathBuf>,
 }
 
-impl Sink for ReplacingSink {
+impl Sink for FileSink {
     fn write(&mut self, bytes: &[u8]) -> Result<usize> {
         self.file.write(bytes)
     }
 
     fn close(&mut self, end: &mut WriterEnd) -> Result<()> {
         self.file.close(end)?;
-        let Some(temporary) = self.temporary.take() else { return Ok(()) };
-        temporary.persist(&self.target).map_err(|error| {
-            self.temporary = Some(error.path);
-            Error::from_io(error.error)
-        })
+        if let Some(temporary) = self.temporary.take() {
+            temporary.persist(&self.target).map_err(|error| {
+                self.temporary = Some(error.path);
+                Error::from_io(error.error)
+            })?;
+        }
+        if let Some(directory) = &self.directory {
+            File::open(directory)?.sync_all()?;
+        }
+        Ok(())
     }
 }

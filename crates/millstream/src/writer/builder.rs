@@ -101,6 +101,22 @@ pub enum Partial {
     Keep,
 }
 
+/// What a regular file's [`close`](Writer::close) waits for, before the file takes its name.
+///
+/// It always hears of what the file system reports when a file is closed, as NFS and quotas do of a full disk. It does
+/// not wait for the disk unless asked to: a power failure within the next half minute or so may cost the file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// The system has the bytes, and writes them to the disk when it likes.
+    #[default]
+    Cached,
+    /// The bytes are on the disk (fdatasync(2)): who finds the new file finds all of it.
+    Data,
+    /// And so are the file's attributes and its name (fsync(2) of the file, and then of its directory): after `close`
+    /// the new file is what is found.
+    All,
+}
+
 /// Options for a [`Writer`]; its last call, which names the sink, opens it. Options that cannot be, or not together or
 /// not with the sink, are [`ErrorKind::InvalidOption`] then, and nothing is opened.
 ///
@@ -126,6 +142,7 @@ pub struct WriterBuilder {
     level: Option<u32>,
     existing: Existing,
     partial: Partial,
+    durability: Durability,
     limits: Limits,
     name: Option<String>,
 }
@@ -168,6 +185,21 @@ impl WriterBuilder {
         self
     }
 
+    /// What closing a regular file waits for. Not for other sinks, which have nothing to sync.
+    ///
+    /// ```
+    /// use millstream::{Durability, Writer};
+    /// let directory = tempfile::tempdir().unwrap();
+    /// let mut writer = Writer::builder().durability(Durability::All).path(directory.path().join("ledger"))?;
+    /// writer.write(b"one\n")?;
+    /// writer.close()?; // from here on no power failure can undo it
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    pub fn durability(mut self, durability: Durability) -> WriterBuilder {
+        self.durability = durability;
+        self
+    }
+
     /// Lets this token end every wait for the sink, with [`ErrorKind::Cancelled`]. Code of the caller
     /// ([`callback`](Self::callback), [`from_write`](Self::from_write)) and the lookup of a host name
     /// cannot be interrupted.
@@ -202,7 +234,7 @@ impl WriterBuilder {
             _ => self.format(),
         };
         self.check(Kind::Path, format)?;
-        let opened = sink::path::open(path, self.existing, self.partial, &self.limits)?;
+        let opened = sink::path::open(path, self.existing, self.partial, self.durability, &self.limits)?;
         self.build(opened, format)
     }
 
@@ -237,7 +269,9 @@ impl WriterBuilder {
     fn descriptor(self, handle: Handle, name: String) -> Result<Writer> {
         let format = self.format();
         self.check(Kind::Descriptor, format)?;
-        let (sink, medium) = FdSink::new(handle, self.limits.wait()).map_err(|error| error.with_name(name.as_str()))?;
+        let (sink, medium) = FdSink::new(handle, self.limits.wait())
+            .and_then(|(sink, medium)| Ok((sink.durable(self.durability)?, medium)))
+            .map_err(|error| error.with_name(name.as_str()))?;
         self.build(Opened::new(sink, name, medium), format)
     }
 
@@ -352,6 +386,11 @@ impl WriterBuilder {
                 &"a path",
             ),
             (kind != Kind::Path && self.partial == Partial::Keep, &format_args!("Partial::Keep for {kind}"), &"a path"),
+            (
+                self.durability != Durability::Cached && !matches!(kind, Kind::Path | Kind::Descriptor),
+                &format_args!("Durability::{:?} for {kind}", self.durability),
+                &"a regular file",
+            ),
             (self.limits.stall == Some(Duration::ZERO), &"a stall timeout of 0 s", &"a longer one, or none"),
             (
                 runs_in_program && self.limits.stall.is_some(),

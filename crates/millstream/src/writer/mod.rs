@@ -17,7 +17,7 @@
 //! Room for a small write is one comparison: everything that needs a closer look (no buffer yet, a policy that acts on
 //! each write, an error to report) makes that comparison fail and is handled out of line.
 //!
-//! It does not know what a record is, and it does not sync files to their disk.
+//! It does not know what a record is, and it waits for no disk unless asked to ([`Durability`]).
 
 use std::fmt;
 use std::io;
@@ -35,7 +35,7 @@ mod builder;
 mod delay;
 mod shared;
 
-pub use builder::{Encode, Existing, FlushPolicy, Partial, WriterBuilder};
+pub use builder::{Durability, Encode, Existing, FlushPolicy, Partial, WriterBuilder};
 pub use shared::SharedWriter;
 
 /// Writes bytes to a sink through a buffer.
@@ -127,7 +127,8 @@ impl Writer {
     /// A regular or absent path appears whole when the writer is [closed](Self::close): until then the bytes are in a
     /// temporary file beside it, whose name begins with a dot. An existing file's permissions are kept; a symbolic
     /// link is followed. FIFOs and devices are written directly; opening a FIFO waits for its reader. `/dev/stdout`
-    /// is [`stdout`](Self::stdout). Where the directory takes no new files, [`Partial::Keep`] writes in place.
+    /// is [`stdout`](Self::stdout). Where the directory takes no new files, [`Partial::Keep`] writes in place. It is not
+    /// synced to its disk, unless [`durability`](WriterBuilder::durability) says so.
     ///
     /// # Errors
     /// [`ErrorKind::OpenFailed`] for a directory, a missing parent directory, no permission: nothing is created then.
