@@ -148,6 +148,12 @@ impl FdSink {
     }
 }
 
+impl AsFd for FdSink {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.handle.as_fd()
+    }
+}
+
 impl Sink for FdSink {
     fn write(&mut self, bytes: &[u8]) -> Result<usize> {
         self.wait.check()?;

@@ -18,6 +18,7 @@ pub(crate) mod command;
 #[cfg(feature = "compression")]
 pub(crate) mod encode;
 pub(crate) mod fd;
+pub(crate) mod mapped;
 pub(crate) mod memory;
 pub(crate) mod path;
 pub(crate) mod socket;

@@ -15,6 +15,7 @@ use crate::format::Format;
 use crate::sink::call::{CallbackSink, WriteSink};
 use crate::sink::fd::{FdSink, Handle};
 use crate::sink::memory::{MemorySink, NowhereSink};
+use crate::sink::path::{Access, Manner};
 use crate::sink::{self, Limits, Medium, Meter, Metered, Opened, Sink};
 use crate::writer::delay::DelaySink;
 use crate::writer::{Prompt, Writer};
@@ -229,13 +230,27 @@ impl WriterBuilder {
     /// [`ErrorKind::OpenFailed`] for a directory, a missing parent directory, no permission: nothing is created then.
     pub fn path(self, path: impl AsRef<Path>) -> Result<Writer> {
         let path = path.as_ref();
-        let format = match self.encode {
-            Encode::Auto => Format::of_name(path),
-            _ => self.format(),
-        };
+        let format = self.format_of(path);
         self.check(Kind::Path, format)?;
-        let opened = sink::path::open(path, self.existing, self.partial, self.durability, &self.limits)?;
+        let opened = sink::path::open(path, &self.manner(Access::Write), &self.limits)?;
         self.build(opened, format)
+    }
+
+    /// See [`Writer::mapped`].
+    ///
+    /// # Errors
+    /// As [`path`](Self::path); [`ErrorKind::OpenFailed`] for anything that is no regular file,
+    /// [`ErrorKind::InvalidOption`] for [`Existing::Append`].
+    pub fn mapped(self, path: impl AsRef<Path>) -> Result<Writer> {
+        let path = path.as_ref();
+        let format = self.format_of(path);
+        self.check(Kind::Mapped, format)?;
+        let opened = sink::path::open(path, &self.manner(Access::Mapped), &self.limits)?;
+        self.build(opened, format)
+    }
+
+    fn manner(&self, access: Access) -> Manner {
+        Manner { existing: self.existing, partial: self.partial, durability: self.durability, access }
     }
 
     /// See [`Writer::stdout`].
@@ -350,6 +365,14 @@ impl WriterBuilder {
         self.build(Opened::new(NowhereSink, "nowhere", Medium::Plain), format)
     }
 
+    /// The format of a file of this name.
+    fn format_of(&self, path: &Path) -> Option<Format> {
+        match self.encode {
+            Encode::Auto => Format::of_name(path),
+            _ => self.format(),
+        }
+    }
+
     /// The format asked for by name.
     fn format(&self) -> Option<Format> {
         match self.encode {
@@ -363,7 +386,8 @@ impl WriterBuilder {
     /// Whether the options can be, and together: asked before anything is opened, so that a mistake leaves no trace.
     fn check(&self, kind: Kind, format: Option<Format>) -> Result<()> {
         let encoding = format.map(|format| format.to_string()).unwrap_or_default();
-        let may_encode = format.is_some() || (kind == Kind::Path && self.encode == Encode::Auto);
+        let is_path = matches!(kind, Kind::Path | Kind::Mapped);
+        let may_encode = format.is_some() || (is_path && self.encode == Encode::Auto);
         let levels = format.map_or(0..=u32::MAX, |format| format.levels());
         let level = self.level.unwrap_or(*levels.start());
         let runs_in_program = matches!(kind, Kind::Callback | Kind::Program);
@@ -385,9 +409,9 @@ impl WriterBuilder {
                 &format_args!("Existing::Append for {kind}"),
                 &"a path",
             ),
-            (kind != Kind::Path && self.partial == Partial::Keep, &format_args!("Partial::Keep for {kind}"), &"a path"),
+            (!is_path && self.partial == Partial::Keep, &format_args!("Partial::Keep for {kind}"), &"a path"),
             (
-                self.durability != Durability::Cached && !matches!(kind, Kind::Path | Kind::Descriptor),
+                self.durability != Durability::Cached && !is_path && kind != Kind::Descriptor,
                 &format_args!("Durability::{:?} for {kind}", self.durability),
                 &"a regular file",
             ),
@@ -434,6 +458,7 @@ impl WriterBuilder {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Path,
+    Mapped,
     Descriptor,
     Command,
     Connection,
@@ -448,6 +473,7 @@ impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Kind::Path => "a path",
+            Kind::Mapped => "a mapped file",
             Kind::Descriptor => "a file descriptor",
             Kind::Command => "a command",
             Kind::Connection => "a connection",

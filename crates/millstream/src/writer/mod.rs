@@ -136,6 +136,33 @@ impl Writer {
         Writer::builder().path(path)
     }
 
+    /// Writes a regular file through memory that it is mapped into, in steps for which room is reserved beforehand. In
+    /// all else it is as [`path`](Self::path), and it has its true length after a close, an error and a drop.
+    ///
+    /// Measure before you take it: a plain write is faster for most (a file in memory, 4.4 GB/s against 3.1 of a mapped
+    /// one), because the system need not clear the pages that a write fills.
+    ///
+    /// Nobody may make the file shorter meanwhile: that ends the process with SIGBUS. And a process that is killed leaves
+    /// zeros behind what it wrote, where [`Partial::Keep`] writes in place.
+    ///
+    /// ```
+    /// use millstream::Writer;
+    /// let directory = tempfile::tempdir().unwrap();
+    /// let path = directory.path().join("squares.txt");
+    /// let mut writer = Writer::mapped(&path)?;
+    /// writer.write(b"1\n4\n9\n")?;
+    /// writer.close()?;
+    /// assert_eq!(std::fs::read(&path).unwrap(), b"1\n4\n9\n");
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::OpenFailed`], also for anything that is no regular file. While writing,
+    /// [`ErrorKind::Unsupported`] where the file system cannot reserve room: without that a full disk would be a crash.
+    pub fn mapped(path: impl AsRef<Path>) -> Result<Writer> {
+        Writer::builder().mapped(path)
+    }
+
     /// Writes to standard output: the file descriptor 1 itself, without the lock and the buffer of [`io::Stdout`].
     ///
     /// # Errors
