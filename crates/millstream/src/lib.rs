@@ -36,4 +36,4 @@ pub use command::{Command, Stderr, Stdin, Stdout};
 pub use error::{CommandEnd, CommandStatus, Error, ErrorKind, Result};
 pub use format::Format;
 pub use reader::{Decode, DecodeLimit, Follow, Latency, Position, Progress, ReadAhead, Reader, ReaderBuilder, Values};
-pub use writer::{Encode, Existing, FlushPolicy, Partial, SharedWriter, Writer, WriterBuilder, WriterEnd};
+pub use writer::{Durability, Encode, Existing, FlushPolicy, Partial, SharedWriter, Writer, WriterBuilder, WriterEnd};
