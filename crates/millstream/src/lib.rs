@@ -28,6 +28,7 @@ pub mod frame;
 #[allow(unsafe_code)] // one check for all parts of a record, then raw pointers
 pub mod put;
 mod reader;
+pub mod scan;
 mod sink;
 mod source;
 mod writer;
@@ -36,5 +37,5 @@ pub use cancel::CancelToken;
 pub use command::{Command, Stderr, Stdin, Stdout};
 pub use error::{CommandEnd, CommandStatus, Error, ErrorKind, Result};
 pub use format::Format;
-pub use reader::{Decode, DecodeLimit, Follow, Latency, Position, Progress, ReadAhead, Reader, ReaderBuilder};
+pub use reader::{Decode, DecodeLimit, Follow, Latency, Position, Progress, ReadAhead, Reader, ReaderBuilder, Values};
 pub use writer::{Encode, Existing, FlushPolicy, Partial, SharedWriter, Writer, WriterBuilder, WriterEnd};

@@ -172,6 +172,56 @@ proptest! {
         }
         prop_assert_eq!(sink.arrived(), accepted);
     }
+
+    #[test]
+    fn a_close_that_failed_goes_on_where_it_stopped(
+        capacity in 1..48usize,
+        policy in policy(),
+        ops in prop::collection::vec(op(), 0..20),
+        acts in prop::collection::vec(act(), 0..20),
+    ) {
+        let sink = Scripted::new([]);
+        let mut writer =
+            Writer::builder().capacity(capacity).flush_policy(policy).from_write(sink.clone()).unwrap();
+        let accepted = run(&mut writer, &sink, &ops);
+        sink.0.lock().unwrap().acts = acts.into();
+        let end = loop {
+            match writer.try_close() {
+                Ok(end) => break end,
+                Err(error) => prop_assert_eq!(error.kind(), ErrorKind::Io),
+            }
+        };
+        prop_assert_eq!((end.bytes, end.written), (accepted.len() as u64, accepted.len() as u64));
+        prop_assert_eq!(sink.arrived(), accepted);
+    }
+}
+
+#[test]
+fn from_the_first_close_on_no_more_bytes_are_accepted() {
+    let sink = Scripted::new([Act::Fail, Act::Take(1), Act::Fail]);
+    let mut writer = Writer::from_write(sink.clone()).unwrap();
+    writer.write(b"one").unwrap();
+    for _ in 0..2 {
+        assert_eq!(writer.try_close().unwrap_err().kind(), ErrorKind::Io);
+        assert_eq!(writer.write(b"two").unwrap_err().kind(), ErrorKind::Closed);
+        assert_eq!(writer.space(1).unwrap_err().kind(), ErrorKind::Closed);
+        assert_eq!(writer.flush().unwrap_err().kind(), ErrorKind::Closed);
+        assert_eq!(writer.accepted(), 3);
+    }
+    assert_eq!(writer.try_close().unwrap().bytes, 3);
+    assert_eq!(writer.write(b"two").unwrap_err().kind(), ErrorKind::Closed);
+    drop(writer);
+    assert_eq!(sink.arrived(), b"one");
+}
+
+#[test]
+#[should_panic(expected = "more bytes than there was space")]
+fn space_of_before_a_close_is_gone() {
+    let mut writer = Writer::from_write(Scripted::new([Act::Fail])).unwrap();
+    writer.write(b"one").unwrap();
+    writer.space(10).unwrap();
+    writer.try_close().unwrap_err();
+    let _ = writer.commit(1);
 }
 
 #[cfg(feature = "compression")]
@@ -212,9 +262,7 @@ mod encoded {
                 }
                 prop_assert_eq!(writer.accepted(), accepted.len() as u64);
             }
-            sink.heal();
-            let _ = writer.flush();
-            writer.close().unwrap();
+            while writer.try_close().is_err() {}
             let arrived = sink.arrived();
             let decoded = match encode {
                 Encode::Zstd => zstd::decode_all(&arrived[..]).unwrap(),

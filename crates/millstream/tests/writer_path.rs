@@ -42,6 +42,20 @@ fn a_file_appears_whole_when_it_is_closed() {
 }
 
 #[test]
+fn a_close_that_could_not_rename_can_be_repeated() {
+    let dir = dir();
+    let path = dir.path().join("out");
+    let mut writer = Writer::path(&path).unwrap();
+    writer.write(b"content").unwrap();
+    fs::create_dir(&path).unwrap(); // in the way
+    assert_eq!(writer.try_close().unwrap_err().kind(), ErrorKind::Io);
+    fs::remove_dir(&path).unwrap();
+    assert_eq!(writer.try_close().unwrap().bytes, 7);
+    assert_eq!(fs::read(&path).unwrap(), b"content");
+    assert_eq!(names(dir.path()), ["out"]);
+}
+
+#[test]
 fn an_old_file_stays_until_then_and_gives_its_permissions() {
     let dir = dir();
     let path = dir.path().join("out.txt");

@@ -120,7 +120,10 @@ fn a_token_ends_a_wait_and_nothing_is_lost() {
             let bytes = bytes[..accepted].to_vec();
             move || assert_arrives(name, reader, &bytes)
         });
-        writer.flush().unwrap();
+        token.cancel();
+        assert_eq!(writer.try_close().unwrap_err().kind(), ErrorKind::Cancelled);
+        token.reset();
+        assert_eq!(writer.try_close().unwrap().bytes, accepted as u64);
         reading.join().unwrap();
         // The descriptor we were lent is as it was.
         assert_eq!(fcntl_getfl(&fd).unwrap(), modes, "{name}");
@@ -364,6 +367,26 @@ fn waiting_for_a_command_can_be_interrupted_but_is_not_a_stall() {
 
     let limit = Duration::from_millis(50);
     Writer::builder().stall_timeout(limit).command(["sleep", "0.3"]).unwrap().close().unwrap();
+}
+
+#[test]
+fn a_close_that_was_interrupted_waits_for_the_command_again() {
+    for (status, kind) in [(0, None), (3, Some(ErrorKind::CommandFailed))] {
+        let (command, mut output) = with_output(["sh", "-c", &format!("cat; exit {status}")]);
+        let token = CancelToken::new().unwrap();
+        let mut writer = Writer::builder().cancel(&token).command(command).unwrap();
+        writer.write(b"kept").unwrap();
+        token.cancel();
+        assert_eq!(writer.try_close().unwrap_err().kind(), ErrorKind::Cancelled);
+        token.reset();
+        match kind {
+            None => assert!(writer.try_close().unwrap().commands[0].status.success()),
+            Some(kind) => (0..2).for_each(|_| assert_eq!(writer.try_close().unwrap_err().kind(), kind)),
+        }
+        let mut text = String::new();
+        output.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "kept");
+    }
 }
 
 #[test]

@@ -28,6 +28,8 @@ pub struct Batch<'a> {
     offsets: &'a [u32],
     trim: Trim,
     terminated: bool,
+    /// Of the stream, in front of `bytes` and of record 0.
+    position: (u64, u64),
 }
 
 impl<'a> Batch<'a> {
@@ -42,7 +44,34 @@ impl<'a> Batch<'a> {
         let last = *offsets.last().expect("n records have n + 1 offsets");
         assert!(last as usize <= bytes.len(), "the offset {last} is beyond {} bytes", bytes.len());
         debug_assert!(offsets.is_sorted(), "the offsets do not ascend");
-        Batch { bytes, offsets, trim, terminated }
+        Batch { bytes, offsets, trim, terminated, position: (0, 0) }
+    }
+
+    /// The same batch, where it is not at the start of its stream: so many bytes and records are before it.
+    pub fn at(mut self, bytes: u64, records: u64) -> Batch<'a> {
+        self.position = (bytes, records);
+        self
+    }
+
+    /// Where in the stream `bytes()[0]` is, in bytes from its start (after decoding). Record `i` begins at
+    /// `offset() + offsets()[i]`.
+    ///
+    /// ```
+    /// use millstream::{Reader, frame::Lines};
+    /// let mut reader = Reader::memory("one\ntwo\nthree\n")?;
+    /// reader.next_line()?;
+    /// let batch = reader.next_batch(&mut Lines::new())?.unwrap();
+    /// assert_eq!((batch.offset(), batch.first_record()), (4, 1));
+    /// assert_eq!(batch.offset() + u64::from(batch.offsets()[1]), 8); // where "three" begins
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    pub fn offset(&self) -> u64 {
+        self.position.0
+    }
+
+    /// The number of the first record in the stream; the stream's first is 0.
+    pub fn first_record(&self) -> u64 {
+        self.position.1
     }
 
     /// The memory that the offsets point into.
@@ -87,6 +116,22 @@ impl<'a> Batch<'a> {
     pub fn raw(&self, record: usize) -> Option<&'a [u8]> {
         let &[start, end] = self.offsets.get(record..)?.first_chunk()?;
         Some(&self.bytes[start as usize..end as usize])
+    }
+
+    /// All bytes of each record, in order: what [`raw`](Batch::raw) gives.
+    ///
+    /// ```
+    /// use millstream::{Reader, frame::Lines};
+    /// let mut reader = Reader::memory("one\r\ntwo\n")?;
+    /// reader.fill()?; // otherwise a first batch is one record
+    /// let batch = reader.next_batch(&mut Lines::new())?.unwrap();
+    /// assert!(batch.iter_raw().eq([&b"one\r\n"[..], b"two\n"]));
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    pub fn iter_raw(&self) -> impl DoubleEndedIterator<Item = &'a [u8]> + ExactSizeIterator + use<'a> {
+        let bytes = self.bytes;
+        let bounds = self.offsets.windows(2);
+        bounds.map(move |bounds| &bytes[bounds[0] as usize..bounds[1] as usize])
     }
 
     /// The contents of the records, in order.
@@ -182,6 +227,7 @@ mod tests {
         assert!(batch().iter().eq(expected));
         assert!(batch().iter().rev().eq(expected.into_iter().rev()));
         assert!((0..4).map(|i| batch().get(i).unwrap()).eq(expected));
+        assert!(batch().iter_raw().eq((0..4).map(|i| batch().raw(i).unwrap())));
         assert_eq!(batch().raw(3), Some(&b"end\r"[..]));
         assert_eq!((batch().get(4), batch().raw(4), batch().get(usize::MAX - 1)), (None, None, None));
     }

@@ -13,8 +13,9 @@ use crate::writer::WriterEnd;
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 struct CommandSink {
-    // Before `running`: dropping the sink closes the pipe first, and the command gets its end of input.
-    pipe: FdSink,
+    /// `None` once closed. Before `running`: dropping the sink closes the pipe first, and the command gets its end of
+    /// input.
+    pipe: Option<FdSink>,
     running: Running,
     /// Without the time limit: a command may work for long after its input has ended, as sort does.
     until_end: Wait,
@@ -25,21 +26,21 @@ pub(crate) fn open(command: Command, limits: &Limits) -> Result<Opened> {
     let name = command.name();
     let (running, pipe) = command.spawn_sink()?;
     let (pipe, medium) = FdSink::new(Handle::Owned(pipe.into()), limits.wait())?;
-    Ok(Opened::new(CommandSink { pipe, running, until_end: limits.patient() }, name, medium))
+    Ok(Opened::new(CommandSink { pipe: Some(pipe), running, until_end: limits.patient() }, name, medium))
 }
 
 impl Sink for CommandSink {
     fn write(&mut self, bytes: &[u8]) -> Result<usize> {
-        self.pipe.write(bytes).map_err(|error| match error.kind() {
+        let pipe = self.pipe.as_mut().ok_or_else(|| Error::new(ErrorKind::Closed))?;
+        pipe.write(bytes).map_err(|error| match error.kind() {
             ErrorKind::BrokenPipe => self.why(error),
             _ => error,
         })
     }
 
-    fn close(self: Box<Self>, end: &mut WriterEnd) -> Result<()> {
-        let CommandSink { pipe, mut running, until_end } = *self;
-        drop(pipe);
-        wait_all(std::slice::from_mut(&mut running), &until_end, &mut end.commands)
+    fn close(&mut self, end: &mut WriterEnd) -> Result<()> {
+        self.pipe = None;
+        wait_all(std::slice::from_mut(&mut self.running), &self.until_end, &mut end.commands)
     }
 }
 

@@ -28,6 +28,8 @@ pub(crate) struct EncodeSink {
     start: usize,
     /// The codec has taken bytes since it was last flushed. Flushing it again would only add to the size.
     holds_back: bool,
+    /// The codec has ended its stream; what is in `out` remains to be passed on.
+    ended: bool,
     sink: Box<dyn Sink>,
 }
 
@@ -91,7 +93,7 @@ impl EncodeSink {
                 Codec::Zstd(codec)
             }
         };
-        Ok(EncodeSink { codec, out: Vec::new(), start: 0, holds_back: false, sink })
+        Ok(EncodeSink { codec, out: Vec::new(), start: 0, holds_back: false, ended: false, sink })
     }
 
     /// Passes all compressed bytes on.
@@ -127,12 +129,15 @@ impl Sink for EncodeSink {
     }
 
     fn finish(&mut self) -> Result<()> {
-        self.codec.finish(&mut self.out).map_err(Error::from_io)?;
+        if !self.ended {
+            self.codec.finish(&mut self.out).map_err(Error::from_io)?;
+            self.ended = true;
+        }
         self.pass_on()?;
         self.sink.finish()
     }
 
-    fn close(self: Box<Self>, end: &mut WriterEnd) -> Result<()> {
+    fn close(&mut self, end: &mut WriterEnd) -> Result<()> {
         self.sink.close(end)
     }
 }

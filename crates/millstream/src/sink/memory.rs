@@ -14,8 +14,8 @@ impl Sink for MemorySink {
         Ok(bytes.len())
     }
 
-    fn close(self: Box<Self>, end: &mut WriterEnd) -> Result<()> {
-        end.memory = Some(self.0);
+    fn close(&mut self, end: &mut WriterEnd) -> Result<()> {
+        end.memory = Some(std::mem::take(&mut self.0));
         Ok(())
     }
 }

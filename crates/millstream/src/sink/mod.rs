@@ -33,13 +33,15 @@ pub(crate) trait Sink: Send {
         Ok(())
     }
 
-    /// There will be no more bytes: hands over what ends the stream, such as the trailer of a compressed one.
+    /// There will be no more bytes: hands over what ends the stream, such as the trailer of a compressed one. After an
+    /// error the call may be repeated, and what is already done is not done again.
     fn finish(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// Makes the finished stream count: renames the file, waits for the command. Adds to `end` what it learns.
-    fn close(self: Box<Self>, end: &mut WriterEnd) -> Result<()> {
+    /// Makes the finished stream count: renames the file, waits for the command. Adds to `end` what it learns. After an
+    /// error the call may be repeated.
+    fn close(&mut self, end: &mut WriterEnd) -> Result<()> {
         let _ = end;
         Ok(())
     }
@@ -157,7 +159,7 @@ impl Sink for Metered {
         self.sink.finish()
     }
 
-    fn close(self: Box<Self>, end: &mut WriterEnd) -> Result<()> {
+    fn close(&mut self, end: &mut WriterEnd) -> Result<()> {
         self.sink.close(end)
     }
 }

@@ -212,7 +212,7 @@ fn replacing(target: PathBuf, old: Option<Metadata>, wait: Wait) -> Result<Opene
         keep_attributes(&file, &old)?;
     }
     let (sink, medium) = FdSink::new(Handle::Owned(file.into()), wait)?;
-    let sink = ReplacingSink { file: sink, temporary, target };
+    let sink = ReplacingSink { file: sink, temporary: Some(temporary), target };
     Ok(Opened { on_drop: OnDrop::Discard, ..Opened::new(sink, String::new(), medium) })
 }
 
@@ -231,7 +231,8 @@ fn keep_attributes(file: &File, old: &Metadata) -> io::Result<()> {
 /// Writes the temporary file, which is removed when dropped and renamed on close.
 struct ReplacingSink {
     file: FdSink,
-    temporary: TempPath,
+    /// `None` once it has its name.
+    temporary: Option<TempPath>,
     target: PathBuf,
 }
 
@@ -240,9 +241,12 @@ impl Sink for ReplacingSink {
         self.file.write(bytes)
     }
 
-    fn close(self: Box<Self>, end: &mut WriterEnd) -> Result<()> {
-        let ReplacingSink { file, temporary, target } = *self;
-        Box::new(file).close(end)?;
-        temporary.persist(target).map_err(|error| Error::from_io(error.error))
+    fn close(&mut self, end: &mut WriterEnd) -> Result<()> {
+        self.file.close(end)?;
+        let Some(temporary) = self.temporary.take() else { return Ok(()) };
+        temporary.persist(&self.target).map_err(|error| {
+            self.temporary = Some(error.path);
+            Error::from_io(error.error)
+        })
     }
 }

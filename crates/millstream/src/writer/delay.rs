@@ -156,11 +156,9 @@ impl Sink for DelaySink {
         state.sink.finish()
     }
 
-    fn close(mut self: Box<Self>, end: &mut WriterEnd) -> Result<()> {
+    fn close(&mut self, end: &mut WriterEnd) -> Result<()> {
         self.stop_thread();
-        let mut state = self.shared.lock()?;
-        let sink = std::mem::replace(&mut state.sink, Box::new(crate::sink::memory::NowhereSink));
-        sink.close(end)
+        self.shared.lock()?.sink.close(end)
     }
 }
 

@@ -84,6 +84,8 @@ pub struct Writer {
     on_drop: OnDrop,
     /// An error whose call had to succeed, because its bytes were accepted: for the next call.
     deferred: Option<Error>,
+    /// Closing has begun: the stream may have been ended, so that no more bytes can be accepted.
+    closing: bool,
     /// `None` once closed.
     sink: Option<Box<dyn Sink>>,
     meter: Arc<Meter>,
@@ -257,6 +259,7 @@ impl Writer {
             capacity,
             on_drop,
             deferred: None,
+            closing: false,
             sink: Some(sink),
             meter,
             name,
@@ -381,21 +384,54 @@ impl Writer {
 
     /// Writes what is left, ends the stream, and makes it count: a file takes its name, a command is waited for.
     ///
-    /// It can be done once: when a token or the time limit ends it, what was accepted and is not yet with the sink is
-    /// lost, and the error says how much is safe. [`flush`](Self::flush) before it can be repeated.
+    /// It can be done once: where something ends it early, such as a token, what was accepted and is not yet with the
+    /// sink is lost, and the error says how much is safe. [`try_close`](Self::try_close) can be repeated.
     ///
     /// # Errors
     /// What the sink ends with; [`ErrorKind::CommandFailed`] if the command did not succeed. [`Error::written`] says
     /// how many bytes the sink took; a file that was to appear whole does not appear.
     pub fn close(mut self) -> Result<WriterEnd> {
-        let finished = self.finish();
-        // Taken whatever happened: dropping the writer must not try again.
-        let sink = self.sink.take();
-        finished?;
+        let end = self.try_close();
+        // Whatever happened: dropping the writer must not try again.
+        self.sink = None;
+        end
+    }
+
+    /// [Closes](Self::close) the writer, and leaves it as it is where that fails: what was accepted waits for the next
+    /// call, which goes on where this one stopped. So a close that a token or the time limit has ended loses nothing,
+    /// and neither does one that met a full disk.
+    ///
+    /// From the first call on the writer accepts no more bytes, whether it succeeds or not: [`ErrorKind::Closed`].
+    ///
+    /// ```
+    /// use millstream::{CancelToken, ErrorKind, Writer};
+    ///
+    /// let token = CancelToken::new()?;
+    /// let mut writer = Writer::builder().cancel(&token).command(["cat"])?;
+    /// token.cancel();
+    /// assert_eq!(writer.try_close().unwrap_err().kind(), ErrorKind::Cancelled);
+    /// token.reset();
+    /// assert!(writer.try_close()?.commands[0].status.success());
+    /// assert_eq!(writer.try_close().unwrap_err().kind(), ErrorKind::Closed);
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`close`](Self::close): a command that has failed has failed for the next call too. [`ErrorKind::Closed`]
+    /// after a call that succeeded.
+    pub fn try_close(&mut self) -> Result<WriterEnd> {
+        self.report_deferred()?;
+        self.closing = true;
+        self.set_fast_end();
+        self.buf.truncate(self.end); // nor can space of before be committed
+        self.drain()?;
         let mut end = WriterEnd::default();
-        if let Some(sink) = sink {
-            sink.close(&mut end).map_err(|error| self.explain(error))?;
-        }
+        self.with_sink(|sink| {
+            sink.finish()?;
+            sink.close(&mut end)
+        })?;
+        self.sink = None;
+        self.buf = Vec::new();
         end.bytes = self.accepted();
         end.written = self.written();
         Ok(end)
@@ -513,7 +549,7 @@ impl Writer {
     }
 
     fn set_fast_end(&mut self) {
-        let is_plain = self.prompt == Prompt::WhenFull && self.deferred.is_none();
+        let is_plain = self.prompt == Prompt::WhenFull && self.deferred.is_none() && !self.closing;
         self.fast_end = if is_plain { self.buf.len() } else { 0 };
     }
 
@@ -522,8 +558,16 @@ impl Writer {
         self.set_fast_end();
     }
 
-    /// Reports an error that was deferred.
+    /// What stands in the way of a call that the fast path could not serve: an error that was deferred, a close.
     fn report(&mut self) -> Result<()> {
+        self.report_deferred()?;
+        match self.closing {
+            true => Err(self.explain(Error::new(ErrorKind::Closed))),
+            false => Ok(()),
+        }
+    }
+
+    fn report_deferred(&mut self) -> Result<()> {
         match self.deferred.take() {
             None => Ok(()),
             Some(error) => {
@@ -535,7 +579,6 @@ impl Writer {
 
     /// Gives the sink everything and ends the stream.
     fn finish(&mut self) -> Result<()> {
-        self.report()?;
         self.drain()?;
         self.with_sink(|sink| sink.finish())
     }

@@ -1,8 +1,8 @@
 //! One writer for several producing threads.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::writer::{Writer, WriterEnd};
 
 /// A [`Writer`] that several threads use at the same time: cheap to clone, and it never tears a record.
@@ -29,14 +29,13 @@ use crate::writer::{Writer, WriterEnd};
 /// ```
 #[derive(Clone, Debug)]
 pub struct SharedWriter {
-    /// `None` once closed.
-    writer: Arc<Mutex<Option<Writer>>>,
+    writer: Arc<Mutex<Writer>>,
     name: Arc<str>,
 }
 
 impl SharedWriter {
     pub(super) fn new(writer: Writer) -> SharedWriter {
-        SharedWriter { name: writer.name().into(), writer: Arc::new(Mutex::new(Some(writer))) }
+        SharedWriter { name: writer.name().into(), writer: Arc::new(Mutex::new(writer)) }
     }
 
     /// What errors call the sink.
@@ -47,7 +46,8 @@ impl SharedWriter {
     /// Writes one record.
     ///
     /// # Errors
-    /// Those of [`Writer::write`]: nothing of the record was accepted. [`ErrorKind::Closed`] after a close.
+    /// Those of [`Writer::write`]: nothing of the record was accepted. So after a close, with
+    /// [`ErrorKind::Closed`](crate::ErrorKind::Closed).
     pub fn write_record(&self, record: &[u8]) -> Result<()> {
         self.with(|writer| writer.write(record))
     }
@@ -69,35 +69,22 @@ impl SharedWriter {
     /// Hands everything written so far, by all threads, to the system.
     ///
     /// # Errors
-    /// Those of [`Writer::flush`]; [`ErrorKind::Closed`] after a close.
+    /// Those of [`Writer::flush`], so after a close [`ErrorKind::Closed`](crate::ErrorKind::Closed).
     pub fn flush(&self) -> Result<()> {
         self.with(Writer::flush)
     }
 
-    /// Closes the writer for all threads: their later calls fail with [`ErrorKind::Closed`].
+    /// Closes the writer for all threads: their later calls fail with [`ErrorKind::Closed`](crate::ErrorKind::Closed).
     ///
     /// # Errors
-    /// Those of [`Writer::close`]; [`ErrorKind::Closed`] if another thread has closed it.
+    /// Those of [`Writer::try_close`]: it may be repeated where it failed, and is closed where another thread has closed
+    /// it.
     pub fn close(&self) -> Result<WriterEnd> {
-        match self.lock().take() {
-            Some(writer) => writer.close(),
-            None => Err(self.closed()),
-        }
+        self.with(Writer::try_close)
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut Writer) -> Result<T>) -> Result<T> {
-        match &mut *self.lock() {
-            Some(writer) => act(writer),
-            None => Err(self.closed()),
-        }
-    }
-
-    /// A panic elsewhere, which only code of the caller can raise, leaves a writer that keeps its promises.
-    fn lock(&self) -> MutexGuard<'_, Option<Writer>> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn closed(&self) -> Error {
-        Error::new(ErrorKind::Closed).with_name(&*self.name)
+        // A panic elsewhere, which only code of the caller can raise, leaves a writer that keeps its promises.
+        act(&mut self.writer.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -106,7 +106,9 @@ pub fn take(reader: &mut Reader, pull: Pull, out: &mut Vec<u8>) -> Result<bool, 
             Ok(reader.next_frame(&mut Lines::untrimmed())?.map(|line| out.extend_from_slice(line)).is_some())
         }
         Pull::Batches => {
+            let before = reader.position();
             let Some(batch) = reader.next_batch(&mut Lines::untrimmed())? else { return Ok(false) };
+            assert_eq!((batch.offset(), batch.first_record()), (before.bytes, before.records));
             assert!(!batch.is_empty(), "an empty batch");
             assert_eq!(batch.offsets().len(), batch.len() + 1);
             for record in &batch {
