@@ -1067,13 +1067,15 @@ class Extractor {
         if (*begin == '+' && word_.size() > 1 && begin[1] != '-') {
             ++begin;
         }
-        const std::from_chars_result result = std::from_chars(begin, end, value);
+        T number{};
+        const std::from_chars_result result = std::from_chars(begin, end, number);
         if (result.ptr != end || result.ec == std::errc::invalid_argument || end[-1] == ')') {
             throw std::invalid_argument("millstream: not a number: " + found());
         }
         if (result.ec == std::errc::result_out_of_range) {
             throw std::out_of_range("millstream: a number that does not fit: " + found());
         }
+        value = number;
     }
 
     /// The word for a message: its beginning, in printable characters.
