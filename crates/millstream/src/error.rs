@@ -119,9 +119,13 @@ error_kinds! {
 
 impl ErrorKind {
     /// Whether the reader that reported this error can go on: after [`ErrorKind::Cancelled`] by the next call,
-    /// after [`ErrorKind::RecordTooLong`] by `skip_record`.
+    /// after [`ErrorKind::RecordTooLong`] by `skip_record`, after [`ErrorKind::NumberInvalid`] and
+    /// [`ErrorKind::NumberOverflow`] by taking what is there by other means.
     pub const fn is_resumable(self) -> bool {
-        matches!(self, ErrorKind::Cancelled | ErrorKind::RecordTooLong)
+        matches!(
+            self,
+            ErrorKind::Cancelled | ErrorKind::RecordTooLong | ErrorKind::NumberInvalid | ErrorKind::NumberOverflow
+        )
     }
 }
 
@@ -457,12 +461,16 @@ impl From<Error> for io::Error {
     /// For the `std::io` traits. [`Error::from_io`] gets the error back whole.
     fn from(error: Error) -> io::Error {
         let kind = match error.kind() {
-            ErrorKind::FrameTruncated | ErrorKind::DecodeTruncated => io::ErrorKind::UnexpectedEof,
+            ErrorKind::FrameTruncated | ErrorKind::DecodeTruncated | ErrorKind::ValueMissing => {
+                io::ErrorKind::UnexpectedEof
+            }
             ErrorKind::RecordTooLong
             | ErrorKind::LengthInvalid
             | ErrorKind::Utf8Invalid
             | ErrorKind::DecodeDamaged
-            | ErrorKind::DecodeLimit => io::ErrorKind::InvalidData,
+            | ErrorKind::DecodeLimit
+            | ErrorKind::NumberInvalid
+            | ErrorKind::NumberOverflow => io::ErrorKind::InvalidData,
             ErrorKind::Stalled => io::ErrorKind::TimedOut,
             ErrorKind::BrokenPipe => io::ErrorKind::BrokenPipe,
             ErrorKind::InvalidOption => io::ErrorKind::InvalidInput,
