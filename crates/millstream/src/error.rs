@@ -365,6 +365,19 @@ impl Error {
     }
 }
 
+/// A row of options that cannot be, or not together: whether it is so, what was found, what was expected.
+pub(crate) type Refusal<'a> = (bool, &'a dyn fmt::Display, &'a dyn fmt::Display);
+
+/// An [`ErrorKind::InvalidOption`] for the first row that is so.
+pub(crate) fn refuse(rows: &[Refusal<'_>]) -> Result<()> {
+    match rows.iter().find(|(is_so, ..)| *is_so) {
+        None => Ok(()),
+        Some((_, found, expected)) => {
+            Err(Error::new(ErrorKind::InvalidOption).with_found(found.to_string()).with_expected(expected.to_string()))
+        }
+    }
+}
+
 /// A command line for messages: words with blanks or control characters are quoted the way Rust quotes.
 pub(crate) fn show_argv(argv: &[OsString]) -> String {
     let mut out = String::new();
