@@ -7,24 +7,29 @@ PROPTEST_CASES ?= 5000
 # Builds with other compiler flags get their own directory, so that they do not push out the usual one.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: test test-deep lint bench setup loom miri fuzz sweeps latency
+.PHONY: test test-deep lint bench header setup loom cpp cpp-deep miri fuzz sweeps latency
 .NOTPARALLEL:
 
 # All tests, under ten minutes. This is the test command.
-test: setup loom
+test: setup loom cpp
 	cargo test --workspace --no-fail-fast
 
 # What takes longer: undefined behaviour, fuzzing, every fault at every call, many more random cases.
-test-deep: setup miri fuzz sweeps latency
+test-deep: setup cpp-deep miri fuzz sweeps latency
 
 lint: setup
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --lib
+	tools/cpp format
 
 bench:
 	tools/setup bench
 	cargo run --release --package millstream-bench
+
+# Writes crates/capi/include/millstream.h anew, from the sources of that crate.
+header:
+	MILLSTREAM_HEADER=write cargo test --package millstream-capi --test header
 
 # Installs what this machine lacks; quiet and quick when it lacks nothing.
 setup:
@@ -34,6 +39,16 @@ setup:
 # since that takes seconds.
 loom:
 	RUSTFLAGS="--cfg loom" cargo test --release --target-dir $(TARGET)/loom --package millstream --lib handover
+
+# The C++ front end, with both compilers; `cpp-deep` has what is left of compilers and sanitizers.
+cpp:
+	tools/cpp g++ plain
+	tools/cpp clang++ sanitized
+
+cpp-deep:
+	tools/cpp clang++ plain
+	tools/cpp g++ sanitized
+	tools/cpp clang++ threads
 
 miri:
 	tools/setup deep

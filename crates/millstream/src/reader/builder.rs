@@ -460,6 +460,7 @@ impl ReaderBuilder {
         Reader {
             buffer,
             index: Default::default(),
+            scanning: Default::default(),
             records: 0,
             longest: 0,
             unremarkable: 0,

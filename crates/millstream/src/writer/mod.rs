@@ -29,6 +29,7 @@ use std::time::Duration;
 
 use crate::command::Command;
 use crate::error::{CommandEnd, Error, ErrorKind, Result};
+use crate::put;
 use crate::sink::block::Block;
 use crate::sink::{Meter, OnDrop, Sink};
 
@@ -326,6 +327,27 @@ impl Writer {
         self.buf[self.end..self.end + bytes.len()].copy_from_slice(bytes);
         self.end += bytes.len();
         self.settle(bytes.len())
+    }
+
+    /// Writes one record, made of parts by [`put!`](crate::put!).
+    ///
+    /// # Errors
+    /// As [`write`](Self::write): none of the record was accepted then.
+    #[doc(hidden)]
+    #[inline(always)] // so that the parts are seen where they are put
+    pub fn put_parts(&mut self, parts: &impl put::Parts) -> Result<()> {
+        let need = put::need(parts);
+        let mut room = self.buf.get_mut(self.end..self.fast_end).unwrap_or_default();
+        if need > room.len() {
+            self.make_space(need)?;
+            room = &mut self.buf[self.end..];
+        }
+        let len = put::fill(room, parts);
+        self.end += len;
+        match self.fast_end {
+            0 => self.settle(len),
+            _ => Ok(()),
+        }
     }
 
     /// At least `n` bytes of room to fill: what they hold is arbitrary. [`commit`](Self::commit) says how many of them
