@@ -10,12 +10,20 @@
 //     }
 //
 // `ms::error` is a `std::system_error`, whose category is named "millstream"; so codes also travel as
-// `std::error_code`. C++17, and no library to link. It does no input or output.
-#pragma once
+// `std::error_code`.
+//
+// Without exceptions (-fno-exceptions), an error that would be thrown is printed as one line to standard error, and
+// ends the program by exit(1).
+//
+// C++17; needs no library.
+#ifndef MILLSTREAM_ERROR_HPP
+#define MILLSTREAM_ERROR_HPP
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -260,7 +268,24 @@ class error : public std::system_error {
     std::shared_ptr<const error_details> details_;
 };
 
+namespace detail {
+
+/// Throws; without exceptions, prints the error and ends the program.
+[[noreturn]] inline void fail(const error &error) {
+#ifdef __cpp_exceptions
+    throw error;
+#else
+    std::fprintf(stderr, "%s\n", error.what());
+    std::exit(1);
+#endif
+}
+
+[[noreturn]] inline void fail(error_details details) { fail(error(std::move(details))); }
+
+} // namespace detail
 } // namespace ms
 
 template <>
 struct std::is_error_code_enum<ms::errc> : std::true_type {};
+
+#endif // MILLSTREAM_ERROR_HPP
