@@ -3,10 +3,12 @@
 //! A definition names its input, the answer every runner must give, the runners (ours and the rivals alike) and
 //! the goals. There are two sizes: `full` is the measurement, `quick` is small and only checks the answers.
 //!
-//! In commands, `{input}` is the path of the input and `{NAME}` is the value NAME of the size.
-//! Program names are looked up beside the tool first (`runner`, `millstream`), then in `PATH`.
+//! In commands, `{input}` is the path of the input, `{output}` that of the file to write, and `{NAME}` is the
+//! value NAME of the size. Program names are looked up beside the tool first (`runner`, `millstream`), then among the
+//! rivals built from `bench/rivals`, then in `PATH`.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs;
 use std::path::Path;
 
@@ -14,6 +16,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
 use crate::answer::Answer;
+use crate::destination::{Destination, Written};
 use crate::input::Input;
 
 /// One question, all who answer it, and what we want to reach.
@@ -29,6 +32,14 @@ pub struct Definition {
     /// What the wall time covers.
     #[serde(default)]
     pub clock: Clock,
+    /// What the runners find at their standard input.
+    #[serde(default)]
+    pub stdin: Stdin,
+    /// Where their standard output goes.
+    #[serde(default)]
+    pub destination: Destination,
+    /// The value of the size that says how many records there are, if times are to be shown for one record too.
+    pub per: Option<String>,
     /// The size that is measured.
     pub full: Size,
     /// A small size that takes milliseconds, for checking answers.
@@ -36,8 +47,8 @@ pub struct Definition {
     /// Everyone who answers the question, in the order of their turns.
     #[serde(rename = "runner")]
     pub runners: Vec<Runner>,
-    /// The rows of the table.
-    #[serde(rename = "target")]
+    /// The rows of the table. Without any, the runners are only ranked.
+    #[serde(rename = "target", default)]
     pub targets: Vec<Target>,
 }
 
@@ -50,6 +61,17 @@ pub enum Clock {
     Process,
     /// What the runner measured inside itself and printed as `ns=…`.
     Inside,
+}
+
+/// What the runners find at their standard input.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stdin {
+    /// Nothing at all.
+    #[default]
+    Empty,
+    /// The input file.
+    Input,
 }
 
 /// Which of the two sizes of a definition.
@@ -71,7 +93,10 @@ pub struct Size {
     #[serde(default)]
     pub values: BTreeMap<String, u64>,
     /// The right answers by name; runners give the one called `all` unless they say otherwise.
+    #[serde(default)]
     pub answers: BTreeMap<String, Answer>,
+    /// The right bytes, where the destination is not the tool. How they were found is in `bench/README.md`.
+    pub output: Option<Written>,
 }
 
 /// A program that answers the question.
@@ -91,6 +116,22 @@ pub struct Runner {
     /// Programs that a machine may lack; without them the runner is skipped.
     #[serde(default)]
     pub needs: Vec<String>,
+    /// Whether every machine that measures has to have them.
+    #[serde(default)]
+    pub presence: Presence,
+    /// Measured rounds to take part in, for runners that take many times as long as the others.
+    pub runs: Option<usize>,
+}
+
+/// How much a runner is missed that a machine lacks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Presence {
+    /// With `CI=true` its lack is a failure.
+    #[default]
+    Required,
+    /// It is shown where it is present, and skipped elsewhere.
+    Optional,
 }
 
 fn all() -> String {
@@ -136,6 +177,36 @@ pub struct Target {
     pub measure: Measure,
     /// What we want to reach.
     pub goal: Goal,
+    /// What the processor must have for this goal.
+    pub processor: Option<Feature>,
+}
+
+/// Something that some processors have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Feature {
+    /// Vector instructions that multiply integers of 52 bits.
+    Avx512Ifma,
+}
+
+impl Feature {
+    /// Whether this processor has it.
+    pub fn is_present(self) -> bool {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Feature::Avx512Ifma => std::arch::is_x86_feature_detected!("avx512ifma"),
+            #[cfg(not(target_arch = "x86_64"))]
+            Feature::Avx512Ifma => false,
+        }
+    }
+}
+
+impl fmt::Display for Feature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Feature::Avx512Ifma => f.write_str("AVX-512 IFMA"),
+        }
+    }
 }
 
 /// A quantity of a run. Less is better for each of them.
@@ -210,9 +281,9 @@ impl Definition {
 
     /// Every name that is used must exist, so that a typing error is not found after ten minutes of measuring.
     fn check(&self) -> Result<()> {
-        ensure!(!self.runners.is_empty() && !self.targets.is_empty(), "a definition needs runners and targets");
+        ensure!(!self.runners.is_empty(), "a definition needs runners");
         for name in self.runners.iter().map(|runner| &runner.name).chain([&self.name]) {
-            let plain = |c: char| c.is_ascii_alphanumeric() || " -_.".contains(c);
+            let plain = |c: char| c.is_ascii_alphanumeric() || " -_.+".contains(c);
             ensure!(!name.is_empty() && name.chars().all(plain), "{name:?} is not a plain name");
         }
         for target in &self.targets {
@@ -223,12 +294,22 @@ impl Definition {
             ensure!(alone == target.rivals.is_empty(), "{:?}: only a goal in MiB has no rival", target.work);
         }
         for size in [&self.full, &self.quick] {
+            let to_tool = self.destination == Destination::Tool;
+            ensure!(size.output.is_some() != to_tool, "what the right output is must be known, unless it is an answer");
+            ensure!(self.stdin == Stdin::Empty || size.input.is_some(), "there is no input for standard input");
+            if let Some(name) = &self.per {
+                ensure!(size.values.contains_key(name), "there is no value {name:?}");
+            }
             for runner in &self.runners {
-                let Some(answer) = size.answers.get(&runner.answer) else {
-                    bail!("there is no answer {:?}", runner.answer);
-                };
-                ensure!(!answer.is_empty(), "a benchmark without an expected answer does not count");
-                runner.argv(size, Some(Path::new("input")))?;
+                if to_tool {
+                    let Some(answer) = size.answers.get(&runner.answer) else {
+                        bail!("there is no answer {:?}", runner.answer);
+                    };
+                    ensure!(!answer.is_empty(), "a benchmark without an expected answer does not count");
+                }
+                let input = size.input.as_ref().map(|_| Path::new("input"));
+                let output = (self.destination == Destination::File).then_some(Path::new("output"));
+                runner.argv(size, input, output)?;
             }
         }
         Ok(())
@@ -240,8 +321,8 @@ impl Runner {
     ///
     /// # Errors
     /// A name that the size does not have.
-    pub fn argv(&self, size: &Size, input: Option<&Path>) -> Result<Vec<String>> {
-        let fill = |text: &String| fill(text, size, input);
+    pub fn argv(&self, size: &Size, input: Option<&Path>, output: Option<&Path>) -> Result<Vec<String>> {
+        let fill = |text: &String| fill(text, size, input, output);
         match &self.command {
             Command::Argv(argv) => argv.iter().map(fill).collect(),
             Command::Shell(line) => {
@@ -251,10 +332,12 @@ impl Runner {
     }
 }
 
-fn fill(text: &String, size: &Size, input: Option<&Path>) -> Result<String> {
+fn fill(text: &String, size: &Size, input: Option<&Path>, output: Option<&Path>) -> Result<String> {
     let mut filled = text.clone();
-    if let Some(path) = input {
-        filled = filled.replace("{input}", &path.display().to_string());
+    for (name, path) in [("{input}", input), ("{output}", output)] {
+        if let Some(path) = path {
+            filled = filled.replace(name, &path.display().to_string());
+        }
     }
     for (name, value) in &size.values {
         filled = filled.replace(&format!("{{{name}}}"), &value.to_string());
@@ -270,8 +353,8 @@ mod tests {
     const SMALL: &str = r#"
         name = "small"
         question = "Is it?"
-        full = { values = { bytes = 7 }, answers.all = { count = 1 } }
-        quick = { values = { bytes = 3 }, answers.all = { count = 1 } }
+        full = { input.lines = { bytes = 9, mean = 4, seed = 1 }, values = { bytes = 7 }, answers.all = { count = 1 } }
+        quick = { input.lines = { bytes = 9, mean = 4, seed = 1 }, values = { bytes = 3 }, answers.all = { count = 1 } }
         [[runner]]
         name = "a"
         command = ["echo", "{bytes}"]
@@ -289,7 +372,8 @@ mod tests {
     #[test]
     fn commands_are_filled_from_the_size() {
         let definition = Definition::parse(SMALL).unwrap();
-        let argv = |i: usize| definition.runners[i].argv(definition.size(Scale::Full), Some(Path::new("/x"))).unwrap();
+        let size = definition.size(Scale::Full);
+        let argv = |i: usize| definition.runners[i].argv(size, Some(Path::new("/x")), None).unwrap();
         assert_eq!(argv(0), ["echo", "7"]);
         assert_eq!(argv(1), ["bash", "-o", "pipefail", "-c", "cat /x | wc -l"]);
     }
@@ -302,6 +386,9 @@ mod tests {
             (r#"rivals = ["b"]"#, ""),
             (r#"output = "count""#, r#"answer = "some""#),
             ("answers.all = { count = 1 }", "answers.all = {}"),
+            (r#"name = "small""#, "name = \"small\"\ndestination = \"pipe\""),
+            (r#"name = "small""#, "name = \"small\"\nper = \"records\""),
+            ("cat {input}", "cat {output}"),
             (r#"work = "nothing""#, "work = \"nothing\"\nfaster = 3"),
         ] {
             assert!(SMALL.contains(from));

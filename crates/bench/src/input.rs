@@ -17,6 +17,8 @@ use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::Deserialize;
 
+use crate::numbers::RandomLengths;
+
 /// A file to generate.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -29,6 +31,8 @@ pub enum Input {
     Bgzf(Lines),
     /// Aligned reads as BAM, made from SAM by `samtools`.
     Bam(Alignments),
+    /// Two numbers in each line.
+    Pairs(Pairs),
 }
 
 /// Lines of words, each of between half and one and a half times the mean length.
@@ -41,6 +45,26 @@ pub struct Lines {
     pub mean: usize,
     /// Where the random numbers start.
     pub seed: u64,
+}
+
+/// Lines of two numbers of 32 bits with a blank between, behind a first line that says how many there are.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pairs {
+    /// Lines, without the first.
+    pub lines: u64,
+    /// The numbers.
+    pub numbers: PairNumbers,
+}
+
+/// The numbers of [`Pairs`].
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PairNumbers {
+    /// 1742111529 and 1742111530 in each line: ten digits, and a processor that guesses everything.
+    Constant,
+    /// Of random lengths; where they start.
+    Random(u64),
 }
 
 /// SAM with two header lines and reads of one length at rising positions.
@@ -62,6 +86,8 @@ impl fmt::Display for Input {
             Input::Gzip(text) => write!(f, "{}.gz", lines(text)),
             Input::Bgzf(text) => write!(f, "{}.bgz", lines(text)),
             Input::Bam(Alignments { lines, seed }) => write!(f, "alignments-{lines}-{seed}.bam"),
+            Input::Pairs(Pairs { lines, numbers: PairNumbers::Constant }) => write!(f, "pairs-{lines}-constant.txt"),
+            Input::Pairs(Pairs { lines, numbers: PairNumbers::Random(seed) }) => write!(f, "pairs-{lines}-{seed}.txt"),
         }
     }
 }
@@ -114,6 +140,11 @@ impl Input {
                     Command::new("samtools").args(["view", "--no-PG", "-b", "-o"]).args([path, &sam]).status()?;
                 fs::remove_file(&sam)?;
                 ensure!(status.success(), "samtools: {status}");
+            }
+            Input::Pairs(pairs) => {
+                let mut out = create()?;
+                pairs.write(&mut out)?;
+                out.flush()?;
             }
         }
         Ok(())
@@ -200,9 +231,41 @@ impl Alignments {
     }
 }
 
+impl Pairs {
+    fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        writeln!(out, "{}", self.lines)?;
+        match self.numbers {
+            PairNumbers::Constant => {
+                for _ in 0..self.lines {
+                    out.write_all(b"1742111529 1742111530\n")?;
+                }
+            }
+            PairNumbers::Random(seed) => {
+                let numbers = RandomLengths::of_32_bits(seed);
+                let pairs = numbers.clone().step_by(2).zip(numbers.skip(1).step_by(2));
+                for (a, b) in pairs.take(self.lines as usize) {
+                    writeln!(out, "{a} {b}")?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pairs_are_announced() {
+        let text = |numbers| {
+            let mut text = Vec::new();
+            Pairs { lines: 2, numbers }.write(&mut text).unwrap();
+            String::from_utf8(text).unwrap()
+        };
+        assert_eq!(text(PairNumbers::Constant), "2\n1742111529 1742111530\n1742111529 1742111530\n");
+        assert_eq!(text(PairNumbers::Random(3)), "2\n22 10264162\n2167721 7\n");
+    }
 
     #[test]
     fn lines_are_whole_and_of_the_length_asked_for() {

@@ -9,8 +9,11 @@
 
 pub mod answer;
 pub mod definition;
+pub mod destination;
 pub mod input;
 pub mod machine;
 pub mod measure;
+pub mod numbers;
 pub mod report;
+pub mod rivals;
 pub mod statistics;

@@ -34,12 +34,15 @@ impl Machine {
 
         let git = |args: &[&str]| first_line(Command::new("git").args(args).current_dir(root));
         // Definitions and notes may change between measuring and committing; measured code may not.
-        let changed = git(&["status", "--porcelain", "--", "crates", "Cargo.toml", "Cargo.lock"]).is_some();
+        let changed =
+            git(&["status", "--porcelain", "--", "crates", "bindings", "bench/rivals", "Cargo.toml", "Cargo.lock"])
+                .is_some();
         let commit = git(&["rev-parse", "--short=12", "HEAD"]).unwrap_or("unknown".into());
 
         let programs: BTreeSet<&String> =
             definitions.iter().flat_map(|definition| &definition.runners).flat_map(|runner| &runner.needs).collect();
-        let rivals = programs.into_iter().filter_map(|program| first_line(Command::new(program).arg("--version")));
+        let version = |program: &str| if program == "go" { "version" } else { "--version" };
+        let rivals = programs.into_iter().filter_map(|program| first_line(Command::new(program).arg(version(program))));
         Machine {
             time: first_line(Command::new("date").args(["-u", "+%Y-%m-%d-%H%M"])).unwrap_or("unknown".into()),
             processor: format!("{processor}, {cores} cores"),
@@ -85,9 +88,9 @@ fn running_beside_us() -> f64 {
     f64::from((0..LOOKS).filter_map(running).sum::<u32>()) / f64::from(LOOKS)
 }
 
-/// The first line that the command prints, wherever it prints it.
+/// The first line that the command prints, wherever it prints it, if it succeeds.
 fn first_line(command: &mut Command) -> Option<String> {
-    let output = command.output().ok()?;
+    let output = command.output().ok().filter(|output| output.status.success())?;
     let text = if output.stdout.is_empty() { output.stderr } else { output.stdout };
     let line = String::from_utf8_lossy(&text).lines().next()?.trim().to_owned();
     (!line.is_empty()).then_some(line)

@@ -1,13 +1,15 @@
 //! Runs the runners of a definition in turn (A B A B …) and measures each as a whole process tree.
 //!
 //! Turns, because a machine that becomes slower does so for everybody. One round at full size is a warm-up and
-//! not counted. A runner that answers wrongly, fails or hangs has no time at all: see [`Outcome::Wrong`].
+//! not counted; bytes whose destination is a pipe or nowhere are hashed in it. A runner that answers wrongly, fails or
+//! hangs has no time at all: see [`Outcome::Wrong`].
 
 use std::env;
 use std::ffi::OsString;
-use std::io::Read;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{ChildStdout, Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -18,16 +20,17 @@ use std::os::unix::process::CommandExt;
 use wait4::Wait4;
 
 use crate::answer::Answer;
-use crate::definition::{Clock, Definition, Measure, Runner, Scale, Size};
+use crate::definition::{Clock, Definition, Measure, Runner, Scale, Size, Stdin};
+use crate::destination::{self, Destination, Written};
 
 /// Where things are on this machine.
 #[derive(Clone, Debug)]
 pub struct Place {
     /// The root of the repository; runners start here.
     pub root: PathBuf,
-    /// The directory of our own programs, looked up before `PATH`.
-    pub programs: PathBuf,
-    /// Where inputs are made, or found again.
+    /// The directories of our own programs and of the rivals, looked up before `PATH`.
+    pub programs: Vec<PathBuf>,
+    /// Where inputs are made, or found again, and where outputs are while they are looked at.
     pub inputs: PathBuf,
     /// How long one run may take before it is ended and called wrong.
     pub limit: Duration,
@@ -90,7 +93,11 @@ pub fn measure(definition: &Definition, scale: Scale, rounds: usize, place: &Pla
     for round in 0..rounds + warm_up {
         for (runner, outcome) in definition.runners.iter().zip(&mut outcomes) {
             let Outcome::Measured(runs) = outcome else { continue };
-            match run_once(runner, size, definition.clock, input.as_deref(), place) {
+            if runner.runs.is_some_and(|most| round >= most + warm_up) {
+                continue;
+            }
+            let look = if round == 0 { Look::Hash } else { Look::Length };
+            match run_once(definition, runner, size, input.as_deref(), look, place) {
                 Ok(run) if round >= warm_up => runs.push(run),
                 Ok(_) => {}
                 Err(error) => *outcome = Outcome::Wrong(format!("{error:#}")),
@@ -104,31 +111,101 @@ impl Place {
     /// `PATH` with our own programs in front.
     fn search_path(&self) -> OsString {
         let path = env::var_os("PATH").unwrap_or_default();
-        let directories = [self.programs.clone()].into_iter().chain(env::split_paths(&path));
+        let directories = self.programs.iter().cloned().chain(env::split_paths(&path));
         env::join_paths(directories).unwrap_or(path)
     }
 }
 
-fn run_once(runner: &Runner, size: &Size, clock: Clock, input: Option<&Path>, place: &Place) -> Result<Run> {
-    let argv = runner.argv(size, input)?;
+/// How closely to look at bytes that a runner wrote to a pipe, or to nowhere.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Look {
+    /// At each of them, which takes longer than writing them: the time of such a run is none.
+    Hash,
+    /// At their number, where they can be counted.
+    Length,
+}
+
+fn run_once(
+    definition: &Definition,
+    runner: &Runner,
+    size: &Size,
+    input: Option<&Path>,
+    look: Look,
+    place: &Place,
+) -> Result<Run> {
+    let output = place.inputs.join("output");
+    let argv = runner.argv(size, input, Some(&output))?;
     let mut command = Command::new(&argv[0]);
     command.args(&argv[1..]).env("PATH", place.search_path()).current_dir(&place.root);
-    let (mut run, output) = time(command, place.limit)?;
+    match (definition.stdin, input) {
+        (Stdin::Input, Some(path)) => command.stdin(File::open(path)?),
+        _ => command.stdin(Stdio::null()),
+    };
+    if definition.destination == Destination::Tool {
+        return answer(command, definition, runner, size, place);
+    }
 
+    let right = size.output.as_ref().context("nobody knows the right output")?;
+    match (definition.destination, look) {
+        (Destination::File, _) => {
+            command.stdout(destination::new_file(&output)?);
+            let (run, ()) = time(command, place.limit, |_| Ok(()))?;
+            Written::take(File::open(&output)?)?.check(right)?;
+            fs::remove_file(&output)?;
+            Ok(run)
+        }
+        (_, Look::Hash) => {
+            let (run, written) = time_piped(command, place.limit, Written::take)?;
+            written.check(right)?;
+            Ok(run)
+        }
+        (Destination::Pipe, Look::Length) => {
+            let (run, bytes) = time_piped(command, place.limit, destination::drain)?;
+            right.check_length(bytes)?;
+            Ok(run)
+        }
+        (Destination::Nowhere | Destination::Tool, Look::Length) => {
+            command.stdout(Stdio::null());
+            let (run, ()) = time(command, place.limit, |_| Ok(()))?;
+            Ok(run)
+        }
+    }
+}
+
+/// A run whose standard output is an answer.
+fn answer(command: Command, definition: &Definition, runner: &Runner, size: &Size, place: &Place) -> Result<Run> {
+    let (mut run, output) = time_piped(command, place.limit, |mut pipe| {
+        let mut output = Vec::new();
+        pipe.read_to_end(&mut output).map(|_| output)
+    })?;
     let mut answer = Answer::parse(runner.output, &output).context("unreadable answer")?;
     let inside = answer.take_inside_time();
     answer.check(&size.answers[&runner.answer])?;
-    if clock == Clock::Inside {
+    if definition.clock == Clock::Inside {
         run.wall = Duration::from_nanos(inside.context("the runner told no ns=…")?);
     }
     Ok(run)
 }
 
-/// Runs the command to its end; what it took, and its standard output.
-fn time(mut command: Command, limit: Duration) -> Result<(Run, Vec<u8>)> {
+/// Runs the command to its end, with a pipe from its standard output to `consume`.
+fn time_piped<T>(
+    mut command: Command,
+    limit: Duration,
+    consume: impl FnOnce(ChildStdout) -> io::Result<T>,
+) -> Result<(Run, T)> {
+    command.stdout(Stdio::piped());
+    time(command, limit, |stdout| consume(stdout.expect("standard output is piped")))
+}
+
+/// Runs the command to its end; what it took, and what `consume` made of its standard output.
+fn time<T>(
+    mut command: Command,
+    limit: Duration,
+    consume: impl FnOnce(Option<ChildStdout>) -> io::Result<T>,
+) -> Result<(Run, T)> {
     let name = command.get_program().display().to_string();
     // Its own process group, so that the limit ends a whole pipeline.
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0);
+    command.process_group(0);
 
     let start = Instant::now();
     let mut child = command.spawn().with_context(|| name.clone())?;
@@ -143,8 +220,7 @@ fn time(mut command: Command, limit: Duration) -> Result<(Run, Vec<u8>)> {
         hangs
     });
 
-    let mut output = Vec::new();
-    child.stdout.take().expect("standard output is piped").read_to_end(&mut output)?;
+    let consumed = consume(child.stdout.take())?;
     // The process stays a zombie until `wait4`, so its number cannot be reused while the watchdog may kill it.
     waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)?;
     let wall = start.elapsed();
@@ -155,7 +231,7 @@ fn time(mut command: Command, limit: Duration) -> Result<(Run, Vec<u8>)> {
     ensure!(!hung, "{name} was ended after {limit:?}");
     ensure!(usage.status.success(), "{name}: {}", usage.status);
     let run = Run { wall, user: usage.rusage.utime, system: usage.rusage.stime, peak: usage.rusage.maxrss };
-    Ok((run, output))
+    Ok((run, consumed))
 }
 
 #[cfg(test)]
@@ -164,7 +240,7 @@ mod tests {
 
     fn shell(line: &str) -> Command {
         let mut command = Command::new("sh");
-        command.args(["-c", line]);
+        command.args(["-c", line]).stdin(Stdio::null());
         command
     }
 
@@ -174,22 +250,22 @@ mod tests {
     fn a_run_counts_its_children_too() {
         // The child burns processor time; the shell itself does not.
         let line = "(i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done); echo count=1";
-        let (run, output) = time(shell(line), MINUTE).unwrap();
-        assert_eq!(output, b"count=1\n");
+        let (run, bytes) = time_piped(shell(line), MINUTE, destination::drain).unwrap();
+        assert_eq!(bytes, 8);
         assert!(run.user + run.system > Duration::ZERO);
         assert!(run.wall > Duration::ZERO && run.peak > 0);
     }
 
     #[test]
     fn failure_and_hanging_are_errors() {
-        let failed = time(shell("echo count=1; exit 3"), MINUTE).unwrap_err();
+        let failed = time_piped(shell("echo count=1; exit 3"), MINUTE, destination::drain).unwrap_err();
         assert!(failed.to_string().contains("exit status: 3"), "{failed}");
-        let hung = time(shell("sleep 60 | sleep 60"), Duration::from_millis(50)).unwrap_err();
+        let hung = time_piped(shell("sleep 60 | sleep 60"), Duration::from_millis(50), destination::drain).unwrap_err();
         assert!(hung.to_string().contains("was ended after 50ms"), "{hung}");
     }
 
     fn place() -> Place {
-        Place { root: "/".into(), programs: "/nonexistent".into(), inputs: env::temp_dir(), limit: MINUTE }
+        Place { root: "/".into(), programs: Vec::new(), inputs: env::temp_dir(), limit: MINUTE }
     }
 
     fn definition(clock: &str, right: &str, wrong: &str) -> Definition {
@@ -230,5 +306,49 @@ mod tests {
         let outcomes = measure(&definition, Scale::Quick, 1, &place()).unwrap();
         assert!(matches!(&outcomes[0], Outcome::Measured(runs) if runs[0].wall == Duration::from_nanos(1500)));
         assert!(matches!(&outcomes[1], Outcome::Wrong(reason) if reason.contains("ns=")));
+    }
+
+    /// Two writers, of which one forgets the last byte.
+    fn writers(destination: &str) -> Definition {
+        Definition::parse(&format!(
+            r#"
+            name = "test"
+            question = "Is a lost byte ever fast?"
+            destination = "{destination}"
+            stdin = "input"
+            full = {{ input = {{ pairs = {{ lines = 1, numbers = "constant" }} }}, output = {{ bytes = 24, sha256 = "{RIGHT}" }} }}
+            quick = {{ input = {{ pairs = {{ lines = 1, numbers = "constant" }} }}, output = {{ bytes = 24, sha256 = "{RIGHT}" }} }}
+            runner = [
+                {{ name = "right", command = ["cat"] }},
+                {{ name = "once", command = ["cat"], runs = 1 }},
+                {{ name = "short", command = ["head", "-c", "23"] }},
+                {{ name = "wrong", command = ["tr", "1", "2"] }},
+            ]
+            [[target]]
+            work = "copy"
+            ours = "right"
+            rivals = ["wrong"]
+            goal = {{ at_most = 1.0 }}
+            "#
+        ))
+        .unwrap()
+    }
+
+    /// Of a 1 and the constant pair, as `sha256sum` says.
+    const RIGHT: &str = "2829a54db4d19d4c1e09b9b786cb866f4e3b6851ea0e5cbcb789bd71b729300d";
+
+    #[test]
+    fn wrong_bytes_are_found_wherever_they_go() {
+        for destination in ["nowhere", "file", "pipe"] {
+            let inputs = tempfile::tempdir().unwrap();
+            let place = Place { inputs: inputs.path().to_owned(), ..place() };
+            for (scale, rounds) in [(Scale::Quick, 1), (Scale::Full, 2)] {
+                let outcomes = measure(&writers(destination), scale, rounds, &place).unwrap();
+                assert!(matches!(&outcomes[0], Outcome::Measured(runs) if runs.len() == rounds), "{:?}", outcomes[0]);
+                assert!(matches!(&outcomes[1], Outcome::Measured(runs) if runs.len() == 1));
+                assert!(matches!(&outcomes[2], Outcome::Wrong(reason) if reason == "23 bytes instead of 24"));
+                assert!(matches!(&outcomes[3], Outcome::Wrong(reason) if reason.starts_with("sha256=")));
+            }
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::definition::{Definition, Goal, Measure, Target};
+use crate::definition::{Definition, Goal, Measure, Presence, Scale, Target};
 use crate::machine::Machine;
 use crate::measure::{Outcome, Run};
 use crate::statistics::{median, quantile};
@@ -14,6 +14,17 @@ pub struct Measured {
     pub definition: Definition,
     /// One outcome for each of its runners.
     pub outcomes: Vec<Outcome>,
+}
+
+/// A runner that could not run.
+#[derive(Clone, Copy, Debug)]
+pub struct Skipped<'a> {
+    /// Its name.
+    pub runner: &'a str,
+    /// The program that the machine lacks.
+    pub program: &'a str,
+    /// How much that matters.
+    pub presence: Presence,
 }
 
 /// One line of the table.
@@ -71,10 +82,10 @@ impl Measured {
         })
     }
 
-    /// Each runner that could not run, with the program that is missing.
-    pub fn skipped(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.named().filter_map(|(name, outcome)| match outcome {
-            Outcome::Skipped(program) => Some((name, program.as_str())),
+    /// Each runner that could not run.
+    pub fn skipped(&self) -> impl Iterator<Item = Skipped<'_>> {
+        self.definition.runners.iter().zip(&self.outcomes).filter_map(|(runner, outcome)| match outcome {
+            Outcome::Skipped(program) => Some(Skipped { runner: &runner.name, program, presence: runner.presence }),
             _ => None,
         })
     }
@@ -86,6 +97,30 @@ impl Measured {
     fn outcome(&self, name: &str) -> &Outcome {
         let found = self.named().find(|(runner, _)| *runner == name);
         found.expect("a definition names only runners it has").1
+    }
+
+    /// All runners that were right as a table, the fastest first.
+    fn ranking(&self) -> String {
+        let Definition { name, per, .. } = &self.definition;
+        let count = per.as_ref().map(|per| self.definition.size(Scale::Full).values[per]);
+        let mut runners: Vec<_> = self
+            .named()
+            .filter_map(|(name, outcome)| match outcome {
+                Outcome::Measured(runs) => Some((name, median(&walls(runs)), runs.len())),
+                _ => None,
+            })
+            .collect();
+        runners.sort_by(|a, b| a.1.total_cmp(&b.1));
+        let best = runners.first().map_or(f64::NAN, |&(_, best, _)| best);
+
+        let mut text =
+            format!("\n| `{name}` | median | for each | against the first | runs |\n|---|--:|--:|--:|--:|\n");
+        for (name, wall, runs) in runners {
+            let each = count.map_or(String::new(), |count| format!("{:.2} ns", wall * 1e9 / count as f64));
+            let total = quantity(Measure::Wall, wall);
+            writeln!(text, "| {name} | {total} | {each} | {:.2} | {runs} |", wall / best).expect(INFALLIBLE);
+        }
+        text
     }
 
     fn row(&self, target: &Target) -> Row {
@@ -100,6 +135,9 @@ impl Measured {
         let show = |runs: &[f64]| quantity(target.measure, median(runs));
         let values = |runs: &[Run]| runs.iter().map(|run| run.get(target.measure)).collect::<Vec<f64>>();
 
+        if let Some(feature) = target.processor.filter(|feature| !feature.is_present()) {
+            return row(target.rivals.join(", "), format!("no {feature} here"), String::new(), Met::Skipped);
+        }
         let ours = match self.outcome(&target.ours) {
             Outcome::Measured(runs) => values(runs),
             Outcome::Wrong(_) => return row(target.rivals.join(", "), "wrong".into(), String::new(), Met::Wrong),
@@ -128,6 +166,10 @@ impl Measured {
         let met = if comparison.reached { Met::Yes } else { Met::No };
         row(format!("{name} {}", show(rival)), show(&ours), comparison.text, met)
     }
+}
+
+fn walls(runs: &[Run]) -> Vec<f64> {
+    runs.iter().map(|run| run.get(Measure::Wall)).collect()
 }
 
 /// Ours against one rival, in the terms of the goal.
@@ -214,7 +256,8 @@ pub fn record(measured: &[Measured], machine: &Machine, rounds: usize) -> String
     let mut text = format!(
         "# Measured on {}\n\n{machine}\nMedians of {rounds} alternating runs after one warm-up, unless said otherwise \
          below; in brackets the middle half of the ratios of the single pairs of runs. Times are of whole \
-         processes, CPU times with all children. Every run gave the right answer, except those named below. \
+         processes, CPU times with all children. Every run gave the right answer, except those named below; \
+         bytes that were written to nowhere or through a pipe were hashed in the warm-up, those in files every time. \
          Each single run is in the `.csv` beside this file.\n\n{}\n",
         machine.time,
         table(measured)
@@ -227,9 +270,13 @@ pub fn record(measured: &[Measured], machine: &Machine, rounds: usize) -> String
         for (runner, reason) in one.wrong() {
             writeln!(text, "  - wrong: {runner}: {reason}").expect(INFALLIBLE);
         }
-        for (runner, program) in one.skipped() {
+        for Skipped { runner, program, .. } in one.skipped() {
             writeln!(text, "  - skipped: {runner}: this machine has no {program}").expect(INFALLIBLE);
         }
+    }
+    text.push_str("\n## Every runner\n\nThe fastest first, whoever it is. Medians of the wall time.\n");
+    for one in measured {
+        text.push_str(&one.ranking());
     }
     text
 }
@@ -256,6 +303,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::definition::Feature;
 
     fn runs(milliseconds: &[u64]) -> Outcome {
         let run = |&ms: &u64| Run {
@@ -316,6 +364,27 @@ mod tests {
             assert_eq!(row_of(reached, measure, three()).met, Met::Yes, "{reached}");
             assert_eq!(row_of(missed, measure, three()).met, Met::No, "{missed}");
         }
+    }
+
+    #[test]
+    fn a_goal_for_some_processors_is_skipped_on_others() {
+        let feature = Feature::Avx512Ifma;
+        let mut measured = measured("at_most = 1.0", "wall", three());
+        measured.definition.targets[0].processor = Some(feature);
+        let met = if feature.is_present() { Met::Yes } else { Met::Skipped };
+        assert_eq!(measured.rows()[0].met, met);
+    }
+
+    #[test]
+    fn every_runner_is_ranked_whoever_it_is() {
+        let [ours, slower, slow] = three();
+        let mut measured = measured("at_most = 1.0", "wall", [slower, slow, ours]);
+        measured.definition.per = Some("records".to_owned());
+        measured.definition.full.values.insert("records".to_owned(), 1_000_000);
+        let table = measured.ranking();
+        let rows: Vec<&str> = table.lines().skip(3).collect();
+        assert_eq!(rows[0], "| slow | 100 ms | 100.00 ns | 1.00 | 3 |");
+        assert_eq!(rows[2], "| ours | 500 ms | 500.00 ns | 5.00 | 3 |");
     }
 
     #[test]

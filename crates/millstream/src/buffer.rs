@@ -71,6 +71,11 @@ impl Buffer {
         unsafe { std::slice::from_raw_parts(self.base, self.end) }
     }
 
+    /// The bytes between the position `start` and `pos`.
+    pub(crate) fn consumed_from(&self, start: usize) -> &[u8] {
+        &self.revealed()[start..self.pos]
+    }
+
     pub(crate) fn capacity(&self) -> usize {
         self.capacity
     }

@@ -119,9 +119,13 @@ error_kinds! {
 
 impl ErrorKind {
     /// Whether the reader that reported this error can go on: after [`ErrorKind::Cancelled`] by the next call,
-    /// after [`ErrorKind::RecordTooLong`] by `skip_record`.
+    /// after [`ErrorKind::RecordTooLong`] by `skip_record`, after [`ErrorKind::NumberInvalid`] and
+    /// [`ErrorKind::NumberOverflow`] by taking what is there by other means.
     pub const fn is_resumable(self) -> bool {
-        matches!(self, ErrorKind::Cancelled | ErrorKind::RecordTooLong)
+        matches!(
+            self,
+            ErrorKind::Cancelled | ErrorKind::RecordTooLong | ErrorKind::NumberInvalid | ErrorKind::NumberOverflow
+        )
     }
 }
 
@@ -361,6 +365,19 @@ impl Error {
     }
 }
 
+/// A row of options that cannot be, or not together: whether it is so, what was found, what was expected.
+pub(crate) type Refusal<'a> = (bool, &'a dyn fmt::Display, &'a dyn fmt::Display);
+
+/// An [`ErrorKind::InvalidOption`] for the first row that is so.
+pub(crate) fn refuse(rows: &[Refusal<'_>]) -> Result<()> {
+    match rows.iter().find(|(is_so, ..)| *is_so) {
+        None => Ok(()),
+        Some((_, found, expected)) => {
+            Err(Error::new(ErrorKind::InvalidOption).with_found(found.to_string()).with_expected(expected.to_string()))
+        }
+    }
+}
+
 /// A command line for messages: words with blanks or control characters are quoted the way Rust quotes.
 pub(crate) fn show_argv(argv: &[OsString]) -> String {
     let mut out = String::new();
@@ -444,12 +461,16 @@ impl From<Error> for io::Error {
     /// For the `std::io` traits. [`Error::from_io`] gets the error back whole.
     fn from(error: Error) -> io::Error {
         let kind = match error.kind() {
-            ErrorKind::FrameTruncated | ErrorKind::DecodeTruncated => io::ErrorKind::UnexpectedEof,
+            ErrorKind::FrameTruncated | ErrorKind::DecodeTruncated | ErrorKind::ValueMissing => {
+                io::ErrorKind::UnexpectedEof
+            }
             ErrorKind::RecordTooLong
             | ErrorKind::LengthInvalid
             | ErrorKind::Utf8Invalid
             | ErrorKind::DecodeDamaged
-            | ErrorKind::DecodeLimit => io::ErrorKind::InvalidData,
+            | ErrorKind::DecodeLimit
+            | ErrorKind::NumberInvalid
+            | ErrorKind::NumberOverflow => io::ErrorKind::InvalidData,
             ErrorKind::Stalled => io::ErrorKind::TimedOut,
             ErrorKind::BrokenPipe => io::ErrorKind::BrokenPipe,
             ErrorKind::InvalidOption => io::ErrorKind::InvalidInput,

@@ -2,12 +2,15 @@
 //! through a reader.
 
 mod frame_twin;
+mod scan_twin;
 
 use frame_twin::{Outcome, by_batches, by_steps, framer, naive, unhex};
+use millstream::scan::Separator;
 use millstream::{Decode, ErrorKind, Reader};
 use std::io::{Cursor, Read, empty};
 
 const FRAMES: &str = include_str!("../../../vectors/frames.tsv");
+const SCAN: &str = include_str!("../../../vectors/scan.tsv");
 
 #[test]
 #[cfg_attr(miri, ignore = "takes minutes, and reaches no unsafe code that the other tests do not")]
@@ -69,5 +72,55 @@ fn by_reader(words: &str, input: &[u8], splits: &[usize], max: usize) -> Outcome
             }
             Err(error) => return (records, Some(error.kind())),
         }
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "takes minutes, and reaches no unsafe code that the other tests do not")]
+fn scan() {
+    let mut cases = 0;
+    for line in SCAN.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let [name, kind, input, expected] = line.split('\t').collect::<Vec<_>>()[..] else {
+            panic!("not four columns: {line}");
+        };
+        let input = unhex(input);
+        let (words, separator) = match kind.split_once(',') {
+            Some((words, separator)) => (words, Separator::Byte(unhex(separator)[0])),
+            None => (kind, Separator::Space),
+        };
+        let types = words.split(' ').cycle();
+        let expected: Vec<String> =
+            expected.split_terminator(' ').zip(types).map(|(word, kind)| as_shown(kind, word)).collect();
+        let shown = |(values, error): scan_twin::Outcome| -> Vec<String> {
+            let values = values.join(" ");
+            let values = values.split_terminator(' ').map(str::to_owned);
+            values.chain(error.map(|(kind, ..)| kind.name().to_owned())).collect()
+        };
+        assert_eq!(shown(scan_twin::naive(words, separator, &input)), expected, "{name}, the naive twin");
+        for capacity in [1, 8, 1 << 10] {
+            for split in 0..=input.len() {
+                let mut reader = scan_twin::split(&input, &[split], capacity);
+                let found = shown(scan_twin::by_reader(words, separator, &mut reader));
+                assert_eq!(found, expected, "{name}, split at {split}, capacity {capacity}");
+            }
+        }
+        if separator == Separator::Space {
+            // White space at the end changes nothing, but the values are far from the end now.
+            let far = [&input[..], &[b' '; 200]].concat();
+            let mut reader = Reader::builder().decode(Decode::Off).memory(far).unwrap();
+            assert_eq!(shown(scan_twin::by_reader(words, separator, &mut reader)), expected, "{name}, far");
+        }
+        cases += 1;
+    }
+    assert!(cases > 0, "the file holds no case");
+}
+
+/// A word of a vector as the twins show it: a float has many texts, and they show one of them.
+fn as_shown(kind: &str, word: &str) -> String {
+    match kind {
+        _ if word.contains('_') => word.to_owned(),
+        "f32" => format!("{:?}", word.parse::<f32>().unwrap()),
+        "f64" => format!("{:?}", word.parse::<f64>().unwrap()),
+        _ => word.to_owned(),
     }
 }

@@ -1,5 +1,6 @@
 //! How to read: the options, and what is read.
 
+use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::net::ToSocketAddrs;
@@ -15,7 +16,7 @@ use crate::buffer::{Buffer, Lent};
 use crate::cancel::{CancelToken, Wait};
 use crate::command::Command;
 use crate::connect;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, refuse};
 use crate::source::command::CommandSource;
 use crate::source::fd::FdSource;
 use crate::source::foreign::{CallbackSource, ReadSource};
@@ -56,12 +57,13 @@ pub enum Latency {
 
 /// Whether compressed sources are decoded.
 ///
-/// Any source: also a socket or a command, whose peer then decides. For a binary protocol take `Off`: a message may
-/// begin like a compressed stream, and the one byte that zstd's magic begins with is held back until the second.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Unless told otherwise it is `Auto` for files, pipes, commands and memory, and `Off` for sockets (also one that is
+/// given as a file descriptor), callbacks and any `Read`: what they carry is mostly a protocol, and one of its messages
+/// might begin like a compressed stream. With `Auto` the other side decides, and the one byte that zstd's magic begins
+/// with is held back until the second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decode {
     /// gzip, bgzf and zstd are recognised by their first bytes (in a build with the feature `compression`).
-    #[default]
     Auto,
     /// Bytes are delivered as they are.
     Off,
@@ -101,7 +103,8 @@ pub struct ReaderBuilder {
     ahead: (usize, usize),
     latency: Latency,
     record_limit: usize,
-    decode: Decode,
+    /// `None`: as usual for the source.
+    decode: Option<Decode>,
     decode_limit: DecodeLimit,
     stall_timeout: Option<Duration>,
     follow: Follow,
@@ -118,7 +121,7 @@ impl Default for ReaderBuilder {
             ahead: AHEAD,
             latency: Latency::default(),
             record_limit: RECORD_LIMIT,
-            decode: Decode::default(),
+            decode: None,
             decode_limit: DecodeLimit::default(),
             stall_timeout: None,
             follow: Follow::default(),
@@ -129,9 +132,10 @@ impl Default for ReaderBuilder {
     }
 }
 
-/// Options.
+/// Options. Those that cannot be, or not together or not with the source, are [`ErrorKind::InvalidOption`] when the source
+/// is named, and nothing is opened then.
 impl ReaderBuilder {
-    /// The buffer's size at first, in bytes: 256 KiB unless told otherwise. It grows for a longer record.
+    /// The buffer's size at first, in bytes, at least 1: 256 KiB unless told otherwise. It grows for a longer record.
     pub fn capacity(mut self, bytes: usize) -> ReaderBuilder {
         self.capacity = bytes;
         self
@@ -163,13 +167,14 @@ impl ReaderBuilder {
         self
     }
 
-    /// Whether compressed sources are decoded.
+    /// Whether a compressed source is decoded.
     pub fn decode(mut self, decode: Decode) -> ReaderBuilder {
-        self.decode = decode;
+        self.decode = Some(decode);
         self
     }
 
     /// How much compressed data may grow: no limit unless told otherwise. Over it: [`ErrorKind::DecodeLimit`].
+    /// Not for a source that is not decoded.
     pub fn decode_limit(mut self, limit: DecodeLimit) -> ReaderBuilder {
         self.decode_limit = limit;
         self
@@ -182,7 +187,7 @@ impl ReaderBuilder {
         self
     }
 
-    /// What happens at the end of a regular file.
+    /// What happens at the end of a regular file, given by its path or as a file descriptor.
     pub fn follow(mut self, follow: Follow) -> ReaderBuilder {
         self.follow = follow;
         self
@@ -217,7 +222,7 @@ impl ReaderBuilder {
     pub fn path(self, path: impl AsRef<Path>) -> Result<Reader> {
         let path = path.as_ref();
         let wait = self.wait();
-        self.open(path.display().to_string(), Some(path), || FdSource::open(path, &wait))
+        self.open(Kind::File, path.display().to_string(), Some(path), || FdSource::open(path, &wait))
     }
 
     /// Reads standard input: a duplicate of the file descriptor, so that it stays open.
@@ -225,7 +230,7 @@ impl ReaderBuilder {
     /// # Errors
     /// [`ErrorKind::OpenFailed`] if it is closed or a directory.
     pub fn stdin(self) -> Result<Reader> {
-        self.open("standard input".into(), None, || FdSource::new(duplicate(rustix::stdio::stdin())?))
+        self.open(Kind::File, "standard input".into(), None, || FdSource::new(duplicate(rustix::stdio::stdin())?))
     }
 
     /// Reads a file descriptor and closes it.
@@ -234,7 +239,7 @@ impl ReaderBuilder {
     /// [`ErrorKind::OpenFailed`] if it is a directory.
     pub fn fd(self, fd: impl Into<OwnedFd>) -> Result<Reader> {
         let fd = fd.into();
-        self.open(format!("file descriptor {}", fd.as_raw_fd()), None, || FdSource::new(fd))
+        self.open(Kind::File, format!("file descriptor {}", fd.as_raw_fd()), None, || FdSource::new(fd))
     }
 
     /// Reads a duplicate of a file descriptor, which stays open. They share their position.
@@ -243,7 +248,7 @@ impl ReaderBuilder {
     /// [`ErrorKind::OpenFailed`] if it is a directory.
     pub fn borrow_fd(self, fd: impl AsFd) -> Result<Reader> {
         let fd = fd.as_fd();
-        self.open(format!("file descriptor {}", fd.as_raw_fd()), None, || FdSource::new(duplicate(fd)?))
+        self.open(Kind::File, format!("file descriptor {}", fd.as_raw_fd()), None, || FdSource::new(duplicate(fd)?))
     }
 
     /// Connects to a TCP server and reads what it sends. That it closed the connection is all we can know.
@@ -252,7 +257,7 @@ impl ReaderBuilder {
     /// [`ErrorKind::OpenFailed`].
     pub fn tcp(self, address: impl ToSocketAddrs + std::fmt::Display) -> Result<Reader> {
         let wait = self.wait();
-        self.open(format!("tcp:{address}"), None, || FdSource::new(connect::tcp(&address, &wait)?))
+        self.open(Kind::Connection, format!("tcp:{address}"), None, || FdSource::new(connect::tcp(&address, &wait)?))
     }
 
     /// Connects to a Unix socket and reads what it sends. That it closed the connection is all we can know.
@@ -261,7 +266,7 @@ impl ReaderBuilder {
     /// [`ErrorKind::OpenFailed`].
     pub fn unix(self, path: impl AsRef<Path>) -> Result<Reader> {
         let path = path.as_ref();
-        self.open(format!("unix:{}", path.display()), None, || {
+        self.open(Kind::Connection, format!("unix:{}", path.display()), None, || {
             FdSource::new(UnixStream::connect(path).map_err(open_failed)?.into())
         })
     }
@@ -294,7 +299,7 @@ impl ReaderBuilder {
     pub fn pipeline<C: Into<Command>>(self, commands: impl IntoIterator<Item = C>) -> Result<Reader> {
         let commands: Vec<Command> = commands.into_iter().map(Into::into).collect();
         let name = commands.iter().map(Command::name).collect::<Vec<_>>().join(" | ");
-        self.open(name, None, || CommandSource::start(commands))
+        self.open(Kind::Command, name, None, || CommandSource::start(commands))
     }
 
     /// Starts a line of shell, `bash -o pipefail -c line`, and reads its standard output. Never pass it what a
@@ -309,13 +314,13 @@ impl ReaderBuilder {
     /// Reads any `std::io::Read`. It may be read on another thread, one read at a time; a read of it that blocks
     /// cannot be cancelled, and a reader that is closed meanwhile leaves its thread behind until the read ends.
     pub fn from_read(self, read: impl Read + Send + 'static) -> Result<Reader> {
-        self.open("a Read".into(), None, || Ok(ReadSource(read)))
+        self.open(Kind::Program, "a Read".into(), None, || Ok(ReadSource(read)))
     }
 
     /// Reads what a callback puts into the slice it is given; it returns how many bytes, 0 at the end. It is
     /// called on the caller's thread only.
     pub fn callback(self, fill: impl FnMut(&mut [u8]) -> std::io::Result<usize> + Send + 'static) -> Result<Reader> {
-        self.open("a callback".into(), None, || Ok(CallbackSource(fill)))
+        self.open(Kind::Program, "a callback".into(), None, || Ok(CallbackSource(fill)))
     }
 
     /// Reads memory, without a copy (unless it is compressed).
@@ -333,6 +338,7 @@ impl ReaderBuilder {
     /// [`ErrorKind::OpenFailed`], also for anything that is no regular file.
     pub fn mapped(self, path: impl AsRef<Path>) -> Result<Reader> {
         let path = path.as_ref();
+        self.check(Kind::Memory)?;
         let name = path.display().to_string();
         let (memory, file) = map(path).map_err(|error| error.with_name(&name))?;
         if self.is_compressed((*memory).as_ref()) {
@@ -344,31 +350,39 @@ impl ReaderBuilder {
 
     fn open<S: Source + Opened + 'static>(
         self,
+        kind: Kind,
         name: String,
         path: Option<&Path>,
         open: impl FnOnce() -> Result<S>,
     ) -> Result<Reader> {
-        self.check()?;
+        self.check(kind)?;
         let name = self.name.clone().unwrap_or(name);
         let source = open().map_err(|error| error.with_name(&name))?;
         let size = source.size();
+        let decode = self.decode.unwrap_or(source.usual_decode());
+        refuse(&[(
+            self.decode_limit != DecodeLimit::default() && decode == Decode::Off,
+            &"a limit for what is decoded, of a source that is usually not",
+            &"Decode::Auto, or no limit",
+        )])
+        .map_err(|error| error.with_name(&name))?;
         let source = match self.follow {
             Follow::Growing => source.follow(path),
             Follow::No => source,
         };
         let meter = Meter::new(size.filter(|_| self.follow == Follow::No));
-        let source = self.decoded(Box::new(Counted::new(source, meter.bytes.clone())), path, &meter);
+        let source = self.decoded(Box::new(Counted::new(source, meter.bytes.clone())), decode, path, &meter);
         let supply = Supply::new(source, self.plan());
         let buffer = Buffer::new(self.capacity.min(MOST));
         Ok(self.reader(buffer, supply, name, meter))
     }
 
     fn lent(self, name: String, memory: Lent, file: Option<File>) -> Result<Reader> {
-        self.check()?;
+        self.check(Kind::Memory)?;
         let name = self.name.clone().unwrap_or(name);
         if self.is_compressed((*memory).as_ref()) {
             let read = ReadSource(std::io::Cursor::new(Shared(memory)));
-            return self.open(name, None, || Ok(read));
+            return self.decode(Decode::Auto).open(Kind::Memory, name, None, || Ok(read));
         }
         let buffer = Buffer::lent(memory);
         let len = buffer.capacity();
@@ -377,19 +391,35 @@ impl ReaderBuilder {
         Ok(self.reader(buffer, supply, name, meter))
     }
 
-    fn check(&self) -> Result<()> {
-        if self.record_limit > MOST {
-            return Err(Error::new(ErrorKind::InvalidOption)
-                .with_found(format!("a record limit of {} bytes", self.record_limit))
-                .with_expected(format!("at most {MOST}")));
-        }
-        Ok(())
+    /// Whether the options can be, and together: asked before anything is opened.
+    fn check(&self, kind: Kind) -> Result<()> {
+        let (first, most) = self.ahead;
+        refuse(&[
+            (self.capacity == 0, &"a capacity of 0 bytes", &"at least 1"),
+            (
+                self.record_limit > MOST,
+                &format_args!("a record limit of {} bytes", self.record_limit),
+                &format_args!("at most {MOST}"),
+            ),
+            (first > most, &format_args!("{first} bytes read ahead at first, {most} at most"), &"no more at first"),
+            (self.stall_timeout == Some(Duration::ZERO), &"a stall timeout of 0 s", &"a longer one, or none"),
+            (
+                self.follow == Follow::Growing && kind != Kind::File,
+                &format_args!("following {kind}"),
+                &"a path or a file descriptor",
+            ),
+            (
+                self.decode_limit != DecodeLimit::default() && self.decode == Some(Decode::Off),
+                &"a limit for what is decoded, and Decode::Off",
+                &"Decode::Auto, or no limit",
+            ),
+        ])
     }
 
     #[cfg(feature = "compression")]
-    fn decoded(&self, source: Box<dyn Source>, path: Option<&Path>, meter: &Meter) -> Box<dyn Source> {
+    fn decoded(&self, source: Box<dyn Source>, decode: Decode, path: Option<&Path>, meter: &Meter) -> Box<dyn Source> {
         use crate::source::decode::DecodeSource;
-        match self.decode {
+        match decode {
             Decode::Off => source,
             Decode::Auto => {
                 let (count, format) = (meter.bytes.clone(), meter.format.clone());
@@ -399,13 +429,13 @@ impl ReaderBuilder {
     }
 
     #[cfg(not(feature = "compression"))]
-    fn decoded(&self, source: Box<dyn Source>, _path: Option<&Path>, _meter: &Meter) -> Box<dyn Source> {
+    fn decoded(&self, source: Box<dyn Source>, _: Decode, _: Option<&Path>, _: &Meter) -> Box<dyn Source> {
         source
     }
 
     #[cfg(feature = "compression")]
     fn is_compressed(&self, bytes: &[u8]) -> bool {
-        self.decode == Decode::Auto && crate::source::decode::is_compressed(bytes)
+        self.decode != Some(Decode::Off) && crate::source::decode::is_compressed(bytes)
     }
 
     #[cfg(not(feature = "compression"))]
@@ -430,6 +460,7 @@ impl ReaderBuilder {
         Reader {
             buffer,
             index: Default::default(),
+            scanning: Default::default(),
             records: 0,
             longest: 0,
             unremarkable: 0,
@@ -447,6 +478,31 @@ impl ReaderBuilder {
     }
 }
 
+/// What is read, as far as it decides which options can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Or a pipe, or a device: whatever has a name or is a file descriptor.
+    File,
+    Command,
+    Connection,
+    /// Code of the caller.
+    Program,
+    /// Also a mapped file, whose length is fixed.
+    Memory,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::File => "a file",
+            Kind::Command => "a command",
+            Kind::Connection => "a connection",
+            Kind::Program => "code of the program",
+            Kind::Memory => "memory",
+        })
+    }
+}
+
 /// The most that a buffer may hold: positions in it are `u32`.
 const MOST: usize = (u32::MAX - 0xffff) as usize;
 
@@ -461,6 +517,11 @@ trait Opened: Sized {
     fn follow(self, _path: Option<&Path>) -> Self {
         self
     }
+
+    /// What holds unless an option says otherwise.
+    fn usual_decode(&self) -> Decode {
+        Decode::Off
+    }
 }
 
 impl Opened for FdSource {
@@ -471,9 +532,18 @@ impl Opened for FdSource {
     fn follow(self, path: Option<&Path>) -> FdSource {
         FdSource::follow(self, path)
     }
+
+    fn usual_decode(&self) -> Decode {
+        if self.is_socket() { Decode::Off } else { Decode::Auto }
+    }
 }
 
-impl Opened for CommandSource {}
+impl Opened for CommandSource {
+    fn usual_decode(&self) -> Decode {
+        Decode::Auto
+    }
+}
+
 impl<R> Opened for ReadSource<R> {}
 impl<F> Opened for CallbackSource<F> {}
 

@@ -9,6 +9,7 @@
 mod builder;
 mod handover;
 mod index;
+mod scan;
 mod supply;
 
 use std::io::{BufRead, Read};
@@ -20,6 +21,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 pub use builder::{Decode, DecodeLimit, Follow, Latency, ReadAhead, ReaderBuilder};
+pub use scan::Values;
 
 use crate::buffer::Buffer;
 use crate::command::Command;
@@ -27,6 +29,7 @@ use crate::error::{CommandEnd, Error, ErrorKind, Result};
 use crate::format::Format;
 use crate::frame::{Batch, Delimiter, Framer, Lines, Step, Trim};
 use index::LineIndex;
+use scan::Scanning;
 use supply::Supply;
 
 /// How much of the buffer one batch covers at most: what fits the second-level cache with its offsets.
@@ -65,6 +68,7 @@ const BATCH_BYTES: usize = 256 << 10;
 pub struct Reader {
     buffer: Buffer,
     index: LineIndex,
+    scanning: Scanning,
     records: u64,
     /// The longest record so far.
     longest: usize,
@@ -246,7 +250,7 @@ impl Reader {
     /// How the source failed, once; [`ErrorKind::RecordTooLong`] when more bytes than the record limit are
     /// unread, which can be consumed.
     pub fn fill(&mut self) -> Result<usize> {
-        self.index.clear();
+        self.settle();
         let before = self.buffer.unread().len();
         if before > self.record_limit {
             return Err(self.record_too_long(before));
@@ -269,7 +273,7 @@ impl Reader {
     /// If there are fewer.
     #[inline]
     pub fn consume(&mut self, count: usize) {
-        self.index.clear();
+        self.settle();
         if count > 0 {
             // Who takes bytes of a record that is too long says where the next one begins.
             self.too_long = false;
@@ -297,6 +301,9 @@ impl Reader {
 
     /// At the end of the bytes: reports how it came, once.
     fn finish(&mut self) -> Result<()> {
+        if self.is_at_end() {
+            self.count_open_line();
+        }
         let State::Ending(error) = &mut self.state else { return Ok(()) };
         let result = match error.take() {
             Some(error) => Err(error),
@@ -314,6 +321,15 @@ impl Reader {
                 }
                 Err(self.locate(error))
             }
+        }
+    }
+
+    /// Forgets what only the next line or the next value would have used.
+    #[inline]
+    fn settle(&mut self) {
+        self.index.clear();
+        if self.is_scanning() {
+            self.end_scanning();
         }
     }
 
@@ -362,6 +378,9 @@ impl Reader {
     /// The position after the next line, where the index does not know it.
     #[cold]
     fn find_line(&mut self) -> Result<Option<usize>> {
+        if self.is_scanning() {
+            self.end_scanning();
+        }
         self.check_resumed(&mut Lines::new())?;
         if matches!(self.state, State::Failed) {
             return Ok(None);
@@ -469,7 +488,7 @@ impl Reader {
 
     /// Finds the next record, checks and counts it.
     fn find_frame<F: Framer + ?Sized>(&mut self, framer: &mut F) -> Result<Option<(usize, bool)>> {
-        self.index.clear();
+        self.settle();
         self.check_resumed(framer)?;
         if matches!(self.state, State::Failed) {
             return Ok(None);
@@ -528,7 +547,7 @@ impl Reader {
 
     /// The same, with at most `max` records, which is at least 1.
     pub fn next_batch_of<F: Framer + ?Sized>(&mut self, framer: &mut F, max: usize) -> Result<Option<Batch<'_>>> {
-        self.index.clear();
+        self.settle();
         self.check_resumed(framer)?;
         if matches!(self.state, State::Failed) {
             return Ok(None);
@@ -599,7 +618,7 @@ impl Reader {
     /// # Errors
     /// As [`next_frame`](Reader::next_frame), but for the record's length.
     pub fn skip_record<F: Framer + ?Sized>(&mut self, framer: &mut F) -> Result<bool> {
-        self.index.clear();
+        self.settle();
         let mut skip = self.skip.take().unwrap_or(Skip { start: self.buffer.offset(), left: 0 });
         let skipped = self.skip_rest(framer, &mut skip);
         let interrupted = matches!(&skipped, Err(error) if error.kind() == ErrorKind::Cancelled);
@@ -668,7 +687,7 @@ impl Reader {
 
     /// Where we are.
     pub fn position(&self) -> Position {
-        Position { bytes: self.buffer.offset(), records: self.records }
+        Position { bytes: self.buffer.offset(), records: self.records + self.lines_scanned() }
     }
 
     /// How we get on.
@@ -676,7 +695,7 @@ impl Reader {
         let lent = self.buffer.offset() + self.buffer.unread().len() as u64;
         Progress {
             bytes: self.buffer.offset(),
-            records: self.records,
+            records: self.records + self.lines_scanned(),
             source_bytes: if self.meter.lent { lent } else { self.meter.bytes.load(Ordering::Relaxed) },
             source_size: self.meter.size,
             elapsed: self.meter.opened.elapsed(),

@@ -17,6 +17,7 @@ use crate::error::{CommandEnd, Error, ErrorKind, Result};
 pub(crate) struct FdSource {
     fd: OwnedFd,
     nature: Nature,
+    is_socket: bool,
     /// Of a regular file: the size when it was opened, and how far we are.
     file: Option<Extent>,
     follow: Option<Watch>,
@@ -32,7 +33,8 @@ impl FdSource {
     /// Takes a file descriptor; a pipe is enlarged to 1 MiB where the system allows it.
     pub(crate) fn new(fd: OwnedFd) -> Result<FdSource> {
         let stat = rustix::fs::fstat(&fd).map_err(open_failed)?;
-        let (nature, file) = match FileType::from_raw_mode(stat.st_mode) {
+        let file_type = FileType::from_raw_mode(stat.st_mode);
+        let (nature, file) = match file_type {
             FileType::Directory => {
                 return Err(Error::new(ErrorKind::OpenFailed)
                     .with_found("a directory")
@@ -48,7 +50,7 @@ impl FdSource {
             FileType::Fifo => (Nature::Pipe(enlarge_pipe(&fd)), None),
             _ => (Nature::Device, None),
         };
-        Ok(FdSource { fd, nature, file, follow: None })
+        Ok(FdSource { fd, nature, is_socket: file_type == FileType::Socket, file, follow: None })
     }
 
     /// Opens a path. A FIFO is waited for until it has a writer: here, or in the first read if `wait` may end it.
@@ -73,6 +75,11 @@ impl FdSource {
     pub(crate) fn size(&self) -> Option<u64> {
         // Files in /proc and the like say 0 and hold something.
         self.file.as_ref().map(|file| file.size.saturating_sub(file.pos)).filter(|&size| size > 0)
+    }
+
+    /// Whether somebody is at the other end of a connection.
+    pub(crate) fn is_socket(&self) -> bool {
+        self.is_socket
     }
 
     fn read_once(&mut self, space: &mut [u8], wait: &Wait) -> Result<usize> {

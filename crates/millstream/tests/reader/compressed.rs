@@ -7,6 +7,7 @@ use millstream::{CancelToken, Decode, DecodeLimit, ErrorKind, Reader};
 use crate::deadline::within_seconds;
 use crate::every_way::{EVERY_PULL, EVERY_READ_AHEAD, Pull, drain, drain_whole, every_mode};
 use crate::sample;
+use crate::sources::EVERY_SOURCE;
 
 type Encode = fn(&[u8]) -> Vec<u8>;
 
@@ -88,6 +89,24 @@ fn decoding_can_be_switched_off() {
     }
 }
 
+/// What a message of a protocol looks like is no reason to decode it.
+#[test]
+fn of_sockets_and_code_of_the_caller_only_where_that_is_asked_for() {
+    let data = sample::lines(10_000);
+    let encoded = gzip(&data);
+    for (name, open) in EVERY_SOURCE {
+        let usual = !["tcp", "unix", "socket", "from_read", "callback"].contains(&name);
+        for (decode, is_decoded) in [(None, usual), (Some(Decode::Auto), true), (Some(Decode::Off), false)] {
+            let builder = match decode {
+                None => Reader::builder(),
+                Some(decode) => Reader::builder().decode(decode),
+            };
+            let expected = if is_decoded { &data } else { &encoded };
+            assert!(drain_whole(&mut open(builder, &encoded), Pull::Fill) == *expected, "{name} {decode:?}");
+        }
+    }
+}
+
 /// The pieces in which a compressed stream arrives do not matter, nor does where its magic number is torn.
 #[test]
 fn compressed_streams_in_small_pieces() {
@@ -100,7 +119,7 @@ fn compressed_streams_in_small_pieces() {
                     let n = space.len().min(piece);
                     encoded.read(&mut space[..n])
                 };
-                let mut reader = mode.builder().callback(source).unwrap();
+                let mut reader = mode.builder().decode(Decode::Auto).callback(source).unwrap();
                 assert!(drain_whole(&mut reader, Pull::Frames) == data, "{name} {mode:?} {piece}");
             }
         }
@@ -376,6 +395,7 @@ fn a_callback_stays_on_the_callers_thread() {
             let (encoded, caller, mut at) = (encode(&data), std::thread::current().id(), 0);
             let mut reader = mode
                 .builder()
+                .decode(Decode::Auto)
                 .callback(move |space| {
                     assert_eq!(std::thread::current().id(), caller);
                     let count = space.len().min(encoded.len() - at).min(1000);
@@ -401,7 +421,8 @@ fn an_error_of_the_source_is_no_damage() {
                 Err(std::io::Error::new(std::io::ErrorKind::UnexpectedEof, "tls: connection lost"))
             }
         }
-        let (_, error) = drain(&mut Reader::from_read(half.chain(Unplugged)).unwrap(), Pull::Fill);
+        let builder = Reader::builder().decode(Decode::Auto);
+        let (_, error) = drain(&mut builder.from_read(half.chain(Unplugged)).unwrap(), Pull::Fill);
         let error = error.unwrap();
         assert_eq!(error.kind(), ErrorKind::Io, "{name}: {error}");
         assert!(error.to_string().contains("tls: connection lost"), "{name}: {error}");
@@ -417,7 +438,8 @@ fn closing_does_not_wait_for_a_read_that_blocks() {
                 let encoded = encode(&sample::lines(400_000));
                 let (pipe, mut writer) = std::io::pipe().unwrap();
                 writer.write_all(&encoded[..encoded.len() / 2]).unwrap();
-                let mut reader = Reader::builder().read_ahead(read_ahead).from_read(pipe).unwrap();
+                let builder = Reader::builder().read_ahead(read_ahead).decode(Decode::Auto);
+                let mut reader = builder.from_read(pipe).unwrap();
                 assert!(reader.fill().unwrap() > 0);
                 reader.close().unwrap();
             });

@@ -1,0 +1,1247 @@
+// Buffers between a program and an io function of its own: the drop-in for programs written with `SmartBuffer.hpp` and
+// `AsyncSmartBuffer.hpp`. Change the include and nothing else.
+//
+//     SyncIOReadBuffer        reads through a buffer: so many bytes, or up to a character
+//     SyncIOLazyWriteBuffer   writes through a buffer, as late as it can
+//     AsyncIOReadBuffer       the same with an io that answers later
+//     AsyncIOWriteBuffer
+//     ms::Extractor, <<       numbers and words instead of bytes
+//     ms::LockedReadBuffer    for several threads
+//     ms::LockedWriteBuffer   for several threads, with a flush after a while
+//
+// What it promises:
+// - Nothing is lost. What io delivered is there to be read, and what was accepted is written or still in the buffer,
+//   also when io throws, moves fewer bytes than it was asked to, or takes no more.
+// - Nothing recurses: neither long reads nor handlers that ask again deepen the stack.
+// - io is asked for at most a bufferful, and nothing but the buffer's own memory is handed to it.
+//
+// What it does not do: open, poll or know anything but the io function. `reader.hpp` and `writer.hpp` do.
+//
+// Needs C++17 and no library; one file, which may be copied. Compiles with g++, clang++ and mingw-w64.
+
+#ifndef MILLSTREAM_SMART_BUFFER_HPP
+#define MILLSTREAM_SMART_BUFFER_HPP
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#if __cplusplus >= 202002L && __has_include(<span>)
+#include <span>
+#define MILLSTREAM_HAS_SPAN 1
+#endif
+
+// mingw-w64 with Windows' own threads has neither std::mutex nor std::thread before GCC 13. There the asynchronous pair
+// takes no lock, and the variants for several threads are left out.
+#if !defined(__GLIBCXX__) || defined(_GLIBCXX_HAS_GTHREADS)
+#include <condition_variable>
+#include <thread>
+#define MILLSTREAM_HAS_THREADS 1
+#endif
+
+namespace ms {
+
+/// What goes wrong between a buffer and its io: io claims to have moved more bytes than it was asked to (a read(2) that
+/// failed and whose -1 was passed on, say), or it takes no more where all has to be written.
+struct BufferError : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+namespace detail {
+
+/// The largest count that `SizeType` can say.
+template <class SizeType>
+constexpr std::size_t largest() {
+    constexpr auto size_type = static_cast<std::uintmax_t>(std::numeric_limits<SizeType>::max());
+    constexpr auto size = static_cast<std::uintmax_t>(std::numeric_limits<std::size_t>::max());
+    return static_cast<std::size_t>(size_type < size ? size_type : size);
+}
+
+/// A length as the caller passes it. A negative one is an invalid argument.
+template <class SizeType>
+std::size_t length_of(const SizeType &len) {
+    static_assert(std::is_integral_v<SizeType> && !std::is_same_v<SizeType, bool>, "SizeType is an integer");
+    if constexpr (std::is_signed_v<SizeType>) {
+        if (len < 0) {
+            throw std::invalid_argument("millstream: a length of " + std::to_string(len));
+        }
+    }
+    if (static_cast<std::uintmax_t>(len) > largest<SizeType>()) {
+        throw std::invalid_argument("millstream: a length of " + std::to_string(len) + " is more than memory has");
+    }
+    return static_cast<std::size_t>(len);
+}
+
+/// How many bytes io has moved, out of what it returned when it was asked for `asked`.
+template <class SizeType, class Result>
+std::size_t moved(const Result &result, std::size_t asked) {
+    if constexpr (std::is_integral_v<Result> && !std::is_same_v<Result, bool>) {
+        // A negative number is far too large as an unsigned one.
+        if (static_cast<std::uintmax_t>(result) > asked) {
+            throw BufferError("millstream: io moved " + std::to_string(result) + " bytes when asked for " +
+                              std::to_string(asked));
+        }
+        return static_cast<std::size_t>(result);
+    } else {
+        static_assert(std::is_convertible_v<Result, SizeType>, "io returns how many bytes it has moved");
+        return moved<SizeType>(static_cast<SizeType>(result), asked);
+    }
+}
+
+/// Copies, also nothing from nowhere.
+inline void copy(char *to, const char *from, std::size_t len) {
+    if (len > 0) {
+        std::memcpy(to, from, len);
+    }
+}
+
+/// A fixed piece of memory and the bytes in it. All index arithmetic of this file is here.
+///
+///     consumed    bytes            room
+///     [ ........ | xxxxxxxxxxxxx | ............... ]
+///     0          begin           end       capacity     begin <= end, and both are 0 when there are no bytes
+///
+/// The original has its bytes in a circle; whatever is put into a circle, and taken from it, comes out the same here.
+/// What is left at the end of the memory is moved to its beginning before there are new bytes, and that is little:
+/// programs take all but a cut record.
+class Window {
+  public:
+    explicit Window(std::size_t capacity) : memory_(new char[capacity]), capacity_(capacity) {}
+
+    std::size_t capacity() const { return capacity_; }
+    std::size_t size() const { return end_ - begin_; }
+    std::size_t vacancy() const { return size() < capacity_ ? capacity_ - size() : 0; }
+    const char *bytes() const { return memory_.get() + begin_; }
+    char *bytes() { return memory_.get() + begin_; }
+
+    /// The memory behind the bytes, `vacancy()` of it. Moves the bytes.
+    char *room() {
+        if (begin_ > 0) {
+            std::memmove(memory_.get(), bytes(), size());
+            end_ -= begin_;
+            begin_ = 0;
+        }
+        return memory_.get() + end_;
+    }
+
+    /// The first `len` bytes of `room()` are bytes now.
+    void commit(std::size_t len) { end_ += len; }
+
+    /// Forgets the first `len` bytes.
+    void consume(std::size_t len) {
+        begin_ += len;
+        if (begin_ == end_) {
+            begin_ = end_ = 0;
+        }
+    }
+
+    /// Takes the first `len` bytes, or as many as there are, to `out`. Returns how many.
+    std::size_t take(char *out, std::size_t len) {
+        len = std::min(len, size());
+        copy(out, bytes(), len);
+        consume(len);
+        return len;
+    }
+
+    /// Appends the first `len` bytes at `data`, or as many as there is room for. Returns how many.
+    std::size_t put(const char *data, std::size_t len) {
+        len = std::min(len, vacancy());
+        if (end_ + len > capacity_) {
+            room();
+        }
+        copy(memory_.get() + end_, data, len);
+        end_ += len;
+        return len;
+    }
+
+    /// Undoes `take`s: the `len` bytes at `data` are the first ones again, in larger memory if they have to.
+    void put_back(const char *data, std::size_t len) {
+        if (len == 0) {
+            return;
+        }
+        const std::size_t total = len + size();
+        std::unique_ptr<char[]> memory(new char[std::max(total, capacity_)]);
+        copy(memory.get(), data, len);
+        copy(memory.get() + len, bytes(), size());
+        memory_ = std::move(memory);
+        begin_ = 0;
+        end_ = total;
+    }
+
+  private:
+    std::unique_ptr<char[]> memory_;
+    std::size_t capacity_; // what users were promised; the memory is larger after some put_back
+    std::size_t begin_ = 0;
+    std::size_t end_ = 0;
+};
+
+/// Whether `Ender` says of a character that it ends a record.
+template <class Ender>
+using IsEnder = std::enable_if_t<std::is_invocable_r_v<bool, Ender &, const char &>>;
+
+/// The length of the first record in `bytes`, its ender included.
+inline std::optional<std::size_t> length_till(std::string_view bytes, char ender) {
+    const std::size_t at = bytes.find(ender); // memchr
+    return at == std::string_view::npos ? std::nullopt : std::optional<std::size_t>(at + 1);
+}
+
+template <class Ender, class = IsEnder<Ender>>
+std::optional<std::size_t> length_till(std::string_view bytes, Ender &ender) {
+    for (std::size_t at = 0; at < bytes.size(); ++at) {
+        if (std::invoke(ender, bytes[at])) {
+            return at + 1;
+        }
+    }
+    return std::nullopt;
+}
+
+} // namespace detail
+} // namespace ms
+
+/// Reads through a buffer, from an io that is passed with every read.
+///
+/// `io(char *to, const SizeType &len)` puts up to `len` bytes at `to` and returns how many; 0 means that there are no
+/// more. Anything callable in this way does, and is called with the vacancy of the buffer, never with the memory of the
+/// caller. It may throw: the exception passes through, and the buffer is as it was before the read, with all that io
+/// has delivered meanwhile. (`size()` is more than `capacity()` until that is read; only memory that runs out on the
+/// way loses bytes, with std::bad_alloc.) After a 0, io is asked again by the next read.
+///
+///     auto io = [](char *to, std::size_t len) { return std::fread(to, 1, len, stdin); };
+///     SyncIOReadBuffer<std::size_t> buffer(1024);
+///     char line[128];
+///     std::size_t len = buffer.readUntil(line, io, '\n');
+///
+/// Not for several threads at once; ms::LockedReadBuffer is.
+template <class SizeType>
+struct SyncIOReadBuffer {
+    using IOInterface = std::function<SizeType(char *, const SizeType &)>;
+
+    /// A buffer of `size` bytes. Throws std::invalid_argument when that is 0.
+    SyncIOReadBuffer(const SizeType &size) : window_(ms::detail::length_of(size)) { // NOLINT: as implicit as ever
+        if (size == 0) {
+            throw std::invalid_argument("millstream: a buffer of 0 bytes");
+        }
+    }
+
+    SyncIOReadBuffer(const SyncIOReadBuffer &) = delete;
+    SyncIOReadBuffer &operator=(const SyncIOReadBuffer &) = delete;
+
+    /// Reads `len` bytes to `out`. Returns how many there were: fewer than `len` only at the end.
+    template <class Io>
+    SizeType read(char *out, const SizeType &len, Io &&io) {
+        return static_cast<SizeType>(read_bytes(out, ms::detail::length_of(len), io));
+    }
+
+    /// Reads up to and with the first `ender`, a character or a predicate of characters, to `out`, which has to be
+    /// large enough. Returns how many bytes that were; at the end, without `ender`, what there is.
+    ///
+    /// What is longer than a `SizeType` can say comes in pieces: the first has the greatest length and no `ender`.
+    template <class Io>
+    SizeType readUntil(char *out, Io &&io, const char &ender) {
+        return static_cast<SizeType>(read_until(out, ms::detail::largest<SizeType>(), io, ender));
+    }
+    template <class Io, class Ender, class = ms::detail::IsEnder<Ender>>
+    SizeType readUntil(char *out, Io &&io, Ender &&ender) {
+        return static_cast<SizeType>(read_until(out, ms::detail::largest<SizeType>(), io, ender));
+    }
+
+#ifdef MILLSTREAM_HAS_SPAN
+    /// Fills `out`. Returns how many bytes there were: fewer only at the end.
+    template <class Io>
+    std::size_t read(std::span<char> out, Io &&io) {
+        return read_bytes(out.data(), out.size(), io);
+    }
+
+    /// Reads up to and with the first `ender`, as far as `out` reaches. What is longer comes in pieces: the first ones
+    /// fill `out` and have no `ender`.
+    template <class Io>
+    std::size_t readUntil(std::span<char> out, Io &&io, const char &ender) {
+        return read_until(out.data(), out.size(), io, ender);
+    }
+    template <class Io, class Ender, class = ms::detail::IsEnder<Ender>>
+    std::size_t readUntil(std::span<char> out, Io &&io, Ender &&ender) {
+        return read_until(out.data(), out.size(), io, ender);
+    }
+#endif
+
+    /// How long the first record in the buffer is, its `ender` included, if it is in the buffer as a whole. Asks no io.
+    std::optional<SizeType> findLengthTill(const char &ender) const { return find(ender); }
+    template <class Ender, class = ms::detail::IsEnder<Ender>>
+    std::optional<SizeType> findLengthTill(Ender &&ender) const {
+        return find(ender);
+    }
+
+    /// Asks io for as many bytes as there is room for. Returns how many it gave: 0 at the end, or when the buffer is
+    /// full.
+    template <class Io>
+    SizeType fill(Io &&io) {
+        const auto room = static_cast<SizeType>(window_.vacancy());
+        if (room == 0) {
+            return 0;
+        }
+        char *const to = window_.room();
+        const std::size_t got = ms::detail::moved<SizeType>(std::invoke(io, to, room), window_.vacancy());
+        window_.commit(got);
+        return static_cast<SizeType>(got);
+    }
+
+    /// The bytes in the buffer, valid until the next call that is not const.
+    std::string_view buffer() const { return {window_.bytes(), window_.size()}; }
+
+    /// Leaves out the first `len` bytes of `buffer()`; throws std::invalid_argument when it has fewer.
+    void consume(const SizeType &len) {
+        const std::size_t count = ms::detail::length_of(len);
+        if (count > window_.size()) {
+            throw std::invalid_argument("millstream: consume more bytes than there are in the buffer");
+        }
+        window_.consume(count);
+    }
+
+    bool empty() const { return window_.size() == 0; }
+    bool full() const { return window_.vacancy() == 0; }
+    /// The bytes in the buffer.
+    SizeType size() const { return static_cast<SizeType>(window_.size()); }
+    /// The bytes that fit into the buffer.
+    SizeType capacity() const { return static_cast<SizeType>(window_.capacity()); }
+    /// The bytes that fit in besides those that are there.
+    SizeType vacancy() const { return static_cast<SizeType>(window_.vacancy()); }
+
+  private:
+    template <class Io>
+    std::size_t read_bytes(char *out, std::size_t len, Io &io) {
+        std::size_t got = 0;
+        try {
+            // First what there is room for, then one bufferful after the other, until the rest is here.
+            bool more = window_.size() >= len || full() || fill(io) > 0;
+            while (more && window_.size() < len - got) {
+                got += window_.take(out + got, window_.size());
+                more = fill(io) > 0;
+            }
+            return got + window_.take(out + got, len - got);
+        } catch (...) {
+            window_.put_back(out, got);
+            throw;
+        }
+    }
+
+    template <class Io, class Ender>
+    std::size_t read_until(char *out, std::size_t len, Io &io, Ender &ender) {
+        std::size_t got = 0;
+        try {
+            do {
+                const std::string_view bytes = buffer().substr(0, len - got);
+                if (const auto found = ms::detail::length_till(bytes, ender)) {
+                    return got + window_.take(out + got, *found);
+                }
+                got += window_.take(out + got, bytes.size());
+            } while (got < len && fill(io) > 0);
+            return got;
+        } catch (...) {
+            window_.put_back(out, got);
+            throw;
+        }
+    }
+
+    template <class Ender>
+    std::optional<SizeType> find(Ender &ender) const {
+        const auto found = ms::detail::length_till(buffer(), ender);
+        return found ? std::optional<SizeType>(static_cast<SizeType>(*found)) : std::nullopt;
+    }
+
+    ms::detail::Window window_;
+};
+
+namespace ms::detail {
+
+/// A type that `<<` and `>>` treat as a number: all integers, bytes too, and floats, but neither characters nor bool.
+template <class T>
+constexpr bool is_number = std::is_arithmetic_v<T> && !std::is_same_v<T, bool> && !std::is_same_v<T, char> &&
+                           !std::is_same_v<T, wchar_t> && !std::is_same_v<T, char16_t> && !std::is_same_v<T, char32_t>;
+
+/// As many bytes as the text of any number has at most.
+constexpr std::size_t number_len = 64;
+
+inline char *append(char *to, std::string_view text) { return std::copy(text.begin(), text.end(), to); }
+
+inline char *format(char *to, bool value) { return append(to, value ? "true" : "false"); }
+
+template <class T, class = std::enable_if_t<is_number<T>>>
+char *format(char *to, T value) {
+    if constexpr (std::is_integral_v<T>) {
+        return std::to_chars(to, to + number_len, value).ptr;
+    } else {
+        static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>, "long double has no text of its own");
+        // The shortest digits that give the same number when they are read: 1.0, 0.00001, 1.5e-7, 1e16.
+        if (std::isnan(value)) {
+            return append(to, "NaN");
+        }
+        if (std::signbit(value)) {
+            *to++ = '-';
+            value = -value;
+        }
+        if (std::isinf(value)) {
+            return append(to, "inf");
+        }
+        char scientific[number_len]; // d[.ddd]e[+-]dd
+        const char *const end =
+            std::to_chars(scientific, scientific + number_len, value, std::chars_format::scientific).ptr;
+        const char *const mark = std::find(const_cast<const char *>(scientific), end, 'e');
+        int exponent = 0;
+        std::from_chars(mark + (mark[1] == '+' ? 2 : 1), end, exponent);
+        if (exponent < -5 || exponent >= 16) {
+            to = append(to, {scientific, static_cast<std::size_t>(mark + 1 - scientific)});
+            return std::to_chars(to, to + number_len, exponent).ptr;
+        }
+        char digits[number_len];
+        char *const digits_end = std::remove_copy(const_cast<const char *>(scientific), mark, digits, '.');
+        std::string_view text(digits, static_cast<std::size_t>(digits_end - digits));
+        if (exponent < 0) {
+            to = append(to, "0.");
+            to = std::fill_n(to, -exponent - 1, '0');
+            return append(to, text);
+        }
+        const auto whole = static_cast<std::size_t>(exponent) + 1;
+        if (text.size() <= whole) {
+            to = append(to, text);
+            to = std::fill_n(to, whole - text.size(), '0');
+            return append(to, ".0");
+        }
+        to = append(to, text.substr(0, whole));
+        *to++ = '.';
+        return append(to, text.substr(whole));
+    }
+}
+
+} // namespace ms::detail
+
+/// Writes through a buffer, to an io that it is made with, as late as it can: when more has to go in than there is room
+/// for, at `flush`, and at the end of its life.
+///
+/// `io(char *from, const SizeType &len)`, or with `const char *`, takes up to `len` bytes and returns how many, or
+/// returns nothing and has then taken all. It is called again for what it has left; 0 means that it takes no more. It
+/// may throw: the exception passes through, and what it has not taken stays in the buffer.
+///
+///     SyncIOLazyWriteBuffer<std::size_t> buffer(
+///         1024, [](const char *from, std::size_t len) { return std::fwrite(from, 1, len, stdout); });
+///     buffer.write("Hello", 5);
+///     buffer << ' ' << 42 << '\n';
+///     buffer.close();
+///
+/// Not for several threads at once; ms::LockedWriteBuffer is.
+template <class SizeType>
+struct SyncIOLazyWriteBuffer {
+    using DataWriter = std::function<SizeType(char *, const SizeType &)>;
+    using Clock = std::chrono::steady_clock;
+
+    /// A buffer of `size` bytes. Throws std::invalid_argument when that is 0.
+    template <class Io, class = std::enable_if_t<std::is_invocable_v<std::decay_t<Io> &, char *, const SizeType &>>>
+    SyncIOLazyWriteBuffer(const SizeType &size, Io &&io)
+        : window_(ms::detail::length_of(size)), io_(counting(std::forward<Io>(io))) {
+        if (size == 0) {
+            throw std::invalid_argument("millstream: a buffer of 0 bytes");
+        }
+    }
+
+    SyncIOLazyWriteBuffer(const SyncIOLazyWriteBuffer &) = delete;
+    SyncIOLazyWriteBuffer &operator=(const SyncIOLazyWriteBuffer &) = delete;
+
+    /// Flushes, and keeps silent about what goes wrong: `close` reports it.
+    ~SyncIOLazyWriteBuffer() {
+        try {
+            flush();
+        } catch (...) { // NOLINT: a destructor has nobody to tell
+        }
+    }
+
+    /// Accepts `len` bytes. Returns how many: fewer only when io takes no more.
+    ///
+    /// Fills the buffer to its last byte, and calls io when there is more: a buffer of 12 bytes that is given 6 and 6
+    /// calls nothing, and the next 6 first write those 12. When io throws, `accepted()` tells how many of the bytes are
+    /// in.
+    SizeType write(const char *data, const SizeType &len) {
+        return static_cast<SizeType>(write_bytes(data, ms::detail::length_of(len)));
+    }
+
+#ifdef MILLSTREAM_HAS_SPAN
+    std::size_t write(std::span<const char> data) { return write_bytes(data.data(), data.size()); }
+#endif
+
+    /// Writes what is in the buffer. Returns how many bytes io has taken; `empty()` tells whether that was all.
+    SizeType flush() {
+        std::size_t taken = 0;
+        while (!empty()) {
+            const std::size_t now = io_(window_.bytes(), window_.size());
+            if (now == 0) {
+                break;
+            }
+            window_.consume(now);
+            written_ += now;
+            taken += now;
+        }
+        return static_cast<SizeType>(taken);
+    }
+
+    /// Flushes, and throws ms::BufferError when io does not take all. After a `close` that has not thrown, a write is a
+    /// std::logic_error.
+    void close() {
+        flush();
+        if (!empty()) {
+            throw ms::BufferError("millstream: io took no more, " + std::to_string(window_.size()) +
+                                  " bytes are not written");
+        }
+        closed_ = true;
+    }
+
+    /// From now on, a write that finds bytes older than `interval` in the buffer writes all of them, and its own. 0
+    /// puts an end to that.
+    ///
+    /// There is no thread: after the last write nothing happens until `due()` is looked at, by an event loop or by
+    /// ms::LockedWriteBuffer.
+    void flushEvery(Clock::duration interval) {
+        interval_ = std::min<Clock::duration>(interval, std::chrono::hours(24 * 365)); // a year: no sum overflows
+        oldest_ = Clock::now();
+    }
+
+    /// When the oldest byte in the buffer becomes older than the interval; nothing when there is neither.
+    std::optional<Clock::time_point> due() const {
+        return empty() || !timed() ? std::nullopt : std::optional(oldest_ + interval_);
+    }
+
+    /// Puts a number, a character or a bool in; throws ms::BufferError when io takes no more. Integers are decimal,
+    /// also those of one byte; floats have the fewest digits that give the same number again (1.0, 1.5e-7, inf, NaN).
+    template <class T, class = std::enable_if_t<ms::detail::is_number<T> || std::is_same_v<T, bool>>>
+    SyncIOLazyWriteBuffer &operator<<(T value) {
+        char text[ms::detail::number_len];
+        const char *const end = ms::detail::format(text, value);
+        return *this << std::string_view(text, static_cast<std::size_t>(end - text));
+    }
+    SyncIOLazyWriteBuffer &operator<<(char character) { return *this << std::string_view(&character, 1); }
+    SyncIOLazyWriteBuffer &operator<<(std::string_view text) {
+        const std::size_t taken = write_bytes(text.data(), text.size());
+        if (taken < text.size()) {
+            throw ms::BufferError("millstream: io took no more, only " + std::to_string(taken) + " of " +
+                                  std::to_string(text.size()) + " bytes were accepted");
+        }
+        return *this;
+    }
+
+    bool empty() const { return window_.size() == 0; }
+    bool full() const { return window_.vacancy() == 0; }
+    /// The bytes in the buffer.
+    SizeType size() const { return static_cast<SizeType>(window_.size()); }
+    /// The bytes that fit into the buffer.
+    SizeType capacity() const { return static_cast<SizeType>(window_.capacity()); }
+    /// The bytes that fit in besides those that are there.
+    SizeType vacancy() const { return static_cast<SizeType>(window_.vacancy()); }
+
+    /// All bytes that io has taken so far.
+    std::uint64_t written() const { return written_; }
+    /// All bytes that were accepted so far: those written, and those in the buffer.
+    std::uint64_t accepted() const { return written_ + window_.size(); }
+
+  private:
+    /// `io` as a function that says how many bytes it has taken.
+    template <class Io>
+    static auto counting(Io &&io) {
+        return [io = std::decay_t<Io>(std::forward<Io>(io))](char *from, std::size_t size) mutable -> std::size_t {
+            const auto len = static_cast<SizeType>(size);
+            if constexpr (std::is_void_v<std::invoke_result_t<decltype(io) &, char *, const SizeType &>>) {
+                std::invoke(io, from, len);
+                return size;
+            } else {
+                return ms::detail::moved<SizeType>(std::invoke(io, from, len), size);
+            }
+        };
+    }
+
+    std::size_t write_bytes(const char *data, std::size_t len) {
+        if (closed_) {
+            throw std::logic_error("millstream: a write after close");
+        }
+        std::size_t taken = put(data, len);
+        for (bool open = true; taken < len && open;) {
+            flush();
+            open = empty();
+            taken += put(data + taken, len - taken);
+        }
+        if (timed() && !empty() && Clock::now() - oldest_ >= interval_) {
+            flush();
+        }
+        return taken;
+    }
+
+    bool timed() const { return interval_ > Clock::duration::zero(); }
+
+    /// Puts in what there is room for, and keeps the time of the oldest byte.
+    std::size_t put(const char *data, std::size_t len) {
+        if (timed() && empty()) {
+            oldest_ = Clock::now();
+        }
+        return window_.put(data, len);
+    }
+
+    ms::detail::Window window_;
+    std::function<std::size_t(char *, std::size_t)> io_;
+    std::uint64_t written_ = 0;
+    Clock::duration interval_{0};
+    Clock::time_point oldest_;
+    bool closed_ = false;
+};
+
+namespace ms::detail {
+
+#ifdef MILLSTREAM_HAS_THREADS
+using Mutex = std::mutex;
+#else
+struct Mutex {
+    void lock() {}
+    void unlock() {}
+};
+#endif
+
+/// Holds a mutex, except while it is released.
+class Lock {
+  public:
+    explicit Lock(Mutex &mutex) : mutex_(mutex) { mutex_.lock(); }
+    ~Lock() { mutex_.unlock(); }
+    Lock(const Lock &) = delete;
+    Lock &operator=(const Lock &) = delete;
+
+    /// Calls `function` without the mutex.
+    template <class Function>
+    void released(Function &&function) {
+        struct Again {
+            Mutex &mutex;
+            ~Again() { mutex.lock(); }
+        };
+        mutex_.unlock();
+        const Again again{mutex_};
+        function();
+    }
+
+  private:
+    Mutex &mutex_;
+};
+
+/// What the asynchronous pair has in common: requests in a queue, one question to io at a time, and answers in order.
+///
+/// `Side` is the half that differs. Of the first request it says whether it is finished (`settle`), what io is asked
+/// for it (`question`, a function that is called with the handler of the answer), and what an answer does (`answered`).
+///
+/// The state is shared by the buffer and every handler that io was given, so that an answer after the buffer is gone
+/// finds memory, and is ignored. No function of others (io, handlers, destructors of either) is called with the mutex
+/// held. One call at a time, the outermost, does all the work in a loop: a call from within another one, or from
+/// another thread meanwhile, only leaves a request or an answer for it. So the stack does not deepen, and handlers are
+/// called one by one.
+template <class Side>
+struct Conversation : std::enable_shared_from_this<Conversation<Side>> {
+    using Size = typename Side::Size;
+    using Handler = std::function<void(const Size &)>;
+    using Request = typename Side::Request;
+
+    template <class... Arguments>
+    explicit Conversation(Arguments &&...arguments) : side(std::forward<Arguments>(arguments)...) {}
+
+    void ask(Request request) {
+        const auto alive = this->shared_from_this(); // a handler may destroy the buffer
+        Lock lock(mutex);
+        requests.push_back(std::move(request));
+        work(lock);
+    }
+
+    /// The buffer is gone: forgets the requests, or leaves that to the loop at work.
+    void abandon() {
+        std::deque<Request> forgotten; // destroyed after the lock
+        Lock lock(mutex);
+        abandoned = true;
+        if (!working) {
+            forgotten.swap(requests);
+        }
+    }
+
+    template <class Look>
+    auto look(Look &&at) {
+        Lock lock(mutex);
+        return at(side.window);
+    }
+
+    Side side;
+
+  private:
+    void work(Lock &lock) {
+        if (working) {
+            return;
+        }
+        working = true;
+        struct Done { // also after an exception
+            Conversation &self;
+            ~Done() { self.working = false; }
+        } const done{*this};
+        while (!abandoned && !waiting && !requests.empty()) {
+            if (side.settle(requests)) {
+                Request request = std::move(requests.front());
+                requests.pop_front();
+                lock.released([&request] {
+                    const Request settled = std::move(request); // goes before the lock comes back
+                    settled.handler(static_cast<Size>(settled.moved));
+                });
+            } else {
+                question(lock);
+            }
+        }
+        if (abandoned) {
+            lock.released([this] {
+                std::deque<Request> forgotten;
+                forgotten.swap(requests);
+            });
+        }
+    }
+
+    /// Puts the question to io. When io throws, it will be put again by whatever sets the loop to work next.
+    void question(Lock &lock) {
+        const std::uint64_t number = ++questions;
+        waiting = true;
+        try {
+            auto put = side.question(requests);
+            lock.released([&] {
+                put([self = this->shared_from_this(), number](const Size &result) { self->answer(number, result); });
+            });
+        } catch (...) {
+            waiting = false;
+            ++questions; // its answer does not count any more
+            throw;
+        }
+    }
+
+    void answer(std::uint64_t number, const Size &result) {
+        const auto alive = this->shared_from_this(); // and io its copy of the handler
+        Lock lock(mutex);
+        if (abandoned || !waiting || number != questions) {
+            return; // too late, or a second time
+        }
+        const std::size_t count = moved<Size>(result, side.asked());
+        waiting = false;
+        side.answered(requests, count);
+        work(lock);
+    }
+
+    Mutex mutex;
+    std::deque<Request> requests;
+    std::uint64_t questions = 0;
+    bool waiting = false;   // a question is open
+    bool working = false;   // some call is in the loop
+    bool abandoned = false; // the buffer is gone
+};
+
+template <class SizeType>
+struct ReadSide {
+    using Size = SizeType;
+    using Handler = std::function<void(const SizeType &)>;
+    using Io = std::function<void(char *, const SizeType &, const Handler &)>;
+    struct Request {
+        char *out;
+        std::size_t len;
+        Io io;
+        Handler handler;
+        std::size_t moved = 0;
+        bool ended = false;
+    };
+
+    explicit ReadSide(std::size_t capacity) : window(capacity) {}
+
+    bool settle(std::deque<Request> &requests) {
+        Request &first = requests.front();
+        first.moved += window.take(first.out + first.moved, first.len - first.moved);
+        return first.moved == first.len || first.ended;
+    }
+
+    auto question(std::deque<Request> &requests) {
+        // The first request stays where it is until the loop that asks here goes on.
+        return [&io = requests.front().io, to = window.room(),
+                len = static_cast<SizeType>(asked())](const Handler &handler) { io(to, len, handler); };
+    }
+
+    std::size_t asked() const { return window.vacancy(); }
+
+    void answered(std::deque<Request> &requests, std::size_t count) {
+        window.commit(count);
+        requests.front().ended = count == 0;
+    }
+
+    Window window;
+};
+
+template <class SizeType>
+struct WriteSide {
+    using Size = SizeType;
+    using Handler = std::function<void(const SizeType &)>;
+    using Io = std::function<void(const char *, const SizeType &, const Handler &)>;
+    struct Request {
+        const char *data;
+        std::size_t len;
+        Handler handler;
+        std::size_t buffered = 0; // how many of the bytes have gone into the buffer
+        std::size_t moved = 0;    // how many of those io has taken
+        bool ended = false;
+    };
+
+    WriteSide(std::size_t capacity, Io function) : window(capacity), io(std::move(function)) {}
+
+    bool settle(std::deque<Request> &requests) {
+        const Request &first = requests.front();
+        return first.moved == first.len || first.ended;
+    }
+
+    /// Fills the buffer from as many requests as it has room for: small ones that have come together go together.
+    auto question(std::deque<Request> &requests) {
+        for (Request &request : requests) {
+            request.buffered += window.put(request.data + request.buffered, request.len - request.buffered);
+            if (window.vacancy() == 0) {
+                break;
+            }
+        }
+        const char *const from = window.bytes();
+        return [this, from, len = static_cast<SizeType>(asked())](const Handler &handler) { io(from, len, handler); };
+    }
+
+    std::size_t asked() const { return window.size(); }
+
+    /// The bytes in the buffer are those of the first requests, in order. When io takes no more, all requests end: if a
+    /// later one went on, the output would have a hole.
+    void answered(std::deque<Request> &requests, std::size_t count) {
+        if (count == 0) {
+            window.consume(window.size());
+            for (Request &request : requests) {
+                request.ended = true;
+            }
+            return;
+        }
+        window.consume(count);
+        for (Request &request : requests) {
+            const std::size_t of_this = std::min(count, request.buffered - request.moved);
+            request.moved += of_this;
+            count -= of_this;
+            if (count == 0) {
+                break;
+            }
+        }
+    }
+
+    Window window;
+    Io io;
+};
+
+} // namespace ms::detail
+
+/// Reads through a buffer, from an io that answers when it can.
+///
+/// `io(char *to, const SizeType &len, const ReadResultHandler &handler)` puts up to `len` bytes at `to` and calls a
+/// copy of `handler` with how many, once, at any time: before it returns, later, from another thread. 0 means that
+/// there are no more. A second call for the same question is ignored, and so is one after the buffer is gone (the
+/// memory at `to` lives as long as a copy of `handler`). A count greater than `len` is thrown back at io as
+/// ms::BufferError, and is no answer.
+///
+/// Reads are queued and answered in order; handlers are called one at a time, by whichever call the answer comes with.
+/// A handler may read again, and destroy the buffer. An exception of io or of a handler comes out of the call that it
+/// was called by; the queue stays in order and goes on with the next call of `read` or of a handler of io's.
+///
+/// Reads that are not answered when the buffer is destroyed are forgotten: their handlers are not called.
+template <class SizeType>
+struct AsyncIOReadBuffer {
+    using ReadResultHandler = std::function<void(const SizeType &)>;
+    using IOInterface = std::function<void(char *, const SizeType &, const ReadResultHandler &)>;
+
+    /// A buffer of `size` bytes; 0 counts as 1.
+    AsyncIOReadBuffer(const SizeType &size) // NOLINT: as implicit as ever
+        : state_(std::make_shared<State>(std::max<std::size_t>(ms::detail::length_of(size), 1))) {}
+    ~AsyncIOReadBuffer() { state_->abandon(); }
+    AsyncIOReadBuffer(const AsyncIOReadBuffer &) = delete;
+    AsyncIOReadBuffer &operator=(const AsyncIOReadBuffer &) = delete;
+
+    /// Reads `len` bytes to `out`, which has to stay until `handler` is called with how many there were: fewer than
+    /// `len` only when io gives no more.
+    void read(char *out, const SizeType &len, const IOInterface &io, const ReadResultHandler &handler) {
+        state_->ask({out, ms::detail::length_of(len), io, handler});
+    }
+
+#ifdef MILLSTREAM_HAS_SPAN
+    /// Fills `out`, as far as a `SizeType` can count.
+    void read(std::span<char> out, const IOInterface &io, const ReadResultHandler &handler) {
+        state_->ask({out.data(), std::min(out.size(), ms::detail::largest<SizeType>()), io, handler});
+    }
+#endif
+
+    bool empty() const { return size() == 0; }
+    bool full() const { return vacancy() == 0; }
+    /// The bytes in the buffer, which are there for the next read.
+    SizeType size() const {
+        return state_->look([](const auto &window) { return static_cast<SizeType>(window.size()); });
+    }
+    SizeType capacity() const {
+        return state_->look([](const auto &window) { return static_cast<SizeType>(window.capacity()); });
+    }
+    SizeType vacancy() const {
+        return state_->look([](const auto &window) { return static_cast<SizeType>(window.vacancy()); });
+    }
+
+  private:
+    using State = ms::detail::Conversation<ms::detail::ReadSide<SizeType>>;
+    std::shared_ptr<State> state_;
+};
+
+/// Writes through a buffer, to an io that answers when it can.
+///
+/// `io(const char *from, const SizeType &len, const WriteResultHandler &handler)` takes up to `len` bytes and calls a
+/// copy of `handler` with how many, under the same rules as the io of AsyncIOReadBuffer. 0 means that it takes no more:
+/// then every write in the queue is answered with as many of its bytes as were taken, and only a new write asks io
+/// again.
+///
+/// Nothing waits for the buffer to be full. It is what goes out in one call of io: a bufferful of a large write, or the
+/// small ones that have come while io was busy.
+template <class SizeType>
+struct AsyncIOWriteBuffer {
+    using WriteResultHandler = std::function<void(const SizeType &)>;
+    using IOInterface = std::function<void(const char *, const SizeType &, const WriteResultHandler &)>;
+
+    /// A buffer of `size` bytes; 0 counts as 1.
+    AsyncIOWriteBuffer(const SizeType &size, const IOInterface &io)
+        : state_(std::make_shared<State>(std::max<std::size_t>(ms::detail::length_of(size), 1), io)) {}
+    ~AsyncIOWriteBuffer() { state_->abandon(); }
+    AsyncIOWriteBuffer(const AsyncIOWriteBuffer &) = delete;
+    AsyncIOWriteBuffer &operator=(const AsyncIOWriteBuffer &) = delete;
+
+    /// Writes the `len` bytes at `data`, which have to stay until `handler` is called with how many io has taken: fewer
+    /// than `len` only when it takes no more.
+    void write(const char *data, const SizeType &len, const WriteResultHandler &handler) {
+        state_->ask({data, ms::detail::length_of(len), handler});
+    }
+
+#ifdef MILLSTREAM_HAS_SPAN
+    /// Writes `data`, as far as a `SizeType` can count.
+    void write(std::span<const char> data, const WriteResultHandler &handler) {
+        state_->ask({data.data(), std::min(data.size(), ms::detail::largest<SizeType>()), handler});
+    }
+#endif
+
+    bool empty() const { return size() == 0; }
+    bool full() const { return vacancy() == 0; }
+    /// The bytes in the buffer, which io has not taken yet.
+    SizeType size() const {
+        return state_->look([](const auto &window) { return static_cast<SizeType>(window.size()); });
+    }
+    SizeType capacity() const {
+        return state_->look([](const auto &window) { return static_cast<SizeType>(window.capacity()); });
+    }
+    SizeType vacancy() const {
+        return state_->look([](const auto &window) { return static_cast<SizeType>(window.vacancy()); });
+    }
+
+  private:
+    using State = ms::detail::Conversation<ms::detail::WriteSide<SizeType>>;
+    std::shared_ptr<State> state_;
+};
+
+namespace ms {
+
+using ::AsyncIOReadBuffer;
+using ::AsyncIOWriteBuffer;
+using ::SyncIOLazyWriteBuffer;
+using ::SyncIOReadBuffer;
+
+/// Takes numbers, words and characters out of a read buffer, separated by white space.
+///
+///     SyncIOReadBuffer<std::size_t> buffer(1024);
+///     ms::Extractor in(buffer, [](char *to, std::size_t len) { return std::fread(to, 1, len, stdin); });
+///     for (std::uint32_t a, b; in >> a >> b;) { ... }
+///
+/// At the end of the input `>>` changes nothing, and the extractor is false from then on; io is not asked again. What
+/// is no number is a std::invalid_argument, and what does not fit a std::out_of_range, with the text found; the value
+/// is unchanged, and the next `>>` takes what follows. When io throws, the exception passes through, and the next `>>`
+/// goes on where this one was.
+///
+/// Integers are decimal, with an optional sign, and those of one byte are numbers too; floats are decimal or
+/// scientific, inf or nan. Bytes that are not taken are left in the buffer.
+template <class Buffer, class Io>
+class Extractor {
+  public:
+    /// A word that is longer is a std::length_error, since memory has an end: 64 MiB.
+    static constexpr std::size_t longest_word = std::size_t{64} << 20;
+
+    Extractor(Buffer &buffer, Io io) : buffer_(buffer), io_(std::move(io)) {}
+
+    /// Whether all that was asked for was there.
+    explicit operator bool() const { return !missing_; }
+
+    template <class T, class = std::enable_if_t<detail::is_number<T>>>
+    Extractor &operator>>(T &value) {
+        if (find_word()) {
+            parse(value);
+        }
+        return *this;
+    }
+
+    Extractor &operator>>(std::string &word) {
+        if (find_word()) {
+            word = word_;
+        }
+        return *this;
+    }
+
+    /// The next character that is not white space.
+    Extractor &operator>>(char &character) {
+        if (skip_space()) {
+            character = buffer_.buffer().front();
+            buffer_.consume(1);
+        }
+        return *this;
+    }
+
+  private:
+    static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+    bool more() {
+        ended_ = ended_ || buffer_.fill(io_) == 0;
+        return !ended_;
+    }
+
+    void consume(std::size_t len) { buffer_.consume(static_cast<decltype(buffer_.size())>(len)); }
+
+    /// Whether there is a word; the buffer begins with it.
+    bool skip_space() {
+        do {
+            const std::string_view bytes = buffer_.buffer();
+            const auto word = std::find_if_not(bytes.begin(), bytes.end(), is_space);
+            consume(static_cast<std::size_t>(word - bytes.begin()));
+        } while (buffer_.empty() && more());
+        missing_ = buffer_.empty();
+        return !missing_;
+    }
+
+    /// Whether there is a word; it is in `word_`. One that an exception of io cut short is completed.
+    bool find_word() {
+        if (complete_) {
+            word_.clear();
+        }
+        if (word_.empty() && !skip_space()) {
+            return false;
+        }
+        complete_ = false;
+        do {
+            const std::string_view bytes = buffer_.buffer();
+            const auto end = std::find_if(bytes.begin(), bytes.end(), is_space);
+            const auto len = static_cast<std::size_t>(end - bytes.begin());
+            if (len > longest_word - word_.size()) {
+                throw std::length_error("millstream: a word of more than " + std::to_string(longest_word) + " bytes");
+            }
+            word_.append(bytes.data(), len);
+            consume(len);
+        } while (buffer_.empty() && more());
+        complete_ = true;
+        return true;
+    }
+
+    template <class T>
+    void parse(T &value) const {
+        const char *begin = word_.data();
+        const char *const end = begin + word_.size();
+        // A plus sign is fine, and std::from_chars takes none. What it takes and numbers elsewhere in Millstream are
+        // not is "nan(...)".
+        if (*begin == '+' && word_.size() > 1 && begin[1] != '-') {
+            ++begin;
+        }
+        T number{};
+        const std::from_chars_result result = std::from_chars(begin, end, number);
+        if (result.ptr != end || result.ec == std::errc::invalid_argument || end[-1] == ')') {
+            throw std::invalid_argument("millstream: not a number: " + found());
+        }
+        if (result.ec == std::errc::result_out_of_range) {
+            throw std::out_of_range("millstream: a number that does not fit: " + found());
+        }
+        value = number;
+    }
+
+    /// The word for a message: its beginning, in printable characters.
+    std::string found() const {
+        static constexpr std::size_t longest = 64;
+        std::string text = "\"";
+        for (const char c : word_.substr(0, longest)) {
+            if (c >= ' ' && c <= '~' && c != '"' && c != '\\') {
+                text += c;
+            } else {
+                static constexpr char digits[] = "0123456789abcdef";
+                const auto byte = static_cast<unsigned char>(c);
+                text += {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
+            }
+        }
+        return text + (word_.size() > longest ? "\"..." : "\"");
+    }
+
+    Buffer &buffer_;
+    Io io_;
+    std::string word_;
+    bool complete_ = true;
+    bool ended_ = false;
+    bool missing_ = false;
+};
+
+#ifdef MILLSTREAM_HAS_THREADS
+
+/// A SyncIOReadBuffer for several threads: each call has the buffer for itself, io included. So two threads get
+/// different records, each of them whole.
+template <class SizeType>
+class LockedReadBuffer {
+  public:
+    explicit LockedReadBuffer(const SizeType &size) : buffer_(size) {}
+
+    /// As SyncIOReadBuffer's, with `char *` and a length, or a span.
+    template <class... Arguments>
+    auto read(Arguments &&...arguments) {
+        const std::lock_guard lock(mutex_);
+        return buffer_.read(std::forward<Arguments>(arguments)...);
+    }
+    template <class... Arguments>
+    auto readUntil(Arguments &&...arguments) {
+        const std::lock_guard lock(mutex_);
+        return buffer_.readUntil(std::forward<Arguments>(arguments)...);
+    }
+
+    /// Calls `function` with the SyncIOReadBuffer, for several calls that belong together. Neither it nor io may use
+    /// this object: they would wait for themselves.
+    template <class Function>
+    decltype(auto) with(Function &&function) {
+        const std::lock_guard lock(mutex_);
+        return std::invoke(std::forward<Function>(function), buffer_);
+    }
+
+  private:
+    std::mutex mutex_;
+    SyncIOReadBuffer<SizeType> buffer_;
+};
+
+/// A SyncIOLazyWriteBuffer for several threads: each call has the buffer for itself, so what one `write` accepts is in
+/// one piece in the output.
+///
+/// With an interval, no byte is in the buffer for longer than that: a thread of its own writes what is due, so io is
+/// called by that thread too. What io throws there is thrown by the next `write`, `flush`, `close` or `with` instead,
+/// once; until then the thread rests.
+template <class SizeType>
+class LockedWriteBuffer {
+    using Buffer = SyncIOLazyWriteBuffer<SizeType>;
+
+  public:
+    using Clock = typename Buffer::Clock;
+
+    template <class Io>
+    LockedWriteBuffer(const SizeType &size, Io &&io) : buffer_(size, std::forward<Io>(io)) {}
+
+    template <class Io>
+    LockedWriteBuffer(const SizeType &size, Io &&io, typename Clock::duration interval)
+        : buffer_(size, std::forward<Io>(io)) {
+        buffer_.flushEvery(interval);
+        thread_ = std::thread([this] { flush_what_is_due(); });
+    }
+
+    LockedWriteBuffer(const LockedWriteBuffer &) = delete;
+    LockedWriteBuffer &operator=(const LockedWriteBuffer &) = delete;
+
+    ~LockedWriteBuffer() {
+        if (thread_.joinable()) {
+            {
+                const std::lock_guard lock(mutex_);
+                stopping_ = true;
+            }
+            changed_.notify_one();
+            thread_.join();
+        }
+    }
+
+    /// As SyncIOLazyWriteBuffer's, with a length, or a span.
+    template <class... Arguments>
+    auto write(Arguments &&...arguments) {
+        return with([&](Buffer &buffer) { return buffer.write(std::forward<Arguments>(arguments)...); });
+    }
+    SizeType flush() {
+        return with([](Buffer &buffer) { return buffer.flush(); });
+    }
+    void close() {
+        with([](Buffer &buffer) { buffer.close(); });
+    }
+
+    /// Calls `function` with the SyncIOLazyWriteBuffer, for several calls that belong together:
+    /// `out.with([&](auto &buffer) { buffer << name << ' ' << count << '\n'; });`. Neither it nor io may use this
+    /// object: they would wait for themselves.
+    template <class Function>
+    decltype(auto) with(Function &&function) {
+        const std::lock_guard lock(mutex_);
+        if (failure_) {
+            std::rethrow_exception(std::exchange(failure_, nullptr));
+        }
+        struct Wake { // also after an exception: the bytes that were accepted are due as well
+            LockedWriteBuffer &self;
+            const bool slept = !self.buffer_.due();
+            ~Wake() {
+                if (slept && self.buffer_.due()) {
+                    self.changed_.notify_one();
+                }
+            }
+        } const wake{*this};
+        return std::invoke(std::forward<Function>(function), buffer_);
+    }
+
+  private:
+    void flush_what_is_due() {
+        std::unique_lock lock(mutex_);
+        while (!stopping_) {
+            const auto due = buffer_.due();
+            if (!due || failure_) {
+                changed_.wait(lock);
+            } else if (Clock::now() < *due) {
+                changed_.wait_until(lock, *due);
+            } else {
+                try {
+                    buffer_.flush();
+                    if (!buffer_.empty()) {
+                        throw BufferError("millstream: io took no more, " + std::to_string(buffer_.size()) +
+                                          " bytes are not written");
+                    }
+                } catch (...) {
+                    failure_ = std::current_exception();
+                }
+            }
+        }
+    }
+
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    Buffer buffer_;
+    std::exception_ptr failure_; // of the thread, until somebody is told
+    bool stopping_ = false;
+    std::thread thread_;
+};
+
+#endif // MILLSTREAM_HAS_THREADS
+
+} // namespace ms
+
+#undef MILLSTREAM_HAS_SPAN
+#undef MILLSTREAM_HAS_THREADS
+
+#endif // MILLSTREAM_SMART_BUFFER_HPP

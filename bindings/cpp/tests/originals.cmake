@@ -1,0 +1,22 @@
+# The programs of the original's document, as its readers have them: taken out of the document, with only the include
+# changed, and compiled without our warnings. Where the document is not at hand, their tests are skipped, and say so.
+
+file(GLOB originals_document "${repository}/../shared/originals/004_*.txt" "$ENV{MILLSTREAM_ORIGINALS}/004_*.txt")
+set(originals_directory "${CMAKE_CURRENT_BINARY_DIR}/originals")
+# In the order in which the document has them.
+set(originals read_example write_example default_io smart_io)
+
+if(originals_document)
+    file(MAKE_DIRECTORY "${originals_directory}")
+    execute_process(
+        COMMAND awk -v "directory=${originals_directory}" -v "names=${originals}" -f
+                "${CMAKE_CURRENT_SOURCE_DIR}/originals.awk" "${originals_document}" COMMAND_ERROR_IS_FATAL ANY)
+    foreach(name IN LISTS originals)
+        add_executable(original_${name} "${originals_directory}/${name}.cpp")
+        target_link_libraries(original_${name} PRIVATE millstream::headers)
+        set_target_properties(original_${name} PROPERTIES CXX_STANDARD 17 OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY
+                                                                                             "${originals_directory}")
+    endforeach()
+else()
+    message(WARNING "SKIPPED: the original's document is not beside the repository; see MILLSTREAM_ORIGINALS")
+endif()

@@ -1,0 +1,72 @@
+//! Prints `Hello, ` number tab, many times, to standard output: in Millstream's way, or in one of those that are
+//! written in Rust without it. The ways of C, C++ and Go are in `bench/rivals/print`.
+
+mod rivals;
+
+use std::io;
+
+use clap::{Parser, ValueEnum};
+use millstream_bench::numbers::{RandomLengths, SEED};
+
+#[derive(Parser)]
+struct Options {
+    way: Way,
+    numbers: Numbers,
+    count: usize,
+    /// Enlarge the pipe that standard output is, to this many bytes.
+    #[arg(long)]
+    pipe: Option<usize>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Way {
+    /// Standard output, locked for each write.
+    Glacial,
+    /// Standard output, locked once.
+    Slow,
+    /// A `BufWriter` on the locked standard output.
+    Fast,
+    /// A `BufWriter` on the file descriptor itself.
+    Speedy,
+    /// A counter kept as text and counted by hand.
+    Turbo,
+    /// Digits made by hand in a `Vec`, and write(2).
+    Vecbuf,
+    /// A `BufWriter` of 64 KiB on the file descriptor, and the itoa crate.
+    Itoa,
+    /// The same with `write!`.
+    WriteMacro,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Numbers {
+    /// 0, 1, 2, …
+    Counter,
+    /// One to ten digits.
+    Random,
+}
+
+fn main() -> anyhow::Result<()> {
+    let Options { way, numbers, count, pipe } = Options::parse();
+    if let Some(size) = pipe {
+        rustix::pipe::fcntl_setpipe_size(io::stdout(), size)?;
+    }
+    match numbers {
+        Numbers::Counter => print(way, 0..count as u64)?,
+        Numbers::Random => print(way, RandomLengths::new(SEED).take(count))?,
+    }
+    Ok(())
+}
+
+fn print(way: Way, numbers: impl Iterator<Item = u64>) -> io::Result<()> {
+    match way {
+        Way::Glacial => rivals::glacial(numbers),
+        Way::Slow => rivals::slow(numbers),
+        Way::Fast => rivals::fast(numbers),
+        Way::Speedy => rivals::speedy(numbers),
+        Way::Turbo => rivals::turbo(numbers),
+        Way::Vecbuf => rivals::vecbuf(numbers),
+        Way::Itoa => rivals::itoa(numbers),
+        Way::WriteMacro => rivals::write_macro(numbers),
+    }
+}

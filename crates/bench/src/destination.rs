@@ -1,0 +1,136 @@
+//! Where a runner's standard output goes, and whether the right bytes arrived there.
+//!
+//! Bytes that went to nowhere cannot be looked at. So each runner's first run goes through a pipe into a hash; only
+//! the others are timed. What was written to a file is hashed after every run, when the clock has stopped.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
+use std::process::ChildStdout;
+
+use anyhow::{Result, ensure};
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+/// Where standard output goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Destination {
+    /// To the tool, which reads an answer out of it.
+    #[default]
+    Tool,
+    /// To `/dev/null`.
+    Nowhere,
+    /// To a new file, in memory like the inputs. Its path is `{output}`.
+    File,
+    /// Through a pipe to the tool, which takes up to 1 MiB at a time and only counts them.
+    Pipe,
+}
+
+/// The right bytes, or those that a runner wrote.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Written {
+    /// How many there are.
+    pub bytes: u64,
+    /// Their SHA-256 in hexadecimal, as `sha256sum` prints it.
+    pub sha256: String,
+}
+
+/// The most that is taken at a time.
+const BLOCK: usize = 1 << 20;
+
+impl Written {
+    /// Takes everything and hashes it.
+    ///
+    /// # Errors
+    /// Those of `source`.
+    ///
+    /// ```
+    /// use millstream_bench::destination::Written;
+    /// let written = Written::take(&b"abc"[..])?;
+    /// assert_eq!(written.bytes, 3);
+    /// assert!(written.sha256.starts_with("ba7816bf"));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn take(source: impl Read) -> io::Result<Written> {
+        let mut hash = Sha256::new();
+        let bytes = blocks(source, |block| hash.update(block))?;
+        let sha256 = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(Written { bytes, sha256 })
+    }
+
+    /// Whether these are the right bytes.
+    ///
+    /// # Errors
+    /// They are not.
+    pub fn check(&self, right: &Written) -> Result<()> {
+        right.check_length(self.bytes)?;
+        ensure!(self.sha256 == right.sha256, "sha256={} instead of {}", self.sha256, right.sha256);
+        Ok(())
+    }
+
+    /// Whether so many bytes are at least the right number.
+    ///
+    /// # Errors
+    /// They are not.
+    pub fn check_length(&self, bytes: u64) -> Result<()> {
+        ensure!(bytes == self.bytes, "{bytes} bytes instead of {}", self.bytes);
+        Ok(())
+    }
+}
+
+/// Takes everything from the pipe and looks at nothing; how many bytes there were.
+///
+/// # Errors
+/// The system's.
+pub fn drain(pipe: ChildStdout) -> io::Result<u64> {
+    blocks(pipe, |_| ())
+}
+
+fn blocks(mut source: impl Read, mut each: impl FnMut(&[u8])) -> io::Result<u64> {
+    let mut block = vec![0; BLOCK];
+    let mut bytes = 0;
+    loop {
+        let read = source.read(&mut block)?;
+        if read == 0 {
+            return Ok(bytes);
+        }
+        each(&block[..read]);
+        bytes += read as u64;
+    }
+}
+
+/// A file that did not exist before: nobody finds memory there that another runner paid for. It can be read too,
+/// because whoever maps it must be able to.
+///
+/// # Errors
+/// The system's.
+pub fn new_file(path: &Path) -> io::Result<File> {
+    if path.exists() {
+        fs::remove_file(path)?;
+    }
+    File::options().read(true).write(true).create_new(true).open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_right_bytes_are_right() {
+        let right = Written::take(&b"Hello, 1\t"[..]).unwrap();
+        assert!(right.check(&right).is_ok());
+        let check = |bytes: &[u8]| Written::take(bytes).unwrap().check(&right).unwrap_err().to_string();
+        assert_eq!(check(b"Hello, 1"), "8 bytes instead of 9");
+        assert!(check(b"Hello, 2\t").starts_with("sha256="));
+    }
+
+    #[test]
+    fn a_new_file_is_empty() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("output");
+        fs::write(&path, "old").unwrap();
+        assert_eq!(new_file(&path).unwrap().metadata().unwrap().len(), 0);
+    }
+}

@@ -1,0 +1,645 @@
+/*
+ * millstream/numbers.h: whole numbers out of and into memory, at full speed. C99 and C++17; no library to link.
+ *
+ *     char text[MILLSTREAM_NUMBER_SLACK];
+ *     char *end = millstream_put_u32(text, 1234);            // "1234", four bytes, no '\0'
+ *
+ *     const char *at = "17 4", *limit = at + 4;
+ *     uint32_t value;
+ *     if (millstream_scan_u32(&at, limit, &value) == MILLSTREAM_SCANNED) ...    // 17; `at` is at the space
+ *
+ * The text is the one of Millstream in every language (vectors/put.tsv and vectors/scan.tsv): decimal digits, `-` for
+ * what is negative, lower-case hexadecimal without a prefix. Nothing here allocates, reads or writes a file, depends
+ * on the locale, or keeps state, except for one word per program that remembers what the processor can do.
+ *
+ * What it does not do: floating-point numbers. C has them from the library (millstream.h), C++ from stdio.hpp.
+ *
+ * Two ways to make digits, which give the same bytes, and a third that is here to be compared with:
+ *   - ifma      x86-64 with AVX-512 IFMA and VBMI: sixteen digits at once, without a branch;
+ *   - portable  any little-endian processor and a compiler that speaks GNU C: eight digits at once;
+ *   - plain     one digit after the other: for all others, and what the tests hold the other two against.
+ * On x86-64 (Linux and its like) the processor decides, when the first number is printed. There the environment
+ * variable MILLSTREAM_DIGITS=ifma|portable|plain asks for one way, as the tests do; what the processor cannot do, and
+ * any other value, is ignored. With the macro MILLSTREAM_NO_DISPATCH defined there is only the portable (or plain) way,
+ * and neither processor nor environment is asked.
+ *
+ * Any number of threads may call any function here at the same time.
+ */
+#ifndef MILLSTREAM_NUMBERS_H
+#define MILLSTREAM_NUMBERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* In C++, an inline function of a header must be the same one in all files, hence not static. */
+#ifdef __cplusplus
+#define MILLSTREAM_INLINE inline
+#define MILLSTREAM_FUNCTION inline
+#else
+#define MILLSTREAM_INLINE static inline
+#define MILLSTREAM_FUNCTION static
+#endif
+
+/* MILLSTREAM_SWAR: eight bytes at a time. The first byte in memory must be the lowest one. */
+#if defined(__GNUC__) && defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define MILLSTREAM_SWAR 1
+#define MILLSTREAM_HOT MILLSTREAM_INLINE __attribute__((always_inline))
+#define MILLSTREAM_COLD MILLSTREAM_FUNCTION __attribute__((noinline, cold, unused))
+#define MILLSTREAM_LIKELY(condition) __builtin_expect(!!(condition), 1)
+#if defined(__x86_64__) && defined(__LP64__) && !defined(MILLSTREAM_NO_DISPATCH)
+#define MILLSTREAM_IFMA 1
+#endif
+#else
+#define MILLSTREAM_HOT MILLSTREAM_INLINE
+#define MILLSTREAM_COLD MILLSTREAM_INLINE
+#define MILLSTREAM_LIKELY(condition) (condition)
+#endif
+
+#ifdef MILLSTREAM_IFMA
+#include <stdlib.h> /* getenv */
+#endif
+
+#ifdef __cplusplus
+extern "C++" { /* also when a C++ file includes this inside of extern "C" */
+#endif
+
+enum {
+    /* How many bytes must be writable at `to` for a number of up to 64 bits, whatever its value. */
+    MILLSTREAM_NUMBER_SLACK = 24,
+    /* The same for 128 bits. */
+    MILLSTREAM_NUMBER_SLACK_128 = 48
+};
+
+/* Where the compiler has integers of 128 bits, they are printed and scanned too. */
+#ifdef __SIZEOF_INT128__
+__extension__ typedef unsigned __int128 millstream_u128;
+__extension__ typedef __int128 millstream_i128;
+typedef millstream_u128 millstream_widest;
+#else
+typedef uint64_t millstream_widest;
+#endif
+
+/* ---- Printing: how many digits ------------------------------------------------------------------------------- */
+
+/* 10^exponent, for 0 to 19. */
+MILLSTREAM_HOT uint64_t millstream_power_of_10(unsigned exponent) {
+    static const uint64_t powers[20] = {UINT64_C(1),
+                                        UINT64_C(10),
+                                        UINT64_C(100),
+                                        UINT64_C(1000),
+                                        UINT64_C(10000),
+                                        UINT64_C(100000),
+                                        UINT64_C(1000000),
+                                        UINT64_C(10000000),
+                                        UINT64_C(100000000),
+                                        UINT64_C(1000000000),
+                                        UINT64_C(10000000000),
+                                        UINT64_C(100000000000),
+                                        UINT64_C(1000000000000),
+                                        UINT64_C(10000000000000),
+                                        UINT64_C(100000000000000),
+                                        UINT64_C(1000000000000000),
+                                        UINT64_C(10000000000000000),
+                                        UINT64_C(100000000000000000),
+                                        UINT64_C(1000000000000000000),
+                                        UINT64_C(10000000000000000000)};
+    return powers[exponent];
+}
+
+/* ---- Printing: the plain way --------------------------------------------------------------------------------- */
+
+/* Writes the digits of `value` at `to`; returns how many. Writes no byte more. */
+MILLSTREAM_INLINE size_t millstream_digits_plain(char *to, uint64_t value) {
+    char reversed[20];
+    size_t count = 0, i;
+    do {
+        reversed[count++] = (char)('0' + (int)(value % 10));
+        value /= 10;
+    } while (value != 0);
+    for (i = 0; i < count; i++)
+        to[i] = reversed[count - 1 - i];
+    return count;
+}
+
+/* ---- Printing: the portable way ------------------------------------------------------------------------------ */
+
+#ifdef MILLSTREAM_SWAR
+
+/* How many decimal digits `value` has: 1 to 20. */
+MILLSTREAM_HOT unsigned millstream_count_digits(uint64_t value) {
+    /* 0 has as many digits as 1, and no even number is the last before one with more digits. */
+    uint64_t odd = value | 1;
+    /* 1233 / 4096 is just above log10(2), so this is the number of digits or one less. */
+    unsigned least = (64 - (unsigned)__builtin_clzll(odd)) * 1233 >> 12;
+    return least + (odd >= millstream_power_of_10(least));
+}
+
+/* The eight digits of `value` < 10^8, leading zeros included, the first one in the lowest byte. */
+MILLSTREAM_HOT uint64_t millstream_eight_digits(uint32_t value) {
+    static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+                                "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+                                "8081828384858687888990919293949596979899";
+    /* The divisions do not wait for each other. */
+    uint32_t high = value / 1000000, middle = value / 10000, low = value / 100;
+    uint16_t pair[4];
+    memcpy(&pair[0], pairs + 2 * (size_t)high, 2);
+    memcpy(&pair[1], pairs + 2 * (size_t)(middle - 100 * high), 2);
+    memcpy(&pair[2], pairs + 2 * (size_t)(low - 100 * middle), 2);
+    memcpy(&pair[3], pairs + 2 * (size_t)(value - 100 * low), 2);
+    return pair[0] | (uint64_t)pair[1] << 16 | (uint64_t)pair[2] << 32 | (uint64_t)pair[3] << 48;
+}
+
+/* Writes sixteen digits of `value` < 10^16. */
+MILLSTREAM_HOT void millstream_sixteen_digits(char *to, uint64_t value) {
+    uint32_t high = (uint32_t)(value / 100000000), low = (uint32_t)(value % 100000000);
+    uint64_t first = millstream_eight_digits(high), second = millstream_eight_digits(low);
+    memcpy(to, &first, 8);
+    memcpy(to + 8, &second, 8);
+}
+
+/* What is beyond the two short ways below; not worth a copy at each call. */
+MILLSTREAM_COLD size_t millstream_digits_long(char *to, uint64_t value) {
+    uint64_t top = value / UINT64_C(10000000000000000);
+    unsigned count = millstream_count_digits(top);
+    uint64_t text = millstream_eight_digits((uint32_t)top) >> (64 - 8 * count);
+    memcpy(to, &text, 8);
+    millstream_sixteen_digits(to + count, value % UINT64_C(10000000000000000));
+    return count + 16;
+}
+
+/* Writes the digits of `value` at `to`, where MILLSTREAM_NUMBER_SLACK bytes are writable; returns how many. */
+MILLSTREAM_HOT size_t millstream_digits_portable(char *to, uint64_t value) {
+    unsigned count;
+    uint64_t text;
+    if (value < 100000000) {
+        count = millstream_count_digits((uint32_t)value);
+        text = millstream_eight_digits((uint32_t)value) >> (64 - 8 * count);
+        memcpy(to, &text, 8);
+        return count;
+    }
+    if (value < UINT64_C(10000000000000000)) {
+        uint32_t high = (uint32_t)(value / 100000000), low = (uint32_t)(value % 100000000);
+        count = millstream_count_digits(high);
+        text = millstream_eight_digits(high) >> (64 - 8 * count);
+        memcpy(to, &text, 8);
+        text = millstream_eight_digits(low);
+        memcpy(to + count, &text, 8);
+        return count + 8;
+    }
+    return millstream_digits_long(to, value);
+}
+
+#endif /* MILLSTREAM_SWAR */
+
+/* ---- Printing: AVX-512 IFMA ---------------------------------------------------------------------------------- */
+
+#ifdef MILLSTREAM_IFMA
+
+/* Whether this processor, and the system on it, can do millstream_digits_ifma. */
+MILLSTREAM_INLINE int millstream_has_ifma(void) {
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512ifma") && __builtin_cpu_supports("avx512vbmi");
+}
+
+/*
+ * Writes the digits of `value` at `to`, where MILLSTREAM_NUMBER_SLACK bytes are writable; returns how many.
+ *
+ * The idea: digit j of n < 10^8, counted from the left, is the first digit of the fraction n / 10^(8-j). A fraction
+ * is kept as 52 bits, since the processor multiplies eight numbers of 52 bits at once and hands out either half of the
+ * products:
+ *
+ *     fraction = low 52 bits of (n * floor(2^52 / 10^(8-j))) + bias
+ *     digit    = high bits of (fraction * 10), plus '0'
+ *
+ * The reciprocals are rounded down, by d < 1, so that the product is too small by n * d < 10^8 * d. The bias makes up
+ * for that; it must be more than 10^8 * d and less than 2^52 / 10^(8-j), the distance to the next multiple. For j = 0,
+ * d is 0.274 and the distance 45,035,996, so 40,000,000 lies between; for all others 100,000,000 does. (The tests also
+ * try every n.)
+ *
+ * Both halves of a number of sixteen digits are done side by side. At the end one permutation picks the digits out of
+ * both, and its indices are loaded from so far into a table that leading zeros are left out.
+ *
+ * Why assembly and not intrinsics: a function for other instructions than those of its caller cannot be inlined,
+ * and a call costs as much as the digits do (3.9 ns a record against 2.2). Since compilers that may not use AVX
+ * themselves do not know what it leaves behind, it cleans up: `vzeroupper`, and all sixteen registers are given up.
+ */
+MILLSTREAM_HOT size_t millstream_digits_ifma(char *to, uint64_t value) {
+    static const struct {
+        uint64_t reciprocal[8], bias[8];
+        uint64_t zero, ten;
+        unsigned char pick[32];
+    } k = {{UINT64_C(45035996), UINT64_C(450359962), UINT64_C(4503599627), UINT64_C(45035996273),
+            UINT64_C(450359962737), UINT64_C(4503599627370), UINT64_C(45035996273704), UINT64_C(450359962737049)},
+           {40000000, 100000000, 100000000, 100000000, 100000000, 100000000, 100000000, 100000000},
+           '0',
+           10,
+           {0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120,
+            0, 0, 0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,   0,   0}};
+    size_t count;
+    uint64_t high, low;
+    typedef char sixteen[16];
+    if (!MILLSTREAM_LIKELY(value < UINT64_C(10000000000000000)))
+        return millstream_digits_long(to, value);
+    count = millstream_count_digits(value);
+    high = value / 100000000;
+    low = value % 100000000;
+    __asm__("vmovdqu64 %[bias], %%zmm0\n\t"
+            "vmovdqa64 %%zmm0, %%zmm1\n\t"
+            "vpbroadcastq %[high], %%zmm2\n\t"
+            "vpbroadcastq %[low], %%zmm3\n\t"
+            "vpmadd52luq %[reciprocal], %%zmm2, %%zmm0\n\t" /* the fractions */
+            "vpmadd52luq %[reciprocal], %%zmm3, %%zmm1\n\t"
+            "vpbroadcastq %[zero], %%zmm2\n\t"
+            "vmovdqa64 %%zmm2, %%zmm3\n\t"
+            "vpmadd52huq %[ten]%{1to8%}, %%zmm0, %%zmm2\n\t" /* the digits, each in the lowest of eight bytes */
+            "vpmadd52huq %[ten]%{1to8%}, %%zmm1, %%zmm3\n\t"
+            "vmovdqu8 %[pick], %%xmm0\n\t"
+            "vpermi2b %%zmm3, %%zmm2, %%zmm0\n\t"
+            "vmovdqu8 %%xmm0, %[text]\n\t"
+            "vzeroupper"
+            : [text] "=m"(*(sixteen *)(void *)to)
+            : [bias] "m"(k.bias), [reciprocal] "m"(k.reciprocal), [high] "r"(high), [low] "r"(low), [zero] "m"(k.zero),
+              [ten] "m"(k.ten), [pick] "m"(*(const sixteen *)(const void *)(k.pick + 16 - count))
+            : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12",
+              "xmm13", "xmm14", "xmm15");
+    return count;
+}
+
+/* The ways to make digits that can be asked for at run time. */
+enum { MILLSTREAM_DIGITS_UNKNOWN, MILLSTREAM_DIGITS_PLAIN, MILLSTREAM_DIGITS_PORTABLE, MILLSTREAM_DIGITS_IFMA };
+
+MILLSTREAM_INLINE int millstream_choose_digits(void) {
+    const char *asked = getenv("MILLSTREAM_DIGITS");
+    if (asked && strcmp(asked, "plain") == 0)
+        return MILLSTREAM_DIGITS_PLAIN;
+    if ((asked && strcmp(asked, "portable") == 0) || !millstream_has_ifma())
+        return MILLSTREAM_DIGITS_PORTABLE;
+    return MILLSTREAM_DIGITS_IFMA;
+}
+
+/* The way that this program goes; unknown before the first call of millstream_digits_unusual. */
+MILLSTREAM_HOT int *millstream_digits_way(void) {
+    static int way = MILLSTREAM_DIGITS_UNKNOWN;
+    return &way;
+}
+
+/* The first number of a program, which decides; and those of one that has asked for the plain way. */
+MILLSTREAM_COLD size_t millstream_digits_unusual(char *to, uint64_t value) {
+    /* Threads that come here together decide the same. */
+    int way = millstream_choose_digits();
+    __atomic_store_n(millstream_digits_way(), way, __ATOMIC_RELAXED);
+    if (way == MILLSTREAM_DIGITS_IFMA)
+        return millstream_digits_ifma(to, value);
+    if (way == MILLSTREAM_DIGITS_PORTABLE)
+        return millstream_digits_portable(to, value);
+    return millstream_digits_plain(to, value);
+}
+
+#endif /* MILLSTREAM_IFMA */
+
+/* ---- Printing: what to call ---------------------------------------------------------------------------------- */
+
+/* Writes the digits of `value` at `to`, where MILLSTREAM_NUMBER_SLACK bytes are writable; returns how many. */
+MILLSTREAM_HOT size_t millstream_digits(char *to, uint64_t value) {
+#if defined(MILLSTREAM_IFMA)
+    int way = __atomic_load_n(millstream_digits_way(), __ATOMIC_RELAXED);
+    if (MILLSTREAM_LIKELY(way == MILLSTREAM_DIGITS_IFMA))
+        return millstream_digits_ifma(to, value);
+    if (MILLSTREAM_LIKELY(way == MILLSTREAM_DIGITS_PORTABLE))
+        return millstream_digits_portable(to, value);
+    return millstream_digits_unusual(to, value);
+#elif defined(MILLSTREAM_SWAR)
+    return millstream_digits_portable(to, value);
+#else
+    return millstream_digits_plain(to, value);
+#endif
+}
+
+/* The same with a `-` in front of what is negative. */
+MILLSTREAM_HOT size_t millstream_digits_signed(char *to, int64_t value) {
+    size_t sign = value < 0;
+    *to = '-'; /* or the first digit, in a moment */
+    return sign + millstream_digits(to + sign, sign ? 0 - (uint64_t)value : (uint64_t)value);
+}
+
+/*
+ * Each of the following writes a number at `to` and returns the end of its text; there is no '\0' behind it.
+ * MILLSTREAM_NUMBER_SLACK bytes must be writable at `to`, whatever the value: those behind the text may change.
+ */
+MILLSTREAM_HOT char *millstream_put_u32(char *to, uint32_t value) { return to + millstream_digits(to, value); }
+
+MILLSTREAM_HOT char *millstream_put_u64(char *to, uint64_t value) { return to + millstream_digits(to, value); }
+
+MILLSTREAM_HOT char *millstream_put_i32(char *to, int32_t value) { return to + millstream_digits_signed(to, value); }
+
+MILLSTREAM_HOT char *millstream_put_i64(char *to, int64_t value) { return to + millstream_digits_signed(to, value); }
+
+/* Hexadecimal, lower case, no prefix. */
+MILLSTREAM_INLINE char *millstream_put_hex_u64(char *to, uint64_t value) {
+    unsigned shift = 60;
+    while (shift != 0 && value >> shift == 0)
+        shift -= 4;
+    for (;;) {
+        *to++ = "0123456789abcdef"[value >> shift & 15];
+        if (shift == 0)
+            return to;
+        shift -= 4;
+    }
+}
+
+/* Right-aligned in `width` bytes, with `fill` in front: width + MILLSTREAM_NUMBER_SLACK bytes must be writable. */
+MILLSTREAM_INLINE char *millstream_put_u64_padded(char *to, uint64_t value, size_t width, char fill) {
+    char digits[MILLSTREAM_NUMBER_SLACK];
+    size_t count = millstream_digits(digits, value);
+    size_t gap = width > count ? width - count : 0;
+    memset(to, fill, gap);
+    memcpy(to + gap, digits, count);
+    return to + gap + count;
+}
+
+/* The same for what has a sign, which is one of the `width` bytes. Zeros stand behind it, any other fill before it. */
+MILLSTREAM_INLINE char *millstream_put_i64_padded(char *to, int64_t value, size_t width, char fill) {
+    char text[MILLSTREAM_NUMBER_SLACK];
+    size_t count, gap;
+    if (fill == '0' && value < 0) {
+        *to++ = '-';
+        return millstream_put_u64_padded(to, 0 - (uint64_t)value, width != 0 ? width - 1 : 0, fill);
+    }
+    count = millstream_digits_signed(text, value);
+    gap = width > count ? width - count : 0;
+    memset(to, fill, gap);
+    memcpy(to + gap, text, count);
+    return to + gap + count;
+}
+
+#ifdef __SIZEOF_INT128__
+/* 128 bits: MILLSTREAM_NUMBER_SLACK_128 bytes must be writable at `to`. */
+MILLSTREAM_INLINE char *millstream_put_u128(char *to, millstream_u128 value) {
+    const uint64_t part = millstream_power_of_10(19);
+    if (value <= UINT64_MAX)
+        return millstream_put_u64(to, (uint64_t)value);
+    to = millstream_put_u128(to, value / part);
+    return millstream_put_u64_padded(to, (uint64_t)(value % part), 19, '0');
+}
+
+MILLSTREAM_INLINE char *millstream_put_i128(char *to, millstream_i128 value) {
+    if (value < 0)
+        *to++ = '-';
+    return millstream_put_u128(to, value < 0 ? 0 - (millstream_u128)value : (millstream_u128)value);
+}
+#endif
+
+/* ---- Scanning ------------------------------------------------------------------------------------------------ */
+
+/*
+ * A token is what stands between white space: the bytes 9 to 13 and 32. A number is an optional sign and at least one
+ * digit, with any number of zeros in front; a `-` is for the types that have a sign. What a token holds besides makes
+ * it MILLSTREAM_SCAN_INVALID, also when it is too large as well.
+ */
+enum {
+    MILLSTREAM_SCANNED,      /* the value is there, and the position is behind the token */
+    MILLSTREAM_SCAN_MORE,    /* the token goes to the end of what there is: get more, or see `_last` */
+    MILLSTREAM_SCAN_INVALID, /* not a number of this type */
+    MILLSTREAM_SCAN_OVERFLOW /* a number that is too large or too small for this type */
+};
+
+MILLSTREAM_HOT int millstream_is_space(char byte) { return byte == ' ' || (byte >= '\t' && byte <= '\r'); }
+
+/* The first byte at or behind `at` that is not white space; `end` if there is none. */
+MILLSTREAM_HOT const char *millstream_skip_space(const char *at, const char *end) {
+    while (at != end && millstream_is_space(*at))
+        ++at;
+    return at;
+}
+
+/* Whether the bytes between `at` and `end` are all that will ever be there. */
+typedef enum { MILLSTREAM_MORE_MAY_COME, MILLSTREAM_ALL_IS_HERE } millstream_extent;
+
+/* What the digits of a token say, before it is a number of some type. */
+typedef struct {
+    millstream_widest magnitude;
+    int negative;
+} millstream_scanned;
+
+/*
+ * Scans one token, byte by byte: what the fast way below is held against, and what does all that is rare.
+ * The magnitude may be at most `most`, or `most_negative` behind a `-`; 0 there means a type without a sign.
+ * Only MILLSTREAM_SCANNED moves `*at` and writes `*out`.
+ */
+MILLSTREAM_INLINE int millstream_scan_plain(const char **at, const char *end, millstream_widest most,
+                                            millstream_widest most_negative, millstream_extent extent,
+                                            millstream_scanned *out) {
+    const char *p = *at;
+    const char *digits;
+    millstream_widest magnitude = 0;
+    int negative = 0, overflow = 0;
+    if (p != end && (*p == '+' || (*p == '-' && most_negative != 0)))
+        negative = *p++ == '-';
+    if (negative)
+        most = most_negative;
+    for (digits = p; p != end && *p >= '0' && *p <= '9'; ++p) {
+        unsigned digit = (unsigned)(*p - '0');
+        if (magnitude > most / 10 || magnitude * 10 > most - digit)
+            overflow = 1;
+        else
+            magnitude = magnitude * 10 + digit;
+    }
+    if (p == end && extent == MILLSTREAM_MORE_MAY_COME)
+        return MILLSTREAM_SCAN_MORE;
+    if (p == digits || (p != end && !millstream_is_space(*p)))
+        return MILLSTREAM_SCAN_INVALID;
+    if (overflow)
+        return MILLSTREAM_SCAN_OVERFLOW;
+    *at = p;
+    out->magnitude = magnitude;
+    out->negative = negative;
+    return MILLSTREAM_SCANNED;
+}
+
+#ifdef MILLSTREAM_SWAR
+
+/* The eight bytes at `p`, with those that are digits turned into their values. */
+MILLSTREAM_HOT uint64_t millstream_load_digits(const char *p) {
+    uint64_t bytes;
+    memcpy(&bytes, p, 8);
+    return bytes ^ UINT64_C(0x3030303030303030);
+}
+
+/* How many digits `loaded` begins with. */
+MILLSTREAM_HOT unsigned millstream_leading_digits(uint64_t loaded) {
+    /* Values above 9 reach the highest bit of their byte. A carry disturbs only bytes behind such a one. */
+    uint64_t others = ((loaded + UINT64_C(0x7676767676767676)) | loaded) & UINT64_C(0x8080808080808080);
+    return others == 0 ? 8 : (unsigned)__builtin_ctzll(others) >> 3;
+}
+
+/* The number that the first `count` <= 8 digits of `loaded` make. */
+MILLSTREAM_HOT uint64_t millstream_join_digits(uint64_t loaded, unsigned count) {
+    /* Others go out at the end, zeros come in at the front; in two steps, since a shift by 64 is not defined. */
+    uint64_t v = loaded << (4 * (8 - count)) << (4 * (8 - count));
+    /* Neighbours are joined: eight digits to four numbers, to two, to one. */
+    v = (v * (1 + (10 << 8))) >> 8 & UINT64_C(0x00ff00ff00ff00ff);
+    v = (v * (1 + (100 << 16))) >> 16 & UINT64_C(0x0000ffff0000ffff);
+    return (v * (1 + (UINT64_C(10000) << 32))) >> 32;
+}
+
+#endif /* MILLSTREAM_SWAR */
+
+/* The same as millstream_scan_plain, for up to 64 bits. */
+MILLSTREAM_HOT int millstream_scan_token(const char **at, const char *end, uint64_t most, uint64_t most_negative,
+                                         millstream_extent extent, uint64_t *magnitude_out, int *negative_out) {
+    millstream_scanned scanned = {0, 0};
+    int result;
+#ifdef MILLSTREAM_SWAR
+    /* A sign, twenty digits, the byte behind them, and what the last of three loads may reach. */
+    if (MILLSTREAM_LIKELY(end - *at >= 32)) {
+        const char *p = *at;
+        int negative = most_negative != 0 && *p == '-';
+        uint64_t loaded, magnitude;
+        unsigned count;
+        p += negative;
+        loaded = millstream_load_digits(p);
+        count = millstream_leading_digits(loaded);
+        magnitude = millstream_join_digits(loaded, count);
+        if (count == 8) {
+            unsigned more;
+            loaded = millstream_load_digits(p + 8);
+            more = millstream_leading_digits(loaded);
+            magnitude = magnitude * millstream_power_of_10(more) + millstream_join_digits(loaded, more);
+            count += more;
+            if (count == 16) {
+                int overflow;
+                loaded = millstream_load_digits(p + 16);
+                more = millstream_leading_digits(loaded);
+                overflow = more > 4 || __builtin_mul_overflow(magnitude, millstream_power_of_10(more), &magnitude);
+                overflow |= __builtin_add_overflow(magnitude, millstream_join_digits(loaded, more), &magnitude);
+                if (overflow)
+                    goto rare;
+                count += more;
+            }
+        }
+        p += count;
+        if (MILLSTREAM_LIKELY(count != 0 && magnitude <= (negative ? most_negative : most) &&
+                              millstream_is_space(*p))) {
+            *at = p;
+            *magnitude_out = magnitude;
+            *negative_out = negative;
+            return MILLSTREAM_SCANNED;
+        }
+    rare:;
+    }
+#endif
+    result = millstream_scan_plain(at, end, most, most_negative, extent, &scanned);
+    *magnitude_out = (uint64_t)scanned.magnitude;
+    *negative_out = scanned.negative;
+    return result;
+}
+
+/*
+ * A number of at most `most`, of a type without a sign. `*at` is the token's first byte, white space having been
+ * skipped. Only MILLSTREAM_SCANNED moves `*at` and writes `*out`.
+ */
+MILLSTREAM_HOT int millstream_scan_unsigned(const char **at, const char *end, uint64_t most, millstream_extent extent,
+                                            uint64_t *out) {
+    uint64_t magnitude;
+    int negative;
+    int result = millstream_scan_token(at, end, most, 0, extent, &magnitude, &negative);
+    if (MILLSTREAM_LIKELY(result == MILLSTREAM_SCANNED))
+        *out = magnitude;
+    return result;
+}
+
+/* The same for a type with a sign: a number between `-most - 1` and `most`. */
+MILLSTREAM_HOT int millstream_scan_signed(const char **at, const char *end, int64_t most, millstream_extent extent,
+                                          int64_t *out) {
+    uint64_t magnitude;
+    int negative;
+    int result = millstream_scan_token(at, end, (uint64_t)most, (uint64_t)most + 1, extent, &magnitude, &negative);
+    if (MILLSTREAM_LIKELY(result == MILLSTREAM_SCANNED))
+        *out = (int64_t)(negative ? 0 - magnitude : magnitude);
+    return result;
+}
+
+/*
+ * Each of the following scans the number whose token begins at `*at`, white space having been skipped, and reads no
+ * byte at or behind `end`. Only MILLSTREAM_SCANNED moves `*at`, to the byte behind the token, and writes `*out`.
+ *
+ * The plain names are for a window on a stream: a token that touches `end` may have more bytes to come, and gives
+ * MILLSTREAM_SCAN_MORE. Those in `_last` are for what ends there, such as the last bytes of the input, or a string.
+ */
+MILLSTREAM_HOT int millstream_scan_u64(const char **at, const char *end, uint64_t *out) {
+    return millstream_scan_unsigned(at, end, UINT64_MAX, MILLSTREAM_MORE_MAY_COME, out);
+}
+
+MILLSTREAM_HOT int millstream_scan_last_u64(const char **at, const char *end, uint64_t *out) {
+    return millstream_scan_unsigned(at, end, UINT64_MAX, MILLSTREAM_ALL_IS_HERE, out);
+}
+
+MILLSTREAM_HOT int millstream_scan_i64(const char **at, const char *end, int64_t *out) {
+    return millstream_scan_signed(at, end, INT64_MAX, MILLSTREAM_MORE_MAY_COME, out);
+}
+
+MILLSTREAM_HOT int millstream_scan_last_i64(const char **at, const char *end, int64_t *out) {
+    return millstream_scan_signed(at, end, INT64_MAX, MILLSTREAM_ALL_IS_HERE, out);
+}
+
+MILLSTREAM_HOT int millstream_scan_u32(const char **at, const char *end, uint32_t *out) {
+    uint64_t value = 0;
+    int result = millstream_scan_unsigned(at, end, UINT32_MAX, MILLSTREAM_MORE_MAY_COME, &value);
+    if (MILLSTREAM_LIKELY(result == MILLSTREAM_SCANNED))
+        *out = (uint32_t)value;
+    return result;
+}
+
+MILLSTREAM_HOT int millstream_scan_last_u32(const char **at, const char *end, uint32_t *out) {
+    uint64_t value = 0;
+    int result = millstream_scan_unsigned(at, end, UINT32_MAX, MILLSTREAM_ALL_IS_HERE, &value);
+    if (MILLSTREAM_LIKELY(result == MILLSTREAM_SCANNED))
+        *out = (uint32_t)value;
+    return result;
+}
+
+MILLSTREAM_HOT int millstream_scan_i32(const char **at, const char *end, int32_t *out) {
+    int64_t value = 0;
+    int result = millstream_scan_signed(at, end, INT32_MAX, MILLSTREAM_MORE_MAY_COME, &value);
+    if (MILLSTREAM_LIKELY(result == MILLSTREAM_SCANNED))
+        *out = (int32_t)value;
+    return result;
+}
+
+MILLSTREAM_HOT int millstream_scan_last_i32(const char **at, const char *end, int32_t *out) {
+    int64_t value = 0;
+    int result = millstream_scan_signed(at, end, INT32_MAX, MILLSTREAM_ALL_IS_HERE, &value);
+    if (MILLSTREAM_LIKELY(result == MILLSTREAM_SCANNED))
+        *out = (int32_t)value;
+    return result;
+}
+
+#ifdef __SIZEOF_INT128__
+/* 128 bits, byte by byte. */
+MILLSTREAM_INLINE int millstream_scan_u128(const char **at, const char *end, millstream_extent extent,
+                                           millstream_u128 *out) {
+    millstream_scanned scanned;
+    int result = millstream_scan_plain(at, end, ~(millstream_u128)0, 0, extent, &scanned);
+    if (result == MILLSTREAM_SCANNED)
+        *out = scanned.magnitude;
+    return result;
+}
+
+MILLSTREAM_INLINE int millstream_scan_i128(const char **at, const char *end, millstream_extent extent,
+                                           millstream_i128 *out) {
+    const millstream_u128 most = ~(millstream_u128)0 >> 1;
+    millstream_scanned scanned;
+    int result = millstream_scan_plain(at, end, most, most + 1, extent, &scanned);
+    if (result == MILLSTREAM_SCANNED)
+        *out = (millstream_i128)(scanned.negative ? 0 - scanned.magnitude : scanned.magnitude);
+    return result;
+}
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* MILLSTREAM_NUMBERS_H */

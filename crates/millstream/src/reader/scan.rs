@@ -1,0 +1,346 @@
+//! Numbers and words straight from the buffer.
+//!
+//! A value that is right and whole in the buffer costs only inlined code ([`quick`]); everything else goes through
+//! [`Reader::scan_carefully`], which reads on where a value is cut by the end of the buffer and knows the errors. Lines
+//! are counted where the scanned bytes are about to go, all at once.
+
+use std::marker::PhantomData;
+
+use super::{Reader, State};
+use crate::error::{Error, Result};
+use crate::frame::Lines;
+use crate::scan::token::{Extent, Tokens};
+use crate::scan::{Scan, Separator, quick};
+
+/// A value may have so many bytes, however low the record limit is: more than [`quick`] takes for any, so that it needs
+/// not look at the limit.
+const SHORT: usize = 1 << 10;
+
+/// What scanning keeps between two calls.
+#[derive(Default)]
+pub(super) struct Scanning {
+    /// The last that was taken was scanned: the index of lines is empty, and nothing forbids to go on.
+    is_on: bool,
+    /// While on: up to this position of the buffer, lines have been counted.
+    counted: usize,
+    /// Where scanning left a line of which it took something but not the end.
+    open_line: Option<u64>,
+}
+
+/// Numbers and words.
+///
+/// They can be mixed with lines and other records. [`next_line`](Reader::next_line) after a number is the rest of its
+/// line: white space is consumed with the value that follows it, not with the one before.
+///
+/// A line end that is scanned over counts as a record.
+impl Reader {
+    /// The next value, a number or a tuple of numbers separated by white space; `None` at the end, which says that the
+    /// source succeeded.
+    ///
+    /// ```
+    /// use millstream::Reader;
+    /// let mut reader = Reader::memory("3\n1 -1\n2 -2\n3 -3\n")?;
+    /// let count = reader.require::<usize>()?;
+    /// for _ in 0..count {
+    ///     let (a, b) = reader.require::<(u32, i32)>()?;
+    ///     assert_eq!(i64::from(a), -i64::from(b));
+    /// }
+    /// assert_eq!(reader.scan::<u32>()?, None);
+    /// assert_eq!(reader.position().records, 4);
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// How the source failed, once, after all it delivered; a number that its failure cut off is none. Else, with the
+    /// offset and the record (the line, the first is 0) of the token:
+    ///
+    /// - [`NumberInvalid`](crate::ErrorKind::NumberInvalid), [`NumberOverflow`](crate::ErrorKind::NumberOverflow): see
+    ///   [the room](crate::scan) for what is a number. Nothing is consumed but white space, also of a tuple; the error
+    ///   comes again until the token is taken by other means: [`next_word`](Reader::next_word), a wider type, or
+    ///   [`skip_record`](Reader::skip_record) for the rest of the line.
+    /// - [`ValueMissing`](crate::ErrorKind::ValueMissing): the input ended within a tuple, whose values are still there.
+    /// - [`RecordTooLong`](crate::ErrorKind::RecordTooLong): a value, or a tuple with the white space in it, is longer than the
+    ///   record limit and than 1 KiB.
+    #[inline]
+    pub fn scan<T: Scan>(&mut self) -> Result<Option<T>> {
+        self.scan_separated(Separator::Space)
+    }
+
+    /// The next value, its numbers separated by one byte or a line end: see [`Separator::Byte`]. The separator after a
+    /// value is consumed with it.
+    ///
+    /// ```
+    /// use millstream::Reader;
+    /// let mut reader = Reader::memory("1,2\n3,4\n")?;
+    /// let mut numbers = Vec::new();
+    /// while let Some(number) = reader.scan_delimited::<u32>(b',')? {
+    ///     numbers.push(number);
+    /// }
+    /// assert_eq!(numbers, [1, 2, 3, 4]);
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`scan`](Reader::scan). An empty field is no number. Where a byte that may be part of a number separates them
+    /// (such as `-`), it does so everywhere.
+    #[inline]
+    pub fn scan_delimited<T: Scan>(&mut self, separator: u8) -> Result<Option<T>> {
+        self.scan_separated(Separator::Byte(separator))
+    }
+
+    #[inline(always)]
+    fn scan_separated<T: Scan>(&mut self, separator: Separator) -> Result<Option<T>> {
+        if self.scanning.is_on
+            && let Some((value, used)) = quick(self.buffer.unread(), separator)
+        {
+            self.buffer.consume(used);
+            return Ok(Some(value));
+        }
+        self.scan_carefully(separator)
+    }
+
+    /// The next value, which must be there.
+    ///
+    /// # Errors
+    /// As [`scan`](Reader::scan), and [`ValueMissing`](crate::ErrorKind::ValueMissing) at the end.
+    ///
+    /// ```
+    /// use millstream::{ErrorKind, Reader};
+    /// let mut reader = Reader::memory("7\n")?;
+    /// assert_eq!(reader.require::<u8>()?, 7);
+    /// let error = reader.require::<u8>().unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::ValueMissing);
+    /// assert_eq!(error.expected(), Some("a u8 (0 to 255)"));
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    #[inline]
+    pub fn require<T: Scan>(&mut self) -> Result<T> {
+        match self.scan()? {
+            Some(value) => Ok(value),
+            None => Err(self.value_missing::<T>(Separator::Space)),
+        }
+    }
+
+    /// The next value, separated as by [`scan_delimited`](Reader::scan_delimited), which must be there.
+    ///
+    /// # Errors
+    /// As [`require`](Reader::require).
+    #[inline]
+    pub fn require_delimited<T: Scan>(&mut self, separator: u8) -> Result<T> {
+        match self.scan_delimited(separator)? {
+            Some(value) => Ok(value),
+            None => Err(self.value_missing::<T>(Separator::Byte(separator))),
+        }
+    }
+
+    /// The values up to the end, one after the other. After an error it gives nothing more; the reader does.
+    ///
+    /// ```
+    /// use millstream::Reader;
+    /// let mut reader = Reader::command(["seq", "100"])?;
+    /// assert_eq!(reader.values::<u64>().sum::<Result<u64, _>>()?, 5050);
+    /// let mut reader = Reader::memory("0.5;1.5\n1;2\n")?;
+    /// let pairs = reader.values::<(f64, f64)>().delimited(b';');
+    /// assert_eq!(pairs.collect::<Result<Vec<_>, _>>()?, [(0.5, 1.5), (1.0, 2.0)]);
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    pub fn values<T: Scan>(&mut self) -> Values<'_, T> {
+        Values { reader: self, separator: Separator::Space, is_over: false, values: PhantomData }
+    }
+
+    /// The next word: the bytes up to the next white space or the end; `None` at the end.
+    ///
+    /// ```
+    /// use millstream::Reader;
+    /// let mut reader = Reader::memory("size 3\ncolour red\n")?;
+    /// assert_eq!(reader.next_word()?, Some(&b"size"[..]));
+    /// assert_eq!(reader.scan::<u32>()?, Some(3));
+    /// assert_eq!(reader.next_word()?, Some(&b"colour"[..]));
+    /// assert_eq!(reader.rest_of_line()?, Some(&b"red"[..]));
+    /// assert_eq!(reader.next_word()?, None);
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// How the source failed, once, after all it delivered; [`RecordTooLong`](crate::ErrorKind::RecordTooLong), which
+    /// [`skip_record`](Reader::skip_record) gets over, with the rest of the line.
+    pub fn next_word(&mut self) -> Result<Option<&[u8]>> {
+        match self.find_tokens(1, Separator::Space, self.record_limit)? {
+            Some(len) => Ok(Some(self.buffer.take_to(self.buffer.pos() + len))),
+            None => Ok(None),
+        }
+    }
+
+    /// The rest of the line, without blanks and tabs in front of it and without its line end; `None` at the end.
+    ///
+    /// Right after a number or a word it is the rest of *their* line, which may be empty; so it also is what takes the
+    /// line end after the last number of a line before [`next_line`](Reader::next_line) reads the lines that follow.
+    /// (That takes the rest of a line too, with the blanks in front.)
+    ///
+    /// # Errors
+    /// As [`next_line`](Reader::next_line).
+    pub fn rest_of_line(&mut self) -> Result<Option<&[u8]>> {
+        Ok(self.next_line()?.map(|line| {
+            let start = line.iter().position(|&byte| byte != b' ' && byte != b'\t').unwrap_or(line.len());
+            &line[start..]
+        }))
+    }
+
+    /// The next value, wherever it is and whatever it is.
+    #[cold]
+    #[inline(never)]
+    fn scan_carefully<T: Scan>(&mut self, separator: Separator) -> Result<Option<T>> {
+        let Some(_) = self.find_tokens(T::TOKENS, separator, self.record_limit.max(SHORT))? else { return Ok(None) };
+        let mut tokens = Tokens::new(self.buffer.unread(), separator);
+        match T::take(&mut tokens) {
+            Ok(value) => {
+                let used = tokens.used();
+                self.buffer.consume(used);
+                Ok(Some(value))
+            }
+            Err(wrong) => {
+                self.settle();
+                if wrong.is_missing() {
+                    // If the source failed, that is the cause.
+                    self.finish()?;
+                }
+                let before = &self.buffer.unread()[..wrong.token.start];
+                let (offset, record) = (self.buffer.offset() + before.len() as u64, self.records + count_lines(before));
+                let error = wrong.error::<T>(self.buffer.unread());
+                Err(error.with_name(&self.name).with_offset(offset).with_record(record))
+            }
+        }
+    }
+
+    /// The error of a value that is not there, at the end.
+    #[cold]
+    fn value_missing<T: Scan>(&mut self, separator: Separator) -> Error {
+        match T::take(&mut Tokens::new(&[], separator)) {
+            Ok(_) => unreachable!("no value is made of nothing"),
+            Err(wrong) => self.locate(wrong.error::<T>(&[])).with_record(self.records),
+        }
+    }
+
+    /// Reads until `count` tokens are whole, or as many as there are before the end. Returns where the last one ends,
+    /// from the first unread byte; `None` if there is none.
+    fn find_tokens(&mut self, count: usize, separator: Separator, limit: usize) -> Result<Option<usize>> {
+        if !self.begin_scanning()? {
+            return Ok(None);
+        }
+        let mut extent = Extent::new(count, separator);
+        loop {
+            self.buffer.consume(extent.leading(self.buffer.unread()));
+            let unread = self.buffer.unread();
+            let end = extent.look(unread);
+            let len = end.unwrap_or(unread.len());
+            if len > limit {
+                self.settle();
+                return self.stop_at_long_record(len);
+            }
+            if end.is_some() {
+                return Ok(end);
+            }
+            if self.is_at_end() && len > 0 {
+                return Ok(Some(len));
+            }
+            self.count_scanned();
+            let more = self.read_more();
+            // Also after a wait that was cancelled: positions have moved all the same.
+            self.scanning.counted = self.buffer.pos();
+            if !more? && (len == 0 || !self.is_at_end()) {
+                // The end, or an error that cut the stream off within this value.
+                self.settle();
+                return self.finish().map(|()| None);
+            }
+        }
+    }
+
+    /// From here on values are scanned. False: there is nothing more, since an error has been reported.
+    fn begin_scanning(&mut self) -> Result<bool> {
+        if !self.scanning.is_on {
+            self.check_resumed(&mut Lines::new())?;
+            if matches!(self.state, State::Failed) {
+                return Ok(false);
+            }
+            self.settle();
+            self.scanning.is_on = true;
+            self.scanning.counted = self.buffer.pos();
+        }
+        Ok(true)
+    }
+
+    /// The bytes scanned are about to go, or something else is about to be read: counts their lines.
+    #[cold]
+    pub(super) fn end_scanning(&mut self) {
+        self.count_scanned();
+        self.scanning.is_on = false;
+    }
+
+    fn count_scanned(&mut self) {
+        let scanned = self.buffer.consumed_from(self.scanning.counted);
+        if let Some(last) = scanned.last() {
+            self.scanning.open_line = (*last != b'\n').then(|| self.buffer.offset());
+            self.records += count_lines(scanned);
+            self.scanning.counted = self.buffer.pos();
+        }
+    }
+
+    /// Lines that are scanned and not counted yet.
+    pub(super) fn lines_scanned(&self) -> u64 {
+        match self.scanning.is_on {
+            true => count_lines(self.buffer.consumed_from(self.scanning.counted)),
+            false => 0,
+        }
+    }
+
+    /// At the end of the bytes: a last line that has no end is a record too, if scanning took all of it.
+    pub(super) fn count_open_line(&mut self) {
+        if self.scanning.open_line == Some(self.buffer.offset()) && self.buffer.unread().is_empty() {
+            self.scanning.open_line = None;
+            self.records += 1;
+        }
+    }
+
+    /// Whether values are being scanned.
+    #[inline]
+    pub(super) fn is_scanning(&self) -> bool {
+        self.scanning.is_on
+    }
+}
+
+fn count_lines(bytes: &[u8]) -> u64 {
+    memchr::memchr_iter(b'\n', bytes).count() as u64
+}
+
+/// The values of a reader: see [`Reader::values`].
+pub struct Values<'r, T> {
+    reader: &'r mut Reader,
+    separator: Separator,
+    is_over: bool,
+    values: PhantomData<fn() -> T>,
+}
+
+impl<T> Values<'_, T> {
+    /// With this byte between the numbers: see [`Separator::Byte`].
+    #[must_use]
+    pub fn delimited(mut self, separator: u8) -> Self {
+        self.separator = Separator::Byte(separator);
+        self
+    }
+}
+
+impl<T: Scan> Iterator for Values<'_, T> {
+    type Item = Result<T>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Result<T>> {
+        if self.is_over {
+            return None;
+        }
+        let value = self.reader.scan_separated(self.separator).transpose();
+        self.is_over = !matches!(value, Some(Ok(_)));
+        value
+    }
+}
+
+impl<T: Scan> std::iter::FusedIterator for Values<'_, T> {}

@@ -1,0 +1,165 @@
+//! Columns of a line.
+
+use std::iter::FusedIterator;
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use super::quick::{ROOM, quick};
+use super::token::Tokens;
+use super::{Number, Scan, Separator};
+use crate::error::Result;
+
+/// The fields of a line, as bytes. See [`fields`].
+#[derive(Clone)]
+pub struct Fields<'a> {
+    line: &'a [u8],
+    at: usize,
+    separator: Separator,
+}
+
+/// The fields of a line, which may hold anything.
+///
+/// Between separator bytes a field may be empty; by white space none is.
+///
+/// ```
+/// use millstream::scan::{self, Separator};
+/// let fields: Vec<&[u8]> = scan::fields(b" one  two ", Separator::Space).collect();
+/// assert_eq!(fields, [b"one", b"two"]);
+/// let fields: Vec<&[u8]> = scan::fields(b"one,,two three", Separator::Byte(b',')).collect();
+/// assert_eq!(fields, [&b"one"[..], b"", b"two three"]);
+/// ```
+pub fn fields(line: &[u8], separator: Separator) -> Fields<'_> {
+    Fields { line, at: 0, separator }
+}
+
+impl Fields<'_> {
+    fn next_range(&mut self) -> Option<Range<usize>> {
+        let mut tokens = Tokens::new(&self.line[self.at..], self.separator);
+        let token = tokens.next()?;
+        let start = self.at;
+        self.at += tokens.used();
+        Some(start + token.start..start + token.end)
+    }
+}
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        self.next_range().map(|range| &self.line[range])
+    }
+}
+
+impl FusedIterator for Fields<'_> {}
+
+/// The number in one column of a line; the first is 0. What the other columns hold does not matter.
+///
+/// # Errors
+/// As [`columns`], and [`ValueMissing`](crate::ErrorKind::ValueMissing) for a line that has too few of them. The offset
+/// is that in the line.
+///
+/// ```
+/// use millstream::{ErrorKind, scan::{self, Separator}};
+/// let line = b"ann,31,1.75";
+/// assert_eq!(scan::column::<u32>(line, 1, Separator::Byte(b','))?, 31);
+/// let error = scan::column::<u32>(line, 2, Separator::Byte(b',')).unwrap_err();
+/// assert_eq!((error.kind(), error.offset(), error.found()), (ErrorKind::NumberInvalid, Some(7), Some("1.75")));
+/// let error = scan::column::<u32>(line, 3, Separator::Byte(b',')).unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::ValueMissing);
+/// # Ok::<(), millstream::Error>(())
+/// ```
+pub fn column<T: Number>(line: &[u8], column: usize, separator: Separator) -> Result<T> {
+    let mut fields = fields(line, separator);
+    for _ in 0..column {
+        fields.next_range();
+    }
+    let rest = &line[fields.at..];
+    T::take(&mut Tokens::new(rest, separator)).map_err(|wrong| {
+        let offset = fields.at + wrong.token.start;
+        wrong.error::<T>(rest).with_offset(offset as u64)
+    })
+}
+
+/// The numbers of a line. See [`columns`].
+#[derive(Clone)]
+pub struct Columns<'a, T> {
+    line: &'a [u8],
+    at: usize,
+    separator: Separator,
+    values: PhantomData<fn() -> T>,
+}
+
+/// The values of a line, or of any bytes, one after the other.
+///
+/// # Errors
+/// [`NumberInvalid`](crate::ErrorKind::NumberInvalid), [`NumberOverflow`](crate::ErrorKind::NumberOverflow), and
+/// [`ValueMissing`](crate::ErrorKind::ValueMissing) where a tuple is cut short; the offset is that in the line. Nothing
+/// follows an error.
+///
+/// ```
+/// use millstream::scan::{self, Separator};
+/// let sum: u32 = scan::columns::<u32>(b"1 2 3", Separator::Space).sum::<Result<_, _>>()?;
+/// assert_eq!(sum, 6);
+/// let points = scan::columns::<(i32, i32)>(b"1,-1,2,-2", Separator::Byte(b','));
+/// assert_eq!(points.collect::<Result<Vec<_>, _>>()?, [(1, -1), (2, -2)]);
+/// # Ok::<(), millstream::Error>(())
+/// ```
+pub fn columns<T: Scan>(line: &[u8], separator: Separator) -> Columns<'_, T> {
+    Columns { line, at: 0, separator, values: PhantomData }
+}
+
+impl<T: Scan> Iterator for Columns<'_, T> {
+    type Item = Result<T>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Result<T>> {
+        let rest = &self.line[self.at..];
+        match quick(rest, self.separator) {
+            Some((value, used)) => {
+                self.at += used;
+                Some(Ok(value))
+            }
+            None => self.near_the_end(),
+        }
+    }
+}
+
+impl<T: Scan> Columns<'_, T> {
+    /// Goes on where the line ends too soon: as if more separators followed.
+    fn near_the_end(&mut self) -> Option<Result<T>> {
+        let rest = &self.line[self.at..];
+        if rest.is_empty() {
+            return None;
+        }
+        let mut padded = [b' '; ROOM];
+        if let (1, Some(room)) = (T::TOKENS, padded.get_mut(..rest.len())) {
+            room.copy_from_slice(rest);
+            if let Separator::Byte(separator) = self.separator {
+                padded[rest.len()..].fill(separator);
+            }
+            if let Some((value, used)) = quick(&padded, self.separator) {
+                self.at += used.min(rest.len());
+                return Some(Ok(value));
+            }
+        }
+        self.carefully()
+    }
+
+    fn carefully(&mut self) -> Option<Result<T>> {
+        let rest = &self.line[self.at..];
+        let mut tokens = Tokens::new(rest, self.separator);
+        match T::take(&mut tokens) {
+            Ok(value) => {
+                self.at += tokens.used();
+                Some(Ok(value))
+            }
+            Err(wrong) => {
+                let offset = self.at + wrong.token.start;
+                self.at = self.line.len();
+                (!wrong.is_end()).then(|| Err(wrong.error::<T>(rest).with_offset(offset as u64)))
+            }
+        }
+    }
+}
+
+impl<T: Scan> FusedIterator for Columns<'_, T> {}
