@@ -91,7 +91,7 @@ inline constexpr std::array<kind_text, 24> kind_texts{{
     {"broken_pipe", "the consumer has gone: stop writing"},
     {"invalid_option", "see the accepted values"},
     {"unsupported", "see the documentation of the call"},
-    {"closed", "nothing more can be written"},
+    {"closed", "nothing more can be read or written"},
     {"internal", "please report it with the message"},
     {"number_invalid", "check the input there, the separator and the type"},
     {"number_overflow", "use a wider type, or check the input there"},
@@ -152,9 +152,16 @@ inline const std::error_category &category() noexcept {
 /// So that an `errc` becomes a `std::error_code`, and compares with one.
 inline std::error_code make_error_code(errc kind) noexcept { return {static_cast<int>(kind), category()}; }
 
+/// The name of a kind in snake case, the same in every language.
+constexpr std::string_view name(errc kind) noexcept { return detail::text_of(static_cast<int>(kind)).name; }
+
 /// Whether the reader that reported this goes on: after `cancelled` by the next call, after `record_too_long` by
-/// `skip_record`. After any other error comes a plain end.
-constexpr bool is_resumable(errc kind) noexcept { return kind == errc::cancelled || kind == errc::record_too_long; }
+/// `skip_record`, after `number_invalid` and `number_overflow` once the token has been taken. After any other error comes
+/// a plain end.
+constexpr bool is_resumable(errc kind) noexcept {
+    return kind == errc::cancelled || kind == errc::record_too_long || kind == errc::number_invalid ||
+           kind == errc::number_overflow;
+}
 
 /// How a command ended.
 enum class command_status {
