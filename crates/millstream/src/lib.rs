@@ -14,7 +14,7 @@
 //! ```
 //!
 //! The rooms, from source to sink: [`Reader`] (the only code that reads the operating system), [`frame`]
-//! (records out of bytes, no input or output), [`Writer`] (the only code that writes the operating system), and
+//! (records out of bytes, no input or output), [`put`](mod@put) (text and numbers into bytes), [`Writer`] (the only code that writes the operating system), and
 //! [`error`] (one table of kinds for every language). `ARCHITECTURE.md` in the repository is the map.
 
 #[allow(unsafe_code)] // one pointer into memory that the same type owns
@@ -25,6 +25,8 @@ mod connect;
 pub mod error;
 mod format;
 pub mod frame;
+#[allow(unsafe_code)] // one check for all parts of a record, then raw pointers
+pub mod put;
 mod reader;
 pub mod scan;
 mod sink;
@@ -36,4 +38,4 @@ pub use command::{Command, Stderr, Stdin, Stdout};
 pub use error::{CommandEnd, CommandStatus, Error, ErrorKind, Result};
 pub use format::Format;
 pub use reader::{Decode, DecodeLimit, Follow, Latency, Position, Progress, ReadAhead, Reader, ReaderBuilder, Values};
-pub use writer::{Encode, Existing, FlushPolicy, Partial, SharedWriter, Writer, WriterBuilder, WriterEnd};
+pub use writer::{Durability, Encode, Existing, FlushPolicy, Partial, SharedWriter, Writer, WriterBuilder, WriterEnd};

@@ -1,11 +1,12 @@
 //! The writer against a twin: whatever the sink does, every accepted byte arrives once and in order.
 
 use std::collections::VecDeque;
+use std::fs;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use millstream::{ErrorKind, FlushPolicy, Writer};
+use millstream::{Durability, Encode, ErrorKind, Existing, FlushPolicy, Partial, Writer, WriterBuilder};
 use proptest::prelude::*;
 
 /// What a sink does with one call.
@@ -227,7 +228,6 @@ fn space_of_before_a_close_is_gone() {
 #[cfg(feature = "compression")]
 mod encoded {
     use super::*;
-    use millstream::Encode;
     use std::io::Read;
 
     proptest! {
@@ -365,11 +365,53 @@ fn a_callback_that_counts_wrongly_is_an_error() {
 
 #[test]
 fn options_that_cannot_be_are_refused() {
-    let error = Writer::builder().capacity(0).memory().unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::InvalidOption);
-    let delay = FlushPolicy::Delay(Duration::from_millis(1));
-    let error = Writer::builder().flush_policy(delay).callback(|bytes: &[u8]| Ok(bytes.len())).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::InvalidOption);
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("out");
+    // Where nobody is there to be connected to: the options come first.
+    type Open<'a> = &'a dyn Fn(WriterBuilder) -> millstream::Result<Writer>;
+    type Set<'a> = &'a dyn Fn(WriterBuilder) -> WriterBuilder;
+    let sinks: [(&str, Open); 9] = [
+        ("path", &|builder| builder.path(&file)),
+        ("fd", &|builder| builder.fd(fs::File::open("/dev/null").unwrap())),
+        ("command", &|builder| builder.command(["cat"])),
+        ("tcp", &|builder| builder.tcp("127.0.0.1:1")),
+        ("unix", &|builder| builder.unix("/nonexistent")),
+        ("from_write", &|builder| builder.from_write(io::sink())),
+        ("callback", &|builder| builder.callback(|bytes: &[u8]| Ok(bytes.len()))),
+        ("memory", &|builder| builder.memory()),
+        ("nowhere", &|builder| builder.nowhere()),
+    ];
+    let ms = Duration::from_millis(1);
+    // What is found, by which option; and the sinks that have it.
+    let rows: [(&str, Set, &[&str]); 10] = [
+        ("0 bytes", &|builder| builder.capacity(0), &[]),
+        ("a level without", &|builder| builder.level(3), &["path"]),
+        ("a level without", &|builder| builder.level(3).encode(Encode::Off), &[]),
+        ("0 s", &|builder| builder.stall_timeout(Duration::ZERO), &[]),
+        ("Append", &|builder| builder.existing(Existing::Append), &["path"]),
+        ("Data", &|builder| builder.durability(Durability::Data), &["path"]),
+        ("All", &|builder| builder.durability(Durability::All), &["path"]),
+        ("Keep", &|builder| builder.partial(Partial::Keep), &["path"]),
+        ("stall", &|builder| builder.stall_timeout(ms), &["path", "fd", "command", "tcp", "unix", "memory", "nowhere"]),
+        (
+            "delay",
+            &|builder| builder.flush_policy(FlushPolicy::Delay(ms)),
+            &["path", "fd", "command", "tcp", "unix", "from_write", "memory", "nowhere"],
+        ),
+    ];
+    for (found, set, fine) in rows {
+        for (name, open) in sinks {
+            match open(set(Writer::builder())) {
+                Err(error) if error.kind() == ErrorKind::InvalidOption => {
+                    assert!(!fine.contains(&name), "{found}, {name}: {error}");
+                    assert!(error.found().unwrap().contains(found) && error.expected().is_some(), "{name}: {error}");
+                }
+                _ => assert!(fine.contains(&name), "{found} is accepted by {name}"),
+            }
+            // Only what is accepted opens anything.
+            assert!(fs::remove_file(&file).is_err() || fine.contains(&name), "{found}");
+        }
+    }
 }
 
 #[test]

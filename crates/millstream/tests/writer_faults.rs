@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use millstream::{ErrorKind, Partial, Writer};
+use millstream::{Durability, ErrorKind, Partial, Writer};
 
 /// How many calls of write(2) the child makes when nothing goes wrong.
 const CALLS: usize = 12;
@@ -41,10 +41,56 @@ fn child() {
     assert_eq!(errors > 0, may_fail);
 }
 
+/// In a process of its own: writes a file that the system has promised to take, and then has not.
+#[test]
+#[ignore = "run by the other tests under strace"]
+fn closing_child() {
+    let Some(path) = std::env::var_os("MILLSTREAM_TEST_PATH") else { return };
+    let durability = match std::env::var("MILLSTREAM_TEST_DURABILITY").as_deref() {
+        Ok("data") => Durability::Data,
+        Ok("all") => Durability::All,
+        _ => Durability::Cached,
+    };
+    let mut writer = Writer::builder().partial(Partial::Keep).durability(durability).path(&path).unwrap();
+    writer.write(b"content").unwrap();
+    // The second time the system has nothing against it any more; the bytes are lost all the same.
+    for _ in 0..2 {
+        let error = writer.try_close().unwrap_err();
+        assert_eq!((error.kind(), error.errno()), (ErrorKind::Io, Some(rustix::io::Errno::NOSPC.raw_os_error())));
+    }
+}
+
+#[test]
+fn what_the_system_says_when_a_file_is_closed_is_heard() {
+    if !strace_works() {
+        return;
+    }
+    for (durability, call) in [("cached", "close"), ("data", "fdatasync"), ("all", "fsync"), ("all", "close")] {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, log) = (dir.path().join("out"), dir.path().join("strace.log"));
+        fs::write(&path, b"").unwrap();
+        let mut command = Command::new("strace");
+        command.args(["-f", "-qq", "-e", &format!("trace={call}")]);
+        command.args(["-e", &format!("inject={call}:error=ENOSPC:when=1"), "-o"]).arg(&log).arg("-P").arg(&path);
+        command.arg(std::env::current_exe().unwrap()).args(["--exact", "closing_child", "--ignored"]);
+        command.env("MILLSTREAM_TEST_PATH", &path).env("MILLSTREAM_TEST_DURABILITY", durability);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{durability}, {call}: {}", String::from_utf8_lossy(&output.stdout));
+        assert_fault_happened(&log);
+    }
+}
+
+fn strace_works() -> bool {
+    let works = Command::new("strace").args(["-qq", "true"]).stderr(Stdio::null()).status().is_ok_and(|s| s.success());
+    if !works {
+        eprintln!("SKIPPED: strace is missing or not allowed here");
+    }
+    works
+}
+
 /// Runs the child with this fault injected into its writes to the file. `false` where strace cannot.
 fn with_fault(fault: &str, may_fail: bool) -> bool {
-    if !Command::new("strace").args(["-qq", "true"]).stderr(Stdio::null()).status().is_ok_and(|s| s.success()) {
-        eprintln!("SKIPPED: strace is missing or not allowed here");
+    if !strace_works() {
         return false;
     }
     let dir = tempfile::tempdir().unwrap();

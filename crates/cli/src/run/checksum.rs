@@ -7,6 +7,7 @@ use millstream::{Encode, Result, SharedWriter, Writer, WriterBuilder};
 
 use crate::hash::{Algorithm, Hasher};
 
+use super::options::Options;
 use super::sink::Sink;
 
 /// A checksum, as it is told.
@@ -32,9 +33,10 @@ impl Hashed {
         algorithm: Algorithm,
         sink: &Sink,
         encode: Encode,
+        options: &Options,
         builder: impl Fn() -> WriterBuilder,
     ) -> Result<(Writer, Hashed)> {
-        let inner = sink.open(builder().encode(Encode::Off))?.shared();
+        let inner = sink.open(sink.as_asked(options, builder().encode(Encode::Off)))?.shared();
         let hasher = Arc::new(Mutex::new(Hasher::new(algorithm)));
         let tap = Tap { hasher: hasher.clone(), inner: inner.clone() };
         let near = builder().encode(encode).name(inner.name()).from_write(tap)?;

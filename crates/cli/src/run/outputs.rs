@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use millstream::{CancelToken, Existing, FlushPolicy, Partial, Result, Writer, WriterBuilder};
+use millstream::{CancelToken, FlushPolicy, Result, Writer, WriterBuilder};
 
 use crate::hash::Algorithm;
 
@@ -68,9 +68,9 @@ impl Output {
         let builder = || builder(options, token);
         let encode = sink.encode(options.decode)?;
         let (writer, hashed) = match hash {
-            None => (sink.open(builder().encode(encode))?, None),
+            None => (sink.open(sink.as_asked(options, builder().encode(encode)))?, None),
             Some(algorithm) => {
-                let (writer, hashed) = Hashed::open(algorithm, sink, encode, builder)?;
+                let (writer, hashed) = Hashed::open(algorithm, sink, encode, options, builder)?;
                 (writer, Some(hashed))
             }
         };
@@ -80,10 +80,9 @@ impl Output {
     }
 }
 
+/// Options of every writer; [`Sink::as_asked`] adds those of what is written to.
 fn builder(options: &Options, token: &CancelToken) -> WriterBuilder {
     let mut builder = Writer::builder()
-        .existing(if options.append { Existing::Append } else { Existing::Replace })
-        .partial(if options.keep_partial { Partial::Keep } else { Partial::Remove })
         .flush_policy(match options.flush {
             None | Some(Flush::WhenFull) => FlushPolicy::WhenFull,
             Some(Flush::Line) => FlushPolicy::Line,
@@ -92,9 +91,6 @@ fn builder(options: &Options, token: &CancelToken) -> WriterBuilder {
         .cancel(token);
     if let Some(capacity) = options.buffer {
         builder = builder.capacity(capacity);
-    }
-    if let Some(timeout) = options.timeout {
-        builder = builder.stall_timeout(timeout);
     }
     builder
 }

@@ -5,9 +5,9 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use millstream::{Encode, Error, ErrorKind, Result, Writer, WriterBuilder};
+use millstream::{Encode, Error, ErrorKind, Existing, Partial, Result, Writer, WriterBuilder};
 
-use super::options::Decode;
+use super::options::{Decode, Options};
 use super::source::{tcp_address, unix_path};
 
 /// Endings of names that ask for a compressed format which nobody here writes.
@@ -62,6 +62,20 @@ impl Sink {
                     .with_expected(".gz, .bgz, .bgzf or .zst"))
             }
             _ => Ok(Encode::of_name(path)),
+        }
+    }
+
+    /// Adds what is asked of an output to `builder`: files have options that others have not.
+    pub(super) fn as_asked(&self, options: &Options, builder: WriterBuilder) -> WriterBuilder {
+        let builder = match options.timeout {
+            Some(timeout) => builder.stall_timeout(timeout),
+            None => builder,
+        };
+        match self {
+            Sink::File(_) => builder
+                .existing(if options.append { Existing::Append } else { Existing::Replace })
+                .partial(if options.keep_partial { Partial::Keep } else { Partial::Remove }),
+            Sink::Stdout | Sink::Tcp(_) | Sink::Unix(_) => builder,
         }
     }
 

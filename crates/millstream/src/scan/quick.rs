@@ -9,6 +9,8 @@
 //! multiplications then make eight digits a number: neighbours become pairs, and the pairs are summed with their
 //! weights. No branch depends on how many digits a number has, since nobody could predict it.
 
+use std::hint::select_unpredictable;
+
 use super::{Separator, is_space, token::Value};
 
 /// Bytes that a value needs in front of it to be decided here. It, white space before it and what ends it fit these.
@@ -42,14 +44,12 @@ pub struct Space;
 impl Ends for Space {
     #[inline(always)]
     fn skip(self, input: &[u8]) -> Option<usize> {
-        let mut at = 0;
-        while is_space(*input.get(at)?) {
-            at += 1;
-            if at == SPACES {
-                return None;
-            }
+        // One byte in front is what nearly all values have, and none is what the first one has.
+        match input {
+            [first, ..] if *first > b' ' => Some(0),
+            [first, second, ..] if is_space(*first) && *second > b' ' => Some(1),
+            _ => input.iter().take(SPACES).position(|&byte| !is_space(byte)),
         }
-        Some(at)
     }
 
     #[inline(always)]
@@ -118,7 +118,7 @@ fn sixteen_digits(bytes: &[u8; 16]) -> (u64, usize) {
     let both = u128::from_le_bytes(*bytes);
     let (first, second) = (both as u64 ^ ZEROS, (both >> 64) as u64 ^ ZEROS);
     let (first_count, second_count) = (digit_count(first), digit_count(second));
-    let count = if first_count == 8 { 8 + second_count } else { first_count };
+    let count = select_unpredictable(first_count == 8, 8 + second_count, first_count);
     // Only of a count of 0 all 16 bytes must go, which a shift cannot do; that result is not used.
     let digits = (u128::from(second) << 64 | u128::from(first)) << ((128 - 8 * count) & 127);
     (eight_digit_number(digits as u64) * 100_000_000 + eight_digit_number((digits >> 64) as u64), count as usize)

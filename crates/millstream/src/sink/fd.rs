@@ -7,18 +7,24 @@
 //! A closed pipe is [`ErrorKind::BrokenPipe`](crate::ErrorKind::BrokenPipe) where SIGPIPE is ignored, as it is in
 //! Rust programs, Python, Node and Julia. A host that leaves SIGPIPE at its default dies by it when it writes to a
 //! closed *pipe*: its decision, which a library does not change. Sockets never raise it (`MSG_NOSIGNAL`).
+//!
+//! Of a regular file close(2) may report what became of bytes that write(2) has taken: NFS and quotas may tell of a full
+//! disk only then. So its answer is asked for, and an error is the last word: asked again, the system might say that
+//! all is well, of bytes that it has given up.
+#![allow(unsafe_code)] // a close(2) that answers
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd};
 
 use rustix::fs::{FileType, OFlags};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::net::SendFlags;
 
 use crate::cancel::Wait;
 use crate::command::enlarge_pipe;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::sink::{Medium, Sink};
+use crate::writer::{Durability, WriterEnd};
 
 /// What poll promises of a pipe that it calls writable: this many bytes go in without blocking (POSIX's smallest
 /// `PIPE_BUF` is 512, Linux has 4096).
@@ -54,6 +60,10 @@ pub(crate) struct FdSink {
     handle: Handle,
     method: Method,
     wait: Wait,
+    is_file: bool,
+    durability: Durability,
+    /// What the system said when the file was closed.
+    verdict: Option<Result<(), Errno>>,
 }
 
 impl FdSink {
@@ -62,6 +72,7 @@ impl FdSink {
         let stat = rustix::fs::fstat(&handle).map_err(io::Error::from)?;
         let file_type = FileType::from_raw_mode(stat.st_mode);
         let medium = match file_type {
+            FileType::RegularFile | FileType::BlockDevice => Medium::File,
             FileType::Fifo => Medium::Pipe,
             FileType::CharacterDevice if rustix::termios::isatty(&handle) => Medium::Terminal,
             _ => Medium::Plain,
@@ -69,14 +80,45 @@ impl FdSink {
         if medium == Medium::Pipe {
             enlarge_pipe(&handle);
         }
-        let mut sink = FdSink { handle, method: Method::Write, wait };
+        let is_file = medium == Medium::File;
+        let mut sink =
+            FdSink { handle, method: Method::Write, wait, is_file, durability: Durability::Cached, verdict: None };
         sink.method = match (file_type, sink.wait.is_needed()) {
             (FileType::Socket, false) => Method::Send(SendFlags::NOSIGNAL),
             (FileType::Socket, true) => Method::Send(SendFlags::NOSIGNAL | SendFlags::DONTWAIT),
-            (_, true) if medium != Medium::Plain => sink.interruptible()?,
+            (_, true) if matches!(medium, Medium::Pipe | Medium::Terminal) => sink.interruptible()?,
             _ => Method::Write,
         };
         Ok((sink, medium))
+    }
+
+    /// The same, and what closing it waits for.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidOption`] for what has no disk.
+    pub(crate) fn durable(mut self, durability: Durability) -> Result<FdSink> {
+        if durability != Durability::Cached && !self.is_file {
+            return Err(Error::new(ErrorKind::InvalidOption)
+                .with_found(format!("Durability::{durability:?} for something that is no regular file"))
+                .with_expected("a regular file"));
+        }
+        self.durability = durability;
+        Ok(self)
+    }
+
+    /// What has become of a file's bytes, as far as the system can be asked.
+    fn settle(&self) -> Result<(), Errno> {
+        match self.durability {
+            Durability::Cached => {}
+            Durability::Data => retry_on_intr(|| rustix::fs::fdatasync(&self.handle))?,
+            Durability::All => retry_on_intr(|| rustix::fs::fsync(&self.handle))?,
+        }
+        // Closing any duplicate is answered in the same way, also for a descriptor that must stay open.
+        match rustix::io::fcntl_dupfd_cloexec(&self.handle, 3) {
+            Ok(duplicate) => close(duplicate),
+            // No descriptor is left for it; this tells at least as much.
+            Err(_) => retry_on_intr(|| rustix::fs::fdatasync(&self.handle)),
+        }
     }
 
     /// A blocking write to a pipe or terminal lasts until *all* bytes are in, however short the wait was that poll
@@ -106,6 +148,12 @@ impl FdSink {
     }
 }
 
+impl AsFd for FdSink {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.handle.as_fd()
+    }
+}
+
 impl Sink for FdSink {
     fn write(&mut self, bytes: &[u8]) -> Result<usize> {
         self.wait.check()?;
@@ -121,6 +169,25 @@ impl Sink for FdSink {
                 Err(error) => return Err(Error::from_io(error.into())),
             }
         }
+    }
+
+    fn close(&mut self, _end: &mut WriterEnd) -> Result<()> {
+        if !self.is_file {
+            return Ok(());
+        }
+        let verdict = *self.verdict.insert(self.verdict.unwrap_or_else(|| self.settle()));
+        verdict.map_err(|error| Error::from_io(error.into()))
+    }
+}
+
+/// Closes a descriptor, and returns what the system has to say.
+fn close(fd: OwnedFd) -> Result<(), Errno> {
+    // SAFETY: the descriptor is open, and ours alone: an `OwnedFd` is, and `into_raw_fd` gives it up, so that nobody
+    // else closes it. After this call, whatever it returns, nobody has its number any more.
+    match unsafe { rustix::io::try_close(fd.into_raw_fd()) } {
+        // It is closed all the same, on Linux; and files on a disk do not interrupt it.
+        Err(Errno::INTR) => Ok(()),
+        answer => answer,
     }
 }
 
@@ -140,7 +207,6 @@ fn reopen_nonblocking(_: BorrowedFd<'_>) -> Option<OwnedFd> {
 mod tests {
     use super::*;
     use crate::cancel::CancelToken;
-    use crate::error::ErrorKind;
     use std::io::Read;
     use std::time::Duration;
 
@@ -149,7 +215,9 @@ mod tests {
         let (mut reader, pipe) = io::pipe().unwrap();
         let token = CancelToken::new().unwrap();
         let handle = Handle::Owned(pipe.into());
-        let mut sink = FdSink { handle, method: Method::Promised, wait: Wait::new(Some(token.clone()), None) };
+        let wait = Wait::new(Some(token.clone()), None);
+        let mut sink = FdSink::new(handle, wait).unwrap().0;
+        sink.method = Method::Promised;
         let bytes: Vec<u8> = (0..1 << 20).map(|i| (i % 251) as u8).collect();
         let canceller = std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(50));

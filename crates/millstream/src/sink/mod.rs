@@ -18,6 +18,7 @@ pub(crate) mod command;
 #[cfg(feature = "compression")]
 pub(crate) mod encode;
 pub(crate) mod fd;
+pub(crate) mod mapped;
 pub(crate) mod memory;
 pub(crate) mod path;
 pub(crate) mod socket;
@@ -85,14 +86,14 @@ impl Limits {
 /// What kind of thing takes the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Medium {
-    /// A file, a socket, a device, memory.
+    /// A regular file, or a disk.
+    File,
+    /// A socket, a device, memory, code of the caller.
     Plain,
     /// A pipe: larger writes mean fewer wake-ups of its reader.
     Pipe,
     /// A person reads along.
     Terminal,
-    /// Code of the caller, which runs on the caller's thread only.
-    Callback,
 }
 
 /// What dropping the writer does with bytes that are still in the buffer.

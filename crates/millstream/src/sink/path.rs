@@ -8,8 +8,8 @@
 //! FIFOs, terminals and devices are written directly. `/dev/stdout` and its like are our own descriptors, not files
 //! to replace, whatever they are connected to.
 //!
-//! It does not sync: a power failure soon after `close` can lose what the system had not yet stored, and so can a file
-//! system that reports a full disk only when a file is closed (NFS with quotas).
+//! It does not sync unless asked to ([`Durability`]): a power failure soon after `close` can lose what the system had not
+//! yet stored.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
@@ -20,15 +20,16 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{Access, OFlags};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 use tempfile::TempPath;
 
 use crate::cancel::Wait;
 use crate::error::{Error, ErrorKind, Result};
 use crate::sink::fd::{FdSink, Handle};
+use crate::sink::mapped::MappedSink;
 use crate::sink::{Limits, OnDrop, Opened, Sink};
-use crate::writer::{Existing, Partial, WriterEnd};
+use crate::writer::{Durability, Existing, Partial, WriterEnd};
 
 /// How often we look whether a FIFO has got its reader, when the wait for it must be interruptible: there is
 /// nothing to poll.
@@ -40,10 +41,27 @@ const MAX_LINKS: usize = 40;
 /// The longest part of the name that its temporary file repeats: dots and random letters must fit in 255 bytes too.
 const MAX_NAME_PART: usize = 200;
 
+/// How a path is to be opened.
+pub(crate) struct Manner {
+    pub(crate) existing: Existing,
+    pub(crate) partial: Partial,
+    pub(crate) durability: Durability,
+    pub(crate) access: Access,
+}
+
+/// How the bytes get into a regular file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// By write(2), as into anything else.
+    Write,
+    /// Through a mapping, and nothing else will do.
+    Mapped,
+}
+
 /// Opens a path for writing.
-pub(crate) fn open(path: &Path, existing: Existing, partial: Partial, limits: &Limits) -> Result<Opened> {
+pub(crate) fn open(path: &Path, manner: &Manner, limits: &Limits) -> Result<Opened> {
     let name = path.display().to_string();
-    match open_target(path, existing, partial, limits) {
+    match open_target(path, manner, limits) {
         Ok(opened) => Ok(Opened { name, ..opened }),
         Err(Failure::System(reason)) => Err(Error::new(ErrorKind::OpenFailed).with_io(reason).with_name(name)),
         Err(Failure::Other(error)) => Err(error.with_name(name)),
@@ -74,11 +92,12 @@ impl From<Error> for Failure {
     }
 }
 
-fn open_target(path: &Path, existing: Existing, partial: Partial, limits: &Limits) -> Result<Opened, Failure> {
+fn open_target(path: &Path, manner: &Manner, limits: &Limits) -> Result<Opened, Failure> {
     let wait = limits.wait();
     let target = resolve(path)?;
     if let Some(number) = own_descriptor(&target) {
-        return direct(open_own_descriptor(number, &target)?, wait);
+        manner.refuse_special()?;
+        return direct(open_own_descriptor(number, &target)?, manner, wait);
     }
     let old = match fs::metadata(&target) {
         Ok(metadata) => Some(metadata),
@@ -87,18 +106,71 @@ fn open_target(path: &Path, existing: Existing, partial: Partial, limits: &Limit
     };
     match old {
         Some(old) if old.is_dir() => Err(Errno::ISDIR.into()),
-        Some(old) if !old.is_file() => direct(Handle::Owned(open_special(&target, &old, limits)?), wait),
-        _ if existing == Existing::Append => {
-            direct(Handle::Owned(OpenOptions::new().append(true).create(true).open(&target)?.into()), wait)
+        Some(old) if !old.is_file() => {
+            manner.refuse_special()?;
+            direct(Handle::Owned(open_special(&target, &old, limits)?), manner, wait)
         }
-        _ if partial == Partial::Keep => direct(Handle::Owned(File::create(&target)?.into()), wait),
-        old => replacing(target, old, wait),
+        _ if manner.existing == Existing::Append => {
+            let file = OpenOptions::new().append(true).create(true).open(&target)?;
+            file_sink(file, None, target, manner, wait)
+        }
+        _ if manner.partial == Partial::Keep => {
+            let file = manner.open_options().create(true).truncate(true).open(&target)?;
+            file_sink(file, None, target, manner, wait)
+        }
+        old => {
+            let (file, temporary) = create_beside(&target, old, manner)?;
+            file_sink(file, Some(temporary), target, manner, wait)
+        }
     }
 }
 
-fn direct(handle: Handle, wait: Wait) -> Result<Opened, Failure> {
+impl Manner {
+    /// For a file that may be written.
+    fn open_options(&self) -> OpenOptions {
+        let mut options = OpenOptions::new();
+        // What is written through a mapping must be readable too.
+        options.write(true).read(self.access == Access::Mapped);
+        options
+    }
+
+    /// What is no regular file cannot be mapped.
+    fn refuse_special(&self) -> Result<(), Error> {
+        match self.access {
+            Access::Write => Ok(()),
+            Access::Mapped => Err(Error::new(ErrorKind::OpenFailed)
+                .with_found("something that is no regular file")
+                .with_expected("a regular file, which can be mapped")),
+        }
+    }
+}
+
+fn direct(handle: Handle, manner: &Manner, wait: Wait) -> Result<Opened, Failure> {
     let (sink, medium) = FdSink::new(handle, wait)?;
-    Ok(Opened::new(sink, String::new(), medium))
+    Ok(Opened::new(sink.durable(manner.durability)?, String::new(), medium))
+}
+
+/// The sink for a regular file, which has its name already or is to appear whole.
+fn file_sink(
+    file: File,
+    temporary: Option<TempPath>,
+    target: PathBuf,
+    manner: &Manner,
+    wait: Wait,
+) -> Result<Opened, Failure> {
+    let (file, medium) = FdSink::new(Handle::Owned(file.into()), wait.clone())?;
+    let file = file.durable(manner.durability)?;
+    let file: Box<dyn Sink> = match manner.access {
+        Access::Write => Box::new(file),
+        Access::Mapped => Box::new(MappedSink::new(file, wait)),
+    };
+    let on_drop = if temporary.is_some() { OnDrop::Discard } else { OnDrop::Finish };
+    let directory = match manner.durability {
+        Durability::All => target.parent().map(Path::to_path_buf),
+        Durability::Cached | Durability::Data => None,
+    };
+    let sink = FileSink { file, temporary, target, directory };
+    Ok(Opened { on_drop, ..Opened::new(sink, String::new(), medium) })
 }
 
 /// The path with every symbolic link at its end followed, also one that points to nothing yet.
@@ -177,15 +249,15 @@ fn open_special(path: &Path, metadata: &Metadata, limits: &Limits) -> Result<Own
     }
 }
 
-/// The sink for a file that is to appear whole.
-fn replacing(target: PathBuf, old: Option<Metadata>, wait: Wait) -> Result<Opened, Failure> {
+/// The temporary file for a file that is to appear whole: it is removed when its path is dropped.
+fn create_beside(target: &Path, old: Option<Metadata>, manner: &Manner) -> Result<(File, TempPath), Failure> {
     let (Some(directory), Some(file_name)) = (target.parent(), target.file_name()) else {
         return Err(Errno::ISDIR.into());
     };
     let mut mode = 0o666; // as far as the umask allows, like any new file
     if old.is_some() {
         // Renaming would replace a file that we are not allowed to write.
-        rustix::fs::access(&target, Access::WRITE_OK)?;
+        rustix::fs::access(target, rustix::fs::Access::WRITE_OK)?;
         // Nobody else may open the new file before it has the permissions of the old one.
         mode = 0o600;
     }
@@ -197,8 +269,7 @@ fn replacing(target: PathBuf, old: Option<Metadata>, wait: Wait) -> Result<Opene
     let (file, temporary) = tempfile::Builder::new()
         .prefix(&prefix)
         .make_in(directory, |path| {
-            let mut options = OpenOptions::new();
-            options.write(true).create_new(true).mode(mode).open(path).inspect_err(|error| {
+            manner.open_options().create_new(true).mode(mode).open(path).inspect_err(|error| {
                 refused = Errno::from_io_error(error);
             })
         })
@@ -211,9 +282,7 @@ fn replacing(target: PathBuf, old: Option<Metadata>, wait: Wait) -> Result<Opene
     if let Some(old) = old {
         keep_attributes(&file, &old)?;
     }
-    let (sink, medium) = FdSink::new(Handle::Owned(file.into()), wait)?;
-    let sink = ReplacingSink { file: sink, temporary: Some(temporary), target };
-    Ok(Opened { on_drop: OnDrop::Discard, ..Opened::new(sink, String::new(), medium) })
+    Ok((file, temporary))
 }
 
 /// Gives the new file the owner, if we may, and the permissions of the old one.
@@ -228,25 +297,32 @@ fn keep_attributes(file: &File, old: &Metadata) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(mode))
 }
 
-/// Writes the temporary file, which is removed when dropped and renamed on close.
-struct ReplacingSink {
-    file: FdSink,
-    /// `None` once it has its name.
+/// Writes a file and gives it its name in the end.
+struct FileSink {
+    file: Box<dyn Sink>,
+    /// Its name until then, under which it is removed when dropped; `None` once it has its own.
     temporary: Option<TempPath>,
     target: PathBuf,
+    /// What is synced for the name to be on the disk too, if it has to be.
+    directory: Option<PathBuf>,
 }
 
-impl Sink for ReplacingSink {
+impl Sink for FileSink {
     fn write(&mut self, bytes: &[u8]) -> Result<usize> {
         self.file.write(bytes)
     }
 
     fn close(&mut self, end: &mut WriterEnd) -> Result<()> {
         self.file.close(end)?;
-        let Some(temporary) = self.temporary.take() else { return Ok(()) };
-        temporary.persist(&self.target).map_err(|error| {
-            self.temporary = Some(error.path);
-            Error::from_io(error.error)
-        })
+        if let Some(temporary) = self.temporary.take() {
+            temporary.persist(&self.target).map_err(|error| {
+                self.temporary = Some(error.path);
+                Error::from_io(error.error)
+            })?;
+        }
+        if let Some(directory) = &self.directory {
+            File::open(directory)?.sync_all()?;
+        }
+        Ok(())
     }
 }

@@ -10,11 +10,12 @@ use std::time::Duration;
 
 use crate::cancel::CancelToken;
 use crate::command::Command;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, refuse};
 use crate::format::Format;
 use crate::sink::call::{CallbackSink, WriteSink};
 use crate::sink::fd::{FdSink, Handle};
 use crate::sink::memory::{MemorySink, NowhereSink};
+use crate::sink::path::{Access, Manner};
 use crate::sink::{self, Limits, Medium, Meter, Metered, Opened, Sink};
 use crate::writer::delay::DelaySink;
 use crate::writer::{Prompt, Writer};
@@ -101,7 +102,24 @@ pub enum Partial {
     Keep,
 }
 
-/// Options for a [`Writer`]; its last call, which names the sink, opens it.
+/// What a regular file's [`close`](Writer::close) waits for, before the file takes its name.
+///
+/// It always hears of what the file system reports when a file is closed, as NFS and quotas do of a full disk. It does
+/// not wait for the disk unless asked to: a power failure within the next half minute or so may cost the file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// The system has the bytes, and writes them to the disk when it likes.
+    #[default]
+    Cached,
+    /// The bytes are on the disk (fdatasync(2)): who finds the new file finds all of it.
+    Data,
+    /// And so are the file's attributes and its name (fsync(2) of the file, and then of its directory): after `close`
+    /// the new file is what is found.
+    All,
+}
+
+/// Options for a [`Writer`]; its last call, which names the sink, opens it. Options that cannot be, or not together or
+/// not with the sink, are [`ErrorKind::InvalidOption`] then, and nothing is opened.
 ///
 /// ```
 /// use millstream::{Encode, FlushPolicy, Writer};
@@ -125,6 +143,7 @@ pub struct WriterBuilder {
     level: Option<u32>,
     existing: Existing,
     partial: Partial,
+    durability: Durability,
     limits: Limits,
     name: Option<String>,
 }
@@ -149,21 +168,36 @@ impl WriterBuilder {
         self
     }
 
-    /// The level of compression: 0 to 9 for gzip and bgzf (6 unless told otherwise), 1 to 22 for zstd (3).
+    /// The level of compression, where there is one: 0 to 9 for gzip and bgzf (6 unless told otherwise), 1 to 22 for zstd (3).
     pub fn level(mut self, level: u32) -> WriterBuilder {
         self.level = Some(level);
         self
     }
 
-    /// What to do with a file that exists.
+    /// What to do with a file that exists, of a path.
     pub fn existing(mut self, existing: Existing) -> WriterBuilder {
         self.existing = existing;
         self
     }
 
-    /// What to do with a file that is not complete.
+    /// What to do with a file that is not complete, of a path.
     pub fn partial(mut self, partial: Partial) -> WriterBuilder {
         self.partial = partial;
+        self
+    }
+
+    /// What closing a regular file waits for. Not for other sinks, which have nothing to sync.
+    ///
+    /// ```
+    /// use millstream::{Durability, Writer};
+    /// let directory = tempfile::tempdir().unwrap();
+    /// let mut writer = Writer::builder().durability(Durability::All).path(directory.path().join("ledger"))?;
+    /// writer.write(b"one\n")?;
+    /// writer.close()?; // from here on no power failure can undo it
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    pub fn durability(mut self, durability: Durability) -> WriterBuilder {
+        self.durability = durability;
         self
     }
 
@@ -188,19 +222,35 @@ impl WriterBuilder {
         self
     }
 
+    // The sinks. Options that cannot be, or not together or not with the sink, are refused before it is opened.
+
     /// See [`Writer::path`].
     ///
     /// # Errors
     /// [`ErrorKind::OpenFailed`] for a directory, a missing parent directory, no permission: nothing is created then.
     pub fn path(self, path: impl AsRef<Path>) -> Result<Writer> {
         let path = path.as_ref();
-        let format = match self.encode {
-            Encode::Auto => Format::of_name(path),
-            _ => self.format(),
-        };
-        self.check(format, None)?;
-        let opened = sink::path::open(path, self.existing, self.partial, &self.limits)?;
+        let format = self.format_of(path);
+        self.check(Kind::Path, format)?;
+        let opened = sink::path::open(path, &self.manner(Access::Write), &self.limits)?;
         self.build(opened, format)
+    }
+
+    /// See [`Writer::mapped`].
+    ///
+    /// # Errors
+    /// As [`path`](Self::path); [`ErrorKind::OpenFailed`] for anything that is no regular file,
+    /// [`ErrorKind::InvalidOption`] for [`Existing::Append`].
+    pub fn mapped(self, path: impl AsRef<Path>) -> Result<Writer> {
+        let path = path.as_ref();
+        let format = self.format_of(path);
+        self.check(Kind::Mapped, format)?;
+        let opened = sink::path::open(path, &self.manner(Access::Mapped), &self.limits)?;
+        self.build(opened, format)
+    }
+
+    fn manner(&self, access: Access) -> Manner {
+        Manner { existing: self.existing, partial: self.partial, durability: self.durability, access }
     }
 
     /// See [`Writer::stdout`].
@@ -232,8 +282,11 @@ impl WriterBuilder {
     }
 
     fn descriptor(self, handle: Handle, name: String) -> Result<Writer> {
-        let (sink, medium) = FdSink::new(handle, self.limits.wait()).map_err(|error| error.with_name(name.as_str()))?;
         let format = self.format();
+        self.check(Kind::Descriptor, format)?;
+        let (sink, medium) = FdSink::new(handle, self.limits.wait())
+            .and_then(|(sink, medium)| Ok((sink.durable(self.durability)?, medium)))
+            .map_err(|error| error.with_name(name.as_str()))?;
         self.build(Opened::new(sink, name, medium), format)
     }
 
@@ -243,7 +296,7 @@ impl WriterBuilder {
     /// [`ErrorKind::CommandNotStarted`].
     pub fn command(self, command: impl Into<Command>) -> Result<Writer> {
         let format = self.format();
-        self.check(format, None)?;
+        self.check(Kind::Command, format)?;
         let opened = sink::command::open(command.into(), &self.limits)?;
         self.build(opened, format)
     }
@@ -254,7 +307,7 @@ impl WriterBuilder {
     /// [`ErrorKind::OpenFailed`].
     pub fn tcp(self, addr: impl ToSocketAddrs + fmt::Display) -> Result<Writer> {
         let format = self.format();
-        self.check(format, None)?;
+        self.check(Kind::Connection, format)?;
         let opened = sink::socket::tcp(addr, &self.limits)?;
         self.build(opened, format)
     }
@@ -265,7 +318,7 @@ impl WriterBuilder {
     /// [`ErrorKind::OpenFailed`].
     pub fn unix(self, path: impl AsRef<Path>) -> Result<Writer> {
         let format = self.format();
-        self.check(format, None)?;
+        self.check(Kind::Connection, format)?;
         let opened = sink::socket::unix(path.as_ref(), &self.limits)?;
         self.build(opened, format)
     }
@@ -275,8 +328,9 @@ impl WriterBuilder {
     /// # Errors
     /// Only those of the options.
     pub fn from_write(self, inner: impl io::Write + Send + 'static) -> Result<Writer> {
-        let sink = WriteSink { inner, wait: self.limits.wait() };
         let format = self.format();
+        self.check(Kind::Program, format)?;
+        let sink = WriteSink { inner, wait: self.limits.wait() };
         self.build(Opened::new(sink, "a writer of the program", Medium::Plain), format)
     }
 
@@ -285,9 +339,10 @@ impl WriterBuilder {
     /// # Errors
     /// Only those of the options.
     pub fn callback(self, function: impl FnMut(&[u8]) -> io::Result<usize> + Send + 'static) -> Result<Writer> {
-        let sink = CallbackSink { function, wait: self.limits.wait() };
         let format = self.format();
-        self.build(Opened::new(sink, "a callback", Medium::Callback), format)
+        self.check(Kind::Callback, format)?;
+        let sink = CallbackSink { function, wait: self.limits.wait() };
+        self.build(Opened::new(sink, "a callback", Medium::Plain), format)
     }
 
     /// See [`Writer::memory`].
@@ -296,6 +351,7 @@ impl WriterBuilder {
     /// Only those of the options.
     pub fn memory(self) -> Result<Writer> {
         let format = self.format();
+        self.check(Kind::Memory, format)?;
         self.build(Opened::new(MemorySink::default(), "memory", Medium::Plain), format)
     }
 
@@ -305,7 +361,16 @@ impl WriterBuilder {
     /// Only those of the options.
     pub fn nowhere(self) -> Result<Writer> {
         let format = self.format();
+        self.check(Kind::Memory, format)?;
         self.build(Opened::new(NowhereSink, "nowhere", Medium::Plain), format)
+    }
+
+    /// The format of a file of this name.
+    fn format_of(&self, path: &Path) -> Option<Format> {
+        match self.encode {
+            Encode::Auto => Format::of_name(path),
+            _ => self.format(),
+        }
     }
 
     /// The format asked for by name.
@@ -318,38 +383,54 @@ impl WriterBuilder {
         }
     }
 
-    /// Whether the options can be: asked before anything is opened, so that a mistake leaves no trace.
-    fn check(&self, format: Option<Format>, medium: Option<Medium>) -> Result<()> {
-        let invalid = |found: String, expected: String| {
-            Err(Error::new(ErrorKind::InvalidOption).with_found(found).with_expected(expected))
-        };
-        if self.capacity == Some(0) {
-            return invalid("a capacity of 0 bytes".into(), "at least 1".into());
-        }
-        if let Some(format) = format
-            && cfg!(not(feature = "compression"))
-        {
-            return Err(Error::new(ErrorKind::Unsupported)
+    /// Whether the options can be, and together: asked before anything is opened, so that a mistake leaves no trace.
+    fn check(&self, kind: Kind, format: Option<Format>) -> Result<()> {
+        let encoding = format.map(|format| format.to_string()).unwrap_or_default();
+        let is_path = matches!(kind, Kind::Path | Kind::Mapped);
+        let may_encode = format.is_some() || (is_path && self.encode == Encode::Auto);
+        let levels = format.map_or(0..=u32::MAX, |format| format.levels());
+        let level = self.level.unwrap_or(*levels.start());
+        let runs_in_program = matches!(kind, Kind::Callback | Kind::Program);
+        refuse(&[
+            (self.capacity == Some(0), &"a capacity of 0 bytes", &"at least 1"),
+            (self.level.is_some() && !may_encode, &"a level without an encoding", &"an encoding, or no level"),
+            (
+                !levels.contains(&level),
+                &format_args!("level {level} for {encoding}"),
+                &format_args!("{} to {}", levels.start(), levels.end()),
+            ),
+            (
+                kind == Kind::Callback && matches!(self.flush_policy, FlushPolicy::Delay(_)),
+                &"a flush delay for a callback",
+                &"another policy: callbacks run only on the caller's thread",
+            ),
+            (
+                kind != Kind::Path && self.existing == Existing::Append,
+                &format_args!("Existing::Append for {kind}"),
+                &"a path",
+            ),
+            (!is_path && self.partial == Partial::Keep, &format_args!("Partial::Keep for {kind}"), &"a path"),
+            (
+                self.durability != Durability::Cached && !is_path && kind != Kind::Descriptor,
+                &format_args!("Durability::{:?} for {kind}", self.durability),
+                &"a regular file",
+            ),
+            (self.limits.stall == Some(Duration::ZERO), &"a stall timeout of 0 s", &"a longer one, or none"),
+            (
+                runs_in_program && self.limits.stall.is_some(),
+                &format_args!("a stall timeout for {kind}"),
+                &"none: code of the program cannot be interrupted",
+            ),
+        ])?;
+        match format {
+            Some(format) if cfg!(not(feature = "compression")) => Err(Error::new(ErrorKind::Unsupported)
                 .with_found(format!("{format:?}"))
-                .with_expected("a build with the feature `compression`"));
+                .with_expected("a build with the feature `compression`")),
+            _ => Ok(()),
         }
-        if let (Some(format), Some(level)) = (format, self.level)
-            && !format.levels().contains(&level)
-        {
-            let levels = format.levels();
-            return invalid(format!("level {level} for {format:?}"), format!("{} to {}", levels.start(), levels.end()));
-        }
-        if medium == Some(Medium::Callback) && matches!(self.flush_policy, FlushPolicy::Delay(_)) {
-            return invalid(
-                "a flush delay for a callback".into(),
-                "another policy: callbacks run only on the caller's thread".into(),
-            );
-        }
-        Ok(())
     }
 
     fn build(self, opened: Opened, format: Option<Format>) -> Result<Writer> {
-        self.check(format, Some(opened.medium))?;
         let name = self.name.unwrap_or(opened.name);
         let capacity = self.capacity.unwrap_or(match opened.medium {
             Medium::Pipe => PIPE_CAPACITY,
@@ -370,5 +451,35 @@ impl WriterBuilder {
             }
         };
         Ok(Writer::new(sink, meter, name, capacity, prompt, opened.on_drop))
+    }
+}
+
+/// What is written to, as far as it decides which options can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Path,
+    Mapped,
+    Descriptor,
+    Command,
+    Connection,
+    Callback,
+    /// Any [`io::Write`].
+    Program,
+    /// Or nowhere.
+    Memory,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Path => "a path",
+            Kind::Mapped => "a mapped file",
+            Kind::Descriptor => "a file descriptor",
+            Kind::Command => "a command",
+            Kind::Connection => "a connection",
+            Kind::Callback => "a callback",
+            Kind::Program => "a writer of the program",
+            Kind::Memory => "memory",
+        })
     }
 }

@@ -17,7 +17,7 @@
 //! Room for a small write is one comparison: everything that needs a closer look (no buffer yet, a policy that acts on
 //! each write, an error to report) makes that comparison fail and is handled out of line.
 //!
-//! It does not know what a record is, and it does not sync files to their disk.
+//! It does not know what a record is, and it waits for no disk unless asked to ([`Durability`]).
 
 use std::fmt;
 use std::io;
@@ -29,13 +29,14 @@ use std::time::Duration;
 
 use crate::command::Command;
 use crate::error::{CommandEnd, Error, ErrorKind, Result};
+use crate::put;
 use crate::sink::{Meter, OnDrop, Sink};
 
 mod builder;
 mod delay;
 mod shared;
 
-pub use builder::{Encode, Existing, FlushPolicy, Partial, WriterBuilder};
+pub use builder::{Durability, Encode, Existing, FlushPolicy, Partial, WriterBuilder};
 pub use shared::SharedWriter;
 
 /// Writes bytes to a sink through a buffer.
@@ -127,12 +128,40 @@ impl Writer {
     /// A regular or absent path appears whole when the writer is [closed](Self::close): until then the bytes are in a
     /// temporary file beside it, whose name begins with a dot. An existing file's permissions are kept; a symbolic
     /// link is followed. FIFOs and devices are written directly; opening a FIFO waits for its reader. `/dev/stdout`
-    /// is [`stdout`](Self::stdout). Where the directory takes no new files, [`Partial::Keep`] writes in place.
+    /// is [`stdout`](Self::stdout). Where the directory takes no new files, [`Partial::Keep`] writes in place. It is not
+    /// synced to its disk, unless [`durability`](WriterBuilder::durability) says so.
     ///
     /// # Errors
     /// [`ErrorKind::OpenFailed`] for a directory, a missing parent directory, no permission: nothing is created then.
     pub fn path(path: impl AsRef<Path>) -> Result<Writer> {
         Writer::builder().path(path)
+    }
+
+    /// Writes a regular file through memory that it is mapped into, in steps for which room is reserved beforehand. In
+    /// all else it is as [`path`](Self::path), and it has its true length after a close, an error and a drop.
+    ///
+    /// Measure before you take it: a plain write is faster for most (a file in memory, 4.4 GB/s against 3.1 of a mapped
+    /// one), because the system need not clear the pages that a write fills.
+    ///
+    /// Nobody may make the file shorter meanwhile: that ends the process with SIGBUS. And a process that is killed leaves
+    /// zeros behind what it wrote, where [`Partial::Keep`] writes in place.
+    ///
+    /// ```
+    /// use millstream::Writer;
+    /// let directory = tempfile::tempdir().unwrap();
+    /// let path = directory.path().join("squares.txt");
+    /// let mut writer = Writer::mapped(&path)?;
+    /// writer.write(b"1\n4\n9\n")?;
+    /// writer.close()?;
+    /// assert_eq!(std::fs::read(&path).unwrap(), b"1\n4\n9\n");
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::OpenFailed`], also for anything that is no regular file. While writing,
+    /// [`ErrorKind::Unsupported`] where the file system cannot reserve room: without that a full disk would be a crash.
+    pub fn mapped(path: impl AsRef<Path>) -> Result<Writer> {
+        Writer::builder().mapped(path)
     }
 
     /// Writes to standard output: the file descriptor 1 itself, without the lock and the buffer of [`io::Stdout`].
@@ -297,6 +326,27 @@ impl Writer {
         self.buf[self.end..self.end + bytes.len()].copy_from_slice(bytes);
         self.end += bytes.len();
         self.settle(bytes.len())
+    }
+
+    /// Writes one record, made of parts by [`put!`](crate::put!).
+    ///
+    /// # Errors
+    /// As [`write`](Self::write): none of the record was accepted then.
+    #[doc(hidden)]
+    #[inline(always)] // so that the parts are seen where they are put
+    pub fn put_parts(&mut self, parts: &impl put::Parts) -> Result<()> {
+        let need = put::need(parts);
+        let mut room = self.buf.get_mut(self.end..self.fast_end).unwrap_or_default();
+        if need > room.len() {
+            self.make_space(need)?;
+            room = &mut self.buf[self.end..];
+        }
+        let len = put::fill(room, parts);
+        self.end += len;
+        match self.fast_end {
+            0 => self.settle(len),
+            _ => Ok(()),
+        }
     }
 
     /// At least `n` bytes of room to fill: what they hold is arbitrary. [`commit`](Self::commit) says how many of them

@@ -1,0 +1,109 @@
+//! Strings as JSON has them.
+
+use super::{Part, Room};
+
+/// A string in quotes: what [`json`] returns.
+#[derive(Clone, Copy, Debug)]
+pub struct Json<'a> {
+    text: &'a [u8],
+    max_len: usize,
+}
+
+/// What a byte becomes at most: `\u001f`.
+const LONGEST: usize = 6;
+
+/// Up to this length the longest that a text can become is a multiplication. A longer one is looked at, so that no
+/// memory is taken for six times its length.
+const SHORT: usize = 1024;
+
+/// The text in quotes, escaped as JSON wants it: `"`, `\` and control characters, and nothing else. Bytes that are not
+/// UTF-8 become U+FFFD, as by [`String::from_utf8_lossy`].
+///
+/// ```
+/// use millstream::{Writer, put, put::json};
+/// let mut out = Writer::memory()?;
+/// put!(out, '{', json("key"), ':', json(b"\xff \"\x07\" \n \xc3\xa9"), '}')?;
+/// assert_eq!(out.close()?.memory.unwrap(), r#"{"key":"� \"\u0007\" \n é"}"#.as_bytes());
+/// # Ok::<(), millstream::Error>(())
+/// ```
+pub fn json<T: AsRef<[u8]> + ?Sized>(text: &T) -> Json<'_> {
+    let text = text.as_ref();
+    let content = if text.len() <= SHORT {
+        text.len() * LONGEST
+    } else {
+        text.iter().fold(0, |sum: usize, &byte| sum.saturating_add(longest(byte)))
+    };
+    Json { text, max_len: content.saturating_add(2) }
+}
+
+/// What `byte` becomes at most. Several bytes together can be one U+FFFD, whose UTF-8 is three.
+fn longest(byte: u8) -> usize {
+    match byte {
+        0..0x20 => LONGEST,
+        0x20..0x80 => 1 + usize::from(byte == b'"' || byte == b'\\'),
+        0x80.. => '\u{fffd}'.len_utf8(),
+    }
+}
+
+impl Part for Json<'_> {
+    #[inline]
+    fn max_len(&self) -> usize {
+        self.max_len
+    }
+
+    fn put(&self, room: &mut Room<'_>) {
+        room.copy(b"\"");
+        for chunk in self.text.utf8_chunks() {
+            put_escaped(chunk.valid().as_bytes(), room);
+            if !chunk.invalid().is_empty() {
+                room.copy("\u{fffd}".as_bytes());
+            }
+        }
+        room.copy(b"\"");
+    }
+}
+
+fn put_escaped(mut text: &[u8], room: &mut Room<'_>) {
+    loop {
+        let (plain, rest) = text.split_at(count_plain(text));
+        room.copy(plain);
+        let Some((&byte, rest)) = rest.split_first() else { return };
+        match byte {
+            b'"' => room.copy(br#"\""#),
+            b'\\' => room.copy(br"\\"),
+            0x08 => room.copy(br"\b"),
+            0x09 => room.copy(br"\t"),
+            0x0a => room.copy(br"\n"),
+            0x0c => room.copy(br"\f"),
+            0x0d => room.copy(br"\r"),
+            _ => {
+                room.copy(br"\u00");
+                room.copy(&[b'0' + (byte >> 4), b"0123456789abcdef"[usize::from(byte & 0xf)]]);
+            }
+        }
+        text = rest;
+    }
+}
+
+/// How many bytes at the front need no escape: eight at a time, then one.
+fn count_plain(text: &[u8]) -> usize {
+    let (words, rest) = text.as_chunks::<8>();
+    for (i, word) in words.iter().enumerate() {
+        let special = special(u64::from_le_bytes(*word));
+        if special != 0 {
+            return 8 * i + special.trailing_zeros() as usize / 8;
+        }
+    }
+    let is_special = |&byte: &u8| byte < 0x20 || byte == b'"' || byte == b'\\';
+    8 * words.len() + rest.iter().position(is_special).unwrap_or(rest.len())
+}
+
+/// Which bytes of a word need an escape: the lowest bit that is set is in the first one of them, counted from the
+/// lowest; what is set above it means nothing.
+fn special(word: u64) -> u64 {
+    const ONES: u64 = u64::MAX / 0xff;
+    const TOPS: u64 = ONES << 7;
+    let below = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word & TOPS;
+    let equal = |byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
+    below(word, 0x20) | equal(b'"') | equal(b'\\')
+}
