@@ -92,20 +92,21 @@ struct progress {
 struct reader_options {
     /// The buffer's size at first, 256 KiB. It grows for a longer record.
     std::optional<std::size_t> capacity{};
-    ms::read_ahead read_ahead = ms::read_ahead::automatic;
+    std::optional<ms::read_ahead> read_ahead{};
     /// How many bytes are read ahead: at first, and at most, when both sides turn out to stall in turn. 4 and 16 MiB.
     std::optional<std::pair<std::size_t, std::size_t>> read_ahead_capacity{};
-    ms::latency latency = ms::latency::normal;
+    std::optional<ms::latency> latency{};
     /// The longest record, in bytes without its delimiter or prefix: 64 MiB. A longer one is `record_too_long`.
     std::optional<std::size_t> record_limit{};
-    ms::decode decode = ms::decode::automatic;
+    /// Usually `off` for sockets and callbacks, `automatic` for everything else.
+    std::optional<ms::decode> decode{};
     /// How much compressed data may grow: to this many bytes, and to this many for a compressed one (from the first
     /// decoded MiB on). 0 is no limit. Over it: `decode_limit`.
     std::uint64_t decode_limit_bytes = 0;
     std::uint64_t decode_limit_ratio = 0;
     /// How long a source that waits for somebody may deliver nothing, or a command take to exit. Longer is `stalled`.
     std::optional<std::chrono::nanoseconds> stall_timeout{};
-    ms::follow follow = ms::follow::no;
+    std::optional<ms::follow> follow{};
     /// Ends waits. It need not outlive the reader.
     const cancel_token *cancel = nullptr;
     /// Called before a read, not more often than every `observe_every`, and at the end: on the thread that uses the
@@ -146,18 +147,23 @@ inline reader_options_handle made(const reader_options &options, std::unique_ptr
     auto *to = handle.get();
     if (options.capacity)
         call(millstream_reader_options_set_capacity, to, *options.capacity);
-    call(millstream_reader_options_set_read_ahead, to, static_cast<millstream_read_ahead>(options.read_ahead));
+    if (options.read_ahead)
+        call(millstream_reader_options_set_read_ahead, to, static_cast<millstream_read_ahead>(*options.read_ahead));
     if (options.read_ahead_capacity)
         call(millstream_reader_options_set_read_ahead_capacity, to, options.read_ahead_capacity->first,
              options.read_ahead_capacity->second);
-    call(millstream_reader_options_set_latency, to, static_cast<millstream_latency>(options.latency));
+    if (options.latency)
+        call(millstream_reader_options_set_latency, to, static_cast<millstream_latency>(*options.latency));
     if (options.record_limit)
         call(millstream_reader_options_set_record_limit, to, *options.record_limit);
-    call(millstream_reader_options_set_decode, to, static_cast<millstream_decode>(options.decode));
-    call(millstream_reader_options_set_decode_limit, to, options.decode_limit_bytes, options.decode_limit_ratio);
+    if (options.decode)
+        call(millstream_reader_options_set_decode, to, static_cast<millstream_decode>(*options.decode));
+    if (options.decode_limit_bytes != 0 || options.decode_limit_ratio != 0)
+        call(millstream_reader_options_set_decode_limit, to, options.decode_limit_bytes, options.decode_limit_ratio);
     if (options.stall_timeout)
         call(millstream_reader_options_set_stall_timeout_ns, to, c_time(*options.stall_timeout));
-    call(millstream_reader_options_set_follow, to, static_cast<millstream_follow>(options.follow));
+    if (options.follow)
+        call(millstream_reader_options_set_follow, to, static_cast<millstream_follow>(*options.follow));
     if (options.cancel != nullptr)
         call(millstream_reader_options_set_cancel, to, options.cancel->get());
     if (options.observer) {

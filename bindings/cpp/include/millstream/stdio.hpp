@@ -68,7 +68,7 @@ struct last_flush {
     ~last_flush() {
         if (out.flush_finally())
             return;
-        std::fprintf(stderr, "%s\n", message(out.describe()).c_str());
+        std::fprintf(stderr, "%s\n", sentence(out.describe()).c_str());
         std::fflush(nullptr);
         ::_exit(1); // exit() is on its way already, with another status
     }

@@ -69,16 +69,16 @@ enum class partial : std::uint32_t {
 struct writer_options {
     /// The buffer's size, at least 1: 64 KiB, and 256 KiB for pipes.
     std::optional<std::size_t> capacity{};
-    ms::flush_policy flush_policy = ms::flush_policy::automatic;
+    std::optional<ms::flush_policy> flush_policy{};
     /// Hands bytes to the sink at the latest this long after they were written, also while the producer is idle: a
     /// thread sees to that, and an error that it meets is reported by the next call. Instead of the policy; not for
     /// callbacks.
     std::optional<std::chrono::nanoseconds> flush_delay{};
-    ms::encode encode = ms::encode::automatic;
+    std::optional<ms::encode> encode{};
     /// The level of compression: 0 to 9 for gzip and bgzf (usually 6), 1 to 22 for zstd (3).
     std::optional<std::uint32_t> level{};
-    ms::existing existing = ms::existing::replace;
-    ms::partial partial = ms::partial::remove;
+    std::optional<ms::existing> existing{};
+    std::optional<ms::partial> partial{};
     /// Fails with `stalled` when the sink takes nothing for this long. Not for callbacks.
     std::optional<std::chrono::nanoseconds> stall_timeout{};
     /// Ends waits. It need not outlive the writer.
@@ -106,14 +106,18 @@ inline writer_options_handle made(const writer_options &options) {
     auto *to = handle.get();
     if (options.capacity)
         call(millstream_writer_options_set_capacity, to, *options.capacity);
-    call(millstream_writer_options_set_flush_policy, to, static_cast<millstream_flush_policy>(options.flush_policy));
+    if (options.flush_policy)
+        call(millstream_writer_options_set_flush_policy, to, static_cast<millstream_flush_policy>(*options.flush_policy));
     if (options.flush_delay)
         call(millstream_writer_options_set_flush_delay_ns, to, c_time(*options.flush_delay));
-    call(millstream_writer_options_set_encode, to, static_cast<millstream_encode>(options.encode));
+    if (options.encode)
+        call(millstream_writer_options_set_encode, to, static_cast<millstream_encode>(*options.encode));
     if (options.level)
         call(millstream_writer_options_set_level, to, *options.level);
-    call(millstream_writer_options_set_existing, to, static_cast<millstream_existing>(options.existing));
-    call(millstream_writer_options_set_partial, to, static_cast<millstream_partial>(options.partial));
+    if (options.existing)
+        call(millstream_writer_options_set_existing, to, static_cast<millstream_existing>(*options.existing));
+    if (options.partial)
+        call(millstream_writer_options_set_partial, to, static_cast<millstream_partial>(*options.partial));
     if (options.stall_timeout)
         call(millstream_writer_options_set_stall_timeout_ns, to, c_time(*options.stall_timeout));
     if (options.cancel != nullptr)
