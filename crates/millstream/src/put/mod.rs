@@ -43,7 +43,7 @@
 //!
 //! # Unsafe code
 //! This room writes by raw pointers. Who calls [`Part::put`] or [`Room::put`] needs no trust: a [`Room`] checks each
-//! part. [`fill`] checks once for all parts; it relies on the lengths that the parts of this crate announce, and on
+//! part. A writer's room is measured once for all parts; it relies on the lengths that the parts of this crate announce, and on
 //! nothing that a part of somebody else says.
 
 mod digits;
@@ -51,6 +51,7 @@ mod float;
 mod integer;
 mod json;
 mod room;
+pub(crate) mod space;
 mod text;
 
 pub use float::{Fixed, fixed};
@@ -224,24 +225,10 @@ impl<P: Part + ?Sized, R: Parts> Parts for (&P, R) {
     }
 }
 
-/// How much room [`fill`] wants for `parts`.
+/// How long a [slot](space::Slot) `parts` need.
 #[inline(always)]
 pub(crate) fn need(parts: &impl Parts) -> usize {
     parts.max_len().saturating_add(SLACK)
-}
-
-/// Puts `parts` at the front of `room`, and returns how many bytes they are. What lies behind them is arbitrary
-/// afterwards.
-///
-/// # Panics
-/// If `room` is smaller than what they [need].
-#[inline(always)]
-pub(crate) fn fill(room: &mut [u8], parts: &impl Parts) -> usize {
-    let most = parts.max_len();
-    assert!(most.saturating_add(SLACK) <= room.len());
-    let at = room.as_mut_ptr();
-    // SAFETY: `room` is that long, and ours as long as this borrow lasts; parts only move on, and within it.
-    unsafe { parts.put_unchecked(at, most).offset_from_unsigned(at) }
 }
 
 impl<P: Part + ?Sized> Part for &P {
