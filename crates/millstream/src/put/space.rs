@@ -171,3 +171,88 @@ impl Slot<'_> {
         self.space.end += bytes.len();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::put::{Part, Room, fixed, hex, json, need, pad, zero_fill};
+
+    /// A part of somebody else, made of others.
+    struct Pair(i32, &'static str);
+
+    impl Part for Pair {
+        fn max_len(&self) -> usize {
+            self.0.max_len() + self.1.max_len()
+        }
+
+        fn put(&self, room: &mut Room<'_>) {
+            room.put(self.0);
+            room.put(self.1);
+        }
+    }
+
+    /// Puts `parts` behind `before` bytes into memory that is just long enough, the fast way and the other.
+    fn check(parts: &impl Parts, expected: &str) {
+        for before in [0, 1, 100] {
+            for needs_look in [false, true] {
+                let mut space = Space::new();
+                space.grow(before + need(parts));
+                space.set_needs_look(needs_look);
+                space.slot(before).copy(&vec![b'<'; before]);
+                let slot = match space.fast_slot(need(parts)) {
+                    Some(slot) => {
+                        assert!(!needs_look);
+                        slot
+                    }
+                    None => {
+                        assert!(needs_look);
+                        space.slot(need(parts))
+                    }
+                };
+                assert_eq!(slot.put(parts), expected.len());
+                assert_eq!(String::from_utf8_lossy(&space.filled()[before..]), expected);
+                assert!(space.filled()[..before].iter().all(|&byte| byte == b'<'));
+            }
+        }
+    }
+
+    // Here, and not only in the tests from outside, so that Miri sees what each part does to exactly as much memory as
+    // it asked for.
+    #[test]
+    fn every_kind_of_part_in_as_much_memory_as_it_needs() {
+        check(&(), "");
+        check(&(&"", (&"Hello, ", (&b"bytes", (&String::from("owned"), ())))), "Hello, bytesowned");
+        check(&(&'a', (&'ß', (&'€', (&'😀', (&true, (&false, ())))))), "aß€😀truefalse");
+        check(&(&0_u8, (&u64::MAX, (&u128::MAX, ()))), &format!("0{}{}", u64::MAX, u128::MAX));
+        check(&(&i8::MIN, (&i64::MIN, (&i128::MIN, ()))), &format!("{}{}{}", i8::MIN, i64::MIN, i128::MIN));
+        check(&(&hex(0_u8), (&hex(u64::MAX), (&hex(-1_i128), ()))), &format!("0{:x}{:x}", u64::MAX, u128::MAX));
+        check(&(&pad(-7, 3), (&pad(-7, 40), (&pad(i64::MIN, 0), ()))), &format!("{:3}{:40}{}", -7, -7, i64::MIN));
+        check(&(&zero_fill(-7, 3), (&zero_fill(hex(7), 40), ())), &format!("{:03}{:040}", -7, 7));
+        check(&(&0.5, (&-2.225_073_858_507_201_4e-308, (&1e16, ()))), "0.5-2.2250738585072014e-3081e16");
+        check(&(&1e15_f32, (&2e-6_f32, (&f32::MAX, ()))), "1000000000000000.02e-63.4028235e38");
+        check(&(&fixed(1.0, 2), (&fixed(f64::MIN, 20), ())), &format!("1.00{:.20}", f64::MIN));
+        check(&(&json("\"\n\u{1}0123456789\\"), (&json(b"\xff\xe2\x82"), ())), r#""\"\n\u00010123456789\\""��""#);
+        check(&(&Pair(-3, "x"), (&1_u8, (&&&Pair(4, ""), ()))), "-3x14");
+    }
+
+    #[test]
+    fn room_comes_back_and_moves() {
+        let mut space = Space::new();
+        assert!(space.fast_slot(1).is_none());
+        space.grow(8);
+        space.set_needs_look(false);
+        space.fast_slot(8).unwrap().copy(b"abcdefgh");
+        assert!(space.fast_slot(1).is_none() && space.fast_slot(usize::MAX).is_none() && space.left() == 0);
+        space.remove(3);
+        assert_eq!((space.filled(), space.left()), (&b"defgh"[..], 3));
+        space.take_back(4);
+        space.room()[..2].copy_from_slice(b"xy");
+        space.commit(2);
+        space.grow(16);
+        space.slot(2).copy(b"zz");
+        assert_eq!((space.filled(), space.end(), space.left()), (&b"dxyzz"[..], 5, 11));
+        space.give_up_room();
+        assert_eq!((space.filled(), space.left(), space.needs_look()), (&b"dxyzz"[..], 0, true));
+        assert!(space.fast_slot(1).is_none());
+    }
+}

@@ -20,6 +20,8 @@ struct Options {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Way {
+    /// Millstream's `put!`.
+    Put,
     /// Standard output, locked for each write.
     Glacial,
     /// Standard output, locked once.
@@ -60,6 +62,7 @@ fn main() -> anyhow::Result<()> {
 
 fn print(way: Way, numbers: impl Iterator<Item = u64>) -> io::Result<()> {
     match way {
+        Way::Put => ours::put(numbers)?,
         Way::Glacial => rivals::glacial(numbers),
         Way::Slow => rivals::slow(numbers),
         Way::Fast => rivals::fast(numbers),
