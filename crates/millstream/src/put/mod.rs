@@ -51,7 +51,6 @@ mod float;
 mod integer;
 mod json;
 mod room;
-pub(crate) mod space;
 mod text;
 
 pub use float::{Fixed, fixed};
@@ -63,7 +62,7 @@ use room::put_checked;
 
 /// Bytes behind the longest text of a part that it may overwrite with anything: copies of constant size are faster
 /// than exact ones.
-const SLACK: usize = 16;
+pub(crate) const SLACK: usize = 16;
 
 /// Puts parts into a [`Writer`](crate::Writer) as one record: all of them, or none.
 ///
@@ -225,7 +224,7 @@ impl<P: Part + ?Sized, R: Parts> Parts for (&P, R) {
     }
 }
 
-/// How long a [slot](space::Slot) `parts` need.
+/// How many bytes of room `parts` need.
 #[inline(always)]
 pub(crate) fn need(parts: &impl Parts) -> usize {
     parts.max_len().saturating_add(SLACK)

@@ -9,20 +9,21 @@
 //! Whether there is room for something is one comparison with `fast_end`. That is `capacity`, or 0 where each write
 //! needs a closer look.
 
-use super::SLACK;
-use super::sealed::Parts;
+use std::ops::Range;
 
-pub(crate) struct Space {
-    /// Initialised from front to back.
-    memory: Vec<u8>,
-    /// The first byte of `memory`, and how many there are. Refreshed by every method that changes which memory it is.
+use crate::put::{Parts, SLACK};
+use crate::sink::block::Block;
+
+pub(super) struct Space {
+    block: Block,
+    /// The first byte of `block`, and how many there are. Refreshed by every method that may change which memory it is.
     base: *mut u8,
     capacity: usize,
     end: usize,
     fast_end: usize,
 }
 
-// SAFETY: `base` points into `memory`, which is Send, and nothing else does.
+// SAFETY: `base` points into `block`, which is Send, and nothing else does.
 unsafe impl Send for Space {}
 
 // SAFETY: nothing is written, and `base` is not handed out, through a shared reference.
@@ -30,38 +31,43 @@ unsafe impl Sync for Space {}
 
 impl Space {
     /// No memory at all, and each write needs a closer look.
-    pub(crate) fn new() -> Space {
-        let mut memory = Vec::new();
-        Space { base: memory.as_mut_ptr(), memory, capacity: 0, end: 0, fast_end: 0 }
+    pub(super) fn new() -> Space {
+        let mut block = Block::default();
+        Space { base: block.as_mut_ptr(), block, capacity: 0, end: 0, fast_end: 0 }
     }
 
     /// How many bytes are filled.
     #[inline]
-    pub(crate) fn end(&self) -> usize {
+    pub(super) fn end(&self) -> usize {
         self.end
     }
 
     /// How long the room is.
     #[inline]
-    pub(crate) fn left(&self) -> usize {
+    pub(super) fn left(&self) -> usize {
         self.capacity - self.end
     }
 
     /// The filled bytes.
-    pub(crate) fn filled(&self) -> &[u8] {
-        &self.memory[..self.end]
+    pub(super) fn filled(&self) -> &[u8] {
+        &self.block[..self.end]
+    }
+
+    /// The memory, for a sink that takes filled bytes of it.
+    pub(super) fn block(&self) -> &Block {
+        &self.block
     }
 
     /// Everything behind the filled bytes: what it holds is arbitrary.
     #[inline]
-    pub(crate) fn room(&mut self) -> &mut [u8] {
+    pub(super) fn room(&mut self) -> &mut [u8] {
         // SAFETY: `base` is the start of `capacity` initialised bytes that `self` owns; `end <= capacity`.
         unsafe { std::slice::from_raw_parts_mut(self.base.add(self.end), self.capacity - self.end) }
     }
 
     /// A slot for `len` bytes, if no closer look is needed.
     #[inline(always)]
-    pub(crate) fn fast_slot(&mut self, len: usize) -> Option<Slot<'_>> {
+    pub(super) fn fast_slot(&mut self, len: usize) -> Option<Slot<'_>> {
         // One comparison: what is left is negative where `fast_end` is 0, and lengths of memory are no more than
         // `isize::MAX`, as `len` is if it is one.
         let left = self.fast_end.wrapping_sub(self.end) as isize;
@@ -75,19 +81,19 @@ impl Space {
     ///
     /// # Panics
     /// If the room is shorter.
-    pub(crate) fn slot(&mut self, len: usize) -> Slot<'_> {
+    pub(super) fn slot(&mut self, len: usize) -> Slot<'_> {
         assert!(len <= self.left());
         Slot { space: self, len }
     }
 
     /// Whether writes need a closer look.
     #[inline]
-    pub(crate) fn needs_look(&self) -> bool {
+    pub(super) fn needs_look(&self) -> bool {
         self.fast_end == 0
     }
 
     /// Says whether writes need a closer look. Where there is no memory, they do.
-    pub(crate) fn set_needs_look(&mut self, needs_look: bool) {
+    pub(super) fn set_needs_look(&mut self, needs_look: bool) {
         self.fast_end = if needs_look { 0 } else { self.capacity };
     }
 
@@ -96,46 +102,53 @@ impl Space {
     /// # Panics
     /// If the room is shorter.
     #[inline]
-    pub(crate) fn commit(&mut self, n: usize) {
+    pub(super) fn commit(&mut self, n: usize) {
         assert!(n <= self.left(), "commit of more bytes than there was space");
         self.end += n;
     }
 
     /// Makes the last `n` filled bytes room again.
-    pub(crate) fn take_back(&mut self, n: usize) {
+    pub(super) fn take_back(&mut self, n: usize) {
         assert!(n <= self.end);
         self.end -= n;
     }
 
-    /// Removes the first `n` bytes; the others move to the front.
-    pub(crate) fn remove(&mut self, n: usize) {
-        self.memory.copy_within(n..self.end, 0);
-        self.end -= n;
+    /// Removes the first `n` bytes. `renew` moves the rest of the filled ones, whose range it is given, to the front of
+    /// the block or of another one.
+    pub(super) fn renew(&mut self, n: usize, renew: impl FnOnce(&mut Block, Range<usize>)) {
+        let rest = n..self.end;
+        let needs_look = self.needs_look();
+        // All fields are right while `renew` runs, which may panic: there is no room.
+        (self.capacity, self.end, self.fast_end) = (0, 0, 0);
+        renew(&mut self.block, rest.clone());
+        self.refresh();
+        assert!(rest.len() <= self.capacity);
+        self.end = rest.len();
+        self.set_needs_look(needs_look);
     }
 
-    /// Makes the memory at least `len` bytes long. Where no closer look was needed, none is.
-    pub(crate) fn grow(&mut self, len: usize) {
+    /// Makes the memory at least `len` bytes long. What it holds stays.
+    pub(super) fn grow(&mut self, len: usize) {
         if self.capacity < len {
-            self.memory.resize(len, 0);
+            self.block.grow(len);
             self.refresh();
         }
     }
 
     /// Gives up the room. Each write needs a closer look then.
-    pub(crate) fn give_up_room(&mut self) {
-        self.memory.truncate(self.end);
-        self.memory.shrink_to_fit();
+    pub(super) fn give_up_room(&mut self) {
+        self.block = Block::Own(self.filled().to_vec());
         self.fast_end = 0;
         self.refresh();
     }
 
     fn refresh(&mut self) {
-        (self.base, self.capacity) = (self.memory.as_mut_ptr(), self.memory.len());
+        (self.base, self.capacity) = (self.block.as_mut_ptr(), self.block.len());
     }
 }
 
 /// Room that has been measured. It promises that `len` bytes at the end of the filled ones are part of the room.
-pub(crate) struct Slot<'a> {
+pub(super) struct Slot<'a> {
     space: &'a mut Space,
     len: usize,
 }
@@ -144,9 +157,9 @@ impl Slot<'_> {
     /// Fills the room's front with `parts`, and returns how many bytes they are. What lies behind them is arbitrary.
     ///
     /// # Panics
-    /// If the slot is shorter than what they [need](super::need); then, or if a part panics, nothing is filled.
+    /// If the slot is shorter than what they [need](crate::put::need); then, or if a part panics, nothing is filled.
     #[inline(always)]
-    pub(crate) fn put(self, parts: &impl Parts) -> usize {
+    pub(super) fn put(self, parts: &impl Parts) -> usize {
         let most = parts.max_len();
         assert!(most.saturating_add(SLACK) <= self.len);
         // SAFETY: `base` is the start of `capacity` initialised bytes that the space owns, and `len` of them, which
@@ -161,7 +174,7 @@ impl Slot<'_> {
 
     /// Fills the slot with as many bytes as it is long.
     #[inline(always)]
-    pub(crate) fn copy(self, bytes: &[u8]) {
+    pub(super) fn copy(self, bytes: &[u8]) {
         assert!(bytes.len() <= self.len);
         // SAFETY: the same; `bytes` is borrowed, so it is no part of the space, which is borrowed mutably.
         unsafe {
@@ -243,7 +256,7 @@ mod tests {
         space.set_needs_look(false);
         space.fast_slot(8).unwrap().copy(b"abcdefgh");
         assert!(space.fast_slot(1).is_none() && space.fast_slot(usize::MAX).is_none() && space.left() == 0);
-        space.remove(3);
+        space.renew(3, |block, rest| block.copy_within(rest, 0));
         assert_eq!((space.filled(), space.left()), (&b"defgh"[..], 3));
         space.take_back(4);
         space.room()[..2].copy_from_slice(b"xy");
