@@ -7,7 +7,7 @@ PROPTEST_CASES ?= 5000
 # Builds with other compiler flags get their own directory, so that they do not push out the usual one.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: test test-deep lint bench setup loom cpp cpp-deep miri fuzz sweeps latency
+.PHONY: test test-deep lint bench header setup loom cpp cpp-deep miri fuzz sweeps latency
 .NOTPARALLEL:
 
 # All tests, under ten minutes. This is the test command.
@@ -26,6 +26,10 @@ lint: setup
 bench:
 	tools/setup bench
 	cargo run --release --package millstream-bench
+
+# Writes crates/capi/include/millstream.h anew, from the sources of that crate.
+header:
+	MILLSTREAM_HEADER=write cargo test --package millstream-capi --test header
 
 # Installs what this machine lacks; quiet and quick when it lacks nothing.
 setup:

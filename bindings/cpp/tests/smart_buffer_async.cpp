@@ -292,6 +292,34 @@ TEST(AsyncReading, ExceptionsPassThroughAndTheQueueGoesOn) {
     EXPECT_EQ(results, (std::vector<std::uint32_t>{2, 0, 2, 0}));
 }
 
+TEST(AsyncReading, WhatIsForgottenIsDestroyed) {
+    // An io that keeps its handler in itself, and so the state that keeps the io; and then a handler that throws.
+    const auto token = std::make_shared<int>();
+    for (const bool throws : {false, true}) {
+        auto buffer = std::make_unique<Reader>(4);
+        ReadHandler answer;
+        char out[8];
+        buffer->read(
+            out, 4, [&](char *, const std::uint32_t &, const ReadHandler &handler) { answer = handler; },
+            [&](const std::uint32_t &) {
+                buffer.reset();
+                if (throws) {
+                    throw std::runtime_error("gone");
+                }
+            });
+        buffer->read(
+            out, 4, [kept = ReadHandler(answer), token](char *, const std::uint32_t &, const ReadHandler &) {},
+            [token](const std::uint32_t &) {});
+        if (throws) {
+            EXPECT_THROW(answer(4), std::runtime_error);
+        } else {
+            answer(4);
+        }
+        EXPECT_EQ(buffer, nullptr);
+    }
+    EXPECT_EQ(token.use_count(), 1);
+}
+
 TEST(AsyncWriting, AnIoThatAnswersAtOnce) {
     std::vector<std::string> calls;
     Writer buffer(10, [&](const char *from, const std::uint32_t &len, const WriteHandler &handler) {

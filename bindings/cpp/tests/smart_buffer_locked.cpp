@@ -135,6 +135,7 @@ TEST(LockedWriting, WhatGoesWrongInTheThreadIsToldOnce) {
         EXPECT_EQ(calls, 1) << "it rests until somebody is told";
         broken = false;
         EXPECT_THROW(buffer.write("def", 3U), std::runtime_error);
+        EXPECT_TRUE(eventually([&] { return calls > 1; })) << "and then it tries again";
         buffer.write("ghi", 3U);
         buffer.close();
     }

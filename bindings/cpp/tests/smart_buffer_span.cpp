@@ -44,6 +44,28 @@ TEST(Spans, AReadIsNotBoundByTheTypeOfSizes) {
     EXPECT_EQ(out, std::string(1000, 'x'));
 }
 
+TEST(Spans, NothingIsLostWhenIoThrows) {
+    int calls = 0;
+    const auto io = [&](char *to, std::uint8_t len) {
+        if (++calls == 6) {
+            throw std::runtime_error("for now");
+        }
+        std::fill_n(to, len, 'x');
+        return len;
+    };
+    SyncIOReadBuffer<std::uint8_t> buffer(100);
+    std::string out(1000, '?');
+    EXPECT_THROW(buffer.read(std::span(out), io), std::runtime_error);
+    EXPECT_EQ(buffer.buffer().size(), 500U);
+    EXPECT_EQ(buffer.size(), 255) << "as far as it can be said";
+    EXPECT_EQ(buffer.findLengthTill('?'), std::nullopt);
+    buffer.consume(300);
+    EXPECT_EQ(buffer.size(), 200);
+    EXPECT_EQ(buffer.read(std::span(out), io), 1000U);
+    EXPECT_EQ(out, std::string(1000, 'x'));
+    EXPECT_EQ(calls, 14) << "200 bytes were there, 800 were read";
+}
+
 TEST(Spans, Writes) {
     std::string output;
     const std::string data(1000, 'x');

@@ -16,8 +16,8 @@ use millstream_bench::rivals;
 
 /// Measure Millstream against its rivals.
 ///
-/// Inputs are generated into memory (/dev/shm where there is one; half a GB at a time). The table goes to
-/// standard output; a measurement at full size is also written to bench/record/. Exit status 1: a runner
+/// Inputs and outputs are kept in memory (/dev/shm where there is one; up to 1.6 GB at a time). The table goes to
+/// standard output, and the runners of each definition in order; a measurement at full size is also written to bench/record/. Exit status 1: a runner
 /// gave a wrong answer, or with CI=true a rival is missing.
 #[derive(Parser)]
 #[command(version)]
@@ -87,7 +87,7 @@ fn main() -> Result<ExitCode> {
 
     match scale {
         Scale::Quick => print!("{}", report::checks(&measured)),
-        Scale::Full => print!("{}", report::table(&measured)),
+        Scale::Full => print!("{}{}", report::table(&measured), report::rankings(&measured)),
     }
     if scale == Scale::Full && !options.no_record {
         keep(&root, &measured, &machine, rounds)?;

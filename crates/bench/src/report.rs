@@ -275,10 +275,13 @@ pub fn record(measured: &[Measured], machine: &Machine, rounds: usize) -> String
         }
     }
     text.push_str("\n## Every runner\n\nThe fastest first, whoever it is. Medians of the wall time.\n");
-    for one in measured {
-        text.push_str(&one.ranking());
-    }
+    text.push_str(&rankings(measured));
     text
+}
+
+/// For each definition all of its runners, the fastest first.
+pub fn rankings(measured: &[Measured]) -> String {
+    measured.iter().map(Measured::ranking).collect()
 }
 
 /// Every counted run of every runner.

@@ -17,7 +17,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Makes the table of kinds: code, Rust name, the name in every other language, what to do about it.
 macro_rules! error_kinds {
-    ($($(#[$doc:meta])* $code:literal $kind:ident $name:literal $advice:literal;)*) => {
+    ($($(#[doc = $doc:literal])* $code:literal $kind:ident $name:literal $advice:literal;)*) => {
         /// The kinds of error, with codes that never change their meaning.
         ///
         /// ```
@@ -29,7 +29,7 @@ macro_rules! error_kinds {
         #[non_exhaustive]
         #[repr(u32)]
         pub enum ErrorKind {
-            $($(#[$doc])* $kind = $code,)*
+            $($(#[doc = $doc])* $kind = $code,)*
         }
 
         impl ErrorKind {
@@ -53,6 +53,13 @@ macro_rules! error_kinds {
             pub const fn name(self) -> &'static str {
                 match self {
                     $(ErrorKind::$kind => $name,)*
+                }
+            }
+
+            /// What it means, in a sentence or two: the documentation of this kind, for those of other languages.
+            pub const fn meaning(self) -> &'static str {
+                match self {
+                    $(ErrorKind::$kind => concat!($($doc),*).trim_ascii(),)*
                 }
             }
 
@@ -103,8 +110,8 @@ error_kinds! {
     17 InvalidOption "invalid_option" "see the accepted values";
     /// This build or system cannot do that.
     18 Unsupported "unsupported" "see the documentation of the call";
-    /// The writer is closed or gave up after an earlier error.
-    19 Closed "closed" "nothing more can be written";
+    /// It is closed, or gave up after an earlier error.
+    19 Closed "closed" "nothing more can be read or written";
     /// A thread of ours ended in a way it never should.
     20 Internal "internal" "please report it with the message";
     /// Where a number or a word of a type should be, there is something else.
@@ -508,6 +515,12 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), ErrorKind::ALL.len());
+    }
+
+    #[test]
+    fn every_kind_says_what_it_means() {
+        assert_eq!(ErrorKind::OpenFailed.meaning(), "A source or sink could not be opened.");
+        assert!(ErrorKind::ALL.iter().all(|kind| kind.meaning().ends_with('.')));
     }
 
     #[test]

@@ -65,7 +65,7 @@ struct BufferError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-namespace detail {
+namespace buffer_detail {
 
 /// The largest count that `SizeType` can say.
 template <class SizeType>
@@ -213,7 +213,7 @@ std::optional<std::size_t> length_till(std::string_view bytes, Ender &ender) {
     return std::nullopt;
 }
 
-} // namespace detail
+} // namespace buffer_detail
 } // namespace ms
 
 /// Reads through a buffer, from an io that is passed with every read.
@@ -235,7 +235,7 @@ struct SyncIOReadBuffer {
     using IOInterface = std::function<SizeType(char *, const SizeType &)>;
 
     /// A buffer of `size` bytes. Throws std::invalid_argument when that is 0.
-    SyncIOReadBuffer(const SizeType &size) : window_(ms::detail::length_of(size)) { // NOLINT: as implicit as ever
+    SyncIOReadBuffer(const SizeType &size) : window_(ms::buffer_detail::length_of(size)) { // implicit, as ever
         if (size == 0) {
             throw std::invalid_argument("millstream: a buffer of 0 bytes");
         }
@@ -247,7 +247,7 @@ struct SyncIOReadBuffer {
     /// Reads `len` bytes to `out`. Returns how many there were: fewer than `len` only at the end.
     template <class Io>
     SizeType read(char *out, const SizeType &len, Io &&io) {
-        return static_cast<SizeType>(read_bytes(out, ms::detail::length_of(len), io));
+        return static_cast<SizeType>(read_bytes(out, ms::buffer_detail::length_of(len), io));
     }
 
     /// Reads up to and with the first `ender`, a character or a predicate of characters, to `out`, which has to be
@@ -256,11 +256,11 @@ struct SyncIOReadBuffer {
     /// What is longer than a `SizeType` can say comes in pieces: the first has the greatest length and no `ender`.
     template <class Io>
     SizeType readUntil(char *out, Io &&io, const char &ender) {
-        return static_cast<SizeType>(read_until(out, ms::detail::largest<SizeType>(), io, ender));
+        return static_cast<SizeType>(read_until(out, ms::buffer_detail::largest<SizeType>(), io, ender));
     }
-    template <class Io, class Ender, class = ms::detail::IsEnder<Ender>>
+    template <class Io, class Ender, class = ms::buffer_detail::IsEnder<Ender>>
     SizeType readUntil(char *out, Io &&io, Ender &&ender) {
-        return static_cast<SizeType>(read_until(out, ms::detail::largest<SizeType>(), io, ender));
+        return static_cast<SizeType>(read_until(out, ms::buffer_detail::largest<SizeType>(), io, ender));
     }
 
 #ifdef MILLSTREAM_HAS_SPAN
@@ -276,7 +276,7 @@ struct SyncIOReadBuffer {
     std::size_t readUntil(std::span<char> out, Io &&io, const char &ender) {
         return read_until(out.data(), out.size(), io, ender);
     }
-    template <class Io, class Ender, class = ms::detail::IsEnder<Ender>>
+    template <class Io, class Ender, class = ms::buffer_detail::IsEnder<Ender>>
     std::size_t readUntil(std::span<char> out, Io &&io, Ender &&ender) {
         return read_until(out.data(), out.size(), io, ender);
     }
@@ -284,7 +284,7 @@ struct SyncIOReadBuffer {
 
     /// How long the first record in the buffer is, its `ender` included, if it is in the buffer as a whole. Asks no io.
     std::optional<SizeType> findLengthTill(const char &ender) const { return find(ender); }
-    template <class Ender, class = ms::detail::IsEnder<Ender>>
+    template <class Ender, class = ms::buffer_detail::IsEnder<Ender>>
     std::optional<SizeType> findLengthTill(Ender &&ender) const {
         return find(ender);
     }
@@ -298,7 +298,7 @@ struct SyncIOReadBuffer {
             return 0;
         }
         char *const to = window_.room();
-        const std::size_t got = ms::detail::moved<SizeType>(std::invoke(io, to, room), window_.vacancy());
+        const std::size_t got = ms::buffer_detail::moved<SizeType>(std::invoke(io, to, room), window_.vacancy());
         window_.commit(got);
         return static_cast<SizeType>(got);
     }
@@ -307,18 +307,19 @@ struct SyncIOReadBuffer {
     std::string_view buffer() const { return {window_.bytes(), window_.size()}; }
 
     /// Leaves out the first `len` bytes of `buffer()`; throws std::invalid_argument when it has fewer.
-    void consume(const SizeType &len) {
-        const std::size_t count = ms::detail::length_of(len);
-        if (count > window_.size()) {
+    void consume(std::size_t len) {
+        if (len > window_.size()) {
             throw std::invalid_argument("millstream: consume more bytes than there are in the buffer");
         }
-        window_.consume(count);
+        window_.consume(len);
     }
 
     bool empty() const { return window_.size() == 0; }
     bool full() const { return window_.vacancy() == 0; }
-    /// The bytes in the buffer.
-    SizeType size() const { return static_cast<SizeType>(window_.size()); }
+    /// The bytes in the buffer, as far as a `SizeType` can say.
+    SizeType size() const {
+        return static_cast<SizeType>(std::min(window_.size(), ms::buffer_detail::largest<SizeType>()));
+    }
     /// The bytes that fit into the buffer.
     SizeType capacity() const { return static_cast<SizeType>(window_.capacity()); }
     /// The bytes that fit in besides those that are there.
@@ -348,7 +349,7 @@ struct SyncIOReadBuffer {
         try {
             do {
                 const std::string_view bytes = buffer().substr(0, len - got);
-                if (const auto found = ms::detail::length_till(bytes, ender)) {
+                if (const auto found = ms::buffer_detail::length_till(bytes, ender)) {
                     return got + window_.take(out + got, *found);
                 }
                 got += window_.take(out + got, bytes.size());
@@ -362,14 +363,15 @@ struct SyncIOReadBuffer {
 
     template <class Ender>
     std::optional<SizeType> find(Ender &ender) const {
-        const auto found = ms::detail::length_till(buffer(), ender);
+        const auto found =
+            ms::buffer_detail::length_till(buffer().substr(0, ms::buffer_detail::largest<SizeType>()), ender);
         return found ? std::optional<SizeType>(static_cast<SizeType>(*found)) : std::nullopt;
     }
 
-    ms::detail::Window window_;
+    ms::buffer_detail::Window window_;
 };
 
-namespace ms::detail {
+namespace ms::buffer_detail {
 
 /// A type that `<<` and `>>` treat as a number: all integers, bytes too, and floats, but neither characters nor bool.
 template <class T>
@@ -430,7 +432,7 @@ char *format(char *to, T value) {
     }
 }
 
-} // namespace ms::detail
+} // namespace ms::buffer_detail
 
 /// Writes through a buffer, to an io that it is made with, as late as it can: when more has to go in than there is room
 /// for, at `flush`, and at the end of its life.
@@ -454,7 +456,7 @@ struct SyncIOLazyWriteBuffer {
     /// A buffer of `size` bytes. Throws std::invalid_argument when that is 0.
     template <class Io, class = std::enable_if_t<std::is_invocable_v<std::decay_t<Io> &, char *, const SizeType &>>>
     SyncIOLazyWriteBuffer(const SizeType &size, Io &&io)
-        : window_(ms::detail::length_of(size)), io_(counting(std::forward<Io>(io))) {
+        : window_(ms::buffer_detail::length_of(size)), io_(counting(std::forward<Io>(io))) {
         if (size == 0) {
             throw std::invalid_argument("millstream: a buffer of 0 bytes");
         }
@@ -467,7 +469,7 @@ struct SyncIOLazyWriteBuffer {
     ~SyncIOLazyWriteBuffer() {
         try {
             flush();
-        } catch (...) { // NOLINT: a destructor has nobody to tell
+        } catch (...) { // a destructor has nobody to tell
         }
     }
 
@@ -477,7 +479,7 @@ struct SyncIOLazyWriteBuffer {
     /// calls nothing, and the next 6 first write those 12. When io throws, `accepted()` tells how many of the bytes are
     /// in.
     SizeType write(const char *data, const SizeType &len) {
-        return static_cast<SizeType>(write_bytes(data, ms::detail::length_of(len)));
+        return static_cast<SizeType>(write_bytes(data, ms::buffer_detail::length_of(len)));
     }
 
 #ifdef MILLSTREAM_HAS_SPAN
@@ -527,10 +529,10 @@ struct SyncIOLazyWriteBuffer {
 
     /// Puts a number, a character or a bool in; throws ms::BufferError when io takes no more. Integers are decimal,
     /// also those of one byte; floats have the fewest digits that give the same number again (1.0, 1.5e-7, inf, NaN).
-    template <class T, class = std::enable_if_t<ms::detail::is_number<T> || std::is_same_v<T, bool>>>
+    template <class T, class = std::enable_if_t<ms::buffer_detail::is_number<T> || std::is_same_v<T, bool>>>
     SyncIOLazyWriteBuffer &operator<<(T value) {
-        char text[ms::detail::number_len];
-        const char *const end = ms::detail::format(text, value);
+        char text[ms::buffer_detail::number_len];
+        const char *const end = ms::buffer_detail::format(text, value);
         return *this << std::string_view(text, static_cast<std::size_t>(end - text));
     }
     SyncIOLazyWriteBuffer &operator<<(char character) { return *this << std::string_view(&character, 1); }
@@ -567,7 +569,7 @@ struct SyncIOLazyWriteBuffer {
                 std::invoke(io, from, len);
                 return size;
             } else {
-                return ms::detail::moved<SizeType>(std::invoke(io, from, len), size);
+                return ms::buffer_detail::moved<SizeType>(std::invoke(io, from, len), size);
             }
         };
     }
@@ -598,7 +600,7 @@ struct SyncIOLazyWriteBuffer {
         return window_.put(data, len);
     }
 
-    ms::detail::Window window_;
+    ms::buffer_detail::Window window_;
     std::function<std::size_t(char *, std::size_t)> io_;
     std::uint64_t written_ = 0;
     Clock::duration interval_{0};
@@ -606,7 +608,7 @@ struct SyncIOLazyWriteBuffer {
     bool closed_ = false;
 };
 
-namespace ms::detail {
+namespace ms::buffer_detail {
 
 #ifdef MILLSTREAM_HAS_THREADS
 using Mutex = std::mutex;
@@ -661,19 +663,17 @@ struct Conversation : std::enable_shared_from_this<Conversation<Side>> {
     explicit Conversation(Arguments &&...arguments) : side(std::forward<Arguments>(arguments)...) {}
 
     void ask(Request request) {
-        const auto alive = this->shared_from_this(); // a handler may destroy the buffer
-        Lock lock(mutex);
+        Visit visit(*this);
         requests.push_back(std::move(request));
-        work(lock);
+        work(visit);
     }
 
     /// The buffer is gone: forgets the requests, or leaves that to the loop at work.
     void abandon() {
-        std::deque<Request> forgotten; // destroyed after the lock
-        Lock lock(mutex);
+        Visit visit(*this);
         abandoned = true;
         if (!working) {
-            forgotten.swap(requests);
+            visit.forgotten.swap(requests);
         }
     }
 
@@ -686,32 +686,42 @@ struct Conversation : std::enable_shared_from_this<Conversation<Side>> {
     Side side;
 
   private:
-    void work(Lock &lock) {
+    /// A call with the mutex held. When it ends, the mutex is released first, then functions of others are destroyed,
+    /// and this object last: a handler may have destroyed the buffer, and io its copy of the handler.
+    struct Visit {
+        std::shared_ptr<Conversation> alive;
+        std::deque<Request> forgotten;
+        Lock lock;
+
+        explicit Visit(Conversation &self) : alive(self.shared_from_this()), lock(self.mutex) {}
+    };
+
+    void work(Visit &visit) {
         if (working) {
             return;
         }
         working = true;
         struct Done { // also after an exception
             Conversation &self;
-            ~Done() { self.working = false; }
-        } const done{*this};
+            Visit &visit;
+            ~Done() {
+                self.working = false;
+                if (self.abandoned) {
+                    visit.forgotten.swap(self.requests);
+                }
+            }
+        } const done{*this, visit};
         while (!abandoned && !waiting && !requests.empty()) {
             if (side.settle(requests)) {
                 Request request = std::move(requests.front());
                 requests.pop_front();
-                lock.released([&request] {
+                visit.lock.released([&request] {
                     const Request settled = std::move(request); // goes before the lock comes back
                     settled.handler(static_cast<Size>(settled.moved));
                 });
             } else {
-                question(lock);
+                question(visit.lock);
             }
-        }
-        if (abandoned) {
-            lock.released([this] {
-                std::deque<Request> forgotten;
-                forgotten.swap(requests);
-            });
         }
     }
 
@@ -732,15 +742,14 @@ struct Conversation : std::enable_shared_from_this<Conversation<Side>> {
     }
 
     void answer(std::uint64_t number, const Size &result) {
-        const auto alive = this->shared_from_this(); // and io its copy of the handler
-        Lock lock(mutex);
+        Visit visit(*this);
         if (abandoned || !waiting || number != questions) {
             return; // too late, or a second time
         }
         const std::size_t count = moved<Size>(result, side.asked());
         waiting = false;
         side.answered(requests, count);
-        work(lock);
+        work(visit);
     }
 
     Mutex mutex;
@@ -849,7 +858,7 @@ struct WriteSide {
     Io io;
 };
 
-} // namespace ms::detail
+} // namespace ms::buffer_detail
 
 /// Reads through a buffer, from an io that answers when it can.
 ///
@@ -870,8 +879,8 @@ struct AsyncIOReadBuffer {
     using IOInterface = std::function<void(char *, const SizeType &, const ReadResultHandler &)>;
 
     /// A buffer of `size` bytes; 0 counts as 1.
-    AsyncIOReadBuffer(const SizeType &size) // NOLINT: as implicit as ever
-        : state_(std::make_shared<State>(std::max<std::size_t>(ms::detail::length_of(size), 1))) {}
+    AsyncIOReadBuffer(const SizeType &size) // implicit, as ever
+        : state_(std::make_shared<State>(std::max<std::size_t>(ms::buffer_detail::length_of(size), 1))) {}
     ~AsyncIOReadBuffer() { state_->abandon(); }
     AsyncIOReadBuffer(const AsyncIOReadBuffer &) = delete;
     AsyncIOReadBuffer &operator=(const AsyncIOReadBuffer &) = delete;
@@ -879,13 +888,13 @@ struct AsyncIOReadBuffer {
     /// Reads `len` bytes to `out`, which has to stay until `handler` is called with how many there were: fewer than
     /// `len` only when io gives no more.
     void read(char *out, const SizeType &len, const IOInterface &io, const ReadResultHandler &handler) {
-        state_->ask({out, ms::detail::length_of(len), io, handler});
+        state_->ask({out, ms::buffer_detail::length_of(len), io, handler});
     }
 
 #ifdef MILLSTREAM_HAS_SPAN
     /// Fills `out`, as far as a `SizeType` can count.
     void read(std::span<char> out, const IOInterface &io, const ReadResultHandler &handler) {
-        state_->ask({out.data(), std::min(out.size(), ms::detail::largest<SizeType>()), io, handler});
+        state_->ask({out.data(), std::min(out.size(), ms::buffer_detail::largest<SizeType>()), io, handler});
     }
 #endif
 
@@ -903,7 +912,7 @@ struct AsyncIOReadBuffer {
     }
 
   private:
-    using State = ms::detail::Conversation<ms::detail::ReadSide<SizeType>>;
+    using State = ms::buffer_detail::Conversation<ms::buffer_detail::ReadSide<SizeType>>;
     std::shared_ptr<State> state_;
 };
 
@@ -923,7 +932,7 @@ struct AsyncIOWriteBuffer {
 
     /// A buffer of `size` bytes; 0 counts as 1.
     AsyncIOWriteBuffer(const SizeType &size, const IOInterface &io)
-        : state_(std::make_shared<State>(std::max<std::size_t>(ms::detail::length_of(size), 1), io)) {}
+        : state_(std::make_shared<State>(std::max<std::size_t>(ms::buffer_detail::length_of(size), 1), io)) {}
     ~AsyncIOWriteBuffer() { state_->abandon(); }
     AsyncIOWriteBuffer(const AsyncIOWriteBuffer &) = delete;
     AsyncIOWriteBuffer &operator=(const AsyncIOWriteBuffer &) = delete;
@@ -931,13 +940,13 @@ struct AsyncIOWriteBuffer {
     /// Writes the `len` bytes at `data`, which have to stay until `handler` is called with how many io has taken: fewer
     /// than `len` only when it takes no more.
     void write(const char *data, const SizeType &len, const WriteResultHandler &handler) {
-        state_->ask({data, ms::detail::length_of(len), handler});
+        state_->ask({data, ms::buffer_detail::length_of(len), handler});
     }
 
 #ifdef MILLSTREAM_HAS_SPAN
     /// Writes `data`, as far as a `SizeType` can count.
     void write(std::span<const char> data, const WriteResultHandler &handler) {
-        state_->ask({data.data(), std::min(data.size(), ms::detail::largest<SizeType>()), handler});
+        state_->ask({data.data(), std::min(data.size(), ms::buffer_detail::largest<SizeType>()), handler});
     }
 #endif
 
@@ -955,7 +964,7 @@ struct AsyncIOWriteBuffer {
     }
 
   private:
-    using State = ms::detail::Conversation<ms::detail::WriteSide<SizeType>>;
+    using State = ms::buffer_detail::Conversation<ms::buffer_detail::WriteSide<SizeType>>;
     std::shared_ptr<State> state_;
 };
 
@@ -978,7 +987,8 @@ using ::SyncIOReadBuffer;
 /// goes on where this one was.
 ///
 /// Integers are decimal, with an optional sign, and those of one byte are numbers too; floats are decimal or
-/// scientific, inf or nan. Bytes that are not taken are left in the buffer.
+/// scientific, inf or nan, and the nearest that there is: inf for 1e999. Bytes that are not taken are left in the
+/// buffer.
 template <class Buffer, class Io>
 class Extractor {
   public:
@@ -990,7 +1000,7 @@ class Extractor {
     /// Whether all that was asked for was there.
     explicit operator bool() const { return !missing_; }
 
-    template <class T, class = std::enable_if_t<detail::is_number<T>>>
+    template <class T, class = std::enable_if_t<buffer_detail::is_number<T>>>
     Extractor &operator>>(T &value) {
         if (find_word()) {
             parse(value);
@@ -1022,14 +1032,12 @@ class Extractor {
         return !ended_;
     }
 
-    void consume(std::size_t len) { buffer_.consume(static_cast<decltype(buffer_.size())>(len)); }
-
     /// Whether there is a word; the buffer begins with it.
     bool skip_space() {
         do {
             const std::string_view bytes = buffer_.buffer();
             const auto word = std::find_if_not(bytes.begin(), bytes.end(), is_space);
-            consume(static_cast<std::size_t>(word - bytes.begin()));
+            buffer_.consume(static_cast<std::size_t>(word - bytes.begin()));
         } while (buffer_.empty() && more());
         missing_ = buffer_.empty();
         return !missing_;
@@ -1052,7 +1060,7 @@ class Extractor {
                 throw std::length_error("millstream: a word of more than " + std::to_string(longest_word) + " bytes");
             }
             word_.append(bytes.data(), len);
-            consume(len);
+            buffer_.consume(len);
         } while (buffer_.empty() && more());
         complete_ = true;
         return true;
@@ -1068,7 +1076,14 @@ class Extractor {
             ++begin;
         }
         T number{};
-        const std::from_chars_result result = std::from_chars(begin, end, number);
+        std::from_chars_result result = std::from_chars(begin, end, number);
+        if constexpr (std::is_floating_point_v<T>) {
+            if (result.ec == std::errc::result_out_of_range) {
+                number = is_large() ? std::numeric_limits<T>::infinity() : T(0);
+                number = *begin == '-' ? -number : number;
+                result.ec = std::errc();
+            }
+        }
         if (result.ptr != end || result.ec == std::errc::invalid_argument || end[-1] == ')') {
             throw std::invalid_argument("millstream: not a number: " + found());
         }
@@ -1076,6 +1091,25 @@ class Extractor {
             throw std::out_of_range("millstream: a number that does not fit: " + found());
         }
         value = number;
+    }
+
+    /// Whether a decimal number that no float can hold is too large, rather than too near to 0. std::from_chars does
+    /// not say.
+    bool is_large() const {
+        const std::size_t mark = std::min(word_.find_first_of("eE"), word_.size());
+        const std::size_t point = std::min(word_.find('.'), mark);
+        const std::size_t first = word_.find_first_of("123456789"); // there is one: 0 can be held
+        // How many places the first digit that counts is in front of the point; 0 is the first place behind it.
+        const auto places =
+            first < point ? static_cast<long long>(point - first) : 1 - static_cast<long long>(first - point);
+        long long exponent = 0;
+        if (mark < word_.size()) {
+            const char *const digits = word_.data() + mark + (word_[mark + 1] == '+' ? 2 : 1);
+            if (std::from_chars(digits, word_.data() + word_.size(), exponent).ec != std::errc()) {
+                return word_[mark + 1] != '-';
+            }
+        }
+        return exponent > -places;
     }
 
     /// The word for a message: its beginning, in printable characters.
@@ -1192,6 +1226,7 @@ class LockedWriteBuffer {
     decltype(auto) with(Function &&function) {
         const std::lock_guard lock(mutex_);
         if (failure_) {
+            changed_.notify_one(); // the thread tries again
             std::rethrow_exception(std::exchange(failure_, nullptr));
         }
         struct Wake { // also after an exception: the bytes that were accepted are due as well

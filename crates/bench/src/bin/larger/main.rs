@@ -5,6 +5,7 @@ use std::io::{self, BufRead, BufWriter, Write};
 
 use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum};
+use millstream::{Reader, Writer, put};
 
 #[derive(Parser)]
 struct Options {
@@ -13,14 +14,29 @@ struct Options {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Way {
+    /// Millstream's `require` and `put!`.
+    Scan,
     /// `lines()` and `parse`.
     Lines,
 }
 
 fn main() -> Result<()> {
     match Options::parse().way {
+        Way::Scan => Ok(scan()?),
         Way::Lines => lines(),
     }
+}
+
+fn scan() -> millstream::Result<()> {
+    let mut reader = Reader::stdin()?;
+    let mut out = Writer::stdout()?;
+    for _ in 0..reader.require::<u32>()? {
+        let (a, b) = reader.require::<(u32, u32)>()?;
+        put!(out, a.max(b), '\n')?;
+    }
+    out.close()?;
+    reader.close()?;
+    Ok(())
 }
 
 fn lines() -> Result<()> {

@@ -1,0 +1,658 @@
+// millstream/input.hpp: numbers, words and lines from a file descriptor.
+//
+//     ms::input in{fd};
+//     int n;
+//     in >> n;                                      // must be there, else an error
+//     while (in >> a >> b) ...                      // both, or neither: then the loop ends
+//     for (std::string_view line : in.lines()) ...
+//
+// Values are separated by any amount of white space. A number is as numbers.h says: all integer types (signed char and
+// unsigned char, which is uint8_t, are numbers too), with overflow checked; float and double as std::from_chars reads
+// them, and with a `+`. A char is one byte that is not white space; a std::string is a word.
+//
+// What is not right is an error (ms::error), at once, and never a value: `12x` and `1.5` are no int, 300 is no uint8_t.
+// The error says at which byte and in which line, what was found and what was expected. What was wrong is not consumed:
+// the same value fails again, and `word` or `line` takes what is there.
+//
+// The end of the input is no error where you ask for it: what is tested (`if`, `while`, `!`) becomes false. It is one
+// (value_missing) where a value must be there: when nobody tests, and in the middle of what is read together. So a
+// program that forgets to test stops at an input which was cut short, rather than going on with old values.
+//
+// After a number, `line` gives the rest of its line: white space is consumed with the value that follows it.
+//
+// Bytes come through a window on a buffer of 256 KiB, which grows for long words and lines up to the record limit of
+// 64 MiB. Interrupted reads, short ones and those from a non-blocking descriptor that has nothing yet are gone on with.
+// Before it reads from anything but a regular file, it flushes the output it is tied to (ms::in to ms::out), so that
+// who is asked sees the question; likewise before it reports an error.
+//
+// What it does not do: it neither opens nor closes the descriptor, and knows only that the bytes ended, not why. It
+// reads ahead: what it has buffered, no other reader of the descriptor gets. One thread at a time may use an input. The
+// system is POSIX.
+//
+// C++17; needs no library.
+#ifndef MILLSTREAM_INPUT_HPP
+#define MILLSTREAM_INPUT_HPP
+
+#include <cerrno>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <iterator>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <type_traits>
+
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <millstream/error.hpp>
+#include <millstream/numbers.h>
+#include <millstream/output.hpp>
+
+namespace ms {
+
+class input;
+
+namespace detail {
+
+/// How many line ends there are, eight bytes at a time.
+inline std::uint64_t count_lines(const char *from, const char *to) {
+    constexpr std::uint64_t ones = UINT64_C(0x0101010101010101);
+    std::uint64_t count = 0;
+    while (to - from >= 8) {
+        std::uint64_t sums = 0; // eight sums of one byte: 31 words are the most whose total is in one byte, too
+        for (int i = 0; i < 31 && to - from >= 8; i++, from += 8) {
+            std::uint64_t word;
+            std::memcpy(&word, from, 8);
+            word ^= ones * '\n'; // zero where a line ends
+            const std::uint64_t others = ((word & ones * 0x7f) + ones * 0x7f) | word;
+            sums += ~others >> 7 & ones;
+        }
+        count += sums * ones >> 56;
+    }
+    for (; from != to; ++from)
+        count += *from == '\n';
+    return count;
+}
+
+/// For a message: nothing that a terminal would obey, and not too much.
+inline std::string show(std::string_view token) {
+    constexpr std::size_t most = 64;
+    std::string text;
+    for (char byte : token.substr(0, most)) {
+        if (byte >= ' ' && byte <= '~' && byte != '\\') {
+            text += byte;
+        } else {
+            text += "\\x";
+            text += "0123456789abcdef"[static_cast<unsigned char>(byte) >> 4];
+            text += "0123456789abcdef"[byte & 15];
+        }
+    }
+    return token.size() > most ? text + "..." : text;
+}
+
+enum class verdict { good, invalid, overflow };
+
+inline verdict as_verdict(int scanned) {
+    return scanned == MILLSTREAM_SCANNED         ? verdict::good
+           : scanned == MILLSTREAM_SCAN_OVERFLOW ? verdict::overflow
+                                                 : verdict::invalid;
+}
+
+template <class T>
+inline constexpr bool is_real = std::is_same_v<T, float> || std::is_same_v<T, double>;
+template <class T>
+inline constexpr bool is_short_number = is_number<T> && sizeof(T) <= 8;
+
+/// Scans a number from `*at`, as numbers.h does.
+template <class T>
+MILLSTREAM_HOT int scan_number(const char **at, const char *end, millstream_extent extent, T &value) {
+    int result;
+    if constexpr (!is_short_number<T>) {
+#ifdef __SIZEOF_INT128__
+        if constexpr (is_signed_number<T>)
+            result = millstream_scan_i128(at, end, extent, &value);
+        else
+            result = millstream_scan_u128(at, end, extent, &value);
+#endif
+    } else if constexpr (is_signed_number<T>) {
+        std::int64_t wide = 0;
+        result = millstream_scan_signed(at, end, std::numeric_limits<T>::max(), extent, &wide);
+        if (MILLSTREAM_LIKELY(result == MILLSTREAM_SCANNED))
+            value = static_cast<T>(wide);
+    } else {
+        std::uint64_t wide = 0;
+        result = millstream_scan_unsigned(at, end, std::numeric_limits<T>::max(), extent, &wide);
+        if (MILLSTREAM_LIKELY(result == MILLSTREAM_SCANNED))
+            value = static_cast<T>(wide);
+    }
+    return result;
+}
+
+/// Whether a decimal number that is out of range is so because it is large. (from_chars does not say.)
+inline bool is_large(std::string_view number) {
+    long scale = 0; // of the first digit that is not 0
+    bool found = false, point = false;
+    std::size_t i = 0;
+    for (; i < number.size() && (number[i] | 0x20) != 'e'; i++) {
+        if (number[i] == '.')
+            point = true;
+        else if (number[i] >= '1' && number[i] <= '9')
+            found = true;
+        if (number[i] >= '0' && number[i] <= '9') {
+            if (found && !point)
+                ++scale;
+            else if (!found && point)
+                --scale;
+        }
+    }
+    if (i == number.size())
+        return scale > 0;
+    const bool plus = i + 1 < number.size() && number[i + 1] == '+';
+    long exponent = 0;
+    const char *const end = number.data() + number.size();
+    if (std::from_chars(number.data() + i + (plus ? 2 : 1), end, exponent).ec != std::errc{})
+        return number[i + 1] != '-';
+    return exponent > -scale;
+}
+
+/// The value of a whole token.
+template <class T>
+verdict parse(std::string_view token, T &value) {
+    const char *at = token.data();
+    const char *const end = at + token.size();
+    if constexpr (is_number<T>) {
+        for (char byte : token) // with which a token ends for numbers.h, but not a field
+            if (millstream_is_space(byte))
+                return verdict::invalid;
+        return as_verdict(scan_number(&at, end, MILLSTREAM_ALL_IS_HERE, value));
+    } else {
+        static_assert(is_real<T>);
+        const bool negative = !token.empty() && token[0] == '-';
+        if (negative || (!token.empty() && token[0] == '+'))
+            token.remove_prefix(1);
+        // No second sign, and no `nan(what)`.
+        if (token.empty() || token[0] == '-' || token.back() == ')')
+            return verdict::invalid;
+        T magnitude = 0;
+        const auto [stop, problem] = std::from_chars(token.data(), end, magnitude);
+        if (problem == std::errc::invalid_argument || stop != end)
+            return verdict::invalid;
+        if (problem == std::errc::result_out_of_range)
+            magnitude = is_large(token) ? std::numeric_limits<T>::infinity() : T(0);
+        value = negative ? -magnitude : magnitude;
+        return verdict::good;
+    }
+}
+
+/// What an error says should have been there.
+template <class T>
+std::string expected() {
+    if constexpr (is_number<T>) {
+        char text[2 * MILLSTREAM_NUMBER_SLACK_128];
+        constexpr bool negative = is_signed_number<T>;
+        const auto most =
+            static_cast<T>(negative ? (magnitude_of<T>(1) << (8 * sizeof(T) - 1)) - 1 : ~magnitude_of<T>(0));
+        std::string range(text, number_part<T>{static_cast<T>(negative ? -most - 1 : 0)}.put(text));
+        range += " to ";
+        range.append(text, number_part<T>{most}.put(text));
+        return "an integer (" + range + ")";
+    } else if constexpr (is_real<T>) {
+        return "a number";
+    } else if constexpr (std::is_same_v<T, char>) {
+        return "a character";
+    } else {
+        return "a value";
+    }
+}
+
+template <class T, class = void>
+inline constexpr bool has_scan_hook = false;
+template <class T>
+inline constexpr bool has_scan_hook<T, std::void_t<decltype(ms_scan(std::declval<input &>(), std::declval<T &>()))>> =
+    true;
+
+} // namespace detail
+
+/// Numbers, words and lines from a file descriptor: see the top of this file.
+///
+/// Your own type: a function `bool ms_scan(ms::input &in, your_type &value)` in your type's namespace, usually
+/// `return in.scan(value.x, value.y);`.
+class input {
+  public:
+    class extraction;
+    class line_range;
+
+    /// An input from a descriptor that is open and stays so as long as the input is used. It flushes `tied`, if any,
+    /// before it waits. Costs nothing before the first use.
+    explicit constexpr input(int fd, output *tied = nullptr) noexcept : tied_(tied), fd_(fd) {}
+
+    input(const input &) = delete;
+    input &operator=(const input &) = delete;
+    ~input() { std::free(begin_); }
+
+    /// Reads one value: see `extraction` for what comes of the end.
+    template <class T>
+    extraction operator>>(T &value);
+
+    /// Reads all values; false if the input ended before the first. That it ends behind it is an error.
+    template <class T, class... More>
+    MILLSTREAM_HOT bool scan(T &value, More &...more) {
+        if (!get(value))
+            return false;
+        ((get(more) ? void() : miss<More>()), ...);
+        return true;
+    }
+
+    /// As `scan`, for numbers that are separated by one byte (usually a comma) or a line end: `1,2\n3` holds three. The
+    /// separator behind a value is consumed with it. Blanks belong to the field, and an empty field is no number.
+    template <class T, class... More>
+    bool scan_delimited(char separator, T &value, More &...more) {
+        if (!get_delimited(separator, value))
+            return false;
+        ((get_delimited(separator, more) ? void() : miss<More>()), ...);
+        return true;
+    }
+
+    /// The next value, which must be there: `auto n = in.require<int>();`.
+    template <class T>
+    MILLSTREAM_HOT T require() {
+        T value{};
+        if (!get(value))
+            miss<T>();
+        return value;
+    }
+
+    /// The next word: all up to white space. False at the end. Valid until the next call.
+    bool word(std::string_view &word) {
+        if (!find_token(word))
+            return false;
+        at_ += word.size();
+        return true;
+    }
+    /// The next word, which must be there. Valid until the next call.
+    std::string_view word() {
+        std::string_view found;
+        if (!word(found))
+            miss("a word");
+        return found;
+    }
+
+    /// The next line, or what is left of it, without its end (`\n` or `\r\n`). False at the end; a last line without an
+    /// end is a line. Valid until the next call.
+    bool line(std::string_view &line) {
+        std::size_t size = 0;
+        const char *end = nullptr;
+        while ((end = find_line_end(size)) == nullptr) {
+            size = unread();
+            if (!fill()) {
+                line = {at_, size};
+                at_ += size;
+                ended_ = size == 0;
+                return size != 0;
+            }
+        }
+        size = static_cast<std::size_t>(end - at_);
+        line = {at_, size - (size != 0 && end[-1] == '\r')};
+        at_ += size + 1;
+        return true;
+    }
+    bool line(std::string &line) {
+        std::string_view found;
+        const bool there = this->line(found);
+        line = found;
+        return there;
+    }
+    /// The next line, which must be there. Valid until the next call.
+    std::string_view line() {
+        std::string_view found;
+        if (!line(found))
+            miss("a line");
+        return found;
+    }
+
+    /// All lines: `for (std::string_view line : in.lines())`. Each is valid until the next.
+    line_range lines();
+
+    /// Whether nothing has found the end yet.
+    explicit operator bool() const noexcept { return !ended_; }
+
+    /// The bytes that are there: what a parser of your own may look at. `fill` gets more, `consume` takes them.
+    std::string_view buffer() const noexcept { return {at_, unread()}; }
+
+    /// Reads more bytes behind those of `buffer`, which may move. False at the end of the input.
+    bool fill() {
+        if (at_end_)
+            return false;
+        make_room();
+        if (tied_ != nullptr && is_interactive_)
+            tied_->flush();
+        const ssize_t count = receive();
+        if (count < 0) {
+            error_details details = at(at_);
+            details.kind = errc::io;
+            details.system_errno = errno;
+            at_end_ = true; // an error is reported once; behind it is the end
+            fail(std::move(details));
+        }
+        at_end_ = count == 0;
+        end_ += count;
+        return !at_end_;
+    }
+
+    /// Takes `count` bytes from the front of `buffer`.
+    void consume(std::size_t count) noexcept { at_ += count < unread() ? count : unread(); }
+
+    /// How many bytes a word or a line may have: 64 MiB unless told otherwise. What is buffered already may be longer.
+    void set_record_limit(std::size_t bytes) noexcept { record_limit_ = bytes; }
+
+    int fd() const noexcept { return fd_; }
+
+  private:
+    static constexpr std::size_t usual_capacity = std::size_t{256} << 10;
+
+    //   begin_        at_           end_          begin_ + capacity_
+    //   [ consumed    | the window  | free        ]
+    const char *at_ = nullptr;
+    const char *end_ = nullptr;
+    char *begin_ = nullptr;
+    std::size_t capacity_ = 0;
+    std::size_t record_limit_ = std::size_t{64} << 20;
+    std::uint64_t offset_ = 0; // of begin_ in the stream
+    std::uint64_t lines_ = 0;  // that ended before begin_
+    output *tied_;
+    int fd_;
+    bool is_interactive_ = true; // someone may wait for our output before writing more: all but regular files
+    bool at_end_ = false;        // nothing comes behind end_
+    bool ended_ = false;         // someone wanted something at the end
+
+    std::size_t unread() const noexcept { return static_cast<std::size_t>(end_ - at_); }
+
+    /// One value; false at the end.
+    template <class T>
+    MILLSTREAM_HOT bool get(T &value) {
+        if constexpr (detail::is_short_number<T>) {
+            const char *p = millstream_skip_space(at_, end_);
+            if (MILLSTREAM_LIKELY(detail::scan_number(&p, end_, MILLSTREAM_MORE_MAY_COME, value) ==
+                                  MILLSTREAM_SCANNED)) {
+                at_ = p;
+                return true;
+            }
+        } else if constexpr (detail::is_real<T>) {
+            const char *const p = millstream_skip_space(at_, end_);
+            // What begins otherwise may be a name, which from_chars sees differently.
+            if (MILLSTREAM_LIKELY(end_ - p >= 2 && is_digit(p[*p == '-']))) {
+                T found;
+                const auto [stop, problem] = std::from_chars(p, end_, found);
+                if (problem == std::errc{} && stop != end_ && millstream_is_space(*stop)) {
+                    at_ = stop;
+                    value = found;
+                    return true;
+                }
+            }
+        }
+        return get_slowly(value);
+    }
+
+    static bool is_digit(char byte) { return byte >= '0' && byte <= '9'; }
+
+    template <class T>
+    [[gnu::noinline]] bool get_slowly(T &value) {
+        if constexpr (detail::is_number<T> || detail::is_real<T>) {
+            std::string_view token;
+            if (!find_token(token))
+                return false;
+            check(token, value);
+            at_ += token.size();
+            return true;
+        } else if constexpr (std::is_same_v<T, char>) {
+            if (!find_value())
+                return false;
+            value = *at_++;
+            return true;
+        } else if constexpr (std::is_same_v<T, std::string>) {
+            std::string_view found;
+            if (!word(found))
+                return false;
+            value = found;
+            return true;
+        } else {
+            static_assert(detail::has_scan_hook<T>, "for this type write: bool ms_scan(ms::input &, T &)");
+            return ms_scan(*this, value);
+        }
+    }
+
+    template <class T>
+    bool get_delimited(char separator, T &value) {
+        static_assert(detail::is_number<T> || detail::is_real<T>, "scan_delimited is for numbers");
+        std::size_t size = 0;
+        for (;;) {
+            while (size != unread() && at_[size] != separator && at_[size] != '\n')
+                ++size;
+            if (size != unread() || !fill())
+                break;
+        }
+        if (unread() == 0) {
+            ended_ = true;
+            return false;
+        }
+        const bool crlf = size != unread() && at_[size] == '\n' && size != 0 && at_[size - 1] == '\r';
+        check({at_, size - crlf}, value);
+        consume(size + 1);
+        return true;
+    }
+
+    /// The value of a token, or the error that it is none.
+    template <class T>
+    void check(std::string_view token, T &value) {
+        const detail::verdict verdict = detail::parse(token, value);
+        if (verdict == detail::verdict::good)
+            return;
+        error_details details = at(token.data());
+        details.kind = verdict == detail::verdict::overflow ? errc::number_overflow : errc::number_invalid;
+        details.found = token.empty() ? "an empty field" : detail::show(token);
+        details.expected = detail::expected<T>();
+        fail(std::move(details));
+    }
+
+    /// Skips white space; false at the end.
+    bool find_value() {
+        while ((at_ = millstream_skip_space(at_, end_)) == end_)
+            if (!fill()) {
+                ended_ = true;
+                return false;
+            }
+        return true;
+    }
+
+    /// The next word, not consumed; false at the end. No byte is looked at twice.
+    bool find_token(std::string_view &token) {
+        if (!find_value())
+            return false;
+        std::size_t size = 0;
+        for (;;) {
+            while (size != unread() && !millstream_is_space(at_[size]))
+                ++size;
+            if (size != unread() || !fill())
+                break;
+        }
+        token = {at_, size};
+        return true;
+    }
+
+    /// The line end behind the first `size` bytes.
+    const char *find_line_end(std::size_t size) const {
+        return size == unread() ? nullptr : static_cast<const char *>(std::memchr(at_ + size, '\n', unread() - size));
+    }
+
+    /// Makes room behind end_: where consumed bytes were, or in a larger buffer.
+    void make_room() {
+        const std::size_t kept = unread();
+        if (kept >= record_limit_) {
+            error_details details = at(at_);
+            details.kind = errc::record_too_long;
+            details.found = "more than " + std::to_string(kept) + " bytes";
+            details.expected = "at most " + std::to_string(record_limit_) + " bytes";
+            fail(std::move(details));
+        }
+        if (at_ != begin_) {
+            lines_ += detail::count_lines(begin_, at_);
+            offset_ += static_cast<std::uint64_t>(at_ - begin_);
+            std::memmove(begin_, at_, kept);
+        }
+        if (kept == capacity_) {
+            if (begin_ == nullptr) {
+                struct stat status;
+                is_interactive_ = ::fstat(fd_, &status) != 0 || !S_ISREG(status.st_mode);
+            }
+            const std::size_t wanted = capacity_ == 0 ? usual_capacity : 2 * capacity_;
+            char *const grown = static_cast<char *>(std::realloc(begin_, wanted));
+            if (grown == nullptr) {
+                at_ = begin_;
+                end_ = begin_ + kept;
+                error_details details = at(at_);
+                details.kind = errc::io;
+                details.system_errno = ENOMEM;
+                fail(std::move(details));
+            }
+            begin_ = grown;
+            capacity_ = wanted;
+        }
+        at_ = begin_;
+        end_ = begin_ + kept;
+    }
+
+    /// Reads into the room behind end_: how many bytes, 0 at the end, or less for what errno says.
+    ssize_t receive() noexcept {
+        char *const to = begin_ + (end_ - begin_);
+        const std::size_t room = capacity_ - static_cast<std::size_t>(end_ - begin_);
+        for (;;) {
+            const ssize_t count = ::read(fd_, to, room);
+            if (count >= 0)
+                return count;
+            if (errno == EAGAIN || errno == EWOULDBLOCK)
+                detail::wait_for(fd_, POLLIN);
+            else if (errno != EINTR)
+                return count;
+        }
+    }
+
+    /// The details of an error at `p`: who and where.
+    error_details at(const char *p) const {
+        error_details details;
+        details.name = detail::descriptor_name(fd_);
+        details.offset = offset_ + static_cast<std::uint64_t>(p - begin_);
+        details.record = lines_ + detail::count_lines(begin_, p);
+        return details;
+    }
+
+    /// The input ended where a value must be.
+    template <class T>
+    [[noreturn, gnu::noinline, gnu::cold]] void miss() {
+        miss(detail::expected<T>());
+    }
+    [[noreturn]] void miss(std::string expected) {
+        error_details details = at(end_);
+        details.kind = errc::value_missing;
+        details.found = "the end of the input";
+        details.expected = std::move(expected);
+        fail(std::move(details));
+    }
+
+    /// An error that nobody catches ends the program without a last flush: what was printed before it goes out first.
+    [[noreturn, gnu::cold]] void fail(error_details details) {
+        if (tied_ != nullptr)
+            (void)tied_->try_flush();
+        detail::fail(std::move(details));
+    }
+};
+
+/// What `in >> a >> b` is, until the end of the statement. Tested by `if`, `while` or `!`, it is false when the input
+/// had ended before the first value. When nobody tests, that is an error (value_missing), and always when it ended
+/// between two values.
+class input::extraction {
+  public:
+    extraction(const extraction &) = delete;
+    extraction &operator=(const extraction &) = delete;
+
+    template <class T>
+    MILLSTREAM_HOT extraction &operator>>(T &value) {
+        if (MILLSTREAM_LIKELY(missing_ == nullptr) && !in_.get(value))
+            in_.miss<T>();
+        return *this;
+    }
+
+    MILLSTREAM_HOT explicit operator bool() const noexcept {
+        const bool there = missing_ == nullptr;
+        missing_ = nullptr; // somebody knows
+        return there;
+    }
+
+    MILLSTREAM_HOT ~extraction() noexcept(false) {
+        // While another error is on its way out, that one is reported.
+        if (!MILLSTREAM_LIKELY(missing_ == nullptr) && std::uncaught_exceptions() == 0)
+            (in_.*missing_)();
+    }
+
+  private:
+    friend class input;
+    using report = void (input::*)();
+    MILLSTREAM_HOT extraction(input &in, report missing) : in_(in), missing_(missing) {}
+
+    input &in_;
+    mutable report missing_; // what reports that the first value is missing; null if it is there or somebody knows
+};
+
+template <class T>
+MILLSTREAM_HOT input::extraction input::operator>>(T &value) {
+    return {*this, MILLSTREAM_LIKELY(get(value)) ? nullptr : &input::miss<T>};
+}
+
+/// The lines of an input, once.
+class input::line_range {
+  public:
+    class iterator {
+      public:
+        using iterator_category = std::input_iterator_tag;
+        using value_type = std::string_view;
+        using difference_type = std::ptrdiff_t;
+        using pointer = const std::string_view *;
+        using reference = std::string_view;
+
+        iterator() noexcept = default;
+        explicit iterator(input &in) : in_(&in) { ++*this; }
+        std::string_view operator*() const noexcept { return line_; }
+        pointer operator->() const noexcept { return &line_; }
+        iterator &operator++() {
+            if (!in_->line(line_))
+                in_ = nullptr;
+            return *this;
+        }
+        void operator++(int) { ++*this; }
+        friend bool operator==(const iterator &a, const iterator &b) noexcept { return a.in_ == b.in_; }
+        friend bool operator!=(const iterator &a, const iterator &b) noexcept { return a.in_ != b.in_; }
+
+      private:
+        input *in_ = nullptr; // null at the end
+        std::string_view line_;
+    };
+
+    explicit line_range(input &in) noexcept : in_(&in) {}
+    iterator begin() const { return iterator(*in_); }
+    iterator end() const noexcept { return {}; }
+
+  private:
+    input *in_;
+};
+
+inline input::line_range input::lines() { return line_range(*this); }
+
+} // namespace ms
+
+#endif // MILLSTREAM_INPUT_HPP

@@ -1,0 +1,382 @@
+// millstream/output.hpp: text and numbers to a file descriptor.
+//
+//     ms::output log{fd};
+//     log.print("Hello, ", i, '\t');
+//     log << max(a, b) << '\n';
+//     log.flush();
+//
+// Bytes are gathered in a buffer of 64 KiB (256 KiB for a pipe) and go out when it is full, at `flush`, and at the end:
+// of a terminal also when a line has ended. What put.hpp says becomes text. A print looks once whether all its parts
+// have room, and then writes without looking again.
+//
+// What it promises: short writes, interrupted ones and those to a non-blocking descriptor that takes no more are gone
+// on with, so that no byte is lost or written twice. A write that fails throws ms::error, which says how many bytes of
+// the stream the system has; a broken pipe has a kind of its own (where SIGPIPE is ignored, otherwise it ends the
+// program). After that the output is closed: each further print fails. A print that fails has printed nothing of
+// itself, unless it is larger than the buffer or holds parts with a hook of their own.
+//
+// What it does not do: it neither opens nor closes the descriptor. One thread at a time may use an output. What is
+// buffered when the process forks is there twice: flush before. The system is POSIX.
+//
+// C++17; needs no library.
+#ifndef MILLSTREAM_OUTPUT_HPP
+#define MILLSTREAM_OUTPUT_HPP
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#if __cplusplus >= 202002L && __has_include(<span>)
+#include <span>
+#endif
+
+#include <millstream/error.hpp>
+#include <millstream/put.hpp>
+
+namespace ms {
+namespace detail {
+
+/// Waits until a non-blocking descriptor can be used again. Errors come back from the next read or write.
+inline void wait_for(int fd, short events) noexcept {
+    struct pollfd one = {fd, events, 0};
+    (void)::poll(&one, 1, -1);
+}
+
+inline std::string descriptor_name(int fd) {
+    switch (fd) {
+    case STDIN_FILENO:
+        return "standard input";
+    case STDOUT_FILENO:
+        return "standard output";
+    case STDERR_FILENO:
+        return "standard error";
+    default:
+        return "file descriptor " + std::to_string(fd);
+    }
+}
+
+} // namespace detail
+
+class output;
+
+namespace detail {
+
+template <class T, class = void>
+inline constexpr bool has_hook = false;
+template <class T>
+inline constexpr bool has_hook<T, std::void_t<decltype(ms_put(std::declval<output &>(), std::declval<const T &>()))>> =
+    true;
+
+} // namespace detail
+
+/// Puts characters where an output is: for std::format_to, fmt::format_to and the algorithms.
+class inserter {
+  public:
+    using iterator_category = std::output_iterator_tag;
+    using value_type = void;
+    using difference_type = std::ptrdiff_t;
+    using pointer = void;
+    using reference = void;
+
+    explicit inserter(output &out) noexcept : out_(&out) {}
+    inserter &operator=(char byte);
+    inserter &operator*() noexcept { return *this; }
+    inserter &operator++() noexcept { return *this; }
+    inserter operator++(int) noexcept { return *this; }
+
+  private:
+    output *out_;
+};
+
+/// Text and numbers to a file descriptor: see the top of this file.
+class output {
+  public:
+    /// An output to a descriptor that is open and stays so as long as the output is used. Costs nothing before the
+    /// first print.
+    explicit constexpr output(int fd) noexcept : fd_(fd) {}
+
+    output(const output &) = delete;
+    output &operator=(const output &) = delete;
+
+    /// Flushes, and does not say what went wrong: call `flush` before to know.
+    ~output() {
+        (void)try_flush();
+        std::free(begin_);
+    }
+
+    /// Prints the parts one behind the other.
+    template <class... Parts>
+    MILLSTREAM_HOT output &print(const Parts &...parts) {
+        if constexpr ((detail::is_part<Parts> && ...))
+            put(detail::as_part(parts)...);
+        else
+            (print_one(parts), ...);
+        return *this;
+    }
+
+    /// Prints the parts and ends the line.
+    template <class... Parts>
+    MILLSTREAM_HOT output &println(const Parts &...parts) {
+        return print(parts..., '\n');
+    }
+
+    template <class Part>
+    MILLSTREAM_HOT output &operator<<(const Part &part) {
+        return print(part);
+    }
+
+    /// Manipulators: ms::endl, ms::flush.
+    output &operator<<(output &(*manipulate)(output &)) { return manipulate(*this); }
+
+    /// Bytes as they are. Large ones do not go through the buffer.
+    output &write(std::string_view bytes) {
+        if (MILLSTREAM_LIKELY(bytes.size() <= static_cast<std::size_t>(end_ - at_)))
+            at_ += detail::text_part{bytes}.put(at_);
+        else
+            write_slowly(bytes);
+        return *this;
+    }
+    output &write(const void *bytes, std::size_t count) { return write({static_cast<const char *>(bytes), count}); }
+#ifdef __cpp_lib_span
+    template <class T, std::size_t Extent>
+    output &write(std::span<T, Extent> values) {
+        static_assert(std::is_trivially_copyable_v<T>, "write is for plain bytes");
+        return write(values.data(), values.size_bytes());
+    }
+#endif
+
+    /// An output iterator: fmt::format_to(out.inserter(), "{:>8}", x), and so for std::format_to.
+    ms::inserter inserter() noexcept { return ms::inserter(*this); }
+
+    /// Gives all bytes to the system.
+    output &flush() {
+        if (!try_flush())
+            fail();
+        return *this;
+    }
+
+    int fd() const noexcept { return fd_; }
+
+    /// Gives all bytes to the system, and from now on every print at once. False if that failed: the reason is in
+    /// errno, and the bytes are kept for the next attempt. For those who may not throw; others call `flush`.
+    bool flush_finally() noexcept {
+        if (when_ != flushes::never_again) {
+            when_ = flushes::at_once;
+            end_ = at_;
+        }
+        return try_flush();
+    }
+
+    /// Gives all bytes to the system if it takes them. False if not: the reason is in errno, and the bytes are kept
+    /// for the next attempt.
+    bool try_flush() noexcept {
+        char *from = begin_;
+        while (from != at_ && send(from, static_cast<std::size_t>(at_ - from))) {
+        }
+        const auto rest = static_cast<std::size_t>(at_ - from);
+        if (rest != 0 && from != begin_)
+            std::memmove(begin_, from, rest);
+        at_ = begin_ + rest;
+        end_ = when_ == flushes::when_full ? capacity_end_ : at_;
+        return rest == 0;
+    }
+
+    /// What an error of this output says, by errno.
+    error_details describe() const {
+        error_details details;
+        details.system_errno = errno;
+        details.kind = details.system_errno == EPIPE ? errc::broken_pipe : errc::io;
+        details.name = detail::descriptor_name(fd_);
+        details.written = written_;
+        return details;
+    }
+
+  private:
+    /// When the buffer goes out.
+    enum class flushes : unsigned char { undecided, when_full, at_line_ends, at_once, never_again };
+
+    static constexpr std::size_t small_buffer = std::size_t{64} << 10;
+    static constexpr std::size_t pipe_buffer = std::size_t{256} << 10;
+
+    //   begin_        at_           end_ <= capacity_end_
+    //   [ accepted    | free        |                   ]
+    //
+    // What fits between at_ and end_ needs no further look. Where every print is followed by something (a terminal's
+    // line end), end_ stays at at_, so that nothing fits.
+    char *at_ = nullptr;
+    char *end_ = nullptr;
+    char *begin_ = nullptr;
+    char *capacity_end_ = nullptr;
+    std::uint64_t written_ = 0;
+    int fd_;
+    flushes when_ = flushes::undecided;
+
+    template <class... Parts>
+    MILLSTREAM_HOT void put(const Parts &...parts) {
+        const std::size_t room = (std::size_t{0} + ... + parts.room());
+        const bool fits = room <= static_cast<std::size_t>(end_ - at_);
+        // One assignment for both ways, so that compilers keep the position in a register from print to print: waiting
+        // for its last store would take longer than a number.
+        at_ = MILLSTREAM_LIKELY(fits) ? put_at(at_, parts...) : put_slowly(parts...);
+    }
+
+    template <class... Parts>
+    MILLSTREAM_HOT static char *put_at(char *to, Parts... parts) {
+        std::size_t count = 0; // rather than a pointer: the lengths are added up while nobody waits for them
+        ((count += parts.put(to + count)), ...);
+        return to + count;
+    }
+
+    template <class... Parts>
+    [[gnu::noinline, gnu::cold]] char *put_slowly(Parts... parts) {
+        const std::size_t room = (std::size_t{0} + ... + parts.room());
+        make_room(room);
+        if (room <= static_cast<std::size_t>(capacity_end_ - at_)) {
+            char *const from = at_;
+            at_ = put_at(at_, parts...);
+            after(from);
+        } else {
+            (put_large(parts), ...);
+        }
+        return at_;
+    }
+
+    // Beside parts that are too large for the buffer together.
+    void put_large(const detail::text_part &part) { write(part.text); }
+    template <class Part>
+    void put_large(const Part &part) {
+        std::string text(part.room(), '\0');
+        text.resize(part.put(text.data()));
+        write(text);
+    }
+
+    template <class Part>
+    void print_one(const Part &part) {
+        if constexpr (detail::is_part<Part>) {
+            put(detail::as_part(part));
+        } else {
+            static_assert(detail::has_hook<Part>, "for this type write: void ms_put(ms::output &, const T &)");
+            ms_put(*this, part);
+        }
+    }
+
+    [[gnu::noinline, gnu::cold]] void write_slowly(std::string_view bytes) {
+        make_room(bytes.size());
+        if (bytes.size() <= static_cast<std::size_t>(capacity_end_ - at_)) {
+            char *const from = at_;
+            at_ += detail::text_part{bytes}.put(at_);
+            after(from);
+            return;
+        }
+        flush();
+        const char *from = bytes.data();
+        const char *const end = from + bytes.size();
+        while (from != end)
+            if (!send(from, static_cast<std::size_t>(end - from)))
+                fail();
+    }
+
+    /// After what did not fit between at_ and end_.
+    void after(const char *from) {
+        const auto count = static_cast<std::size_t>(at_ - from);
+        if (when_ == flushes::when_full)
+            return;
+        end_ = at_;
+        if (when_ == flushes::at_once || std::memchr(from, '\n', count) != nullptr)
+            flush();
+    }
+
+    /// Makes `room` between at_ and capacity_end_, if the buffer has so much.
+    void make_room(std::size_t room) {
+        if (when_ == flushes::undecided)
+            prepare();
+        if (when_ == flushes::never_again) {
+            error_details details = describe();
+            details.kind = errc::closed;
+            details.system_errno = 0;
+            detail::fail(std::move(details));
+        }
+        if (room > static_cast<std::size_t>(capacity_end_ - at_))
+            flush();
+    }
+
+    void prepare() {
+        struct stat status;
+        const bool pipe = ::fstat(fd_, &status) == 0 && S_ISFIFO(status.st_mode);
+        const std::size_t capacity = pipe ? pipe_buffer : small_buffer;
+#ifdef F_SETPIPE_SZ
+        if (pipe && ::fcntl(fd_, F_GETPIPE_SZ) < (1 << 20))
+            (void)::fcntl(fd_, F_SETPIPE_SZ, 1 << 20); // no harm if the system does not want to
+#endif
+        begin_ = static_cast<char *>(std::malloc(capacity));
+        if (begin_ == nullptr) {
+            errno = ENOMEM;
+            detail::fail(describe());
+        }
+        when_ = ::isatty(fd_) == 1 ? flushes::at_line_ends : flushes::when_full;
+        at_ = begin_;
+        capacity_end_ = begin_ + capacity;
+        end_ = when_ == flushes::when_full ? capacity_end_ : at_;
+    }
+
+    /// Gives some bytes to the system and moves `from` behind them. False if it did not take any, for a reason in
+    /// errno.
+    bool send(const char *&from, std::size_t count) noexcept {
+        const std::size_t most = std::size_t{1} << 30; // Linux takes less than 2 GiB, other systems no more than that
+        for (;;) {
+            const ssize_t sent = ::write(fd_, from, count < most ? count : most);
+            if (sent > 0) {
+                from += sent;
+                written_ += static_cast<std::uint64_t>(sent);
+                return true;
+            }
+            if (sent == 0)
+                errno = EIO;
+            else if (errno == EINTR)
+                continue;
+            else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+                detail::wait_for(fd_, POLLOUT);
+                continue;
+            }
+            return false;
+        }
+    }
+    bool send(char *&from, std::size_t count) noexcept {
+        const char *constant = from;
+        const bool sent = send(constant, count);
+        from += constant - from;
+        return sent;
+    }
+
+    /// Reports what errno says, once; what was not written is given up.
+    [[noreturn, gnu::noinline, gnu::cold]] void fail() {
+        error_details details = describe();
+        when_ = flushes::never_again;
+        at_ = end_ = begin_;
+        detail::fail(std::move(details));
+    }
+};
+
+inline inserter &inserter::operator=(char byte) {
+    out_->print(byte);
+    return *this;
+}
+
+/// out << ms::endl ends the line and flushes, out << ms::flush flushes. '\n' is usually what one wants.
+inline output &endl(output &out) { return out.print('\n').flush(); }
+inline output &flush(output &out) { return out.flush(); }
+
+} // namespace ms
+
+#endif // MILLSTREAM_OUTPUT_HPP

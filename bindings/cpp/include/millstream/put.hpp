@@ -1,0 +1,363 @@
+// millstream/put.hpp: how values become text. The parts of ms::out.print(...), and what makes special ones.
+//
+//     ms::out.println(ms::pad(x, 8), ' ', ms::hex(y), ' ', ms::fixed(z, 2), ' ', ms::json(name));
+//
+// What a value becomes, in every language of Millstream the same:
+//
+//   char                        that byte
+//   std::string, string_view,   their bytes; of a literal or an array those before its first '\0'
+//     "literal", const char *
+//   all other integers          decimal, signed char and unsigned char (uint8_t) too; 128 bits where there are such
+//   float, double               the shortest text that reads back as the same number: 1.0, 0.1, 1e16, 1.5e-7, NaN, inf
+//   bool                        true or false
+//   hex(x)                      lower-case hexadecimal without a prefix; of negative numbers, two's complement
+//   pad(x, width)               an integer with spaces in front
+//   zero_fill(x, width)         an integer with zeros in front, behind its sign
+//   fixed(x, digits)            so many digits behind the point, rounded from the exact value
+//   json(text)                  a quoted string; bytes that are not UTF-8 become U+FFFD
+//
+// Your own type: a function `void ms_put(ms::output &out, const your_type &value)` in your type's namespace, which
+// prints to `out`. (std::string and other views that convert to std::string_view need none.)
+//
+// Each part knows how many bytes it needs at most (`room`) and writes itself there (`put`): print adds up the rooms and
+// looks once whether there is so much. Part and room are no business of a user of stdio.hpp.
+//
+// C++17; needs no library. Floating-point numbers need a standard library that has std::to_chars for them (libstdc++
+// of gcc 11 and later).
+#ifndef MILLSTREAM_PUT_HPP
+#define MILLSTREAM_PUT_HPP
+
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <string_view>
+#include <type_traits>
+
+#include <millstream/numbers.h>
+
+namespace ms {
+namespace detail {
+
+/// Integers that are numbers: not bool, and no character type but the two that are bytes.
+template <class T>
+inline constexpr bool is_number =
+    std::is_integral_v<T> && !std::is_same_v<T, bool> && !std::is_same_v<T, char> && !std::is_same_v<T, wchar_t> &&
+    !std::is_same_v<T, char16_t> && !std::is_same_v<T, char32_t>;
+
+#ifdef __cpp_char8_t
+template <>
+inline constexpr bool is_number<char8_t> = false;
+#endif
+
+// Whether the standard library knows them as integers depends on the language mode.
+#ifdef __SIZEOF_INT128__
+template <>
+inline constexpr bool is_number<millstream_u128> = true;
+template <>
+inline constexpr bool is_number<millstream_i128> = true;
+#endif
+
+template <class T>
+inline constexpr bool is_signed_number = is_number<T> &&T(-1) < T(0);
+
+/// The unsigned type to which negation and hexadecimal go: 64 bits, or 128.
+template <class T>
+using magnitude_of = std::conditional_t<sizeof(T) <= 8, std::uint64_t, millstream_widest>;
+
+/// The digits of a magnitude; returns how many.
+MILLSTREAM_HOT std::size_t put_digits(char *to, std::uint64_t value) { return millstream_digits(to, value); }
+#ifdef __SIZEOF_INT128__
+inline std::size_t put_digits(char *to, millstream_u128 value) {
+    return static_cast<std::size_t>(millstream_put_u128(to, value) - to);
+}
+#endif
+
+/// The room that digits and a sign need.
+template <class T>
+inline constexpr std::size_t number_room = sizeof(T) <= 8 ? MILLSTREAM_NUMBER_SLACK : MILLSTREAM_NUMBER_SLACK_128;
+
+// ---- The parts ----------------------------------------------------------------------------------------------------
+
+struct text_part {
+    std::string_view text;
+    MILLSTREAM_HOT std::size_t room() const { return text.size(); }
+    MILLSTREAM_HOT std::size_t put(char *to) const {
+        if (!text.empty()) // of which the address may be null
+            std::memcpy(to, text.data(), text.size());
+        return text.size();
+    }
+};
+
+struct char_part {
+    char byte;
+    MILLSTREAM_HOT std::size_t room() const { return 1; }
+    MILLSTREAM_HOT std::size_t put(char *to) const {
+        *to = byte;
+        return 1;
+    }
+};
+
+template <class T>
+struct number_part {
+    T value;
+    MILLSTREAM_HOT std::size_t room() const { return number_room<T>; }
+    MILLSTREAM_HOT std::size_t put(char *to) const {
+        using magnitude = magnitude_of<T>;
+        if constexpr (is_signed_number<T>) {
+            const std::size_t sign = value < 0;
+            *to = '-'; // or the first digit, in a moment
+            const auto bits = static_cast<magnitude>(value);
+            return sign + put_digits(to + sign, sign != 0 ? 0 - bits : bits);
+        } else {
+            return put_digits(to, static_cast<magnitude>(value));
+        }
+    }
+};
+
+template <class T>
+struct hex_part {
+    T value;
+    std::size_t room() const { return 2 * sizeof(T); }
+    std::size_t put(char *to) const {
+        auto bits = static_cast<magnitude_of<T>>(value);
+        if constexpr (sizeof(T) < 8)
+            bits &= (std::uint64_t{1} << (8 * sizeof(T))) - 1;
+        std::size_t count = 1;
+        for (auto rest = bits >> 4; rest != 0; rest >>= 4)
+            ++count;
+        for (std::size_t i = count; i-- > 0; bits >>= 4)
+            to[i] = "0123456789abcdef"[static_cast<unsigned>(bits) & 15];
+        return count;
+    }
+};
+
+template <class T>
+struct padded_part {
+    T value;
+    std::size_t width;
+    char fill;
+    std::size_t room() const { return width + number_room<T>; }
+    std::size_t put(char *to) const {
+        char digits[number_room<T>];
+        const std::size_t count = number_part<T>{value}.put(digits);
+        const std::size_t gap = width > count ? width - count : 0;
+        const std::size_t sign = fill == '0' && digits[0] == '-'; // it stands before zeros, and behind spaces
+        std::memcpy(to, digits, sign);
+        std::memset(to + sign, fill, gap);
+        std::memcpy(to + sign + gap, digits + sign, count - sign);
+        return count + gap;
+    }
+};
+
+/// `NaN`, `inf` or `-inf`; 0 if the value is none of them.
+inline std::size_t put_special(char *to, double value) {
+    const std::string_view text = std::isnan(value) ? "NaN" : !std::isinf(value) ? "" : value < 0 ? "-inf" : "inf";
+    return text_part{text}.put(to);
+}
+
+/// The shortest digits come from the standard library, in scientific notation; the layout is ours.
+template <class T>
+struct real_part {
+    T value;
+    std::size_t room() const { return 32; }
+    std::size_t put(char *to) const {
+        if (const std::size_t count = put_special(to, static_cast<double>(value)))
+            return count;
+        char digits[32]; // [-]d[.ddd]e(+|-)dd[d]
+        char *end = std::to_chars(digits, digits + sizeof digits, value, std::chars_format::scientific).ptr;
+        char *from = digits, *const begin = to;
+        if (*from == '-')
+            *to++ = *from++;
+        char *mark = end - 1; // the e
+        while (*mark != 'e')
+            --mark;
+        int exponent = 0;
+        std::from_chars(mark + (mark[1] == '+' ? 2 : 1), end, exponent);
+        if (from + 1 != mark) { // all digits in a row, the point at `from` overwritten
+            from[1] = from[0];
+            ++from;
+        }
+        const auto count = static_cast<int>(mark - from);
+        const bool plain = -5 <= exponent && exponent < 16;
+        const int before = !plain ? 1 : exponent < 0 ? 0 : exponent + 1; // digits before the point
+        if (before == 0) {
+            *to++ = '0';
+            *to++ = '.';
+            to = repeat(to, '0', -exponent - 1);
+            to = copy(to, from, count);
+        } else if (count <= before) {
+            to = copy(to, from, count);
+            to = repeat(to, '0', before - count);
+            if (plain)
+                to = copy(to, ".0", 2);
+        } else {
+            to = copy(to, from, before);
+            *to++ = '.';
+            to = copy(to, from + before, count - before);
+        }
+        if (!plain) {
+            *to++ = 'e';
+            to += number_part<int>{exponent}.put(to);
+        }
+        return static_cast<std::size_t>(to - begin);
+    }
+
+  private:
+    static char *copy(char *to, const char *from, int count) {
+        std::memcpy(to, from, static_cast<std::size_t>(count));
+        return to + count;
+    }
+    static char *repeat(char *to, char byte, int count) {
+        std::memset(to, byte, static_cast<std::size_t>(count));
+        return to + count;
+    }
+};
+
+struct fixed_part {
+    double value;
+    int digits;
+    std::size_t room() const {
+        return static_cast<std::size_t>(std::numeric_limits<double>::max_exponent10 + 4 + digits);
+    }
+    std::size_t put(char *to) const {
+        if (const std::size_t count = put_special(to, value))
+            return count;
+        return static_cast<std::size_t>(std::to_chars(to, to + room(), value, std::chars_format::fixed, digits).ptr -
+                                        to);
+    }
+};
+
+/// How many bytes at the beginning of `text` are one character of UTF-8, by Unicode's table of what is well formed;
+/// 0 if they are none, and then `bad` is how many bytes one U+FFFD stands for.
+inline std::size_t utf8_length(std::string_view text, std::size_t &bad) {
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+    const unsigned char first = byte(0);
+    bad = 1;
+    if (first < 0x80)
+        return 1;
+    const std::size_t length = first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
+    if (length == 0)
+        return 0;
+    for (std::size_t i = 1; i < length; bad = ++i) {
+        // Too long forms, surrogates and what is above U+10FFFF show in the second byte.
+        const unsigned char least = i != 1 ? 0x80 : first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+        const unsigned char most = i != 1 ? 0xbf : first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+        if (i == text.size() || byte(i) < least || byte(i) > most)
+            return 0;
+    }
+    return length;
+}
+
+struct json_part {
+    std::string_view text;
+    std::size_t room() const { return 6 * text.size() + 2; }
+    std::size_t put(char *to) const {
+        char *const begin = to;
+        *to++ = '"';
+        for (std::string_view rest = text; !rest.empty();) {
+            std::size_t bad = 0, length = utf8_length(rest, bad);
+            if (length == 0) {
+                to += text_part{"\xef\xbf\xbd"}.put(to); // U+FFFD
+                length = bad;
+            } else if (length == 1) {
+                to = put_ascii(to, rest[0]);
+            } else {
+                to += text_part{rest.substr(0, length)}.put(to);
+            }
+            rest.remove_prefix(length);
+        }
+        *to++ = '"';
+        return static_cast<std::size_t>(to - begin);
+    }
+
+  private:
+    static char *put_ascii(char *to, char byte) {
+        const std::string_view named = "\"\\\b\f\n\r\t", letters = "\"\\bfnrt";
+        const std::size_t at = named.find(byte);
+        if (at != named.npos) {
+            *to++ = '\\';
+            *to++ = letters[at];
+        } else if (static_cast<unsigned char>(byte) < 0x20) {
+            to += text_part{"\\u00"}.put(to);
+            *to++ = static_cast<char>('0' + (byte >> 4));
+            *to++ = "0123456789abcdef"[byte & 15];
+        } else {
+            *to++ = byte;
+        }
+        return to;
+    }
+};
+
+// ---- From values to parts -----------------------------------------------------------------------------------------
+
+/// What has a hook of its own, or no text at all.
+struct no_part {};
+
+template <class T>
+inline constexpr bool is_part_already = false;
+template <class T>
+inline constexpr bool is_part_already<hex_part<T>> = true;
+template <class T>
+inline constexpr bool is_part_already<padded_part<T>> = true;
+template <>
+inline constexpr bool is_part_already<fixed_part> = true;
+template <>
+inline constexpr bool is_part_already<json_part> = true;
+
+template <class T>
+MILLSTREAM_HOT auto as_part(const T &value) {
+    if constexpr (is_part_already<T>)
+        return value;
+    else if constexpr (std::is_same_v<T, bool>)
+        return text_part{value ? "true" : "false"};
+    else if constexpr (std::is_same_v<T, char>)
+        return char_part{value};
+    else if constexpr (is_number<T>)
+        return number_part<T>{value};
+    else if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
+        return real_part<T>{value};
+    else if constexpr (std::is_convertible_v<const T &, std::string_view>)
+        return text_part{std::string_view(value)};
+    else
+        return no_part{};
+}
+
+template <class T>
+inline constexpr bool is_part = !std::is_same_v<decltype(as_part(std::declval<const T &>())), no_part>;
+
+} // namespace detail
+
+/// Lower-case hexadecimal: ms::hex(255) is ff.
+template <class T>
+constexpr detail::hex_part<T> hex(T value) {
+    static_assert(detail::is_number<T>, "hex is for integers");
+    return {value};
+}
+
+/// Right-aligned with spaces: ms::pad(42, 5) is "   42".
+template <class T>
+constexpr detail::padded_part<T> pad(T value, std::size_t width) {
+    static_assert(detail::is_number<T>, "pad is for integers");
+    return {value, width, ' '};
+}
+
+/// With zeros in front, behind the sign, which counts: ms::zero_fill(-42, 5) is -0042.
+template <class T>
+constexpr detail::padded_part<T> zero_fill(T value, std::size_t width) {
+    static_assert(detail::is_number<T>, "zero_fill is for integers");
+    return {value, width, '0'};
+}
+
+/// `digits` digits behind the point: ms::fixed(1.005, 2) is 1.00, since the number is a little less than that. A
+/// negative number of digits counts as 0.
+constexpr detail::fixed_part fixed(double value, int digits) { return {value, digits < 0 ? 0 : digits}; }
+
+/// A quoted JSON string. `text` must live until it is printed.
+constexpr detail::json_part json(std::string_view text) { return {text}; }
+
+} // namespace ms
+
+#endif // MILLSTREAM_PUT_HPP

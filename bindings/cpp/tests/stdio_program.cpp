@@ -1,0 +1,87 @@
+// Small programs with ms::in and ms::out, for stdio_program_test.cpp to run: the first argument says which. Compiled
+// with exceptions and without.
+
+#include <millstream/stdio.hpp>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace {
+
+bool last_words = false;
+
+// Older than its last flush are only objects above the #include.
+struct speaker {
+    ~speaker() {
+        if (last_words)
+            ms::out.println("destructor");
+    }
+} speaking;
+
+void wait_for_a_byte() {
+    char byte;
+    while (::read(STDIN_FILENO, &byte, 1) < 0) {
+    }
+}
+
+int run(std::string_view what, const char *argument) {
+    if (what == "status") {
+        ms::out.print("printed");
+        return 3;
+    }
+    if (what == "last_words") {
+        last_words = true;
+        std::atexit([] { ms::out.println("atexit"); });
+        ms::out.println("main");
+        std::exit(0);
+    }
+    if (what == "nothing")
+        return 3;
+    if (what == "broken_pipe") {
+        std::signal(SIGPIPE, SIG_IGN);
+        ms::out.print("lost");
+        wait_for_a_byte(); // until the reader is gone
+        return 3;
+    }
+    if (what == "stdio_too") {
+        std::FILE *file = std::fopen(argument, "w");
+        std::fputs("kept", file);
+        ms::out.print("lost");
+        return 0; // with the file open
+    }
+    if (what == "wrong_number") {
+        ms::out.print("before");
+        ms::out.println(ms::in.require<int>());
+        return 0;
+    }
+    if (what == "missing_number") {
+        int number;
+        ms::in >> number;
+        return 0;
+    }
+    if (what == "ask") {
+        ms::out.print("name? ");
+        ms::out.println("Hello, ", ms::in.word());
+        return 0;
+    }
+    if (what == "lines") {
+        ms::out.print("held");
+        wait_for_a_byte();
+        ms::out.print(" back\nheld again");
+        wait_for_a_byte();
+        ms::out.write(" and\nagain").print(std::string_view());
+        wait_for_a_byte();
+        return 0;
+    }
+    return 99;
+}
+
+} // namespace
+
+int main(int argc, char **argv) { return run(argc > 1 ? argv[1] : "", argc > 2 ? argv[2] : ""); }

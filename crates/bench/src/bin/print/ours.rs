@@ -1,0 +1,28 @@
+//! Millstream's way: one `put!` for each record.
+
+use std::path::Path;
+
+use millstream::{LendPages, Result, Writer, put};
+
+/// Into whatever standard output is.
+pub fn stdout(numbers: impl Iterator<Item = u64>) -> Result<()> {
+    records(Writer::stdout()?, numbers)
+}
+
+/// Into a pipe that is lent pages: whoever measures reads it with read(2).
+pub fn lent(numbers: impl Iterator<Item = u64>) -> Result<()> {
+    records(Writer::builder().lend_pages(LendPages::ConsumerCopies).stdout()?, numbers)
+}
+
+/// Into a mapped file.
+pub fn mapped(path: &Path, numbers: impl Iterator<Item = u64>) -> Result<()> {
+    records(Writer::mapped(path)?, numbers)
+}
+
+fn records(mut out: Writer, numbers: impl Iterator<Item = u64>) -> Result<()> {
+    for number in numbers {
+        put!(out, "Hello, ", number, '\t')?;
+    }
+    out.close()?;
+    Ok(())
+}

@@ -1,0 +1,1819 @@
+/* Millstream: move records from commands, files and sockets at the speed of the machine, and know that all of them
+ * arrived. Licence: MIT or Apache 2.0.
+ *
+ * Generated from crates/capi/src by `make header`: change it there.
+ *
+ *     millstream_error *error = NULL;
+ *     millstream_reader *reader;
+ *     if (millstream_reader_path("reads.txt.gz", NULL, &reader, &error) == MILLSTREAM_OK) {
+ *         const char *line;
+ *         size_t len;
+ *         while (millstream_reader_next_line(reader, &line, &len, &error) == MILLSTREAM_OK && line != NULL)
+ *             use(line, len);
+ *     }
+ *     if (error != NULL)
+ *         fprintf(stderr, "%s\n", millstream_error_message(error));
+ *     millstream_error_free(error);
+ *     millstream_reader_free(reader);
+ *
+ * CONVENTIONS
+ *
+ * Results. A function that can fail returns a millstream_code, and gives the rest through out-parameters. When it
+ * fails these are NULL, 0 or false, unless its comment says otherwise (after MILLSTREAM_ARGUMENT_INVALID they may be
+ * untouched). Different out-parameters are different objects. The last argument is where an error object goes; it is
+ * set by a call that fails and by no other, and NULL means that the code is enough. The few functions that cannot
+ * fail return their result.
+ *
+ * Arguments. NULL where an object is needed is MILLSTREAM_ARGUMENT_INVALID, a number that is no value of an enum is
+ * MILLSTREAM_INVALID_OPTION. Text ends with a NUL; paths are any bytes, addresses UTF-8. Bytes have a length, and may
+ * be NULL if that is 0.
+ *
+ * Ownership. What a function gives as a handle is freed by the function named at its type, once; NULL is fine there.
+ * What is passed to a function stays the caller's, and may be freed or changed when it has returned, unless its
+ * comment says otherwise. Bytes and text that a handle lends are valid until the next call on it that is not const
+ * (its pointer is not to const), or as long as the comment says.
+ *
+ * Threads. Calls on different handles may run at the same time. So may calls on one handle if all of them take it as
+ * const. Any other call must be alone with its handle; it need not be on the thread that made it. A cancel token is
+ * made for several threads: all its functions but millstream_cancel_token_free() take it as const.
+ *
+ * Callbacks run on the thread that makes the call, while it makes it, unless their comment says otherwise. They must
+ * return: no exception and no longjmp() may leave them. They must not use the handle that calls them.
+ *
+ * Panics. A mistake in the library ends with MILLSTREAM_INTERNAL rather than with the process. Please report it. The
+ * handle is then good for nothing but to be freed.
+ */
+
+#ifndef MILLSTREAM_H
+#define MILLSTREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/**
+ * The version of this header.
+ */
+#define MILLSTREAM_VERSION "0.1.0"
+
+/* ---- version ----
+ *
+ * Which library this is.
+ */
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * The version of the library that is running, such as "0.1.0": MILLSTREAM_VERSION is that of the header. Valid for
+ * ever.
+ */
+const char *millstream_version(void);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+/* ---- error ----
+ *
+ * Errors: a code, and on request an object that knows the rest.
+ *
+ * A function that fails returns a code other than MILLSTREAM_OK. Whoever passes the address of a
+ * `millstream_error *` as its last argument gets an error to ask and to free; NULL means that the code is enough.
+ *
+ * What the functions of this section tell is valid until the error is freed. They accept NULL, which has no details.
+ */
+
+/**
+ * How a call went. Codes never change their meaning; later versions may add some.
+ */
+enum millstream_code
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif
+ {
+    /**
+     * It succeeded.
+     */
+    MILLSTREAM_OK = 0,
+    /**
+     * The operating system refused a read, a write or another call.
+     */
+    MILLSTREAM_IO = 1,
+    /**
+     * A source or sink could not be opened.
+     */
+    MILLSTREAM_OPEN_FAILED = 2,
+    /**
+     * A command could not be started.
+     */
+    MILLSTREAM_COMMAND_NOT_STARTED = 3,
+    /**
+     * A command exited with a status other than 0, or died by a signal. All it wrote was delivered.
+     */
+    MILLSTREAM_COMMAND_FAILED = 4,
+    /**
+     * How a command ended cannot be known (SIGCHLD is ignored, or somebody else waited for it).
+     */
+    MILLSTREAM_COMMAND_STATUS_UNKNOWN = 5,
+    /**
+     * A record is longer than the record limit.
+     */
+    MILLSTREAM_RECORD_TOO_LONG = 6,
+    /**
+     * The stream ended inside a record of fixed or announced length.
+     */
+    MILLSTREAM_FRAME_TRUNCATED = 7,
+    /**
+     * A length prefix that no record can have.
+     */
+    MILLSTREAM_LENGTH_INVALID = 8,
+    /**
+     * Text was asked for, and the bytes are not UTF-8.
+     */
+    MILLSTREAM_UTF8_INVALID = 9,
+    /**
+     * Compressed data is damaged.
+     */
+    MILLSTREAM_DECODE_DAMAGED = 10,
+    /**
+     * Compressed data ends too early.
+     */
+    MILLSTREAM_DECODE_TRUNCATED = 11,
+    /**
+     * Compressed data grows beyond the limit on output size or ratio.
+     */
+    MILLSTREAM_DECODE_LIMIT = 12,
+    /**
+     * Nothing arrived, or nothing was taken, for longer than the time limit.
+     */
+    MILLSTREAM_STALLED = 13,
+    /**
+     * A cancel token was triggered. Nothing is lost: the next call goes on.
+     */
+    MILLSTREAM_CANCELLED = 14,
+    /**
+     * A file became shorter while it was read.
+     */
+    MILLSTREAM_SOURCE_SHRANK = 15,
+    /**
+     * The reading side closed the pipe or connection.
+     */
+    MILLSTREAM_BROKEN_PIPE = 16,
+    /**
+     * An option has a value that it cannot have.
+     */
+    MILLSTREAM_INVALID_OPTION = 17,
+    /**
+     * This build or system cannot do that.
+     */
+    MILLSTREAM_UNSUPPORTED = 18,
+    /**
+     * It is closed, or gave up after an earlier error.
+     */
+    MILLSTREAM_CLOSED = 19,
+    /**
+     * A thread of ours ended in a way it never should.
+     */
+    MILLSTREAM_INTERNAL = 20,
+    /**
+     * Where a number or a word of a type should be, there is something else.
+     */
+    MILLSTREAM_NUMBER_INVALID = 21,
+    /**
+     * A number does not fit its type.
+     */
+    MILLSTREAM_NUMBER_OVERFLOW = 22,
+    /**
+     * The input ended where a value was expected.
+     */
+    MILLSTREAM_VALUE_MISSING = 23,
+    /**
+     * An argument that a call across a language boundary cannot take, such as a null pointer.
+     */
+    MILLSTREAM_ARGUMENT_INVALID = 24,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_code millstream_code;
+#else
+typedef uint32_t millstream_code;
+#endif
+#endif
+
+/**
+ * How a command ended.
+ */
+enum millstream_status
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * It exited; the value is its exit status.
+     */
+    MILLSTREAM_STATUS_EXITED = 0,
+    /**
+     * It was ended by a signal; the value is the signal's number.
+     */
+    MILLSTREAM_STATUS_SIGNALED = 1,
+    /**
+     * The system would not say; the value is 0.
+     */
+    MILLSTREAM_STATUS_UNKNOWN = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_status millstream_status;
+#else
+typedef uint32_t millstream_status;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * What went wrong, where, and what to do about it. Freed by millstream_error_free().
+ */
+typedef struct millstream_error millstream_error;
+
+/**
+ * A command that ended: what ran, how it ended, the last it said.
+ */
+typedef struct {
+    /**
+     * The command and its arguments, as started.
+     */
+    const char *const *argv;
+    /**
+     * How many words these are.
+     */
+    size_t argc;
+    /**
+     * How it ended.
+     */
+    millstream_status status;
+    /**
+     * The exit status or the signal's number.
+     */
+    int32_t value;
+    /**
+     * The last 4 KiB of its standard error, where that was the library's to see. Any bytes.
+     */
+    const char *stderr_tail;
+    /**
+     * How many bytes these are.
+     */
+    size_t stderr_tail_len;
+} millstream_command_end;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * The name of a code in snake case, such as "command_failed"; NULL for MILLSTREAM_OK and for a number that this
+ * version of the library does not know. Valid for ever.
+ */
+const char *millstream_code_name(millstream_code code);
+
+/**
+ * What the user can do about an error of this code; NULL as above. Valid for ever.
+ */
+const char *millstream_code_advice(millstream_code code);
+
+/**
+ * Whether the reader that reported this goes on: after MILLSTREAM_CANCELLED by the next call, after
+ * MILLSTREAM_RECORD_TOO_LONG by millstream_reader_skip_record(). After any other error comes a plain end.
+ */
+bool millstream_code_is_resumable(millstream_code code);
+
+/**
+ * The code; MILLSTREAM_OK for NULL.
+ */
+millstream_code millstream_error_code(const millstream_error *error);
+
+/**
+ * All of it in a sentence: what was found, what was expected, where, and what to do.
+ */
+const char *millstream_error_message(const millstream_error *error);
+
+/**
+ * The name of the source or sink: a path, a command line, an address. NULL if there is none.
+ */
+const char *millstream_error_name(const millstream_error *error);
+
+/**
+ * What was expected, or NULL.
+ */
+const char *millstream_error_expected(const millstream_error *error);
+
+/**
+ * What was found instead, or NULL.
+ */
+const char *millstream_error_found(const millstream_error *error);
+
+/**
+ * The system's error number, or 0 if it was not the system that reported this.
+ */
+int32_t millstream_error_errno(const millstream_error *error);
+
+/**
+ * Where in the stream it happened, in bytes from its start (after decoding). Returns whether that is known; only
+ * then `offset` is set.
+ */
+bool millstream_error_offset(const millstream_error *error,
+                             uint64_t *offset);
+
+/**
+ * In which record; the first is 0. Returns whether that is known; only then `record` is set.
+ */
+bool millstream_error_record(const millstream_error *error, uint64_t *record);
+
+/**
+ * Of a writer's error: how many bytes the system has taken for certain. Returns whether that is known; only then
+ * `written` is set.
+ */
+bool millstream_error_written(const millstream_error *error,
+                              uint64_t *written);
+
+/**
+ * Which command ended, and how. Returns whether the error is about a command; only then `end` is set. What it
+ * points to belongs to the error.
+ */
+bool millstream_error_command(const millstream_error *error, millstream_command_end *end);
+
+/**
+ * Frees an error. NULL is fine.
+ */
+void millstream_error_free(millstream_error *error);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+/* ---- cancel ----
+ *
+ * Cancel tokens: they end the waits of readers and writers, from any thread or signal handler.
+ *
+ * A waiting call returns MILLSTREAM_CANCELLED at once, and so does every later one until the token is reset. Nothing
+ * is lost: after that the next call goes on where it was.
+ */
+
+/**
+ * A cancel token. Freed by millstream_cancel_token_free(), also while readers and writers still listen to it: their
+ * options keep what they need.
+ */
+typedef struct millstream_cancel_token millstream_cancel_token;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * Makes a token that is not cancelled. It holds two file descriptors.
+ */
+millstream_code millstream_cancel_token_new(millstream_cancel_token **token, millstream_error **error);
+
+/**
+ * Cancels. May be called from a signal handler: an atomic store and a write(2).
+ */
+millstream_code millstream_cancel_token_cancel(const millstream_cancel_token *token);
+
+/**
+ * Whether it is cancelled; false for NULL.
+ */
+bool millstream_cancel_token_is_cancelled(const millstream_cancel_token *token);
+
+/**
+ * Makes the token usable again.
+ */
+millstream_code millstream_cancel_token_reset(const millstream_cancel_token *token);
+
+/**
+ * Frees a token. NULL is fine.
+ */
+void millstream_cancel_token_free(millstream_cancel_token *token);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+/* ---- command ----
+ *
+ * Commands to start: a program and its arguments, as they are, without a shell.
+ *
+ * A command is a description. It can serve any number of readers and writers, and be changed or freed at any time
+ * after they were opened.
+ */
+
+/**
+ * Where a command's standard input comes from.
+ */
+enum millstream_stdin
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * /dev/null.
+     */
+    MILLSTREAM_STDIN_NULL = 0,
+    /**
+     * The standard input of this process.
+     */
+    MILLSTREAM_STDIN_INHERIT = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_stdin millstream_stdin;
+#else
+typedef uint32_t millstream_stdin;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * Where the standard output of a command that is a sink goes.
+ */
+enum millstream_stdout
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * The standard output of this process.
+     */
+    MILLSTREAM_STDOUT_INHERIT = 0,
+    /**
+     * /dev/null.
+     */
+    MILLSTREAM_STDOUT_NULL = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_stdout millstream_stdout;
+#else
+typedef uint32_t millstream_stdout;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * Where a command's standard error goes.
+ */
+enum millstream_stderr
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * Live to the standard error of this process, and its last 4 KiB into the error that reports a failure.
+     */
+    MILLSTREAM_STDERR_FORWARD = 0,
+    /**
+     * Its last 4 KiB into the error that reports a failure, and nowhere else.
+     */
+    MILLSTREAM_STDERR_CAPTURE = 1,
+    /**
+     * It is the standard error of this process (a terminal stays a terminal); errors cannot quote it.
+     */
+    MILLSTREAM_STDERR_INHERIT = 2,
+    /**
+     * /dev/null.
+     */
+    MILLSTREAM_STDERR_NULL = 3,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_stderr millstream_stderr;
+#else
+typedef uint32_t millstream_stderr;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * A command to start. Freed by millstream_command_free().
+ */
+typedef struct millstream_command millstream_command;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * Makes a command of `argc` words: the program, which is looked for in PATH, and its arguments.
+ */
+millstream_code millstream_command_new(const char *const *argv,
+                                       size_t argc,
+                                       millstream_command **command,
+                                       millstream_error **error);
+
+/**
+ * Adds an argument.
+ */
+millstream_code millstream_command_add_arg(millstream_command *command,
+                                           const char *argument,
+                                           millstream_error **error);
+
+/**
+ * Sets an environment variable; a `value` of NULL removes it.
+ */
+millstream_code millstream_command_set_env(millstream_command *command,
+                                           const char *key,
+                                           const char *value,
+                                           millstream_error **error);
+
+/**
+ * Removes all environment variables set so far, inherited ones included.
+ */
+millstream_code millstream_command_clear_env(millstream_command *command, millstream_error **error);
+
+/**
+ * Starts it in this directory.
+ */
+millstream_code millstream_command_set_current_dir(millstream_command *command,
+                                                   const char *dir,
+                                                   millstream_error **error);
+
+/**
+ * Where its standard input comes from: MILLSTREAM_STDIN_NULL unless told otherwise. Of a sink's command, and of all
+ * but the first of a pipeline, it is the library's to write, and this is not used.
+ */
+millstream_code millstream_command_set_stdin(millstream_command *command,
+                                             millstream_stdin from,
+                                             millstream_error **error);
+
+/**
+ * Its standard input is this file descriptor: a duplicate, so that `fd` stays the caller's.
+ */
+millstream_code millstream_command_set_stdin_fd(millstream_command *command,
+                                                int32_t fd,
+                                                millstream_error **error);
+
+/**
+ * Where its standard output goes, if it is a sink's command: MILLSTREAM_STDOUT_INHERIT unless told otherwise. That
+ * of a source's command is read.
+ */
+millstream_code millstream_command_set_stdout(millstream_command *command,
+                                              millstream_stdout to,
+                                              millstream_error **error);
+
+/**
+ * Its standard output, if it is a sink's command, is this file descriptor: a duplicate, so that `fd` stays the
+ * caller's.
+ */
+millstream_code millstream_command_set_stdout_fd(millstream_command *command,
+                                                 int32_t fd,
+                                                 millstream_error **error);
+
+/**
+ * Where its standard error goes: MILLSTREAM_STDERR_FORWARD unless told otherwise.
+ */
+millstream_code millstream_command_set_stderr(millstream_command *command,
+                                              millstream_stderr to,
+                                              millstream_error **error);
+
+/**
+ * Accepts an exit status other than 0, or death by a signal: it is told by millstream_reader_command_ends() and
+ * millstream_writer_command_ends(), and is no error.
+ */
+millstream_code millstream_command_allow_failure(millstream_command *command,
+                                                 millstream_error **error);
+
+/**
+ * Frees a command. NULL is fine.
+ */
+void millstream_command_free(millstream_command *command);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+/* ---- frame ----
+ *
+ * Records out of bytes: what a record is, and many of them at once.
+ *
+ * A framer says where records end: lines, a delimiter, any of some bytes, a fixed length, a length in front. It does
+ * no input or output; readers use it, and millstream_framer_batch() works on any memory.
+ *
+ * A batch is one block of bytes and count + 1 offsets into it: record i is bytes[offsets[i]] up to
+ * bytes[offsets[i + 1]], delimiter or length included, and `trim` says what of that is content.
+ * millstream_batch_record() in window.h does that sum.
+ */
+
+/**
+ * Whether the delimiter belongs to the record.
+ */
+enum millstream_delimited
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * It is cut off; of lines, also a carriage return before the line feed.
+     */
+    MILLSTREAM_DELIMITED_TRIMMED = 0,
+    /**
+     * It is part of the record.
+     */
+    MILLSTREAM_DELIMITED_UNTRIMMED = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_delimited millstream_delimited;
+#else
+typedef uint32_t millstream_delimited;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * In which order the bytes of a length come.
+ */
+enum millstream_endian
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * The lowest first.
+     */
+    MILLSTREAM_ENDIAN_LITTLE = 0,
+    /**
+     * The highest first, as in most network protocols.
+     */
+    MILLSTREAM_ENDIAN_BIG = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_endian millstream_endian;
+#else
+typedef uint32_t millstream_endian;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * What a length in front of a record counts.
+ */
+enum millstream_prefix_counts
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * The bytes behind it.
+     */
+    MILLSTREAM_PREFIX_COUNTS_PAYLOAD = 0,
+    /**
+     * Itself and the bytes behind it.
+     */
+    MILLSTREAM_PREFIX_COUNTS_ITSELF = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_prefix_counts millstream_prefix_counts;
+#else
+typedef uint32_t millstream_prefix_counts;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * Says where records end. It remembers nothing from one call to the next, so it may change between two records;
+ * but it serves one thread at a time. Freed by millstream_framer_free().
+ */
+typedef struct millstream_framer millstream_framer;
+
+/**
+ * Says whether records end after this byte.
+ */
+typedef bool (*millstream_predicate)(void *user, uint8_t byte);
+
+/**
+ * How much of a record is not its content.
+ */
+typedef struct {
+    /**
+     * Bytes at the front that are not content: a length.
+     */
+    uint32_t head;
+    /**
+     * Bytes at the end that are not content, if the record is terminated: a delimiter.
+     */
+    uint32_t tail;
+    /**
+     * Whether a carriage return before the delimiter is not content either.
+     */
+    bool carriage_return;
+} millstream_trim;
+
+/**
+ * Records in one block of memory. It borrows all it points to.
+ */
+typedef struct {
+    /**
+     * The memory that the offsets point into.
+     */
+    const char *bytes;
+    /**
+     * Its length.
+     */
+    size_t len;
+    /**
+     * One more than there are records; ascending; the last is at most `len`.
+     */
+    const uint32_t *offsets;
+    /**
+     * The number of records.
+     */
+    size_t count;
+    /**
+     * How much of each record is not its content.
+     */
+    millstream_trim trim;
+    /**
+     * Whether the last record ends with its delimiter (true where records have none). All others do.
+     */
+    bool terminated;
+    /**
+     * Where in the stream `bytes` begin, in bytes from its start (after decoding). Record i is at
+     * offset + offsets[i].
+     */
+    uint64_t offset;
+    /**
+     * The number of the first record in the stream; the stream's first is 0.
+     */
+    uint64_t first_record;
+} millstream_batch;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * Lines, which end with a line feed. The last line need not.
+ */
+millstream_code millstream_framer_lines(millstream_delimited delimited,
+                                        millstream_framer **framer,
+                                        millstream_error **error);
+
+/**
+ * Records that end with these `len` bytes, one or more. The last record need not.
+ */
+millstream_code millstream_framer_delimiter(const void *delimiter,
+                                            size_t len,
+                                            millstream_delimited delimited,
+                                            millstream_framer **framer,
+                                            millstream_error **error);
+
+/**
+ * Records that end after each byte for which `ends` says so. It is asked here and now, once about each of the 256
+ * bytes.
+ */
+millstream_code millstream_framer_predicate(millstream_predicate ends,
+                                            void *user,
+                                            millstream_delimited delimited,
+                                            millstream_framer **framer,
+                                            millstream_error **error);
+
+/**
+ * Records of `len` bytes. A stream that ends inside one is MILLSTREAM_FRAME_TRUNCATED.
+ */
+millstream_code millstream_framer_fixed(size_t len, millstream_framer **framer, millstream_error **error);
+
+/**
+ * Records behind their length, an unsigned number of `width` bytes: 1, 2, 4 or 8. A stream that ends inside one is
+ * MILLSTREAM_FRAME_TRUNCATED.
+ */
+millstream_code millstream_framer_length_prefixed(size_t width,
+                                                  millstream_endian endian,
+                                                  millstream_prefix_counts counts,
+                                                  millstream_framer **framer,
+                                                  millstream_error **error);
+
+/**
+ * The whole records at the front of `len` bytes, at most `max` of them. What is left behind the last one is part of
+ * a record that needs more bytes; with `at_end` there will be none, and it is a record or an error. The batch is
+ * valid while the bytes are, until the next call with this framer.
+ */
+millstream_code millstream_framer_batch(millstream_framer *framer,
+                                        const void *input,
+                                        size_t len,
+                                        bool at_end,
+                                        size_t max,
+                                        millstream_batch *batch,
+                                        millstream_error **error);
+
+/**
+ * Succeeds if a record is UTF-8; otherwise MILLSTREAM_UTF8_INVALID, with the byte that breaks it.
+ */
+millstream_code millstream_check_text(const void *record, size_t len, millstream_error **error);
+
+/**
+ * Frees a framer. NULL is fine.
+ */
+void millstream_framer_free(millstream_framer *framer);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+/* ---- reader ----
+ *
+ * Readers: bytes and records out of a source.
+ *
+ * The end of the stream means that the source succeeded: a command that exits with a status other than 0 is an error,
+ * after every byte it wrote has been delivered. An error is reported once; after it comes a plain end, unless
+ * millstream_code_is_resumable().
+ *
+ * The bytes of lines, records and batches stay the reader's: they are valid until the next call on it that is not
+ * const.
+ */
+
+/**
+ * Whether a thread reads ahead while the consumer works.
+ */
+enum millstream_read_ahead
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * Measured while the stream runs: only while both sides wait in turn, or a decoder and the consumer work.
+     */
+    MILLSTREAM_READ_AHEAD_AUTO = 0,
+    /**
+     * From the start, but for a source that must stay on the caller's thread: a callback, a followed file.
+     */
+    MILLSTREAM_READ_AHEAD_ON = 1,
+    /**
+     * Never.
+     */
+    MILLSTREAM_READ_AHEAD_OFF = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_read_ahead millstream_read_ahead;
+#else
+typedef uint32_t millstream_read_ahead;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * Whether a read of a fast pipe may be put off by up to 0.3 ms, so that it gets more.
+ */
+enum millstream_latency
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * Yes, at 64 MB/s and more.
+     */
+    MILLSTREAM_LATENCY_NORMAL = 0,
+    /**
+     * No.
+     */
+    MILLSTREAM_LATENCY_LOW = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_latency millstream_latency;
+#else
+typedef uint32_t millstream_latency;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * Whether compressed sources are decoded.
+ */
+enum millstream_decode
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * gzip, bgzf and zstd are recognised by their first bytes.
+     */
+    MILLSTREAM_DECODE_AUTO = 0,
+    /**
+     * Bytes are delivered as they are: right for a binary protocol.
+     */
+    MILLSTREAM_DECODE_OFF = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_decode millstream_decode;
+#else
+typedef uint32_t millstream_decode;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * What happens at the end of a regular file.
+ */
+enum millstream_follow
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * It is the end.
+     */
+    MILLSTREAM_FOLLOW_NO = 0,
+    /**
+     * The reader waits for the file to grow, until it is cancelled or closed.
+     */
+    MILLSTREAM_FOLLOW_GROWING = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_follow millstream_follow;
+#else
+typedef uint32_t millstream_follow;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * How a source is compressed.
+ */
+enum millstream_format
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * Not at all, or not known yet, or by a format that this header does not know.
+     */
+    MILLSTREAM_FORMAT_NONE = 0,
+    /**
+     * gzip.
+     */
+    MILLSTREAM_FORMAT_GZIP = 1,
+    /**
+     * gzip in blocks, as samtools and tabix write it.
+     */
+    MILLSTREAM_FORMAT_BGZF = 2,
+    /**
+     * Zstandard.
+     */
+    MILLSTREAM_FORMAT_ZSTD = 3,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_format millstream_format;
+#else
+typedef uint32_t millstream_format;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * Reads a source. Freed by millstream_reader_free().
+ */
+typedef struct millstream_reader millstream_reader;
+
+/**
+ * How to read. NULL, where options are asked for, means the usual ones. Options can serve any number of readers.
+ * Freed by millstream_reader_options_free(), at any time after the readers were opened.
+ */
+typedef struct millstream_reader_options millstream_reader_options;
+
+/**
+ * How a reader gets on.
+ */
+typedef struct {
+    /**
+     * Bytes consumed, after decoding.
+     */
+    uint64_t bytes;
+    /**
+     * Records taken or skipped.
+     */
+    uint64_t records;
+    /**
+     * Bytes read from the source, before decoding.
+     */
+    uint64_t source_bytes;
+    /**
+     * How many of these there are in all, if `source_size_known`.
+     */
+    uint64_t source_size;
+    /**
+     * Whether that is known.
+     */
+    bool source_size_known;
+    /**
+     * How the source is compressed.
+     */
+    millstream_format format;
+    /**
+     * Since the reader was opened.
+     */
+    uint64_t elapsed_ns;
+    /**
+     * For how long the consumer has waited for bytes.
+     */
+    uint64_t waited_ns;
+    /**
+     * The longest record so far, in bytes, with its delimiter or prefix.
+     */
+    uint64_t longest_record;
+} millstream_progress;
+
+/**
+ * Hears how a reader gets on.
+ */
+typedef void (*millstream_observer_callback)(void *user, const millstream_progress *progress);
+
+/**
+ * Gets lent memory back.
+ */
+typedef void (*millstream_release_callback)(void *user);
+
+/**
+ * Fills up to `len` bytes at `space` and returns how many, 0 at the end of the stream. An error is a negative number
+ * of errno.h, such as -EIO; -EINTR and -EAGAIN mean that it should be asked again.
+ */
+typedef ptrdiff_t (*millstream_fill_callback)(void *user, char *space, size_t len);
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * Makes options that say nothing yet.
+ */
+millstream_code millstream_reader_options_new(millstream_reader_options **options, millstream_error **error);
+
+/**
+ * The buffer's size at first: 256 KiB unless told otherwise. It grows for a longer record.
+ */
+millstream_code millstream_reader_options_set_capacity(millstream_reader_options *options,
+                                                       size_t bytes,
+                                                       millstream_error **error);
+
+/**
+ * Whether a thread reads ahead.
+ */
+millstream_code millstream_reader_options_set_read_ahead(millstream_reader_options *options,
+                                                         millstream_read_ahead read_ahead,
+                                                         millstream_error **error);
+
+/**
+ * How many bytes are read ahead: at first, and at most, when both sides turn out to stall in turn. 4 and 16 MiB
+ * unless told otherwise; rounded down to whole blocks of 256 KiB, of which there are at least two.
+ */
+millstream_code millstream_reader_options_set_read_ahead_capacity(millstream_reader_options *options,
+                                                                  size_t first,
+                                                                  size_t most,
+                                                                  millstream_error **error);
+
+/**
+ * Whether reads of a fast pipe may be put off a little.
+ */
+millstream_code millstream_reader_options_set_latency(millstream_reader_options *options,
+                                                      millstream_latency latency,
+                                                      millstream_error **error);
+
+/**
+ * The longest record, in bytes without its delimiter or prefix: 64 MiB unless told otherwise, less than 4 GiB. A
+ * longer one is MILLSTREAM_RECORD_TOO_LONG.
+ */
+millstream_code millstream_reader_options_set_record_limit(millstream_reader_options *options,
+                                                           size_t bytes,
+                                                           millstream_error **error);
+
+/**
+ * Whether compressed sources are decoded.
+ */
+millstream_code millstream_reader_options_set_decode(millstream_reader_options *options,
+                                                     millstream_decode decode,
+                                                     millstream_error **error);
+
+/**
+ * How much compressed data may grow: to this many bytes, and to this many for a compressed one (from the first
+ * decoded MiB on). 0 is no limit, as when told nothing. Over it: MILLSTREAM_DECODE_LIMIT.
+ */
+millstream_code millstream_reader_options_set_decode_limit(millstream_reader_options *options,
+                                                           uint64_t bytes,
+                                                           uint64_t ratio,
+                                                           millstream_error **error);
+
+/**
+ * How long a source that waits for somebody may deliver nothing, or a command take to exit. Longer is
+ * MILLSTREAM_STALLED.
+ */
+millstream_code millstream_reader_options_set_stall_timeout_ns(millstream_reader_options *options,
+                                                               uint64_t limit_ns,
+                                                               millstream_error **error);
+
+/**
+ * What happens at the end of a regular file.
+ */
+millstream_code millstream_reader_options_set_follow(millstream_reader_options *options,
+                                                     millstream_follow follow,
+                                                     millstream_error **error);
+
+/**
+ * Lets a token end waits.
+ */
+millstream_code millstream_reader_options_set_cancel(millstream_reader_options *options,
+                                                     const millstream_cancel_token *token,
+                                                     millstream_error **error);
+
+/**
+ * Calls `observer` before a read, not more often than every `interval_ns`, and at the end: on the thread that uses
+ * the reader, and not while the source makes it wait.
+ */
+millstream_code millstream_reader_options_set_observer(millstream_reader_options *options,
+                                                       uint64_t interval_ns,
+                                                       millstream_observer_callback observer,
+                                                       void *user,
+                                                       millstream_error **error);
+
+/**
+ * The name of the source in messages, instead of one made from what it is.
+ */
+millstream_code millstream_reader_options_set_name(millstream_reader_options *options,
+                                                   const char *name,
+                                                   millstream_error **error);
+
+/**
+ * Frees options. NULL is fine.
+ */
+void millstream_reader_options_free(millstream_reader_options *options);
+
+/**
+ * Reads a file, FIFO or device.
+ */
+millstream_code millstream_reader_path(const char *path,
+                                       const millstream_reader_options *options,
+                                       millstream_reader **reader,
+                                       millstream_error **error);
+
+/**
+ * Maps a regular file and reads it, without a copy (unless it is compressed).
+ *
+ * The file must not shrink meanwhile: before it goes on the reader looks at its length, and reports
+ * MILLSTREAM_SOURCE_SHRANK, but between this and the use of the bytes a file that shrinks ends the process with
+ * SIGBUS.
+ */
+millstream_code millstream_reader_mapped(const char *path,
+                                         const millstream_reader_options *options,
+                                         millstream_reader **reader,
+                                         millstream_error **error);
+
+/**
+ * Reads standard input: a duplicate of the file descriptor, so that it stays open. What stdio has read of it already
+ * is not seen.
+ */
+millstream_code millstream_reader_stdin(const millstream_reader_options *options,
+                                        millstream_reader **reader,
+                                        millstream_error **error);
+
+/**
+ * Reads a file descriptor, which is the reader's from now on, and closed if this fails.
+ */
+millstream_code millstream_reader_fd(int32_t fd,
+                                     const millstream_reader_options *options,
+                                     millstream_reader **reader,
+                                     millstream_error **error);
+
+/**
+ * Reads a duplicate of a file descriptor, which stays the caller's. They share their position.
+ */
+millstream_code millstream_reader_borrow_fd(int32_t fd,
+                                            const millstream_reader_options *options,
+                                            millstream_reader **reader,
+                                            millstream_error **error);
+
+/**
+ * Starts a command and reads its standard output. The end is end of file and exit status 0; anything else is
+ * MILLSTREAM_COMMAND_FAILED, after every byte it wrote.
+ */
+millstream_code millstream_reader_command(const millstream_command *command,
+                                          const millstream_reader_options *options,
+                                          millstream_reader **reader,
+                                          millstream_error **error);
+
+/**
+ * Starts `count` commands, each reading what the one before writes, and reads the last one's standard output. Every
+ * command's status counts. Of several failures the first is reported, but death by SIGPIPE, which follows from a
+ * later command's end, only if there is no other.
+ */
+millstream_code millstream_reader_pipeline(const millstream_command *const *commands,
+                                           size_t count,
+                                           const millstream_reader_options *options,
+                                           millstream_reader **reader,
+                                           millstream_error **error);
+
+/**
+ * Starts a line of shell, `bash -o pipefail -c line`, and reads its standard output. Never pass it what a user typed
+ * or a file name: a command takes arguments as they are.
+ */
+millstream_code millstream_reader_shell(const char *line,
+                                        const millstream_reader_options *options,
+                                        millstream_reader **reader,
+                                        millstream_error **error);
+
+/**
+ * Connects to a TCP server, such as "localhost:7000", and reads what it sends. That it closed the connection is all
+ * that can be known of the end.
+ */
+millstream_code millstream_reader_tcp(const char *address,
+                                      const millstream_reader_options *options,
+                                      millstream_reader **reader,
+                                      millstream_error **error);
+
+/**
+ * Connects to a Unix socket and reads what it sends. That it was closed is all that can be known of the end.
+ */
+millstream_code millstream_reader_unix(const char *path,
+                                       const millstream_reader_options *options,
+                                       millstream_reader **reader,
+                                       millstream_error **error);
+
+/**
+ * Reads a copy of `len` bytes.
+ */
+millstream_code millstream_reader_memory(const void *bytes,
+                                         size_t len,
+                                         const millstream_reader_options *options,
+                                         millstream_reader **reader,
+                                         millstream_error **error);
+
+/**
+ * Reads `len` bytes where they are. They must not change until `release` is called with `user`, which happens once,
+ * also if this call fails: when the reader is closed or freed, or, of compressed bytes, perhaps a little later and by
+ * another thread. A `release` of NULL is for memory that outlives everything.
+ */
+millstream_code millstream_reader_lent_memory(const void *bytes,
+                                              size_t len,
+                                              millstream_release_callback release,
+                                              void *user,
+                                              const millstream_reader_options *options,
+                                              millstream_reader **reader,
+                                              millstream_error **error);
+
+/**
+ * Reads what a callback puts into the space it is given. It is called with `user` by the thread that uses the reader.
+ */
+millstream_code millstream_reader_callback(millstream_fill_callback fill,
+                                           void *user,
+                                           const millstream_reader_options *options,
+                                           millstream_reader **reader,
+                                           millstream_error **error);
+
+/**
+ * Reads at least one more byte behind the unread ones, gives all of them, and says in `added` how many are new: 0 is
+ * the end, and says that the source succeeded. `bytes` and `len` are the unread bytes also after an error, since their
+ * addresses change.
+ *
+ * MILLSTREAM_RECORD_TOO_LONG when more bytes than the record limit are unread, which can be consumed.
+ */
+millstream_code millstream_reader_fill(millstream_reader *reader,
+                                       const char **bytes,
+                                       size_t *len,
+                                       size_t *added,
+                                       millstream_error **error);
+
+/**
+ * The unread bytes that are there.
+ */
+millstream_code millstream_reader_buffer(const millstream_reader *reader,
+                                         const char **bytes,
+                                         size_t *len,
+                                         millstream_error **error);
+
+/**
+ * Takes `count` bytes from the front of the unread ones. Those behind them stay where they are.
+ */
+millstream_code millstream_reader_consume(millstream_reader *reader, size_t count, millstream_error **error);
+
+/**
+ * Copies at least one byte, and at most `room` of them, to `to`, and says how many in `len`; 0 is the end, and says
+ * that the source succeeded.
+ */
+millstream_code millstream_reader_read(millstream_reader *reader,
+                                       void *to,
+                                       size_t room,
+                                       size_t *len,
+                                       millstream_error **error);
+
+/**
+ * The next line, without its line feed or carriage return and line feed. At the end `line` is NULL, which says that
+ * the source succeeded; an empty line is not NULL, and has the length 0. The line is not terminated by a NUL.
+ */
+millstream_code millstream_reader_next_line(millstream_reader *reader,
+                                            const char **line,
+                                            size_t *len,
+                                            millstream_error **error);
+
+/**
+ * The next record, as `framer` finds and trims it. At the end `record` is NULL.
+ */
+millstream_code millstream_reader_next_frame(millstream_reader *reader,
+                                             millstream_framer *framer,
+                                             const char **record,
+                                             size_t *len,
+                                             millstream_error **error);
+
+/**
+ * The bytes before the next `delimiter`, or before the end. At the end `record` is NULL.
+ */
+millstream_code millstream_reader_read_until(millstream_reader *reader,
+                                             char delimiter,
+                                             const char **record,
+                                             size_t *len,
+                                             millstream_error **error);
+
+/**
+ * The next records, as many as are there but at most `max`, which is at least 1: waits for one, never for a second.
+ * At the end `batch->count` is 0. The records before a bad one are delivered first.
+ */
+millstream_code millstream_reader_next_batch(millstream_reader *reader,
+                                             millstream_framer *framer,
+                                             size_t max,
+                                             millstream_batch *batch,
+                                             millstream_error **error);
+
+/**
+ * Skips one record, however long it is, and says in `skipped` whether there was one. After
+ * MILLSTREAM_RECORD_TOO_LONG it is the one that was too long, and the reader goes on behind it.
+ */
+millstream_code millstream_reader_skip_record(millstream_reader *reader,
+                                              millstream_framer *framer,
+                                              bool *skipped,
+                                              millstream_error **error);
+
+/**
+ * What errors call the source. It is the reader's, and valid until that is freed; NULL for NULL.
+ */
+const char *millstream_reader_name(const millstream_reader *reader);
+
+/**
+ * Where the reader is: bytes consumed, after decoding, and records taken or skipped. Once it is closed: where it was.
+ */
+millstream_code millstream_reader_position(const millstream_reader *reader,
+                                           uint64_t *bytes,
+                                           uint64_t *records,
+                                           millstream_error **error);
+
+/**
+ * How the reader gets on. Once it is closed: how it did.
+ */
+millstream_code millstream_reader_progress(const millstream_reader *reader,
+                                           millstream_progress *progress,
+                                           millstream_error **error);
+
+/**
+ * How the source's commands ended, all of them: after the end, after an error that was theirs, and after
+ * millstream_reader_close(). `ends` is an array of `count` that is valid until the next call on the reader that is not
+ * const.
+ */
+millstream_code millstream_reader_command_ends(millstream_reader *reader,
+                                               const millstream_command_end **ends,
+                                               size_t *count,
+                                               millstream_error **error);
+
+/**
+ * Ends the reading, wherever it is. The reader is still there to be asked where it was, and to be freed.
+ *
+ * Before the end of the stream the library's side of the pipe is closed; a command that is still there after a second
+ * gets SIGTERM, and after another one SIGKILL. How it ends then is no error. MILLSTREAM_COMMAND_FAILED if a command
+ * had failed by itself before this; MILLSTREAM_CLOSED if this has been called before.
+ */
+millstream_code millstream_reader_close(millstream_reader *reader,
+                                        millstream_error **error);
+
+/**
+ * Frees a reader, closing it first if it is open; how that ends nobody hears. It may take two seconds where a command
+ * has to be stopped. NULL is fine.
+ */
+void millstream_reader_free(millstream_reader *reader);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+/* ---- writer ----
+ *
+ * Writers: bytes into a sink.
+ *
+ * A write that fails has accepted none of its bytes; one that succeeds has accepted all. What was accepted is with
+ * the sink after millstream_writer_close() has succeeded, and not before; a file appears whole then, or not at all.
+ *
+ * A pipe or connection that nobody reads any more is MILLSTREAM_BROKEN_PIPE in a program that ignores SIGPIPE. One
+ * that leaves SIGPIPE as it is, as C programs do unless told otherwise, is ended by it when it writes to a closed
+ * pipe. The library never changes what signals do.
+ */
+
+/**
+ * When a writer hands its bytes to the sink, apart from a flush.
+ */
+enum millstream_flush_policy
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * At each line end if the sink is a terminal, otherwise when the buffer is full.
+     */
+    MILLSTREAM_FLUSH_POLICY_AUTO = 0,
+    /**
+     * When the buffer is full: the fastest.
+     */
+    MILLSTREAM_FLUSH_POLICY_WHEN_FULL = 1,
+    /**
+     * At each line end: after a write that holds a newline, all up to the last newline is on its way.
+     */
+    MILLSTREAM_FLUSH_POLICY_LINE = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_flush_policy millstream_flush_policy;
+#else
+typedef uint32_t millstream_flush_policy;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * Whether the bytes are compressed on their way to the sink.
+ */
+enum millstream_encode
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * By the ending of a path's name: .gz gzip, .bgz and .bgzf bgzf, .zst zstd. Of other sinks, not.
+     */
+    MILLSTREAM_ENCODE_AUTO = 0,
+    /**
+     * As they are.
+     */
+    MILLSTREAM_ENCODE_OFF = 1,
+    /**
+     * gzip.
+     */
+    MILLSTREAM_ENCODE_GZIP = 2,
+    /**
+     * gzip in blocks, as samtools and tabix like it, compressed by several threads.
+     */
+    MILLSTREAM_ENCODE_BGZF = 3,
+    /**
+     * Zstandard.
+     */
+    MILLSTREAM_ENCODE_ZSTD = 4,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_encode millstream_encode;
+#else
+typedef uint32_t millstream_encode;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * What to do with a regular file that exists.
+ */
+enum millstream_existing
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * The new content takes its place.
+     */
+    MILLSTREAM_EXISTING_REPLACE = 0,
+    /**
+     * The new bytes go behind its own. They are there as soon as they are written, also if the rest fails.
+     */
+    MILLSTREAM_EXISTING_APPEND = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_existing millstream_existing;
+#else
+typedef uint32_t millstream_existing;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * What to do with output that is not complete.
+ */
+enum millstream_partial
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * A file appears whole, when the writer is closed, or not at all.
+     */
+    MILLSTREAM_PARTIAL_REMOVE = 0,
+    /**
+     * A file is written in place: it is truncated first, and what was written stays, whatever happens then.
+     */
+    MILLSTREAM_PARTIAL_KEEP = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_partial millstream_partial;
+#else
+typedef uint32_t millstream_partial;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * Writes to a sink. Freed by millstream_writer_free().
+ */
+typedef struct millstream_writer millstream_writer;
+
+/**
+ * How to write. NULL, where options are asked for, means the usual ones. Options can serve any number of writers.
+ * Freed by millstream_writer_options_free(), at any time after the writers were opened.
+ */
+typedef struct millstream_writer_options millstream_writer_options;
+
+/**
+ * Takes at least one of `len` bytes and returns how many. An error is a negative number of errno.h, such as -EIO;
+ * -EINTR means that it should be asked again. After another error a later call gets the same bytes again.
+ */
+typedef ptrdiff_t (*millstream_write_callback)(void *user, const char *bytes, size_t len);
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * Makes options that say nothing yet.
+ */
+millstream_code millstream_writer_options_new(millstream_writer_options **options, millstream_error **error);
+
+/**
+ * The buffer's size, at least 1: 64 KiB unless told otherwise, 256 KiB for pipes.
+ */
+millstream_code millstream_writer_options_set_capacity(millstream_writer_options *options,
+                                                       size_t bytes,
+                                                       millstream_error **error);
+
+/**
+ * When bytes are handed to the sink.
+ */
+millstream_code millstream_writer_options_set_flush_policy(millstream_writer_options *options,
+                                                           millstream_flush_policy policy,
+                                                           millstream_error **error);
+
+/**
+ * Hands bytes to the sink when the buffer is full, and at the latest this long after a byte was written, also while
+ * the producer is idle: a thread sees to that, and an error that it meets is reported by the next call. Not for
+ * callbacks, which run only on the caller's thread.
+ */
+millstream_code millstream_writer_options_set_flush_delay_ns(millstream_writer_options *options,
+                                                             uint64_t delay_ns,
+                                                             millstream_error **error);
+
+/**
+ * Whether the bytes are compressed.
+ */
+millstream_code millstream_writer_options_set_encode(millstream_writer_options *options,
+                                                     millstream_encode encode,
+                                                     millstream_error **error);
+
+/**
+ * The level of compression: 0 to 9 for gzip and bgzf (6 unless told otherwise), 1 to 22 for zstd (3).
+ */
+millstream_code millstream_writer_options_set_level(millstream_writer_options *options,
+                                                    uint32_t level,
+                                                    millstream_error **error);
+
+/**
+ * What to do with a file that exists.
+ */
+millstream_code millstream_writer_options_set_existing(millstream_writer_options *options,
+                                                       millstream_existing existing,
+                                                       millstream_error **error);
+
+/**
+ * What to do with a file that is not complete.
+ */
+millstream_code millstream_writer_options_set_partial(millstream_writer_options *options,
+                                                      millstream_partial partial,
+                                                      millstream_error **error);
+
+/**
+ * Fails with MILLSTREAM_STALLED when the sink takes nothing for this long. Not for callbacks.
+ */
+millstream_code millstream_writer_options_set_stall_timeout_ns(millstream_writer_options *options,
+                                                               uint64_t limit_ns,
+                                                               millstream_error **error);
+
+/**
+ * Lets a token end every wait for the sink. A callback and the lookup of a host name cannot be interrupted.
+ */
+millstream_code millstream_writer_options_set_cancel(millstream_writer_options *options,
+                                                     const millstream_cancel_token *token,
+                                                     millstream_error **error);
+
+/**
+ * What errors call the sink, instead of its path, address or command line.
+ */
+millstream_code millstream_writer_options_set_name(millstream_writer_options *options,
+                                                   const char *name,
+                                                   millstream_error **error);
+
+/**
+ * Frees options. NULL is fine.
+ */
+void millstream_writer_options_free(millstream_writer_options *options);
+
+/**
+ * Writes a file, compressed if its name ends in .gz, .bgz, .bgzf or .zst.
+ *
+ * A regular or absent path appears whole when the writer is closed: until then the bytes are in a temporary file
+ * beside it, whose name begins with a dot. An existing file's permissions are kept; a symbolic link is followed. FIFOs
+ * and devices are written directly; opening a FIFO waits for its reader. /dev/stdout is standard output.
+ */
+millstream_code millstream_writer_path(const char *path,
+                                       const millstream_writer_options *options,
+                                       millstream_writer **writer,
+                                       millstream_error **error);
+
+/**
+ * Writes to standard output: the file descriptor 1 itself, without stdio's buffer, which must be flushed before.
+ */
+millstream_code millstream_writer_stdout(const millstream_writer_options *options,
+                                         millstream_writer **writer,
+                                         millstream_error **error);
+
+/**
+ * Writes to a file descriptor, which is the writer's from now on, and closed if this fails. Its mode (O_NONBLOCK) is
+ * respected and never changed.
+ */
+millstream_code millstream_writer_fd(int32_t fd,
+                                     const millstream_writer_options *options,
+                                     millstream_writer **writer,
+                                     millstream_error **error);
+
+/**
+ * Writes to a duplicate of a file descriptor, which stays the caller's.
+ */
+millstream_code millstream_writer_borrow_fd(int32_t fd,
+                                            const millstream_writer_options *options,
+                                            millstream_writer **writer,
+                                            millstream_error **error);
+
+/**
+ * Starts a command and writes to its standard input. millstream_writer_close() waits for it, and its status counts.
+ */
+millstream_code millstream_writer_command(const millstream_command *command,
+                                          const millstream_writer_options *options,
+                                          millstream_writer **writer,
+                                          millstream_error **error);
+
+/**
+ * Connects to a TCP address, such as "localhost:7000", and writes to it.
+ */
+millstream_code millstream_writer_tcp(const char *address,
+                                      const millstream_writer_options *options,
+                                      millstream_writer **writer,
+                                      millstream_error **error);
+
+/**
+ * Connects to a Unix stream socket and writes to it.
+ */
+millstream_code millstream_writer_unix(const char *path,
+                                       const millstream_writer_options *options,
+                                       millstream_writer **writer,
+                                       millstream_error **error);
+
+/**
+ * Calls `write` with bytes and `user`, on the thread that uses the writer.
+ */
+millstream_code millstream_writer_callback(millstream_write_callback write,
+                                           void *user,
+                                           const millstream_writer_options *options,
+                                           millstream_writer **writer,
+                                           millstream_error **error);
+
+/**
+ * Keeps everything in memory, for millstream_writer_taken_memory().
+ */
+millstream_code millstream_writer_memory(const millstream_writer_options *options,
+                                         millstream_writer **writer,
+                                         millstream_error **error);
+
+/**
+ * Keeps nothing: for measuring and counting.
+ */
+millstream_code millstream_writer_nowhere(const millstream_writer_options *options,
+                                          millstream_writer **writer,
+                                          millstream_error **error);
+
+/**
+ * Writes all of `len` bytes. As long as they fit in the buffer's room, that is a copy.
+ *
+ * After an error none of them was accepted: what had been accepted before stays in the buffer, and the call may be
+ * repeated. When the sink fails after part of a large write, the rest is kept, the call succeeds, and the next one
+ * reports the error.
+ */
+millstream_code millstream_writer_write(millstream_writer *writer,
+                                        const void *bytes,
+                                        size_t len,
+                                        millstream_error **error);
+
+/**
+ * At least `least` bytes of room to fill: what they hold is arbitrary. `room` says where, `len` how many there are.
+ * millstream_writer_commit() says how many of them count; any other call on the writer takes the room back. A record
+ * longer than the buffer makes it grow.
+ */
+millstream_code millstream_writer_space(millstream_writer *writer,
+                                        size_t least,
+                                        char **room,
+                                        size_t *len,
+                                        millstream_error **error);
+
+/**
+ * Accepts the first `count` bytes of the space.
+ *
+ * With a policy that flushes at line ends or after a delay, errors are as of millstream_writer_write(): the bytes were
+ * not accepted then.
+ */
+millstream_code millstream_writer_commit(millstream_writer *writer,
+                                         size_t count,
+                                         millstream_error **error);
+
+/**
+ * Hands everything accepted so far to the system. A compressed stream can be decoded up to here then. After an error
+ * nothing is lost: the next call tries again.
+ */
+millstream_code millstream_writer_flush(millstream_writer *writer,
+                                        millstream_error **error);
+
+/**
+ * What errors call the sink. It is the writer's, and valid until that is freed; NULL for NULL.
+ */
+const char *millstream_writer_name(const millstream_writer *writer);
+
+/**
+ * Bytes accepted so far, those in the buffer included.
+ */
+millstream_code millstream_writer_accepted(const millstream_writer *writer,
+                                           uint64_t *bytes,
+                                           millstream_error **error);
+
+/**
+ * Bytes handed to the system so far, after encoding.
+ */
+millstream_code millstream_writer_written(const millstream_writer *writer,
+                                          uint64_t *bytes,
+                                          millstream_error **error);
+
+/**
+ * The time spent in the sink so far.
+ */
+millstream_code millstream_writer_waited_ns(const millstream_writer *writer,
+                                            uint64_t *waited_ns,
+                                            millstream_error **error);
+
+/**
+ * Writes what is left, ends the stream, and makes it count: a file takes its name, a command is waited for. The writer
+ * is still there to be asked how it ended, and to be freed.
+ *
+ * After an error it may be called again, and goes on where it stopped: what was accepted waits for that. But the
+ * writer accepts no more bytes, whether this succeeds or not: MILLSTREAM_CLOSED, which is also the answer to a call
+ * after one that has succeeded. MILLSTREAM_COMMAND_FAILED if the command did not succeed.
+ * millstream_error_written() says how many bytes the sink took.
+ */
+millstream_code millstream_writer_close(millstream_writer *writer,
+                                        millstream_error **error);
+
+/**
+ * All that was written to a writer that keeps it in memory, once it is closed: the writer's, and valid until that is
+ * freed. NULL before, and of any other writer.
+ */
+millstream_code millstream_writer_taken_memory(const millstream_writer *writer,
+                                               const char **bytes,
+                                               size_t *len,
+                                               millstream_error **error);
+
+/**
+ * How the command ended, if the sink was one and the writer is closed: an array of `count`, the writer's, and valid
+ * until that is freed.
+ */
+millstream_code millstream_writer_command_ends(const millstream_writer *writer,
+                                               const millstream_command_end **ends,
+                                               size_t *count,
+                                               millstream_error **error);
+
+/**
+ * Frees a writer. One that is open does its best silently: it writes what is in the buffer and ends a compressed
+ * stream, a command gets its end of input and a little time; but a file that is to appear whole does not appear. NULL
+ * is fine.
+ */
+void millstream_writer_free(millstream_writer *writer);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#include "millstream/numbers.h"
+#include "millstream/window.h"
+
+#endif /* MILLSTREAM_H */

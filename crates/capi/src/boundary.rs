@@ -1,0 +1,324 @@
+//! What every call across the boundary needs: errors and panics as codes, pointers that are checked, text and bytes
+//! that C lends for the time of a call, and numbers that are to be one of an enum.
+
+use std::any::Any;
+use std::ffi::{CStr, CString, OsStr, c_char, c_void};
+use std::mem::MaybeUninit;
+use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use millstream::{Error, ErrorKind, Result};
+
+use crate::error::{millstream_code, millstream_error};
+
+/// What C knows as `millstream_error **`.
+pub(crate) type ErrorOut<'a> = Option<&'a mut MaybeUninit<Box<millstream_error>>>;
+
+/// Runs `act`. What it returns, or its panic, becomes a code; an error is given to who asked for it.
+#[inline]
+pub(crate) fn call(error: ErrorOut<'_>, act: impl FnOnce() -> Result<()>) -> millstream_code {
+    // What a panic may leave half done is a handle, and that remembers: see `Condition`.
+    match catch_unwind(AssertUnwindSafe(act)) {
+        Ok(Ok(())) => 0,
+        Ok(Err(failure)) => report(failure, error),
+        Err(panic) => report(panicked(&*panic), error),
+    }
+}
+
+#[cold]
+fn report(failure: Error, error: ErrorOut<'_>) -> millstream_code {
+    let code = failure.code();
+    if let Some(error) = error {
+        error.write(Box::new(millstream_error::new(failure)));
+    }
+    code
+}
+
+fn panicked(panic: &(dyn Any + Send)) -> Error {
+    let text = panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str));
+    Error::new(ErrorKind::Internal).with_found(format!("a panic: {}", text.unwrap_or("without a message")))
+}
+
+/// Takes a handle back. What its end reports nobody hears, and that goes for a panic too.
+pub(crate) fn free<T>(handle: Option<Box<T>>) {
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(handle)));
+}
+
+/// Whether a handle can be used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Condition {
+    #[default]
+    Good,
+    /// A call is running. Still so when another one begins: that call has panicked, or is a callback's.
+    Busy,
+}
+
+impl Condition {
+    /// Runs `act` on a handle that nothing else uses.
+    #[inline]
+    pub(crate) fn during<T>(&mut self, act: impl FnOnce() -> Result<T>) -> Result<T> {
+        if *self == Condition::Busy {
+            return Err(Error::new(ErrorKind::Closed).with_found("a handle whose last call has not returned"));
+        }
+        *self = Condition::Busy;
+        let result = act();
+        *self = Condition::Good;
+        result
+    }
+}
+
+/// The error of an argument that cannot be.
+pub(crate) fn invalid(found: impl Into<String>, expected: impl Into<String>) -> Error {
+    Error::new(ErrorKind::ArgumentInvalid).with_found(found).with_expected(expected)
+}
+
+/// An argument that must not be null.
+#[inline]
+pub(crate) fn given<T>(argument: Option<T>, name: &str) -> Result<T> {
+    argument.ok_or_else(|| null(name))
+}
+
+/// An out-parameter, which must not be null: set to zero, so that it is so after an error too.
+#[inline]
+pub(crate) fn out<'a, T>(argument: Option<&'a mut MaybeUninit<T>>, name: &str) -> Result<&'a mut MaybeUninit<T>> {
+    let argument = given(argument, name)?;
+    *argument = MaybeUninit::zeroed();
+    Ok(argument)
+}
+
+#[cold]
+fn null(name: &str) -> Error {
+    invalid(format!("a null pointer for `{name}`"), "a pointer")
+}
+
+/// `len` bytes that C lends. Null is fine for no bytes.
+///
+/// # Safety
+/// `bytes` is null or points to `len` bytes that nobody changes during `'a`.
+#[inline]
+pub(crate) unsafe fn bytes<'a>(bytes: *const c_void, len: usize, name: &str) -> Result<&'a [u8]> {
+    if len == 0 {
+        return Ok(&[]);
+    }
+    if bytes.is_null() {
+        return Err(null(name));
+    }
+    if len > isize::MAX as usize {
+        return Err(invalid(format!("{len} bytes for `{name}`"), "at most half of the address space"));
+    }
+    // SAFETY: not null, not longer than memory can be, and the caller lends it.
+    Ok(unsafe { std::slice::from_raw_parts(bytes.cast(), len) })
+}
+
+/// `len` objects that C lends. Null is fine for none.
+///
+/// # Safety
+/// `items` is null or points to `len` objects that nobody changes during `'a`.
+pub(crate) unsafe fn items<'a, T>(items: *const T, len: usize, name: &str) -> Result<&'a [T]> {
+    if len == 0 {
+        return Ok(&[]);
+    }
+    if items.is_null() {
+        return Err(null(name));
+    }
+    if !items.is_aligned() || len > isize::MAX as usize / size_of::<T>().max(1) {
+        return Err(invalid(format!("{len} items at {items:p} for `{name}`"), "an array"));
+    }
+    // SAFETY: not null, aligned, not longer than memory can be, and the caller lends it.
+    Ok(unsafe { std::slice::from_raw_parts(items, len) })
+}
+
+/// A string of any bytes that C lends.
+///
+/// # Safety
+/// `string` is null or ends with a NUL, and nobody changes it during `'a`.
+pub(crate) unsafe fn string<'a>(string: *const c_char, name: &str) -> Result<&'a OsStr> {
+    if string.is_null() {
+        return Err(null(name));
+    }
+    // SAFETY: not null, and the caller lends it.
+    Ok(OsStr::from_bytes(unsafe { CStr::from_ptr(string) }.to_bytes()))
+}
+
+/// The same, for a path.
+///
+/// # Safety
+/// As [`string`].
+pub(crate) unsafe fn path<'a>(path: *const c_char, name: &str) -> Result<&'a Path> {
+    // SAFETY: the caller's promise.
+    unsafe { string(path, name) }.map(Path::new)
+}
+
+/// The same, for text.
+///
+/// # Safety
+/// As [`string`].
+pub(crate) unsafe fn text<'a>(text: *const c_char, name: &str) -> Result<&'a str> {
+    // SAFETY: the caller's promise.
+    let string = unsafe { string(text, name) }?;
+    string.to_str().ok_or_else(|| invalid(format!("{string:?} for `{name}`"), "UTF-8"))
+}
+
+/// Bytes for C to look at.
+pub(crate) fn lend(bytes: &[u8]) -> *const c_char {
+    bytes.as_ptr().cast()
+}
+
+/// Text for C to keep: a NUL in it, which C could not see behind, is replaced.
+pub(crate) fn c_string(text: impl Into<Vec<u8>>) -> CString {
+    CString::new(text).unwrap_or_else(|error| {
+        let text = String::from_utf8_lossy(&error.into_vec()).replace('\0', "\u{fffd}");
+        CString::new(text).expect("there is no NUL any more")
+    })
+}
+
+/// Takes over a file descriptor.
+///
+/// # Errors
+/// [`ErrorKind::OpenFailed`] if it is not open.
+pub(crate) fn own_fd(fd: i32) -> Result<OwnedFd> {
+    check_fd(fd)?;
+    // SAFETY: it is open, and the caller gives it away.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// A duplicate of a file descriptor.
+///
+/// # Errors
+/// [`ErrorKind::OpenFailed`] if it is not open, or none is left.
+pub(crate) fn duplicate_fd(fd: i32) -> Result<OwnedFd> {
+    check_fd(fd)?;
+    // SAFETY: it is open, and used only within this function.
+    let fd = unsafe { BorrowedFd::borrow_raw(fd) };
+    fd.try_clone_to_owned().map_err(|error| Error::new(ErrorKind::OpenFailed).with_io(error))
+}
+
+fn check_fd(fd: i32) -> Result<()> {
+    let refuse = |error: rustix::io::Errno| {
+        Error::new(ErrorKind::OpenFailed).with_name(format!("file descriptor {fd}")).with_io(error.into())
+    };
+    if fd < 0 {
+        return Err(refuse(rustix::io::Errno::BADF));
+    }
+    // SAFETY: it is not -1, and used only to ask the system whether it is open.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
+    rustix::io::fcntl_getfd(borrowed).map(drop).map_err(refuse)
+}
+
+/// A pointer of the caller's that callbacks get back.
+///
+/// Handles may move between threads, and so does what their callbacks use: the header says so.
+#[derive(Clone, Copy)]
+pub(crate) struct User(pub(crate) *mut c_void);
+
+// SAFETY: it is only ever handed back to the caller's own function, who has been told about threads.
+unsafe impl Send for User {}
+// SAFETY: as above; here it is a number and nothing else.
+unsafe impl Sync for User {}
+
+impl User {
+    /// The pointer. (A method, so that closures capture the whole of `self`, which may move between threads.)
+    pub(crate) fn pointer(self) -> *mut c_void {
+        self.0
+    }
+}
+
+/// An enum of the header, and what the library calls its values.
+pub(crate) trait Choice: Sized {
+    /// The library's type.
+    type Core;
+    /// For messages.
+    const NAME: &'static str;
+    /// The library's value for this number.
+    fn core(number: u32) -> Option<Self::Core>;
+}
+
+/// Makes an enum of the header, written out for the header's generator, a [`Choice`].
+macro_rules! choice {
+    ($name:ident is $core:ty { $($variant:ident => $value:expr),* $(,)? }) => {
+        impl $crate::boundary::Choice for $name {
+            type Core = $core;
+            const NAME: &'static str = stringify!($name);
+
+            fn core(number: u32) -> Option<$core> {
+                $(if number == $name::$variant as u32 {
+                    return Some($value);
+                })*
+                None
+            }
+        }
+    };
+}
+pub(crate) use choice;
+
+/// What C means by a value of an enum, which may be any number.
+///
+/// # Errors
+/// [`ErrorKind::InvalidOption`] for one that does not exist.
+pub(crate) fn chosen<C: Choice>(value: MaybeUninit<C>) -> Result<C::Core> {
+    const { assert!(size_of::<C>() == size_of::<u32>() && align_of::<C>() == align_of::<u32>()) };
+    // SAFETY: C has passed a number of this size, which every bit pattern is.
+    let number = unsafe { std::mem::transmute_copy::<MaybeUninit<C>, u32>(&value) };
+    C::core(number).ok_or_else(|| {
+        Error::new(ErrorKind::InvalidOption)
+            .with_found(number.to_string())
+            .with_expected(format!("a value of {}", C::NAME))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::{millstream_error_code, millstream_error_message};
+
+    fn message(error: &millstream_error) -> &str {
+        // SAFETY: the error's own string, which it outlives.
+        unsafe { CStr::from_ptr(millstream_error_message(Some(error))) }.to_str().unwrap()
+    }
+
+    #[test]
+    fn a_panic_becomes_the_code_20() {
+        let mut error = MaybeUninit::uninit();
+        assert_eq!(call(Some(&mut error), || panic!("of {} elephants", 3)), 20);
+        // SAFETY: a call that fails sets it.
+        let error = unsafe { error.assume_init() };
+        assert_eq!(millstream_error_code(Some(&error)), 20);
+        assert!(message(&error).starts_with("internal: found a panic: of 3 elephants"), "{}", message(&error));
+        assert_eq!(call(None, || std::panic::panic_any(1)), 20);
+    }
+
+    #[test]
+    fn a_handle_whose_call_has_panicked_is_not_used_again() {
+        let mut condition = Condition::default();
+        assert_eq!(call(None, || condition.during(|| panic!("once"))), 20);
+        assert_eq!(call(None, || condition.during(|| Ok(()))), ErrorKind::Closed.code());
+    }
+
+    #[test]
+    fn an_out_parameter_is_zero_before_anything_is_done() {
+        let mut value = MaybeUninit::new(7_usize);
+        out(Some(&mut value), "value").unwrap();
+        // SAFETY: it has been a number all the time.
+        assert_eq!(unsafe { value.assume_init() }, 0);
+        assert_eq!(out::<usize>(None, "value").unwrap_err().found(), Some("a null pointer for `value`"));
+    }
+
+    #[test]
+    fn what_cannot_be_an_array_is_refused() {
+        // SAFETY: none of these is ever read.
+        unsafe {
+            assert_eq!(bytes(std::ptr::null(), 0, "bytes").unwrap(), b"");
+            assert_eq!(bytes(std::ptr::null(), 1, "bytes").unwrap_err().kind(), ErrorKind::ArgumentInvalid);
+            assert_eq!(bytes(c"x".as_ptr().cast(), usize::MAX, "bytes").unwrap_err().code(), 24);
+            assert_eq!(items::<u32>(std::ptr::without_provenance(2), 1, "items").unwrap_err().code(), 24);
+            assert_eq!(items::<u32>(std::ptr::without_provenance(4), usize::MAX / 2, "items").unwrap_err().code(), 24);
+        }
+    }
+
+    #[test]
+    fn a_nul_inside_a_text_does_not_cut_it() {
+        assert_eq!(c_string("a\0b").to_str().unwrap(), "a\u{fffd}b");
+    }
+}

@@ -1,0 +1,56 @@
+//! Cancel tokens: they end the waits of readers and writers, from any thread or signal handler.
+//!
+//! A waiting call returns MILLSTREAM_CANCELLED at once, and so does every later one until the token is reset. Nothing
+//! is lost: after that the next call goes on where it was.
+
+use std::mem::MaybeUninit;
+
+use millstream::{CancelToken, ErrorKind};
+
+use crate::boundary::{call, free, out};
+use crate::error::{millstream_code, millstream_error};
+
+/// A cancel token. Freed by millstream_cancel_token_free(), also while readers and writers still listen to it: their
+/// options keep what they need.
+pub struct millstream_cancel_token(pub(crate) CancelToken);
+
+/// Makes a token that is not cancelled. It holds two file descriptors.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_cancel_token_new(
+    token: Option<&mut MaybeUninit<Box<millstream_cancel_token>>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        out(token, "token")?.write(Box::new(millstream_cancel_token(CancelToken::new()?)));
+        Ok(())
+    })
+}
+
+/// Cancels. May be called from a signal handler: an atomic store and a write(2).
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_cancel_token_cancel(token: Option<&millstream_cancel_token>) -> millstream_code {
+    // No error object and nothing else that takes memory: a signal handler must not.
+    let Some(token) = token else { return ErrorKind::ArgumentInvalid.code() };
+    token.0.cancel();
+    0
+}
+
+/// Whether it is cancelled; false for NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_cancel_token_is_cancelled(token: Option<&millstream_cancel_token>) -> bool {
+    token.is_some_and(|token| token.0.is_cancelled())
+}
+
+/// Makes the token usable again.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_cancel_token_reset(token: Option<&millstream_cancel_token>) -> millstream_code {
+    let Some(token) = token else { return ErrorKind::ArgumentInvalid.code() };
+    token.0.reset();
+    0
+}
+
+/// Frees a token. NULL is fine.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_cancel_token_free(token: Option<Box<millstream_cancel_token>>) {
+    free(token);
+}

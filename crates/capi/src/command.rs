@@ -1,0 +1,239 @@
+//! Commands to start: a program and its arguments, as they are, without a shell.
+//!
+//! A command is a description. It can serve any number of readers and writers, and be changed or freed at any time
+//! after they were opened.
+
+use std::ffi::c_char;
+use std::mem::MaybeUninit;
+
+use millstream::{Command, Result, Stderr, Stdin, Stdout};
+
+use crate::boundary::{call, choice, chosen, duplicate_fd, free, given, items, out, path, string};
+use crate::error::{millstream_code, millstream_error};
+use crate::settings::Settings;
+
+/// A command to start. Freed by millstream_command_free().
+pub struct millstream_command(Settings<Command>);
+
+/// Where a command's standard input comes from.
+#[repr(u32)]
+pub enum millstream_stdin {
+    /// /dev/null.
+    Null = 0,
+    /// The standard input of this process.
+    Inherit = 1,
+}
+
+/// Where the standard output of a command that is a sink goes.
+#[repr(u32)]
+pub enum millstream_stdout {
+    /// The standard output of this process.
+    Inherit = 0,
+    /// /dev/null.
+    Null = 1,
+}
+
+/// Where a command's standard error goes.
+#[repr(u32)]
+pub enum millstream_stderr {
+    /// Live to the standard error of this process, and its last 4 KiB into the error that reports a failure.
+    Forward = 0,
+    /// Its last 4 KiB into the error that reports a failure, and nowhere else.
+    Capture = 1,
+    /// It is the standard error of this process (a terminal stays a terminal); errors cannot quote it.
+    Inherit = 2,
+    /// /dev/null.
+    Null = 3,
+}
+
+choice!(millstream_stderr is Stderr {
+    Forward => Stderr::Forward,
+    Capture => Stderr::Capture,
+    Inherit => Stderr::Inherit,
+    Null => Stderr::Null,
+});
+
+choice!(millstream_stdin is fn() -> Stdin { Null => || Stdin::Null, Inherit => || Stdin::Inherit });
+
+choice!(millstream_stdout is fn() -> Stdout { Inherit => || Stdout::Inherit, Null => || Stdout::Null });
+
+impl millstream_command {
+    /// What the library starts.
+    pub(crate) fn core(&self) -> Result<Command> {
+        self.0.apply(Command::new::<[&str; 0]>([]))
+    }
+}
+
+/// Changes a command.
+fn set(
+    command: Option<&mut millstream_command>,
+    setting: impl Fn(Command) -> Command + Send + Sync + 'static,
+) -> Result<()> {
+    given(command, "command")?.0.set(setting);
+    Ok(())
+}
+
+/// Makes a command of `argc` words: the program, which is looked for in PATH, and its arguments.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_command_new(
+    argv: *const *const c_char,
+    argc: usize,
+    command: Option<&mut MaybeUninit<Box<millstream_command>>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let command = out(command, "command")?;
+        let mut settings = Settings::new();
+        // SAFETY: C lends an array for this call.
+        for &word in unsafe { items(argv, argc, "argv")? } {
+            // SAFETY: of strings.
+            let word = unsafe { string(word, "argv")? }.to_owned();
+            settings.set(move |command: Command| command.arg(&word));
+        }
+        command.write(Box::new(millstream_command(settings)));
+        Ok(())
+    })
+}
+
+/// Adds an argument.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_command_add_arg(
+    command: Option<&mut millstream_command>,
+    argument: *const c_char,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        // SAFETY: C lends a string for this call.
+        let argument = unsafe { string(argument, "argument")? }.to_owned();
+        set(command, move |command| command.arg(&argument))
+    })
+}
+
+/// Sets an environment variable; a `value` of NULL removes it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_command_set_env(
+    command: Option<&mut millstream_command>,
+    key: *const c_char,
+    value: *const c_char,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        // SAFETY: C lends a string for this call.
+        let key = unsafe { string(key, "key")? }.to_owned();
+        if value.is_null() {
+            return set(command, move |command| command.env_remove(&key));
+        }
+        // SAFETY: as above.
+        let value = unsafe { string(value, "value")? }.to_owned();
+        set(command, move |command| command.env(&key, &value))
+    })
+}
+
+/// Removes all environment variables set so far, inherited ones included.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_command_clear_env(
+    command: Option<&mut millstream_command>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || set(command, Command::env_clear))
+}
+
+/// Starts it in this directory.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_command_set_current_dir(
+    command: Option<&mut millstream_command>,
+    dir: *const c_char,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        // SAFETY: C lends a string for this call.
+        let dir = unsafe { path(dir, "dir")? }.to_owned();
+        set(command, move |command| command.current_dir(&dir))
+    })
+}
+
+/// Where its standard input comes from: MILLSTREAM_STDIN_NULL unless told otherwise. Of a sink's command, and of all
+/// but the first of a pipeline, it is the library's to write, and this is not used.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_command_set_stdin(
+    command: Option<&mut millstream_command>,
+    from: MaybeUninit<millstream_stdin>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let from = chosen(from)?;
+        set(command, move |command| command.stdin(from()))
+    })
+}
+
+/// Its standard input is this file descriptor: a duplicate, so that `fd` stays the caller's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_command_set_stdin_fd(
+    command: Option<&mut millstream_command>,
+    fd: i32,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let fd = duplicate_fd(fd)?;
+        given(command, "command")?.0.try_set(move |command| Ok(command.stdin(Stdin::Fd(fd.try_clone()?))));
+        Ok(())
+    })
+}
+
+/// Where its standard output goes, if it is a sink's command: MILLSTREAM_STDOUT_INHERIT unless told otherwise. That
+/// of a source's command is read.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_command_set_stdout(
+    command: Option<&mut millstream_command>,
+    to: MaybeUninit<millstream_stdout>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let to = chosen(to)?;
+        set(command, move |command| command.stdout(to()))
+    })
+}
+
+/// Its standard output, if it is a sink's command, is this file descriptor: a duplicate, so that `fd` stays the
+/// caller's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_command_set_stdout_fd(
+    command: Option<&mut millstream_command>,
+    fd: i32,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let fd = duplicate_fd(fd)?;
+        given(command, "command")?.0.try_set(move |command| Ok(command.stdout(Stdout::Fd(fd.try_clone()?))));
+        Ok(())
+    })
+}
+
+/// Where its standard error goes: MILLSTREAM_STDERR_FORWARD unless told otherwise.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_command_set_stderr(
+    command: Option<&mut millstream_command>,
+    to: MaybeUninit<millstream_stderr>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let to = chosen(to)?;
+        set(command, move |command| command.stderr(to))
+    })
+}
+
+/// Accepts an exit status other than 0, or death by a signal: it is told by millstream_reader_command_ends() and
+/// millstream_writer_command_ends(), and is no error.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_command_allow_failure(
+    command: Option<&mut millstream_command>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || set(command, Command::allow_failure))
+}
+
+/// Frees a command. NULL is fine.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_command_free(command: Option<Box<millstream_command>>) {
+    free(command);
+}

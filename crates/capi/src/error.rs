@@ -1,0 +1,252 @@
+//! Errors: a code, and on request an object that knows the rest.
+//!
+//! A function that fails returns a code other than MILLSTREAM_OK. Whoever passes the address of a
+//! `millstream_error *` as its last argument gets an error to ask and to free; NULL means that the code is enough.
+//!
+//! What the functions of this section tell is valid until the error is freed. They accept NULL, which has no details.
+
+use std::ffi::{CString, c_char};
+use std::mem::MaybeUninit;
+use std::os::unix::ffi::OsStrExt;
+use std::ptr::null;
+use std::sync::LazyLock;
+
+use millstream::{CommandEnd, CommandStatus, Error, ErrorKind};
+
+use crate::boundary::{c_string, free, lend};
+
+/// A code of the table of errors; the header has them as an enum made from that table.
+pub type millstream_code = u32;
+
+/// What went wrong, where, and what to do about it. Freed by millstream_error_free().
+pub struct millstream_error {
+    error: Error,
+    message: CString,
+    name: Option<CString>,
+    expected: Option<CString>,
+    found: Option<CString>,
+    command: CommandEnds,
+}
+
+impl millstream_error {
+    pub(crate) fn new(error: Error) -> millstream_error {
+        let text = |text: Option<&str>| text.map(c_string);
+        millstream_error {
+            message: c_string(error.to_string()),
+            name: text(error.name()),
+            expected: text(error.expected()),
+            found: text(error.found()),
+            command: CommandEnds::new(error.command().into_iter().cloned()),
+            error,
+        }
+    }
+}
+
+/// How a command ended.
+#[repr(u32)]
+#[derive(Clone, Copy)]
+pub enum millstream_status {
+    /// It exited; the value is its exit status.
+    Exited = 0,
+    /// It was ended by a signal; the value is the signal's number.
+    Signaled = 1,
+    /// The system would not say; the value is 0.
+    Unknown = 2,
+}
+
+/// A command that ended: what ran, how it ended, the last it said.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct millstream_command_end {
+    /// The command and its arguments, as started.
+    pub argv: *const *const c_char,
+    /// How many words these are.
+    pub argc: usize,
+    /// How it ended.
+    pub status: millstream_status,
+    /// The exit status or the signal's number.
+    pub value: i32,
+    /// The last 4 KiB of its standard error, where that was the library's to see. Any bytes.
+    pub stderr_tail: *const c_char,
+    /// How many bytes these are.
+    pub stderr_tail_len: usize,
+}
+
+/// How commands ended, with the memory that C looks at.
+#[derive(Default)]
+pub(crate) struct CommandEnds {
+    pub(crate) ends: Vec<millstream_command_end>,
+    _words: Vec<(Vec<CString>, Vec<*const c_char>)>,
+    _tails: Vec<Vec<u8>>,
+}
+
+// SAFETY: its pointers are into memory that it owns and never changes.
+unsafe impl Send for CommandEnds {}
+// SAFETY: as above.
+unsafe impl Sync for CommandEnds {}
+
+impl CommandEnds {
+    pub(crate) fn new(commands: impl IntoIterator<Item = CommandEnd>) -> CommandEnds {
+        let mut all = CommandEnds::default();
+        for command in commands {
+            let words: Vec<CString> = command.argv.iter().map(|word| c_string(word.as_bytes())).collect();
+            let argv: Vec<*const c_char> = words.iter().map(|word| word.as_ptr()).collect();
+            let (status, value) = match command.status {
+                CommandStatus::Exited(status) => (millstream_status::Exited, status),
+                CommandStatus::Signaled(signal) => (millstream_status::Signaled, signal),
+                _ => (millstream_status::Unknown, 0),
+            };
+            all.ends.push(millstream_command_end {
+                argv: argv.as_ptr(),
+                argc: argv.len(),
+                status,
+                value,
+                stderr_tail: lend(&command.stderr_tail),
+                stderr_tail_len: command.stderr_tail.len(),
+            });
+            // What these own does not move with them.
+            all._words.push((words, argv));
+            all._tails.push(command.stderr_tail);
+        }
+        all
+    }
+}
+
+/// The kinds' texts as C wants them, in the order of the codes.
+static KINDS: LazyLock<Vec<[CString; 2]>> =
+    LazyLock::new(|| ErrorKind::ALL.iter().map(|kind| [c_string(kind.name()), c_string(kind.advice())]).collect());
+
+fn kind_text(code: millstream_code, text: usize) -> *const c_char {
+    let position = ErrorKind::ALL.iter().position(|kind| kind.code() == code);
+    position.map_or(null(), |position| KINDS[position][text].as_ptr())
+}
+
+/// The name of a code in snake case, such as "command_failed"; NULL for MILLSTREAM_OK and for a number that this
+/// version of the library does not know. Valid for ever.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_code_name(code: millstream_code) -> *const c_char {
+    kind_text(code, 0)
+}
+
+/// What the user can do about an error of this code; NULL as above. Valid for ever.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_code_advice(code: millstream_code) -> *const c_char {
+    kind_text(code, 1)
+}
+
+/// Whether the reader that reported this goes on: after MILLSTREAM_CANCELLED by the next call, after
+/// MILLSTREAM_RECORD_TOO_LONG by millstream_reader_skip_record(). After any other error comes a plain end.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_code_is_resumable(code: millstream_code) -> bool {
+    ErrorKind::from_code(code).is_some_and(ErrorKind::is_resumable)
+}
+
+/// The code; MILLSTREAM_OK for NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_error_code(error: Option<&millstream_error>) -> millstream_code {
+    error.map_or(0, |error| error.error.code())
+}
+
+/// All of it in a sentence: what was found, what was expected, where, and what to do.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_error_message(error: Option<&millstream_error>) -> *const c_char {
+    error.map_or(null(), |error| error.message.as_ptr())
+}
+
+/// The name of the source or sink: a path, a command line, an address. NULL if there is none.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_error_name(error: Option<&millstream_error>) -> *const c_char {
+    error.and_then(|error| error.name.as_ref()).map_or(null(), |text| text.as_ptr())
+}
+
+/// What was expected, or NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_error_expected(error: Option<&millstream_error>) -> *const c_char {
+    error.and_then(|error| error.expected.as_ref()).map_or(null(), |text| text.as_ptr())
+}
+
+/// What was found instead, or NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_error_found(error: Option<&millstream_error>) -> *const c_char {
+    error.and_then(|error| error.found.as_ref()).map_or(null(), |text| text.as_ptr())
+}
+
+/// The system's error number, or 0 if it was not the system that reported this.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_error_errno(error: Option<&millstream_error>) -> i32 {
+    error.and_then(|error| error.error.errno()).unwrap_or(0)
+}
+
+/// Writes to `value` if both are there, and returns whether.
+fn tell<T>(value: Option<T>, to: Option<&mut MaybeUninit<T>>) -> bool {
+    if let (Some(value), Some(to)) = (value, to) {
+        to.write(value);
+        return true;
+    }
+    false
+}
+
+/// Where in the stream it happened, in bytes from its start (after decoding). Returns whether that is known; only
+/// then `offset` is set.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_error_offset(
+    error: Option<&millstream_error>,
+    offset: Option<&mut MaybeUninit<u64>>,
+) -> bool {
+    tell(error.and_then(|error| error.error.offset()), offset)
+}
+
+/// In which record; the first is 0. Returns whether that is known; only then `record` is set.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_error_record(
+    error: Option<&millstream_error>,
+    record: Option<&mut MaybeUninit<u64>>,
+) -> bool {
+    tell(error.and_then(|error| error.error.record()), record)
+}
+
+/// Of a writer's error: how many bytes the system has taken for certain. Returns whether that is known; only then
+/// `written` is set.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_error_written(
+    error: Option<&millstream_error>,
+    written: Option<&mut MaybeUninit<u64>>,
+) -> bool {
+    tell(error.and_then(|error| error.error.written()), written)
+}
+
+/// Which command ended, and how. Returns whether the error is about a command; only then `end` is set. What it
+/// points to belongs to the error.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_error_command(
+    error: Option<&millstream_error>,
+    end: Option<&mut MaybeUninit<millstream_command_end>>,
+) -> bool {
+    tell(error.and_then(|error| error.command.ends.first().copied()), end)
+}
+
+/// Frees an error. NULL is fine.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_error_free(error: Option<Box<millstream_error>>) {
+    free(error);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::CStr;
+
+    #[test]
+    fn every_code_has_its_texts() {
+        for kind in ErrorKind::ALL {
+            // SAFETY: strings of a table that lives for ever.
+            let (name, advice) = unsafe {
+                (CStr::from_ptr(millstream_code_name(kind.code())), CStr::from_ptr(millstream_code_advice(kind.code())))
+            };
+            assert_eq!((name.to_str(), advice.to_str()), (Ok(kind.name()), Ok(kind.advice())));
+        }
+        for unknown in [0, ErrorKind::ALL.len() as u32 + 1, u32::MAX] {
+            assert!(millstream_code_name(unknown).is_null() && millstream_code_advice(unknown).is_null());
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! Records out of bytes: what a record is, and many of them at once.
+//!
+//! A framer says where records end: lines, a delimiter, any of some bytes, a fixed length, a length in front. It does
+//! no input or output; readers use it, and millstream_framer_batch() works on any memory.
+//!
+//! A batch is one block of bytes and count + 1 offsets into it: record i is bytes[offsets[i]] up to
+//! bytes[offsets[i + 1]], delimiter or length included, and `trim` says what of that is content.
+//! millstream_batch_record() in window.h does that sum.
+
+use std::ffi::{c_char, c_void};
+use std::mem::MaybeUninit;
+
+use millstream::Result;
+use millstream::frame::{
+    self, Batch, Delimiter, Endian, Fixed, Framer, LengthPrefixed, Lines, Predicate, PrefixCounts, PrefixWidth, Trim,
+};
+
+use crate::boundary::{bytes, call, choice, chosen, free, given, invalid, lend, out};
+use crate::error::{millstream_code, millstream_error};
+
+/// Says where records end. It remembers nothing from one call to the next, so it may change between two records;
+/// but it serves one thread at a time. Freed by millstream_framer_free().
+pub struct millstream_framer {
+    pub(crate) framer: Box<dyn Framer + Send>,
+    /// The offsets of the last batch that was not a reader's.
+    offsets: Vec<u32>,
+}
+
+/// Whether the delimiter belongs to the record.
+#[repr(u32)]
+pub enum millstream_delimited {
+    /// It is cut off; of lines, also a carriage return before the line feed.
+    Trimmed = 0,
+    /// It is part of the record.
+    Untrimmed = 1,
+}
+
+/// In which order the bytes of a length come.
+#[repr(u32)]
+pub enum millstream_endian {
+    /// The lowest first.
+    Little = 0,
+    /// The highest first, as in most network protocols.
+    Big = 1,
+}
+
+/// What a length in front of a record counts.
+#[repr(u32)]
+pub enum millstream_prefix_counts {
+    /// The bytes behind it.
+    Payload = 0,
+    /// Itself and the bytes behind it.
+    Itself = 1,
+}
+
+#[derive(PartialEq)]
+pub(crate) enum Delimited {
+    Trimmed,
+    Untrimmed,
+}
+
+choice!(millstream_delimited is Delimited { Trimmed => Delimited::Trimmed, Untrimmed => Delimited::Untrimmed });
+
+choice!(millstream_endian is Endian { Little => Endian::Little, Big => Endian::Big });
+
+choice!(millstream_prefix_counts is PrefixCounts { Payload => PrefixCounts::Payload, Itself => PrefixCounts::Itself });
+
+/// How much of a record is not its content.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct millstream_trim {
+    /// Bytes at the front that are not content: a length.
+    pub head: u32,
+    /// Bytes at the end that are not content, if the record is terminated: a delimiter.
+    pub tail: u32,
+    /// Whether a carriage return before the delimiter is not content either.
+    pub carriage_return: bool,
+}
+
+impl From<Trim> for millstream_trim {
+    fn from(trim: Trim) -> millstream_trim {
+        millstream_trim { head: trim.head, tail: trim.tail, carriage_return: trim.carriage_return }
+    }
+}
+
+/// Records in one block of memory. It borrows all it points to.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct millstream_batch {
+    /// The memory that the offsets point into.
+    pub bytes: *const c_char,
+    /// Its length.
+    pub len: usize,
+    /// One more than there are records; ascending; the last is at most `len`.
+    pub offsets: *const u32,
+    /// The number of records.
+    pub count: usize,
+    /// How much of each record is not its content.
+    pub trim: millstream_trim,
+    /// Whether the last record ends with its delimiter (true where records have none). All others do.
+    pub terminated: bool,
+    /// Where in the stream `bytes` begin, in bytes from its start (after decoding). Record i is at
+    /// offset + offsets[i].
+    pub offset: u64,
+    /// The number of the first record in the stream; the stream's first is 0.
+    pub first_record: u64,
+}
+
+impl From<Batch<'_>> for millstream_batch {
+    fn from(batch: Batch<'_>) -> millstream_batch {
+        millstream_batch {
+            bytes: lend(batch.bytes()),
+            len: batch.bytes().len(),
+            offsets: batch.offsets().as_ptr(),
+            count: batch.len(),
+            trim: batch.trim().into(),
+            terminated: batch.terminated(),
+            offset: batch.offset(),
+            first_record: batch.first_record(),
+        }
+    }
+}
+
+fn make(
+    framer: Option<&mut MaybeUninit<Box<millstream_framer>>>,
+    made: impl FnOnce() -> Result<Box<dyn Framer + Send>>,
+) -> Result<()> {
+    out(framer, "framer")?.write(Box::new(millstream_framer { framer: made()?, offsets: Vec::new() }));
+    Ok(())
+}
+
+/// Lines, which end with a line feed. The last line need not.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_framer_lines(
+    delimited: MaybeUninit<millstream_delimited>,
+    framer: Option<&mut MaybeUninit<Box<millstream_framer>>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        make(framer, || {
+            Ok(match chosen(delimited)? {
+                Delimited::Trimmed => Box::new(Lines::new()),
+                Delimited::Untrimmed => Box::new(Lines::untrimmed()),
+            })
+        })
+    })
+}
+
+/// Records that end with these `len` bytes, one or more. The last record need not.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_framer_delimiter(
+    delimiter: *const c_void,
+    len: usize,
+    delimited: MaybeUninit<millstream_delimited>,
+    framer: Option<&mut MaybeUninit<Box<millstream_framer>>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        make(framer, || {
+            // SAFETY: C lends the bytes for this call.
+            let delimiter = Delimiter::bytes(unsafe { bytes(delimiter, len, "delimiter")? })?;
+            Ok(match chosen(delimited)? {
+                Delimited::Trimmed => Box::new(delimiter),
+                Delimited::Untrimmed => Box::new(delimiter.untrimmed()),
+            })
+        })
+    })
+}
+
+/// Says whether records end after this byte.
+pub type millstream_predicate = Option<unsafe extern "C" fn(user: *mut c_void, byte: u8) -> bool>;
+
+/// Records that end after each byte for which `ends` says so. It is asked here and now, once about each of the 256
+/// bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_framer_predicate(
+    ends: millstream_predicate,
+    user: *mut c_void,
+    delimited: MaybeUninit<millstream_delimited>,
+    framer: Option<&mut MaybeUninit<Box<millstream_framer>>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        make(framer, || {
+            let ends = given(ends, "ends")?;
+            // SAFETY: a function of C's, called as the header says.
+            let predicate = Predicate::new(|byte| unsafe { ends(user, byte) });
+            Ok(match chosen(delimited)? {
+                Delimited::Trimmed => Box::new(predicate),
+                Delimited::Untrimmed => Box::new(predicate.untrimmed()),
+            })
+        })
+    })
+}
+
+/// Records of `len` bytes. A stream that ends inside one is MILLSTREAM_FRAME_TRUNCATED.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_framer_fixed(
+    len: usize,
+    framer: Option<&mut MaybeUninit<Box<millstream_framer>>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || make(framer, || Ok(Box::new(Fixed::new(len)?))))
+}
+
+/// Records behind their length, an unsigned number of `width` bytes: 1, 2, 4 or 8. A stream that ends inside one is
+/// MILLSTREAM_FRAME_TRUNCATED.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_framer_length_prefixed(
+    width: usize,
+    endian: MaybeUninit<millstream_endian>,
+    counts: MaybeUninit<millstream_prefix_counts>,
+    framer: Option<&mut MaybeUninit<Box<millstream_framer>>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        make(framer, || {
+            let width = match width {
+                1 => PrefixWidth::U8,
+                2 => PrefixWidth::U16,
+                4 => PrefixWidth::U32,
+                8 => PrefixWidth::U64,
+                other => return Err(invalid(format!("a length of {other} bytes"), "1, 2, 4 or 8")),
+            };
+            Ok(Box::new(LengthPrefixed::new(width, chosen(endian)?).counts(chosen(counts)?)))
+        })
+    })
+}
+
+/// The whole records at the front of `len` bytes, at most `max` of them. What is left behind the last one is part of
+/// a record that needs more bytes; with `at_end` there will be none, and it is a record or an error. The batch is
+/// valid while the bytes are, until the next call with this framer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_framer_batch(
+    framer: Option<&mut millstream_framer>,
+    input: *const c_void,
+    len: usize,
+    at_end: bool,
+    max: usize,
+    batch: Option<&mut MaybeUninit<millstream_batch>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let batch = out(batch, "batch")?;
+        let framer = given(framer, "framer")?;
+        // SAFETY: C lends the bytes, for longer than this call.
+        let input = unsafe { bytes(input, len, "input")? };
+        framer.offsets.clear();
+        framer.offsets.push(0);
+        let terminated = framer.framer.batch(input, at_end, max, &mut framer.offsets);
+        // The records before a bad one are delivered first, as a reader does it.
+        let terminated = if framer.offsets.len() > 1 { terminated.unwrap_or(true) } else { terminated? };
+        batch.write(Batch::new(input, &framer.offsets, framer.framer.trim(), terminated).into());
+        Ok(())
+    })
+}
+
+/// Succeeds if a record is UTF-8; otherwise MILLSTREAM_UTF8_INVALID, with the byte that breaks it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_check_text(
+    record: *const c_void,
+    len: usize,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    // SAFETY: C lends the bytes for this call.
+    call(error, || frame::text(unsafe { bytes(record, len, "record")? }).map(drop))
+}
+
+/// Frees a framer. NULL is fine.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_framer_free(framer: Option<Box<millstream_framer>>) {
+    free(framer);
+}

@@ -1,0 +1,26 @@
+//! The C ABI: the rooms of the library under the same names, as functions that C can call.
+//!
+//! One file per room; its first paragraph and every doc comment come out in `millstream.h`, which is generated from
+//! here (`make header`), committed, and compared by a test. So the comments speak to C programmers.
+//!
+//! How a function is made:
+//! - It is a safe Rust function wherever its types can say what C promises: `Option<&T>` is a `const` pointer that
+//!   may be null, `Option<&mut MaybeUninit<T>>` an out-parameter, `Option<Box<T>>` a handle that is given back. What
+//!   is left of `unsafe` is arrays, strings and callbacks: `boundary`.
+//! - Its body is one [`call`](boundary::call), which turns errors and panics into a code.
+//! - Null is an error, never a crash; so is an enum's value that does not exist.
+//!
+//! It holds no logic beyond conversion and ownership: what C lacks and others need belongs in the library.
+
+// The names are those of C.
+#![allow(non_camel_case_types)]
+
+mod boundary;
+mod cancel;
+mod command;
+mod error;
+mod frame;
+mod reader;
+mod settings;
+mod version;
+mod writer;

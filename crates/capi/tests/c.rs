@@ -1,0 +1,191 @@
+//! The header and the libraries, used as C and C++ programs use them.
+//!
+//! Cargo builds no library for a test that does not link to it, so these tests ask for it themselves.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+
+/// What a static Rust library needs beside it.
+const SYSTEM_LIBRARIES: [&str; 4] = ["-lpthread", "-ldl", "-lm", "-lc"];
+
+const WARNINGS: [&str; 8] =
+    ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wsign-conversion", "-Wshadow", "-Wundef", "-Werror"];
+
+fn crate_dir() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The directory with libmillstream.so and libmillstream.a, fresh.
+fn libraries() -> &'static Path {
+    static LIBRARIES: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARIES.get_or_init(|| {
+        // target/PROFILE/deps/this-test
+        let directory = std::env::current_exe().unwrap().parent().unwrap().parent().unwrap().to_path_buf();
+        let profile = if directory.ends_with("release") { "release" } else { "test" };
+        let target = directory.parent().unwrap();
+        let built = Command::new(env!("CARGO"))
+            .args(["build", "--quiet", "--package", "millstream-capi", "--lib", "--profile", profile, "--target-dir"])
+            .arg(target)
+            .status()
+            .unwrap();
+        assert!(built.success());
+        directory
+    })
+}
+
+/// Runs a program to its end, and fails with what it said unless it succeeds.
+#[track_caller]
+fn run(command: &mut Command) -> String {
+    let Output { status, stdout, stderr } = command.stdin(Stdio::null()).output().unwrap();
+    let (stdout, stderr) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+    assert!(status.success(), "{command:?}: {status}\n{stdout}{stderr}");
+    stdout.into_owned()
+}
+
+/// Whether a program is there: `tools/setup test` installs what these tests need, and with `CI=true` it must be.
+fn has(program: &str) -> bool {
+    let found = Command::new(program).arg("--version").output().is_ok();
+    if !found {
+        eprintln!("SKIPPED, {program} is missing: see tools/setup");
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "{program} is missing");
+    }
+    found
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Linked {
+    Statically,
+    Dynamically,
+}
+
+/// A source of this repository as a program, and a directory for it.
+struct Program {
+    directory: tempfile::TempDir,
+}
+
+impl Program {
+    fn compile(compiler: &[&str], source: &str, linked: Linked) -> Program {
+        let directory = tempfile::tempdir().unwrap();
+        let libraries = libraries();
+        let mut command = Command::new(compiler[0]);
+        command.args(&compiler[1..]).args(WARNINGS).args(["-O1", "-g", "-D_POSIX_C_SOURCE=200809L", "-I"]);
+        command.arg(crate_dir().join("include")).arg(crate_dir().join(source));
+        command.arg("-o").arg(directory.path().join("program"));
+        // What comes from a language that the source is not.
+        command.args(["-x", "none"]);
+        match linked {
+            Linked::Statically => command.arg(libraries.join("libmillstream.a")).args(SYSTEM_LIBRARIES),
+            Linked::Dynamically => {
+                // Under the name that the loader asks for.
+                std::os::unix::fs::symlink(
+                    libraries.join("libmillstream.so"),
+                    directory.path().join("libmillstream.so.0"),
+                )
+                .unwrap();
+                command
+                    .arg(format!("-Wl,-rpath,{}", directory.path().display()))
+                    .arg(libraries.join("libmillstream.so"))
+            }
+        };
+        run(&mut command);
+        std::fs::create_dir(directory.path().join("files")).unwrap();
+        Program { directory }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.directory.path().join("program")
+    }
+
+    fn files(&self) -> PathBuf {
+        self.directory.path().join("files")
+    }
+}
+
+fn all_is_well(compiler: &[&str], linked: Linked) {
+    if has(compiler[0]) {
+        let program = Program::compile(compiler, "tests/c/all.c", linked);
+        assert_eq!(run(Command::new(program.path()).arg(program.files())), "all is well\n");
+    }
+}
+
+#[test]
+fn from_c_with_gcc() {
+    all_is_well(&["gcc", "-std=c99"], Linked::Dynamically);
+    all_is_well(&["gcc", "-std=c99"], Linked::Statically);
+}
+
+#[test]
+fn from_c_with_clang() {
+    all_is_well(&["clang", "-std=c99"], Linked::Dynamically);
+}
+
+#[test]
+fn from_cpp_with_both() {
+    all_is_well(&["g++", "-std=c++17", "-x", "c++"], Linked::Dynamically);
+    all_is_well(&["clang++", "-std=c++17", "-x", "c++"], Linked::Dynamically);
+}
+
+#[test]
+fn under_the_address_sanitizer() {
+    let sanitized = ["clang", "-std=c99", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+    all_is_well(&sanitized, Linked::Statically);
+}
+
+#[test]
+fn under_valgrind() {
+    if !has("valgrind") || !has("gcc") {
+        return;
+    }
+    let program = Program::compile(&["gcc", "-std=c99"], "tests/c/all.c", Linked::Dynamically);
+    let mut command = Command::new("valgrind");
+    command.args(["--quiet", "--error-exitcode=9", "--leak-check=full", "--errors-for-leak-kinds=definite"]);
+    // Valgrind does not know AVX-512.
+    command.env("MILLSTREAM_SIMD", "avx2").env("MILLSTREAM_DIGITS", "portable");
+    assert_eq!(run(command.arg(program.path()).arg(program.files())), "all is well\n");
+}
+
+/// The functions of the headers, found by their names.
+fn functions(headers: &[&str]) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for header in headers {
+        let text = std::fs::read_to_string(crate_dir().join("include").join(header)).unwrap();
+        let mut in_comment = false;
+        for line in text.lines() {
+            in_comment |= line.trim_start().starts_with("/*");
+            if !in_comment && !line.starts_with([' ', '#']) {
+                for (at, _) in line.match_indices("millstream_") {
+                    let name = line[at..].split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap();
+                    let is_called = line[at + name.len()..].starts_with('(');
+                    if is_called && !line.starts_with("typedef") {
+                        found.insert(name.to_string());
+                    }
+                }
+            }
+            in_comment &= !line.contains("*/");
+        }
+    }
+    found
+}
+
+#[test]
+fn the_c_program_uses_every_function() {
+    let program = std::fs::read_to_string(crate_dir().join("tests/c/all.c")).unwrap();
+    let functions = functions(&["millstream.h", "millstream/window.h"]);
+    assert!(functions.len() > 100 && functions.contains("millstream_batch_record"), "{functions:?}");
+    let unused: Vec<_> = functions.iter().filter(|name| !program.contains(&format!("{name}("))).collect();
+    assert!(unused.is_empty(), "all.c does not use {unused:?}");
+}
+
+/// The shared library gives its users what the header names, and nothing else.
+#[test]
+fn the_library_exports_the_header() {
+    if !has("nm") {
+        return;
+    }
+    let symbols = run(Command::new("nm").args(["-D", "--defined-only"]).arg(libraries().join("libmillstream.so")));
+    let exported: BTreeSet<String> =
+        symbols.lines().map(|line| line.split_whitespace().last().unwrap().to_string()).collect();
+    assert_eq!(exported, functions(&["millstream.h"]));
+}

@@ -1,0 +1,934 @@
+/*
+ * Uses every function of millstream.h, as C99 and as C++: what it gives, what it refuses, and how it ends.
+ *
+ *     all DIRECTORY        an empty directory for its files
+ *
+ * The tests of the Rust library say that the functions do the right thing; this says that they do it for C.
+ */
+#include "millstream.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* The error of the last call that failed. */
+static millstream_error *error;
+static const char *directory;
+
+static void fail(int line, const char *what) {
+    fprintf(stderr, "all.c:%d: %s\n", line, what);
+    if (error != NULL)
+        fprintf(stderr, "the last error: %s\n", millstream_error_message(error));
+    exit(1);
+}
+
+#define CHECK(condition) ((condition) ? (void)0 : fail(__LINE__, #condition))
+#define MUST(call) CHECK((call) == MILLSTREAM_OK)
+
+/* The call fails with this code, and leaves an error that says so. */
+#define FAILS(expected, call)                                                                                          \
+    do {                                                                                                               \
+        CHECK(error == NULL);                                                                                          \
+        CHECK((call) == (expected));                                                                                   \
+        CHECK(error != NULL && millstream_error_code(error) == (expected));                                            \
+        millstream_error_free(error);                                                                                  \
+        error = NULL;                                                                                                  \
+    } while (0)
+
+static int is(const char *bytes, size_t len, const char *expected) {
+    return bytes != NULL && len == strlen(expected) && memcmp(bytes, expected, len) == 0;
+}
+
+/* A path in the directory; valid until the next call. */
+static const char *in_directory(const char *name) {
+    static char path[4096];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    return path;
+}
+
+static void make_file(const char *name, const char *content) {
+    FILE *file = fopen(in_directory(name), "w");
+    CHECK(file != NULL && fputs(content, file) >= 0 && fclose(file) == 0);
+}
+
+static void has_file(const char *name, const char *content) {
+    static char found[4096];
+    FILE *file = fopen(in_directory(name), "r");
+    size_t len;
+    CHECK(file != NULL);
+    len = fread(found, 1, sizeof found, file);
+    fclose(file);
+    CHECK(is(found, len, content));
+}
+
+/* The reader's next lines are these, separated by '|', and then comes the end. */
+static void gives_lines(millstream_reader *reader, const char *expected) {
+    const char *line;
+    size_t len;
+    while (*expected != '\0') {
+        size_t until = strcspn(expected, "|");
+        MUST(millstream_reader_next_line(reader, &line, &len, &error));
+        CHECK(line != NULL && len == until && memcmp(line, expected, len) == 0);
+        expected += until + (expected[until] == '|');
+    }
+    MUST(millstream_reader_next_line(reader, &line, &len, &error));
+    CHECK(line == NULL && len == 0);
+}
+
+static millstream_reader *memory_reader(const char *text) {
+    millstream_reader *reader;
+    MUST(millstream_reader_memory(text, strlen(text), NULL, &reader, &error));
+    return reader;
+}
+
+static millstream_command *shell_command(const char *line) {
+    const char *argv[3] = {"sh", "-c", NULL};
+    millstream_command *command;
+    argv[2] = line;
+    MUST(millstream_command_new(argv, 3, &command, &error));
+    return command;
+}
+
+/* A listening socket of 127.0.0.1, and its address. */
+static int listen_tcp(char *address, size_t size) {
+    struct sockaddr_in name;
+    socklen_t len = sizeof name;
+    int server = socket(AF_INET, SOCK_STREAM, 0);
+    memset(&name, 0, sizeof name);
+    name.sin_family = AF_INET;
+    name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    CHECK(server >= 0 && bind(server, (struct sockaddr *)&name, sizeof name) == 0 && listen(server, 1) == 0);
+    CHECK(getsockname(server, (struct sockaddr *)&name, &len) == 0);
+    snprintf(address, size, "127.0.0.1:%d", (int)ntohs(name.sin_port));
+    return server;
+}
+
+static int listen_unix(const char *path) {
+    struct sockaddr_un name;
+    int server = socket(AF_UNIX, SOCK_STREAM, 0);
+    memset(&name, 0, sizeof name);
+    name.sun_family = AF_UNIX;
+    CHECK(strlen(path) < sizeof name.sun_path);
+    strcpy(name.sun_path, path);
+    CHECK(server >= 0 && bind(server, (struct sockaddr *)&name, sizeof name) == 0 && listen(server, 1) == 0);
+    return server;
+}
+
+/* ---- version and error ---- */
+
+static void version(void) { CHECK(strcmp(millstream_version(), MILLSTREAM_VERSION) == 0); }
+
+static void codes(void) {
+    CHECK(strcmp(millstream_code_name(MILLSTREAM_COMMAND_FAILED), "command_failed") == 0);
+    CHECK(strlen(millstream_code_advice(MILLSTREAM_COMMAND_FAILED)) > 0);
+    CHECK(millstream_code_name(MILLSTREAM_OK) == NULL && millstream_code_advice((millstream_code)9999) == NULL);
+    CHECK(millstream_code_is_resumable(MILLSTREAM_CANCELLED) && !millstream_code_is_resumable(MILLSTREAM_IO));
+}
+
+static void errors(void) {
+    millstream_command *command = shell_command("echo one; echo oops >&2; exit 3");
+    millstream_command_end end;
+    const millstream_command_end *ends;
+    millstream_reader *reader;
+    const char *line;
+    uint64_t number = 7;
+    size_t len, count;
+
+    MUST(millstream_command_set_stderr(command, MILLSTREAM_STDERR_CAPTURE, &error));
+    MUST(millstream_reader_command(command, NULL, &reader, &error));
+    MUST(millstream_reader_next_line(reader, &line, &len, &error));
+    CHECK(is(line, len, "one"));
+    CHECK(millstream_reader_next_line(reader, &line, &len, &error) == MILLSTREAM_COMMAND_FAILED);
+    CHECK(line == NULL && len == 0);
+    CHECK(millstream_error_code(error) == MILLSTREAM_COMMAND_FAILED);
+    CHECK(strstr(millstream_error_message(error), "exited with status 3") != NULL);
+    CHECK(strstr(millstream_error_name(error), "sh -c") != NULL);
+    CHECK(strcmp(millstream_error_name(error), millstream_reader_name(reader)) == 0);
+    CHECK(millstream_error_offset(error, &number) && number == 4);
+    CHECK(!millstream_error_record(error, &number) && !millstream_error_written(error, &number) && number == 4);
+    CHECK(millstream_error_errno(error) == 0);
+    CHECK(millstream_error_command(error, &end));
+    CHECK(end.argc == 3 && strcmp(end.argv[0], "sh") == 0 && end.status == MILLSTREAM_STATUS_EXITED);
+    CHECK(end.value == 3 && is(end.stderr_tail, end.stderr_tail_len, "oops\n"));
+    millstream_error_free(error);
+    error = NULL;
+
+    /* It is reported once, then comes a plain end; how the command ended is still known. */
+    gives_lines(reader, "");
+    MUST(millstream_reader_command_ends(reader, &ends, &count, &error));
+    CHECK(count == 1 && ends[0].value == 3 && ends[0].argc == 3);
+    MUST(millstream_reader_close(reader, &error));
+    MUST(millstream_reader_command_ends(reader, &ends, &count, &error));
+    CHECK(count == 1 && ends[0].value == 3);
+    millstream_reader_free(reader);
+    millstream_command_free(command);
+
+    CHECK(millstream_reader_path(in_directory("missing"), NULL, &reader, &error) == MILLSTREAM_OPEN_FAILED);
+    CHECK(reader == NULL && millstream_error_errno(error) == ENOENT);
+    CHECK(strcmp(millstream_error_name(error), in_directory("missing")) == 0);
+    CHECK(millstream_error_expected(error) == NULL && millstream_error_found(error) == NULL);
+    CHECK(!millstream_error_command(error, &end));
+    millstream_error_free(error);
+    error = NULL;
+
+    /* Whoever wants no error passes NULL. */
+    CHECK(millstream_reader_path(in_directory("missing"), NULL, &reader, NULL) == MILLSTREAM_OPEN_FAILED);
+
+    CHECK(millstream_error_code(NULL) == MILLSTREAM_OK && millstream_error_message(NULL) == NULL);
+    CHECK(millstream_error_name(NULL) == NULL && millstream_error_expected(NULL) == NULL);
+    CHECK(millstream_error_found(NULL) == NULL && millstream_error_errno(NULL) == 0);
+    CHECK(!millstream_error_offset(NULL, &number) && !millstream_error_command(NULL, &end));
+    millstream_error_free(NULL);
+}
+
+/* ---- cancel ---- */
+
+static millstream_cancel_token *alarm_token;
+
+static void on_alarm(int signal_number) {
+    (void)signal_number;
+    millstream_cancel_token_cancel(alarm_token);
+}
+
+static void cancelling(void) {
+    millstream_command *command = shell_command("sleep 60");
+    millstream_reader_options *options;
+    millstream_reader *reader;
+    const char *line;
+    size_t len;
+
+    MUST(millstream_cancel_token_new(&alarm_token, &error));
+    MUST(millstream_reader_options_new(&options, &error));
+    MUST(millstream_reader_options_set_cancel(options, alarm_token, &error));
+    MUST(millstream_reader_command(command, options, &reader, &error));
+    CHECK(!millstream_cancel_token_is_cancelled(alarm_token));
+    CHECK(signal(SIGALRM, on_alarm) != SIG_ERR);
+    alarm(1);
+    FAILS(MILLSTREAM_CANCELLED, millstream_reader_next_line(reader, &line, &len, &error));
+    CHECK(millstream_cancel_token_is_cancelled(alarm_token));
+    MUST(millstream_cancel_token_reset(alarm_token));
+    CHECK(!millstream_cancel_token_is_cancelled(alarm_token));
+    CHECK(signal(SIGALRM, SIG_DFL) != SIG_ERR);
+
+    CHECK(millstream_cancel_token_cancel(NULL) == MILLSTREAM_ARGUMENT_INVALID);
+    CHECK(millstream_cancel_token_reset(NULL) == MILLSTREAM_ARGUMENT_INVALID);
+    CHECK(!millstream_cancel_token_is_cancelled(NULL));
+    millstream_cancel_token_free(NULL);
+    /* Readers keep what they need of their options and token. */
+    millstream_cancel_token_free(alarm_token);
+    millstream_reader_options_free(options);
+    millstream_command_free(command);
+    /* The sleeping command goes with the reader. */
+    millstream_reader_free(reader);
+}
+
+/* ---- command ---- */
+
+static void commands(void) {
+    millstream_command *command = shell_command("echo $A $B $C; pwd; cat; echo \"$0 $1\"");
+    millstream_reader *reader;
+    int ends[2];
+
+    MUST(millstream_command_add_arg(command, "zero", &error));
+    MUST(millstream_command_add_arg(command, "", &error));
+    MUST(millstream_command_set_env(command, "A", "lost", &error));
+    MUST(millstream_command_clear_env(command, &error));
+    MUST(millstream_command_set_env(command, "PATH", "/usr/bin:/bin", &error));
+    MUST(millstream_command_set_env(command, "B", "b", &error));
+    MUST(millstream_command_set_env(command, "C", "c", &error));
+    MUST(millstream_command_set_env(command, "C", NULL, &error));
+    MUST(millstream_command_set_current_dir(command, "/", &error));
+    CHECK(pipe(ends) == 0 && write(ends[1], "input\n", 6) == 6 && close(ends[1]) == 0);
+    MUST(millstream_command_set_stdin_fd(command, ends[0], &error));
+    MUST(millstream_reader_command(command, NULL, &reader, &error));
+    gives_lines(reader, "b|/|input|zero ");
+    millstream_reader_free(reader);
+    CHECK(close(ends[0]) == 0);
+
+    /* A command can be used again. */
+    MUST(millstream_command_set_stdin(command, MILLSTREAM_STDIN_NULL, &error));
+    MUST(millstream_reader_command(command, NULL, &reader, &error));
+    gives_lines(reader, "b|/|zero ");
+    millstream_reader_free(reader);
+
+    FAILS(MILLSTREAM_INVALID_OPTION, millstream_command_set_stdin(command, (millstream_stdin)77, &error));
+    FAILS(MILLSTREAM_INVALID_OPTION, millstream_command_set_stdout(command, (millstream_stdout)77, &error));
+    FAILS(MILLSTREAM_INVALID_OPTION, millstream_command_set_stderr(command, (millstream_stderr)77, &error));
+    FAILS(MILLSTREAM_OPEN_FAILED, millstream_command_set_stdin_fd(command, -1, &error));
+    FAILS(MILLSTREAM_OPEN_FAILED, millstream_command_set_stdout_fd(command, 987654, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_command_add_arg(command, NULL, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_command_add_arg(NULL, "", &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_command_set_env(command, NULL, "", &error));
+    millstream_command_free(command);
+    millstream_command_free(NULL);
+
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_command_new(NULL, 1, &command, &error));
+    CHECK(command == NULL);
+    MUST(millstream_command_new(NULL, 0, &command, &error));
+    FAILS(MILLSTREAM_INVALID_OPTION, millstream_reader_command(command, NULL, &reader, &error));
+    CHECK(reader == NULL);
+    millstream_command_free(command);
+}
+
+/* ---- frame ---- */
+
+static bool is_vowel(void *user, uint8_t byte) {
+    ++*(int *)user;
+    return byte != 0 && strchr("aeiou", byte) != NULL;
+}
+
+/* The records of a text, each followed by '|'. */
+static void gives_records(millstream_framer *framer, const char *text, const char *expected) {
+    millstream_batch batch;
+    char found[256] = "";
+    size_t i;
+    MUST(millstream_framer_batch(framer, text, strlen(text), true, SIZE_MAX, &batch, &error));
+    CHECK(batch.bytes == text && batch.len == strlen(text) && batch.offset == 0 && batch.first_record == 0);
+    for (i = 0; i < batch.count; i++) {
+        const char *record;
+        size_t len;
+        millstream_batch_record(&batch, i, &record, &len);
+        strncat(found, record, len);
+        strcat(found, "|");
+    }
+    CHECK(strcmp(found, expected) == 0);
+    millstream_framer_free(framer);
+}
+
+static void framers(void) {
+    millstream_framer *framer;
+    millstream_batch batch;
+    int asked = 0;
+
+    MUST(millstream_framer_lines(MILLSTREAM_DELIMITED_TRIMMED, &framer, &error));
+    gives_records(framer, "a\r\n\nb\r", "a||b\r|");
+    MUST(millstream_framer_lines(MILLSTREAM_DELIMITED_UNTRIMMED, &framer, &error));
+    gives_records(framer, "a\r\n\nb\r", "a\r\n|\n|b\r|");
+    MUST(millstream_framer_delimiter("--", 2, MILLSTREAM_DELIMITED_TRIMMED, &framer, &error));
+    gives_records(framer, "a-b--c", "a-b|c|");
+    MUST(millstream_framer_delimiter(";", 1, MILLSTREAM_DELIMITED_UNTRIMMED, &framer, &error));
+    gives_records(framer, "a;b;", "a;|b;|");
+    MUST(millstream_framer_predicate(is_vowel, &asked, MILLSTREAM_DELIMITED_TRIMMED, &framer, &error));
+    CHECK(asked == 256);
+    gives_records(framer, "stream", "str||m|");
+    MUST(millstream_framer_predicate(is_vowel, &asked, MILLSTREAM_DELIMITED_UNTRIMMED, &framer, &error));
+    gives_records(framer, "stream", "stre|a|m|");
+    MUST(millstream_framer_fixed(2, &framer, &error));
+    gives_records(framer, "abcd", "ab|cd|");
+    MUST(millstream_framer_length_prefixed(1, MILLSTREAM_ENDIAN_BIG, MILLSTREAM_PREFIX_COUNTS_ITSELF, &framer, &error));
+    gives_records(framer, "\3ab\2c", "ab|c|");
+
+    /* What is not whole is left, or is an error where there is nothing more. */
+    MUST(millstream_framer_length_prefixed(2, MILLSTREAM_ENDIAN_LITTLE, MILLSTREAM_PREFIX_COUNTS_PAYLOAD, &framer,
+                                           &error));
+    MUST(millstream_framer_batch(framer, "\1\0a\2\0b", 6, false, 99, &batch, &error));
+    CHECK(batch.count == 1 && batch.offsets[1] == 3 && batch.trim.head == 2 && batch.terminated);
+    FAILS(MILLSTREAM_FRAME_TRUNCATED, millstream_framer_batch(framer, "\2\0b", 3, true, 99, &batch, &error));
+    CHECK(batch.count == 0);
+    MUST(millstream_framer_batch(framer, NULL, 0, true, 99, &batch, &error));
+    CHECK(batch.count == 0 && batch.offsets[0] == 0);
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_framer_batch(framer, NULL, 1, true, 99, &batch, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_framer_batch(NULL, "", 0, true, 99, &batch, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_framer_batch(framer, "", 0, true, 99, NULL, &error));
+    millstream_framer_free(framer);
+    millstream_framer_free(NULL);
+
+    FAILS(MILLSTREAM_INVALID_OPTION, millstream_framer_lines((millstream_delimited)2, &framer, &error));
+    CHECK(framer == NULL);
+    FAILS(MILLSTREAM_INVALID_OPTION, millstream_framer_delimiter("", 0, MILLSTREAM_DELIMITED_TRIMMED, &framer, &error));
+    FAILS(MILLSTREAM_INVALID_OPTION, millstream_framer_fixed(0, &framer, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID,
+          millstream_framer_predicate(NULL, NULL, MILLSTREAM_DELIMITED_TRIMMED, &framer, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_framer_length_prefixed(
+                                           3, MILLSTREAM_ENDIAN_BIG, MILLSTREAM_PREFIX_COUNTS_ITSELF, &framer, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_framer_lines(MILLSTREAM_DELIMITED_TRIMMED, NULL, &error));
+
+    MUST(millstream_check_text("Gr\xc3\xbc\xc3\x9f", 6, &error));
+    FAILS(MILLSTREAM_UTF8_INVALID, millstream_check_text("Gr\xfc", 3, &error));
+}
+
+/* ---- reader ---- */
+
+static void sources(void) {
+    static const char text[] = "one\ntwo\n";
+    const millstream_command *pipeline[2];
+    millstream_command *first, *second;
+    millstream_reader *reader;
+    char address[64];
+    int fd, saved, server, peer, ends[2];
+
+    make_file("two.txt", text);
+    MUST(millstream_reader_path(in_directory("two.txt"), NULL, &reader, &error));
+    CHECK(strcmp(millstream_reader_name(reader), in_directory("two.txt")) == 0);
+    gives_lines(reader, "one|two");
+    millstream_reader_free(reader);
+    MUST(millstream_reader_mapped(in_directory("two.txt"), NULL, &reader, &error));
+    gives_lines(reader, "one|two");
+    millstream_reader_free(reader);
+    FAILS(MILLSTREAM_OPEN_FAILED, millstream_reader_mapped("/dev/null", NULL, &reader, &error));
+
+    fd = open(in_directory("two.txt"), O_RDONLY);
+    MUST(millstream_reader_borrow_fd(fd, NULL, &reader, &error));
+    gives_lines(reader, "one|two");
+    millstream_reader_free(reader);
+    CHECK(lseek(fd, 0, SEEK_SET) == 0);
+    MUST(millstream_reader_fd(fd, NULL, &reader, &error));
+    gives_lines(reader, "one|two");
+    millstream_reader_free(reader);
+    CHECK(fcntl(fd, F_GETFD) == -1 && errno == EBADF); /* it has been closed */
+    FAILS(MILLSTREAM_OPEN_FAILED, millstream_reader_fd(fd, NULL, &reader, &error));
+    FAILS(MILLSTREAM_OPEN_FAILED, millstream_reader_borrow_fd(-1, NULL, &reader, &error));
+
+    saved = dup(0);
+    CHECK(pipe(ends) == 0 && write(ends[1], text, 8) == 8 && close(ends[1]) == 0 && dup2(ends[0], 0) == 0);
+    MUST(millstream_reader_stdin(NULL, &reader, &error));
+    gives_lines(reader, "one|two");
+    millstream_reader_free(reader);
+    CHECK(dup2(saved, 0) == 0 && close(saved) == 0 && close(ends[0]) == 0);
+
+    first = shell_command("echo b; echo a");
+    second = shell_command("sort");
+    pipeline[0] = first;
+    pipeline[1] = second;
+    MUST(millstream_reader_pipeline(pipeline, 2, NULL, &reader, &error));
+    gives_lines(reader, "a|b");
+    millstream_reader_free(reader);
+    pipeline[1] = NULL;
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_reader_pipeline(pipeline, 2, NULL, &reader, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_reader_pipeline(NULL, 0, NULL, &reader, &error));
+    millstream_command_free(first);
+    millstream_command_free(second);
+
+    MUST(millstream_reader_shell("printf 'a\\nb\\n' | grep b", NULL, &reader, &error));
+    gives_lines(reader, "b");
+    millstream_reader_free(reader);
+
+    server = listen_tcp(address, sizeof address);
+    MUST(millstream_reader_tcp(address, NULL, &reader, &error));
+    peer = accept(server, NULL, NULL);
+    CHECK(write(peer, text, 8) == 8 && close(peer) == 0 && close(server) == 0);
+    gives_lines(reader, "one|two");
+    millstream_reader_free(reader);
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_reader_tcp("\xff:1", NULL, &reader, &error));
+
+    server = listen_unix(in_directory("in.sock"));
+    MUST(millstream_reader_unix(in_directory("in.sock"), NULL, &reader, &error));
+    peer = accept(server, NULL, NULL);
+    CHECK(write(peer, text, 8) == 8 && close(peer) == 0 && close(server) == 0);
+    gives_lines(reader, "one|two");
+    millstream_reader_free(reader);
+
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_reader_path(NULL, NULL, &reader, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_reader_path("/dev/null", NULL, NULL, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_reader_command(NULL, NULL, &reader, &error));
+    millstream_reader_free(NULL);
+}
+
+static void count_release(void *user) { ++*(int *)user; }
+
+static void memory_sources(void) {
+    char text[] = "one\ntwo\n";
+    millstream_reader *reader;
+    const char *bytes;
+    size_t len, added;
+    int released = 0;
+
+    /* A copy does not see what happens to the original. */
+    reader = memory_reader(text);
+    text[0] = 'O';
+    gives_lines(reader, "one|two");
+    millstream_reader_free(reader);
+
+    MUST(millstream_reader_lent_memory(text, 8, count_release, &released, NULL, &reader, &error));
+    MUST(millstream_reader_fill(reader, &bytes, &len, &added, &error));
+    CHECK(bytes == text && len == 8 && released == 0);
+    MUST(millstream_reader_close(reader, &error));
+    CHECK(released == 1);
+    millstream_reader_free(reader);
+    CHECK(released == 1);
+    MUST(millstream_reader_lent_memory(text, 8, NULL, NULL, NULL, &reader, &error));
+    gives_lines(reader, "One|two");
+    millstream_reader_free(reader);
+    FAILS(MILLSTREAM_ARGUMENT_INVALID,
+          millstream_reader_lent_memory(NULL, 8, count_release, &released, NULL, &reader, &error));
+    CHECK(released == 2);
+    MUST(millstream_reader_memory(NULL, 0, NULL, &reader, &error));
+    gives_lines(reader, "");
+    millstream_reader_free(reader);
+}
+
+/* What a callback does next: a text to give, or what to return. */
+struct script {
+    const char *text;
+    ptrdiff_t otherwise;
+    int calls;
+};
+
+static ptrdiff_t fill_from(void *user, char *space, size_t len) {
+    struct script *script = (struct script *)user;
+    size_t count = strlen(script->text);
+    script->calls++;
+    if (script->calls == 1)
+        return -EINTR; /* it will ask again */
+    if (count == 0)
+        return script->otherwise;
+    CHECK(count <= len);
+    memcpy(space, script->text, count);
+    script->text += count;
+    return (ptrdiff_t)count;
+}
+
+static void callback_sources(void) {
+    struct script script = {"one\ntwo\n", 0, 0};
+    millstream_reader *reader;
+    const char *line;
+    size_t len;
+
+    MUST(millstream_reader_callback(fill_from, &script, NULL, &reader, &error));
+    gives_lines(reader, "one|two");
+    CHECK(script.calls == 3);
+    millstream_reader_free(reader);
+
+    script.text = "one\n";
+    script.otherwise = -EIO;
+    MUST(millstream_reader_callback(fill_from, &script, NULL, &reader, &error));
+    MUST(millstream_reader_next_line(reader, &line, &len, &error));
+    CHECK(is(line, len, "one"));
+    CHECK(millstream_reader_next_line(reader, &line, &len, &error) == MILLSTREAM_IO);
+    CHECK(millstream_error_errno(error) == EIO);
+    millstream_error_free(error);
+    error = NULL;
+    gives_lines(reader, "");
+    millstream_reader_free(reader);
+
+    /* More bytes than there was space: refused, not believed. */
+    script.otherwise = PTRDIFF_MAX;
+    MUST(millstream_reader_callback(fill_from, &script, NULL, &reader, &error));
+    FAILS(MILLSTREAM_IO, millstream_reader_next_line(reader, &line, &len, &error));
+    millstream_reader_free(reader);
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_reader_callback(NULL, NULL, NULL, &reader, &error));
+}
+
+static void observe(void *user, const millstream_progress *progress) { *(uint64_t *)user = progress->records; }
+
+static void reader_options(void) {
+    millstream_reader_options *options;
+    millstream_reader *reader;
+    millstream_framer *lines;
+    const char *line;
+    uint64_t seen = 0, number;
+    size_t len;
+    bool skipped;
+
+    MUST(millstream_reader_options_new(&options, &error));
+    MUST(millstream_reader_options_set_capacity(options, 4, &error));
+    MUST(millstream_reader_options_set_read_ahead(options, MILLSTREAM_READ_AHEAD_OFF, &error));
+    MUST(millstream_reader_options_set_read_ahead_capacity(options, 1 << 20, 1 << 21, &error));
+    MUST(millstream_reader_options_set_latency(options, MILLSTREAM_LATENCY_LOW, &error));
+    MUST(millstream_reader_options_set_record_limit(options, 5, &error));
+    MUST(millstream_reader_options_set_decode(options, MILLSTREAM_DECODE_AUTO, &error));
+    MUST(millstream_reader_options_set_decode_limit(options, 1 << 20, 0, &error));
+    MUST(millstream_reader_options_set_stall_timeout_ns(options, UINT64_C(60000000000), &error));
+    MUST(millstream_reader_options_set_follow(options, MILLSTREAM_FOLLOW_NO, &error));
+    MUST(millstream_reader_options_set_observer(options, 0, observe, &seen, &error));
+    MUST(millstream_reader_options_set_name(options, "the input", &error));
+    make_file("long.txt", "one\ntoo long\ntwo\n");
+    MUST(millstream_framer_lines(MILLSTREAM_DELIMITED_TRIMMED, &lines, &error));
+
+    MUST(millstream_reader_path(in_directory("long.txt"), options, &reader, &error));
+    CHECK(strcmp(millstream_reader_name(reader), "the input") == 0);
+    MUST(millstream_reader_next_line(reader, &line, &len, &error));
+    CHECK(is(line, len, "one"));
+    CHECK(millstream_reader_next_line(reader, &line, &len, &error) == MILLSTREAM_RECORD_TOO_LONG);
+    CHECK(millstream_error_record(error, &number) && number == 1);
+    CHECK(millstream_error_found(error) != NULL && millstream_error_expected(error) != NULL);
+    millstream_error_free(error);
+    error = NULL;
+    MUST(millstream_reader_skip_record(reader, lines, &skipped, &error));
+    CHECK(skipped);
+    gives_lines(reader, "two");
+    CHECK(seen == 3);
+    MUST(millstream_reader_skip_record(reader, lines, &skipped, &error));
+    CHECK(!skipped);
+    millstream_reader_free(reader);
+    millstream_framer_free(lines);
+
+    FAILS(MILLSTREAM_INVALID_OPTION,
+          millstream_reader_options_set_read_ahead(options, (millstream_read_ahead)3, &error));
+    FAILS(MILLSTREAM_INVALID_OPTION, millstream_reader_options_set_latency(options, (millstream_latency)2, &error));
+    FAILS(MILLSTREAM_INVALID_OPTION, millstream_reader_options_set_decode(options, (millstream_decode)2, &error));
+    FAILS(MILLSTREAM_INVALID_OPTION, millstream_reader_options_set_follow(options, (millstream_follow)2, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_reader_options_set_observer(options, 0, NULL, NULL, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_reader_options_set_cancel(options, NULL, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_reader_options_set_name(options, NULL, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_reader_options_set_capacity(NULL, 4, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_reader_options_new(NULL, &error));
+    /* What the library refuses is refused when something is opened. */
+    MUST(millstream_reader_options_set_record_limit(options, SIZE_MAX, &error));
+    FAILS(MILLSTREAM_INVALID_OPTION, millstream_reader_path("/dev/null", options, &reader, &error));
+    millstream_reader_options_free(options);
+    millstream_reader_options_free(NULL);
+}
+
+static void reading_bytes(void) {
+    millstream_reader *reader = memory_reader("hello world");
+    char copy[64];
+    const char *bytes;
+    size_t len, added;
+
+    MUST(millstream_reader_fill(reader, &bytes, &len, &added, &error));
+    CHECK(is(bytes, len, "hello world") && added == 11);
+    MUST(millstream_reader_consume(reader, 6, &error));
+    MUST(millstream_reader_buffer(reader, &bytes, &len, &error));
+    CHECK(is(bytes, len, "world"));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_reader_consume(reader, 6, &error));
+    MUST(millstream_reader_fill(reader, &bytes, &len, &added, &error));
+    CHECK(is(bytes, len, "world") && added == 0);
+    MUST(millstream_reader_read(reader, copy, 3, &len, &error));
+    CHECK(is(copy, len, "wor"));
+    MUST(millstream_reader_read(reader, copy, sizeof copy, &len, &error));
+    CHECK(is(copy, len, "ld"));
+    MUST(millstream_reader_read(reader, copy, sizeof copy, &len, &error));
+    CHECK(len == 0);
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_reader_read(reader, copy, 0, &len, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_reader_read(reader, NULL, 1, &len, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_reader_fill(reader, NULL, &len, &added, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_reader_fill(NULL, &bytes, &len, &added, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_reader_buffer(NULL, &bytes, &len, &error));
+    CHECK(bytes == NULL && len == 0);
+    millstream_reader_free(reader);
+}
+
+static void reading_records(void) {
+    millstream_reader *reader = memory_reader("a,b;c;d\nlast");
+    millstream_framer *framer;
+    millstream_progress progress;
+    millstream_batch batch;
+    const char *record;
+    uint64_t bytes, records;
+    size_t len;
+
+    MUST(millstream_reader_read_until(reader, ',', &record, &len, &error));
+    CHECK(is(record, len, "a"));
+    MUST(millstream_framer_delimiter(";", 1, MILLSTREAM_DELIMITED_TRIMMED, &framer, &error));
+    MUST(millstream_reader_next_frame(reader, framer, &record, &len, &error));
+    CHECK(is(record, len, "b"));
+    MUST(millstream_reader_next_batch(reader, framer, 1, &batch, &error));
+    CHECK(batch.count == 1 && batch.offset == 4 && batch.first_record == 2);
+    millstream_batch_record(&batch, 0, &record, &len);
+    CHECK(is(record, len, "c"));
+    MUST(millstream_reader_position(reader, &bytes, &records, &error));
+    CHECK(bytes == 6 && records == 3);
+    MUST(millstream_reader_next_line(reader, &record, &len, &error));
+    CHECK(is(record, len, "d"));
+    MUST(millstream_reader_next_batch(reader, framer, SIZE_MAX, &batch, &error));
+    CHECK(batch.count == 1 && !batch.terminated);
+    millstream_batch_record(&batch, 0, &record, &len);
+    CHECK(is(record, len, "last"));
+    MUST(millstream_reader_next_batch(reader, framer, SIZE_MAX, &batch, &error));
+    CHECK(batch.count == 0);
+    MUST(millstream_reader_next_frame(reader, framer, &record, &len, &error));
+    CHECK(record == NULL);
+    MUST(millstream_reader_read_until(reader, ',', &record, &len, &error));
+    CHECK(record == NULL);
+
+    MUST(millstream_reader_progress(reader, &progress, &error));
+    CHECK(progress.bytes == 12 && progress.records == 5 && progress.source_bytes == 12);
+    CHECK(progress.source_size_known && progress.source_size == 12 && progress.longest_record == 4);
+    CHECK(progress.format == MILLSTREAM_FORMAT_NONE && progress.waited_ns <= progress.elapsed_ns);
+
+    MUST(millstream_reader_close(reader, &error));
+    FAILS(MILLSTREAM_CLOSED, millstream_reader_close(reader, &error));
+    FAILS(MILLSTREAM_CLOSED, millstream_reader_next_line(reader, &record, &len, &error));
+    FAILS(MILLSTREAM_CLOSED, millstream_reader_fill(reader, &record, &len, &len, &error));
+    MUST(millstream_reader_buffer(reader, &record, &len, &error));
+    CHECK(len == 0);
+    MUST(millstream_reader_position(reader, &bytes, &records, &error));
+    CHECK(bytes == 12 && records == 5);
+    MUST(millstream_reader_progress(reader, &progress, &error));
+    CHECK(progress.bytes == 12 && progress.records == 5);
+    millstream_reader_free(reader);
+    millstream_framer_free(framer);
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_reader_close(NULL, &error));
+    CHECK(millstream_reader_name(NULL) == NULL);
+}
+
+/* Wherever reading stops, the command goes, and how it ends then is no error. */
+static void stopping_early(void) {
+    millstream_command *command = shell_command("yes");
+    const millstream_command_end *ends;
+    millstream_reader *reader;
+    const char *line;
+    size_t len, count;
+
+    MUST(millstream_reader_command(command, NULL, &reader, &error));
+    MUST(millstream_reader_next_line(reader, &line, &len, &error));
+    CHECK(is(line, len, "y"));
+    MUST(millstream_reader_close(reader, &error));
+    MUST(millstream_reader_command_ends(reader, &ends, &count, &error));
+    CHECK(count == 1 && ends[0].status != MILLSTREAM_STATUS_UNKNOWN && ends[0].value != 0);
+    millstream_reader_free(reader);
+    millstream_command_free(command);
+}
+
+/* ---- writer ---- */
+
+/* Writes "one\ntwo\n" and closes. */
+static void write_two(millstream_writer *writer) {
+    uint64_t accepted, written;
+    MUST(millstream_writer_write(writer, "one\n", 4, &error));
+    MUST(millstream_writer_flush(writer, &error));
+    MUST(millstream_writer_write(writer, "two\n", 4, &error));
+    MUST(millstream_writer_close(writer, &error));
+    MUST(millstream_writer_accepted(writer, &accepted, &error));
+    MUST(millstream_writer_written(writer, &written, &error));
+    CHECK(accepted == 8 && written == 8);
+    millstream_writer_free(writer);
+}
+
+static void gets_two(int fd) {
+    char found[64];
+    size_t len = 0;
+    ssize_t more;
+    while ((more = read(fd, found + len, sizeof found - len)) > 0)
+        len += (size_t)more;
+    CHECK(more == 0 && is(found, len, "one\ntwo\n") && close(fd) == 0);
+}
+
+static void sinks(void) {
+    const millstream_command_end *command_ends;
+    millstream_command *command;
+    millstream_writer *writer;
+    char address[64];
+    int fd, saved, server, peer, ends[2];
+    size_t count;
+
+    MUST(millstream_writer_path(in_directory("out.txt"), NULL, &writer, &error));
+    CHECK(strcmp(millstream_writer_name(writer), in_directory("out.txt")) == 0);
+    write_two(writer);
+    has_file("out.txt", "one\ntwo\n");
+    FAILS(MILLSTREAM_OPEN_FAILED, millstream_writer_path("/no/such/directory", NULL, &writer, &error));
+    CHECK(writer == NULL);
+
+    fd = open(in_directory("fd.txt"), O_RDWR | O_CREAT, 0600);
+    MUST(millstream_writer_borrow_fd(fd, NULL, &writer, &error));
+    write_two(writer);
+    CHECK(lseek(fd, 0, SEEK_SET) == 0);
+    MUST(millstream_writer_fd(fd, NULL, &writer, &error));
+    write_two(writer);
+    CHECK(fcntl(fd, F_GETFD) == -1 && errno == EBADF);
+    has_file("fd.txt", "one\ntwo\n");
+    FAILS(MILLSTREAM_OPEN_FAILED, millstream_writer_fd(fd, NULL, &writer, &error));
+    FAILS(MILLSTREAM_OPEN_FAILED, millstream_writer_borrow_fd(-1, NULL, &writer, &error));
+
+    saved = dup(1);
+    CHECK(pipe(ends) == 0 && dup2(ends[1], 1) == 1 && close(ends[1]) == 0);
+    MUST(millstream_writer_stdout(NULL, &writer, &error));
+    write_two(writer);
+    CHECK(dup2(saved, 1) == 1 && close(saved) == 0);
+    gets_two(ends[0]);
+
+    command = shell_command("cat; echo to error >&2; exit 4");
+    fd = open(in_directory("command.txt"), O_WRONLY | O_CREAT, 0600);
+    MUST(millstream_command_set_stdout_fd(command, fd, &error));
+    MUST(millstream_command_set_stderr(command, MILLSTREAM_STDERR_NULL, &error));
+    CHECK(close(fd) == 0);
+    MUST(millstream_writer_command(command, NULL, &writer, &error));
+    MUST(millstream_writer_write(writer, "one\n", 4, &error));
+    FAILS(MILLSTREAM_COMMAND_FAILED, millstream_writer_close(writer, &error));
+    MUST(millstream_writer_command_ends(writer, &command_ends, &count, &error));
+    CHECK(count == 1 && command_ends[0].value == 4);
+    millstream_writer_free(writer);
+    has_file("command.txt", "one\n");
+    MUST(millstream_command_set_stdout(command, MILLSTREAM_STDOUT_NULL, &error));
+    MUST(millstream_command_allow_failure(command, &error));
+    MUST(millstream_writer_command(command, NULL, &writer, &error));
+    MUST(millstream_writer_close(writer, &error));
+    MUST(millstream_writer_command_ends(writer, &command_ends, &count, &error));
+    CHECK(count == 1 && command_ends[0].value == 4 && command_ends[0].stderr_tail_len == 0);
+    millstream_writer_free(writer);
+    millstream_command_free(command);
+
+    server = listen_tcp(address, sizeof address);
+    MUST(millstream_writer_tcp(address, NULL, &writer, &error));
+    peer = accept(server, NULL, NULL);
+    write_two(writer);
+    gets_two(peer);
+    CHECK(close(server) == 0);
+
+    server = listen_unix(in_directory("out.sock"));
+    MUST(millstream_writer_unix(in_directory("out.sock"), NULL, &writer, &error));
+    peer = accept(server, NULL, NULL);
+    write_two(writer);
+    gets_two(peer);
+    CHECK(close(server) == 0);
+
+    MUST(millstream_writer_nowhere(NULL, &writer, &error));
+    write_two(writer);
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_writer_nowhere(NULL, NULL, &error));
+    millstream_writer_free(NULL);
+}
+
+static ptrdiff_t write_to(void *user, const char *bytes, size_t len) {
+    struct script *script = (struct script *)user;
+    script->calls++;
+    if (script->calls == 1)
+        return -EINTR; /* it will ask again */
+    if (script->otherwise != 0)
+        return script->otherwise;
+    CHECK(len > 0);
+    script->text = bytes[0] == 'a' ? "a" : "other";
+    return 1; /* the others will come again */
+}
+
+static void callback_sinks(void) {
+    struct script script = {"", 0, 0};
+    millstream_writer *writer;
+    uint64_t written;
+
+    MUST(millstream_writer_callback(write_to, &script, NULL, &writer, &error));
+    MUST(millstream_writer_write(writer, "aaa", 3, &error));
+    CHECK(script.calls == 0);
+    MUST(millstream_writer_flush(writer, &error));
+    CHECK(script.calls == 4 && strcmp(script.text, "a") == 0);
+    script.otherwise = -ENOSPC;
+    MUST(millstream_writer_write(writer, "a", 1, &error));
+    CHECK(millstream_writer_flush(writer, &error) == MILLSTREAM_IO);
+    CHECK(millstream_error_errno(error) == ENOSPC && millstream_error_written(error, &written) && written == 3);
+    millstream_error_free(error);
+    error = NULL;
+    script.otherwise = 99; /* more than it was given */
+    FAILS(MILLSTREAM_IO, millstream_writer_flush(writer, &error));
+    FAILS(MILLSTREAM_IO, millstream_writer_close(writer, &error));
+    /* Nothing accepted is lost: a close can be repeated. */
+    script.otherwise = 0;
+    MUST(millstream_writer_close(writer, &error));
+    MUST(millstream_writer_written(writer, &written, &error));
+    CHECK(written == 4);
+    millstream_writer_free(writer);
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_writer_callback(NULL, NULL, NULL, &writer, &error));
+}
+
+static void writer_options(void) {
+    millstream_cancel_token *token;
+    millstream_writer_options *options;
+    millstream_writer *writer;
+    millstream_reader *reader;
+
+    MUST(millstream_cancel_token_new(&token, &error));
+    MUST(millstream_writer_options_new(&options, &error));
+    MUST(millstream_writer_options_set_capacity(options, 4096, &error));
+    MUST(millstream_writer_options_set_flush_policy(options, MILLSTREAM_FLUSH_POLICY_LINE, &error));
+    MUST(millstream_writer_options_set_existing(options, MILLSTREAM_EXISTING_APPEND, &error));
+    MUST(millstream_writer_options_set_stall_timeout_ns(options, UINT64_C(60000000000), &error));
+    MUST(millstream_writer_options_set_cancel(options, token, &error));
+    MUST(millstream_writer_options_set_name(options, "the log", &error));
+    make_file("log.txt", "zero\n");
+    MUST(millstream_writer_path(in_directory("log.txt"), options, &writer, &error));
+    CHECK(strcmp(millstream_writer_name(writer), "the log") == 0);
+    write_two(writer);
+    has_file("log.txt", "zero\none\ntwo\n");
+    millstream_writer_options_free(options);
+    millstream_cancel_token_free(token);
+
+    MUST(millstream_writer_options_new(&options, &error));
+    MUST(millstream_writer_options_set_flush_delay_ns(options, 1000000, &error));
+    MUST(millstream_writer_options_set_partial(options, MILLSTREAM_PARTIAL_KEEP, &error));
+    MUST(millstream_writer_path(in_directory("log.txt"), options, &writer, &error));
+    write_two(writer);
+    has_file("log.txt", "one\ntwo\n");
+    millstream_writer_options_free(options);
+
+    MUST(millstream_writer_options_new(&options, &error));
+    MUST(millstream_writer_options_set_encode(options, MILLSTREAM_ENCODE_GZIP, &error));
+    MUST(millstream_writer_options_set_level(options, 9, &error));
+    MUST(millstream_writer_path(in_directory("coded"), options, &writer, &error));
+    MUST(millstream_writer_write(writer, "one\ntwo\n", 8, &error));
+    MUST(millstream_writer_close(writer, &error));
+    millstream_writer_free(writer);
+    MUST(millstream_reader_path(in_directory("coded"), NULL, &reader, &error));
+    gives_lines(reader, "one|two");
+    millstream_reader_free(reader);
+
+    FAILS(MILLSTREAM_INVALID_OPTION,
+          millstream_writer_options_set_flush_policy(options, (millstream_flush_policy)3, &error));
+    FAILS(MILLSTREAM_INVALID_OPTION, millstream_writer_options_set_encode(options, (millstream_encode)5, &error));
+    FAILS(MILLSTREAM_INVALID_OPTION, millstream_writer_options_set_existing(options, (millstream_existing)2, &error));
+    FAILS(MILLSTREAM_INVALID_OPTION, millstream_writer_options_set_partial(options, (millstream_partial)2, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_writer_options_set_cancel(options, NULL, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_writer_options_set_name(options, NULL, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_writer_options_set_level(NULL, 1, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_writer_options_new(NULL, &error));
+    MUST(millstream_writer_options_set_capacity(options, 0, &error));
+    FAILS(MILLSTREAM_INVALID_OPTION, millstream_writer_nowhere(options, &writer, &error));
+    millstream_writer_options_free(options);
+    millstream_writer_options_free(NULL);
+}
+
+static void writing_bytes(void) {
+    millstream_writer *writer;
+    const char *memory;
+    uint64_t number;
+    size_t len;
+    char *room;
+
+    MUST(millstream_writer_memory(NULL, &writer, &error));
+    MUST(millstream_writer_write(writer, "hello", 5, &error));
+    MUST(millstream_writer_write(writer, NULL, 0, &error));
+    MUST(millstream_writer_space(writer, 100000, &room, &len, &error));
+    CHECK(len >= 100000);
+    memset(room, '!', 3);
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_writer_commit(writer, len + 1, &error));
+    MUST(millstream_writer_commit(writer, 3, &error));
+    MUST(millstream_writer_accepted(writer, &number, &error));
+    CHECK(number == 8);
+    MUST(millstream_writer_taken_memory(writer, &memory, &len, &error));
+    CHECK(memory == NULL && len == 0); /* not before it is closed */
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_writer_write(writer, NULL, 1, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_writer_write(NULL, "", 0, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_writer_space(writer, SIZE_MAX, &room, &len, &error));
+    CHECK(room == NULL && len == 0);
+    MUST(millstream_writer_close(writer, &error));
+    MUST(millstream_writer_waited_ns(writer, &number, &error));
+    MUST(millstream_writer_taken_memory(writer, &memory, &len, &error));
+    CHECK(is(memory, len, "hello!!!"));
+    FAILS(MILLSTREAM_CLOSED, millstream_writer_close(writer, &error));
+    FAILS(MILLSTREAM_CLOSED, millstream_writer_write(writer, "x", 1, &error));
+    FAILS(MILLSTREAM_CLOSED, millstream_writer_space(writer, 1, &room, &len, &error));
+    FAILS(MILLSTREAM_CLOSED, millstream_writer_flush(writer, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_writer_commit(writer, 1, &error));
+    millstream_writer_free(writer);
+    CHECK(millstream_writer_name(NULL) == NULL);
+}
+
+int main(int argc, char **argv) {
+    CHECK(argc == 2);
+    directory = argv[1];
+    version();
+    codes();
+    errors();
+    cancelling();
+    commands();
+    framers();
+    sources();
+    memory_sources();
+    callback_sources();
+    reader_options();
+    reading_bytes();
+    reading_records();
+    stopping_early();
+    sinks();
+    callback_sinks();
+    writer_options();
+    writing_bytes();
+    puts("all is well");
+    return 0;
+}
