@@ -544,14 +544,14 @@ TEST(OutputErrors, ABrokenPipeIsReportedOnce) {
     pipe.close_reading();
     out.print("second");
     const ms::error error = error_of([&] { out.flush(); });
-    EXPECT_EQ(error.kind(), ms::error_kind::broken_pipe);
-    EXPECT_EQ(error.code(), 16u);
-    EXPECT_EQ(error.system(), EPIPE);
+    EXPECT_EQ(error.kind(), ms::errc::broken_pipe);
+    EXPECT_EQ(error.code().value(), 16);
+    EXPECT_EQ(error.system_errno(), EPIPE);
     EXPECT_EQ(error.written(), 5u);
     EXPECT_EQ(error.name(), "file descriptor " + std::to_string(pipe.writing));
     EXPECT_EQ(std::string(error.what()), error.name() + ": broken pipe: Broken pipe, 5 bytes are safely written");
-    EXPECT_EQ(error_of([&] { out.print("third"); }).kind(), ms::error_kind::closed);
-    EXPECT_EQ(error_of([&] { out.write("fourth"); }).kind(), ms::error_kind::closed);
+    EXPECT_EQ(error_of([&] { out.print("third"); }).kind(), ms::errc::closed);
+    EXPECT_EQ(error_of([&] { out.write("fourth"); }).kind(), ms::errc::closed);
     out.flush(); // nothing is there to flush, and nothing is reported again
 }
 
@@ -562,8 +562,8 @@ TEST(OutputErrors, AFullDisk) {
         ms::output out{fd};
         out.print("some");
         const ms::error error = error_of([&] { out.write(std::string(1000000, 'x')); });
-        EXPECT_EQ(error.kind(), ms::error_kind::io);
-        EXPECT_EQ(error.system(), ENOSPC);
+        EXPECT_EQ(error.kind(), ms::errc::io);
+        EXPECT_EQ(error.system_errno(), ENOSPC);
         EXPECT_EQ(error.written(), 0u);
     }
     {
@@ -578,7 +578,7 @@ TEST(OutputErrors, AFullDisk) {
 
 TEST(OutputErrors, NoSuchDescriptor) {
     ms::output out{-1};
-    EXPECT_EQ(error_of([&] { out.print("x").flush(); }).system(), EBADF);
+    EXPECT_EQ(error_of([&] { out.print("x").flush(); }).system_errno(), EBADF);
 }
 
 // ---- Input --------------------------------------------------------------------------------------------------------
@@ -629,8 +629,8 @@ TEST(Input, TheEndIsFalseWhenTested) {
 
 TEST(Input, TheEndIsAnErrorWhereAValueMustBe) {
     const auto expect_missing = [](const ms::error &error, const char *expected) {
-        EXPECT_EQ(error.kind(), ms::error_kind::value_missing);
-        EXPECT_EQ(error.code(), 23u);
+        EXPECT_EQ(error.kind(), ms::errc::value_missing);
+        EXPECT_EQ(error.code().value(), 23);
         EXPECT_EQ(error.offset(), 4u);
         EXPECT_EQ(error.record(), 1u);
         EXPECT_EQ(error.found(), "the end of the input");
@@ -654,7 +654,7 @@ TEST(Input, TheEndIsAnErrorWhereAValueMustBe) {
     with_every_split("1 2 3", [&](ms::input &in) {
         int a, b;
         EXPECT_TRUE(in.scan(a, b));
-        EXPECT_EQ(error_of([&] { in.scan(a, b); }).kind(), ms::error_kind::value_missing);
+        EXPECT_EQ(error_of([&] { in.scan(a, b); }).kind(), ms::errc::value_missing);
     });
 }
 
@@ -663,7 +663,7 @@ TEST(Input, WhatIsNoNumberIsAnError) {
         EXPECT_EQ(in.require<int>(), 1);
         for (int again = 0; again < 2; again++) {
             const ms::error error = error_of([&] { in.require<int>(); });
-            EXPECT_EQ(error.kind(), ms::error_kind::number_invalid);
+            EXPECT_EQ(error.kind(), ms::errc::number_invalid);
             EXPECT_EQ(error.offset(), 4u);
             EXPECT_EQ(error.record(), 2u);
             EXPECT_EQ(error.found(), "300x");
@@ -676,8 +676,8 @@ TEST(Input, WhatIsNoNumberIsAnError) {
     });
     with_every_split("300 ", [](ms::input &in) {
         const ms::error error = error_of([&] { in.require<uint8_t>(); });
-        EXPECT_EQ(error.kind(), ms::error_kind::number_overflow);
-        EXPECT_EQ(error.code(), 22u);
+        EXPECT_EQ(error.kind(), ms::errc::number_overflow);
+        EXPECT_EQ(error.code().value(), 22);
         EXPECT_EQ(in.require<uint16_t>(), 300);
     });
     with_input({"\x1b[2J\xff" + std::string(100, '9') + " "}, [](ms::input &in) {
@@ -766,7 +766,7 @@ TEST(Input, LongLinesAndWords) {
     const std::string zeros(1000000, '0');
     with_large_input(zeros + "17 " + zeros + "x", [&](ms::input &in) {
         EXPECT_EQ(in.require<uint8_t>(), 17);
-        EXPECT_EQ(error_of([&] { in.require<uint8_t>(); }).kind(), ms::error_kind::number_invalid);
+        EXPECT_EQ(error_of([&] { in.require<uint8_t>(); }).kind(), ms::errc::number_invalid);
     });
 }
 
@@ -777,8 +777,8 @@ TEST(Input, TheRecordLimit) {
         EXPECT_EQ(in.line(), "short");
         for (int again = 0; again < 2; again++) {
             const ms::error error = error_of([&] { in.line(); });
-            EXPECT_EQ(error.kind(), ms::error_kind::record_too_long);
-            EXPECT_EQ(error.code(), 6u);
+            EXPECT_EQ(error.kind(), ms::errc::record_too_long);
+            EXPECT_EQ(error.code().value(), 6);
             EXPECT_EQ(error.offset(), 6u);
             EXPECT_EQ(error.record(), 1u);
         }
@@ -816,8 +816,8 @@ TEST(Input, AFailedReadIsReportedOnceAndThenTheEnd) {
     int fd = ::open("/", O_RDONLY); // which cannot be read
     ms::input in{fd};
     const ms::error error = error_of([&] { in.require<int>(); });
-    EXPECT_EQ(error.kind(), ms::error_kind::io);
-    EXPECT_EQ(error.system(), EISDIR);
+    EXPECT_EQ(error.kind(), ms::errc::io);
+    EXPECT_EQ(error.system_errno(), EISDIR);
     int value;
     EXPECT_FALSE(in >> value);
     ::close(fd);
@@ -840,7 +840,7 @@ TEST(Input, FlushesTheOutputItIsTiedTo) {
         EXPECT_EQ(in.require<int>(), 2 * i);
     }
     out.println("before_the_error");
-    EXPECT_EQ(error_of([&] { in.require<int>(); }).kind(), ms::error_kind::number_invalid);
+    EXPECT_EQ(error_of([&] { in.require<int>(); }).kind(), ms::errc::number_invalid);
     other.join();
 }
 

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use millstream::{Durability, Encode, ErrorKind, Existing, FlushPolicy, Partial, Writer, WriterBuilder};
+use millstream::{Durability, Encode, ErrorKind, Existing, FlushPolicy, LendPages, Partial, Writer, WriterBuilder};
 use proptest::prelude::*;
 
 /// What a sink does with one call.
@@ -383,7 +383,7 @@ fn options_that_cannot_be_are_refused() {
     ];
     let ms = Duration::from_millis(1);
     // What is found, by which option; and the sinks that have it.
-    let rows: [(&str, Set, &[&str]); 10] = [
+    let rows: [(&str, Set, &[&str]); 13] = [
         ("0 bytes", &|builder| builder.capacity(0), &[]),
         ("a level without", &|builder| builder.level(3), &["path"]),
         ("a level without", &|builder| builder.level(3).encode(Encode::Off), &[]),
@@ -391,6 +391,9 @@ fn options_that_cannot_be_are_refused() {
         ("Append", &|builder| builder.existing(Existing::Append), &["path"]),
         ("Data", &|builder| builder.durability(Durability::Data), &["path"]),
         ("All", &|builder| builder.durability(Durability::All), &["path"]),
+        ("lent", &|builder| builder.lend_pages(LendPages::ConsumerCopies), &["path", "fd", "command"]),
+        ("lent", &|builder| builder.lend_pages(LendPages::ConsumerCopies).encode(Encode::Gzip), &[]),
+        ("lent", &|builder| builder.lend_pages(LendPages::ConsumerCopies).flush_policy(FlushPolicy::Delay(ms)), &[]),
         ("Keep", &|builder| builder.partial(Partial::Keep), &["path"]),
         ("stall", &|builder| builder.stall_timeout(ms), &["path", "fd", "command", "tcp", "unix", "memory", "nowhere"]),
         (

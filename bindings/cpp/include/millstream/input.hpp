@@ -336,8 +336,8 @@ class input {
         const ssize_t count = receive();
         if (count < 0) {
             error_details details = at(at_);
-            details.kind = error_kind::io;
-            details.system = errno;
+            details.kind = errc::io;
+            details.system_errno = errno;
             at_end_ = true; // an error is reported once; behind it is the end
             fail(std::move(details));
         }
@@ -455,7 +455,7 @@ class input {
         if (verdict == detail::verdict::good)
             return;
         error_details details = at(token.data());
-        details.kind = verdict == detail::verdict::overflow ? error_kind::number_overflow : error_kind::number_invalid;
+        details.kind = verdict == detail::verdict::overflow ? errc::number_overflow : errc::number_invalid;
         details.found = token.empty() ? "an empty field" : detail::show(token);
         details.expected = detail::expected<T>();
         fail(std::move(details));
@@ -496,7 +496,7 @@ class input {
         const std::size_t kept = unread();
         if (kept >= record_limit_) {
             error_details details = at(at_);
-            details.kind = error_kind::record_too_long;
+            details.kind = errc::record_too_long;
             details.found = "more than " + std::to_string(kept) + " bytes";
             details.expected = "at most " + std::to_string(record_limit_) + " bytes";
             fail(std::move(details));
@@ -517,8 +517,8 @@ class input {
                 at_ = begin_;
                 end_ = begin_ + kept;
                 error_details details = at(at_);
-                details.kind = error_kind::io;
-                details.system = ENOMEM;
+                details.kind = errc::io;
+                details.system_errno = ENOMEM;
                 fail(std::move(details));
             }
             begin_ = grown;
@@ -559,7 +559,7 @@ class input {
     }
     [[noreturn]] void miss(std::string expected) {
         error_details details = at(end_);
-        details.kind = error_kind::value_missing;
+        details.kind = errc::value_missing;
         details.found = "the end of the input";
         details.expected = std::move(expected);
         fail(std::move(details));

@@ -195,8 +195,8 @@ class output {
     /// What an error of this output says, by errno.
     error_details describe() const {
         error_details details;
-        details.system = errno;
-        details.kind = details.system == EPIPE ? error_kind::broken_pipe : error_kind::io;
+        details.system_errno = errno;
+        details.kind = details.system_errno == EPIPE ? errc::broken_pipe : errc::io;
         details.name = detail::descriptor_name(fd_);
         details.written = written_;
         return details;
@@ -303,8 +303,8 @@ class output {
             prepare();
         if (when_ == flushes::never_again) {
             error_details details = describe();
-            details.kind = error_kind::closed;
-            details.system = 0;
+            details.kind = errc::closed;
+            details.system_errno = 0;
             detail::fail(std::move(details));
         }
         if (room > static_cast<std::size_t>(capacity_end_ - at_))

@@ -90,6 +90,7 @@ pub struct Reader {
 }
 
 /// What the source tells of itself while it is read, perhaps on another thread.
+#[derive(Clone, Debug)]
 struct Meter {
     opened: Instant,
     bytes: Arc<AtomicU64>,
@@ -155,6 +156,47 @@ pub struct Progress {
     pub longest_record: usize,
     /// How the source is compressed.
     pub format: Option<Format>,
+}
+
+/// How the source of a reader gets on, for any thread and at any time: also while the reader waits, when its observer is
+/// not called, and after it is closed. Made by [`Reader::progress_handle`].
+///
+/// ```
+/// use millstream::Reader;
+/// let mut reader = Reader::command(["seq", "1000"])?;
+/// let handle = reader.progress_handle();
+/// let display = std::thread::spawn(move || {
+///     while handle.source_bytes() < 3893 {
+///         std::thread::yield_now(); // a display would sleep, and show it
+///     }
+/// });
+/// while reader.next_line()?.is_some() {}
+/// display.join().unwrap();
+/// # Ok::<(), millstream::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ProgressHandle(Meter);
+
+impl ProgressHandle {
+    /// Bytes read from the source so far, before decoding.
+    pub fn source_bytes(&self) -> u64 {
+        self.0.bytes.load(Ordering::Relaxed)
+    }
+
+    /// How many of these there are in all, where that is known.
+    pub fn source_size(&self) -> Option<u64> {
+        self.0.size
+    }
+
+    /// Since the reader was opened.
+    pub fn elapsed(&self) -> Duration {
+        self.0.opened.elapsed()
+    }
+
+    /// How the source is compressed, once that is known.
+    pub fn format(&self) -> Option<Format> {
+        self.0.format.get().copied()
+    }
 }
 
 /// Opening. Each of these is also a method of the [builder](Reader::builder), which has the options.
@@ -292,7 +334,13 @@ impl Reader {
         let max = self.record_limit.saturating_add(64);
         match self.supply.fill(&mut self.buffer, max) {
             Ok(0) => self.state = State::Ending(None),
-            Ok(_) => return Ok(true),
+            Ok(_) => {
+                if self.meter.lent {
+                    let revealed = self.buffer.offset() + self.buffer.unread().len() as u64;
+                    self.meter.bytes.store(revealed, Ordering::Relaxed);
+                }
+                return Ok(true);
+            }
             Err(error) if error.kind() == ErrorKind::Cancelled => return Err(self.locate(error)),
             Err(error) => self.state = State::Ending(Some(error)),
         }
@@ -692,17 +740,21 @@ impl Reader {
 
     /// How we get on.
     pub fn progress(&self) -> Progress {
-        let lent = self.buffer.offset() + self.buffer.unread().len() as u64;
         Progress {
             bytes: self.buffer.offset(),
             records: self.records + self.lines_scanned(),
-            source_bytes: if self.meter.lent { lent } else { self.meter.bytes.load(Ordering::Relaxed) },
+            source_bytes: self.meter.bytes.load(Ordering::Relaxed),
             source_size: self.meter.size,
             elapsed: self.meter.opened.elapsed(),
             waited: self.supply.waited,
             longest_record: self.longest,
             format: self.meter.format.get().copied(),
         }
+    }
+
+    /// What another thread may ask, also while this one waits for the source.
+    pub fn progress_handle(&self) -> ProgressHandle {
+        ProgressHandle(self.meter.clone())
     }
 
     fn observe(&mut self) {

@@ -90,13 +90,26 @@ impl Reader {
 
     #[inline(always)]
     fn scan_separated<T: Scan>(&mut self, separator: Separator) -> Result<Option<T>> {
-        if self.scanning.is_on
-            && let Some((value, used)) = quick(self.buffer.unread(), separator)
-        {
-            self.buffer.consume(used);
-            return Ok(Some(value));
+        // The value is taken out of what the call returns: so the compiler keeps that of the quick way in registers,
+        // instead of storing its numbers and loading them again before the stores are done.
+        let value = match self.scan_quickly(separator) {
+            Some(value) => value,
+            None => match self.scan_carefully(separator)? {
+                Some(value) => value,
+                None => return Ok(None),
+            },
+        };
+        Ok(Some(value))
+    }
+
+    #[inline(always)]
+    fn scan_quickly<T: Scan>(&mut self, separator: Separator) -> Option<T> {
+        if !self.scanning.is_on {
+            return None;
         }
-        self.scan_carefully(separator)
+        let (value, used) = quick(self.buffer.unread(), separator)?;
+        self.buffer.consume(used);
+        Some(value)
     }
 
     /// The next value, which must be there.

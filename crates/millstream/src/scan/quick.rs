@@ -87,15 +87,16 @@ impl Ends for Byte {
     }
 }
 
-/// An integer without its type: whether it has a `-`, its magnitude, and how many bytes it takes.
+/// An integer without its type: whether it has a `-`, its magnitude, and how many bytes it takes. Of one that is not
+/// `wide`, 16 digits are never needed.
 #[inline(always)]
-pub(super) fn integer<E: Ends>(input: &[u8], ends: E, signed: bool) -> Option<(bool, u64, usize)> {
+pub(super) fn integer<E: Ends>(input: &[u8], ends: E, signed: bool, wide: bool) -> Option<(bool, u64, usize)> {
     let input = input.first_chunk::<ROOM>()?;
     let at = ends.skip(input)?;
     let negative = signed && input[at] == b'-';
     let at = at + usize::from(negative);
     let (mut magnitude, mut count) = sixteen_digits(input[at..].first_chunk()?);
-    if count == 0 {
+    if count == 0 || (count == 16 && !wide) {
         return None;
     }
     if count == 16 {

@@ -1,10 +1,12 @@
 //! A command's standard input as a sink: its status counts too.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use crate::cancel::Wait;
 use crate::command::{Command, Running, wait_all};
 use crate::error::{Error, ErrorKind, Result};
+use crate::sink::block::Block;
 use crate::sink::fd::{FdSink, Handle};
 use crate::sink::{Limits, Opened, Sink};
 use crate::writer::WriterEnd;
@@ -21,21 +23,28 @@ struct CommandSink {
     until_end: Wait,
 }
 
-/// Starts a command whose standard input is the sink.
-pub(crate) fn open(command: Command, limits: &Limits) -> Result<Opened> {
+/// Starts a command whose standard input is the sink. `lend` is for [`FdSink::lending`].
+pub(crate) fn open(command: Command, lend: Option<usize>, limits: &Limits) -> Result<Opened> {
     let name = command.name();
     let (running, pipe) = command.spawn_sink()?;
     let (pipe, medium) = FdSink::new(Handle::Owned(pipe.into()), limits.wait())?;
-    Ok(Opened::new(CommandSink { pipe: Some(pipe), running, until_end: limits.patient() }, name, medium))
+    Ok(Opened::new(CommandSink { pipe: Some(pipe.lending(lend)), running, until_end: limits.patient() }, name, medium))
 }
 
 impl Sink for CommandSink {
     fn write(&mut self, bytes: &[u8]) -> Result<usize> {
-        let pipe = self.pipe.as_mut().ok_or_else(|| Error::new(ErrorKind::Closed))?;
-        pipe.write(bytes).map_err(|error| match error.kind() {
-            ErrorKind::BrokenPipe => self.why(error),
-            _ => error,
-        })
+        self.with_pipe(|pipe| pipe.write(bytes))
+    }
+
+    fn write_block(&mut self, block: &Block, range: Range<usize>) -> Result<usize> {
+        self.with_pipe(|pipe| pipe.write_block(block, range))
+    }
+
+    fn renew(&mut self, block: &mut Block, rest: Range<usize>) {
+        match &mut self.pipe {
+            Some(pipe) => pipe.renew(block, rest),
+            None => block.copy_within(rest, 0),
+        }
     }
 
     fn close(&mut self, end: &mut WriterEnd) -> Result<()> {
@@ -45,6 +54,14 @@ impl Sink for CommandSink {
 }
 
 impl CommandSink {
+    fn with_pipe(&mut self, write: impl FnOnce(&mut FdSink) -> Result<usize>) -> Result<usize> {
+        let pipe = self.pipe.as_mut().ok_or_else(|| Error::new(ErrorKind::Closed))?;
+        write(pipe).map_err(|error| match error.kind() {
+            ErrorKind::BrokenPipe => self.why(error),
+            _ => error,
+        })
+    }
+
     /// A command that closes its input before the end has failed, mostly, and then its status and its last words
     /// say more than the broken pipe. One that succeeded had enough, as head has; that stays a broken pipe, as
     /// the bytes are not where they belong.

@@ -14,16 +14,22 @@
 #![allow(unsafe_code)] // a close(2) that answers
 
 use std::io;
+#[cfg(target_os = "linux")]
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd};
 
 use rustix::fs::{FileType, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::SendFlags;
+#[cfg(target_os = "linux")]
+use rustix::pipe::SpliceFlags;
 
 use crate::cancel::Wait;
 use crate::command::enlarge_pipe;
 use crate::error::{Error, ErrorKind, Result};
 use crate::sink::{Medium, Sink};
+#[cfg(target_os = "linux")]
+use crate::sink::{block::Block, lend::Lender};
 use crate::writer::{Durability, WriterEnd};
 
 /// What poll promises of a pipe that it calls writable: this many bytes go in without blocking (POSIX's smallest
@@ -61,7 +67,10 @@ pub(crate) struct FdSink {
     method: Method,
     wait: Wait,
     is_file: bool,
+    is_pipe: bool,
     durability: Durability,
+    #[cfg(target_os = "linux")]
+    lender: Option<Lender>,
     /// What the system said when the file was closed.
     verdict: Option<Result<(), Errno>>,
 }
@@ -81,8 +90,17 @@ impl FdSink {
             enlarge_pipe(&handle);
         }
         let is_file = medium == Medium::File;
-        let mut sink =
-            FdSink { handle, method: Method::Write, wait, is_file, durability: Durability::Cached, verdict: None };
+        let mut sink = FdSink {
+            handle,
+            method: Method::Write,
+            wait,
+            is_file,
+            is_pipe: medium == Medium::Pipe,
+            durability: Durability::Cached,
+            #[cfg(target_os = "linux")]
+            lender: None,
+            verdict: None,
+        };
         sink.method = match (file_type, sink.wait.is_needed()) {
             (FileType::Socket, false) => Method::Send(SendFlags::NOSIGNAL),
             (FileType::Socket, true) => Method::Send(SendFlags::NOSIGNAL | SendFlags::DONTWAIT),
@@ -104,6 +122,16 @@ impl FdSink {
         }
         self.durability = durability;
         Ok(self)
+    }
+
+    /// The same, which lends the pages of blocks of at least so many bytes, if it is a pipe and the system can.
+    pub(crate) fn lending(mut self, block_len: Option<usize>) -> FdSink {
+        #[cfg(target_os = "linux")]
+        {
+            self.lender = block_len.filter(|_| self.is_pipe).map(Lender::new);
+        }
+        let _ = (block_len, &mut self);
+        self
     }
 
     /// What has become of a file's bytes, as far as the system can be asked.
@@ -139,6 +167,17 @@ impl FdSink {
         }
     }
 
+    /// Repeats a call that was interrupted, or came too early.
+    fn patiently(&mut self, mut call: impl FnMut(&mut FdSink) -> Result<usize, Errno>) -> Result<Result<usize, Errno>> {
+        loop {
+            match call(self) {
+                Err(Errno::INTR) => self.wait.check()?,
+                Err(Errno::AGAIN) => self.wait.writable(self.handle.as_fd())?,
+                other => return Ok(other),
+            }
+        }
+    }
+
     fn write_once(&self, bytes: &[u8]) -> Result<usize, Errno> {
         match self.method {
             Method::Write => rustix::io::write(&self.handle, bytes),
@@ -160,14 +199,40 @@ impl Sink for FdSink {
         if let Method::Promised = self.method {
             self.wait.writable(self.handle.as_fd())?;
         }
-        loop {
-            match self.write_once(bytes) {
-                Ok(0) if !bytes.is_empty() => return Err(Error::from_io(io::ErrorKind::WriteZero.into())),
-                Ok(taken) => return Ok(taken),
-                Err(Errno::INTR) => self.wait.check()?,
-                Err(Errno::AGAIN) => self.wait.writable(self.handle.as_fd())?,
-                Err(error) => return Err(Error::from_io(error.into())),
-            }
+        let taken = self.patiently(|sink| sink.write_once(bytes))?.map_err(|error| Error::from_io(error.into()))?;
+        if taken == 0 && !bytes.is_empty() {
+            return Err(Error::from_io(io::ErrorKind::WriteZero.into()));
+        }
+        #[cfg(target_os = "linux")]
+        if let Some(lender) = &mut self.lender {
+            lender.copied(taken);
+        }
+        Ok(taken)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn write_block(&mut self, block: &Block, range: Range<usize>) -> Result<usize> {
+        let lendable = self.lender.as_ref().and_then(|lender| lender.lendable(block, range.clone()));
+        let Some(bytes) = lendable else { return self.write(&block[range]) };
+        self.wait.check()?;
+        let flags = if self.wait.is_needed() { SpliceFlags::NONBLOCK } else { SpliceFlags::empty() };
+        let lent = self.patiently(|sink| match &mut sink.lender {
+            Some(lender) => lender.lend(&sink.handle, bytes, flags),
+            None => Err(Errno::NOSYS),
+        })?;
+        match lent {
+            Ok(taken) if taken > 0 => Ok(taken),
+            Err(Errno::PIPE) => Err(Error::from_io(Errno::PIPE.into())),
+            // The system does not lend here, or forbids it: a copy does as well.
+            _ => self.write(bytes),
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn renew(&mut self, block: &mut Block, rest: Range<usize>) {
+        match &mut self.lender {
+            Some(lender) => lender.renew(&self.handle, block, rest),
+            None => block.copy_within(rest, 0),
         }
     }
 

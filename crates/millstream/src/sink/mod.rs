@@ -5,19 +5,24 @@
 //!
 //! A sink does not collect bytes into larger blocks (the writer's buffer does), and it knows nothing of records.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::cancel::{CancelToken, Wait};
 use crate::error::Result;
+use crate::sink::block::Block;
 use crate::writer::WriterEnd;
 
+pub(crate) mod block;
 pub(crate) mod call;
 pub(crate) mod command;
 #[cfg(feature = "compression")]
 pub(crate) mod encode;
 pub(crate) mod fd;
+#[cfg(target_os = "linux")]
+mod lend;
 pub(crate) mod mapped;
 pub(crate) mod memory;
 pub(crate) mod path;
@@ -28,6 +33,17 @@ pub(crate) trait Sink: Send {
     /// Takes some of `bytes`, at least one unless there is none, and returns how many. On an error it has taken
     /// none of them, and the call may be repeated.
     fn write(&mut self, bytes: &[u8]) -> Result<usize>;
+
+    /// The same for bytes of the writer's block, in which those that were taken must not be written again before
+    /// [`renew`](Sink::renew): the sink may have lent them.
+    fn write_block(&mut self, block: &Block, range: Range<usize>) -> Result<usize> {
+        self.write(&block[range])
+    }
+
+    /// All of the block is taken but `rest`: moves that to the front of it, or of another block that may be written.
+    fn renew(&mut self, block: &mut Block, rest: Range<usize>) {
+        block.copy_within(rest, 0);
+    }
 
     /// Hands everything taken so far to the system.
     fn flush(&mut self) -> Result<()> {
@@ -134,22 +150,35 @@ impl Metered {
     pub(crate) fn new(sink: Box<dyn Sink>, meter: Arc<Meter>) -> Metered {
         Metered { sink, meter }
     }
-}
 
-impl Sink for Metered {
-    fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+    /// Counts what `write` does of at most `len` bytes.
+    fn count(&mut self, len: usize, write: impl FnOnce(&mut dyn Sink) -> Result<usize>) -> Result<usize> {
         let start = Instant::now();
-        let result = self.sink.write(bytes);
+        let result = write(&mut *self.sink);
         let waited_ns = start.elapsed().as_nanos() as u64;
         self.meter.waited_ns.fetch_add(waited_ns, Ordering::Relaxed);
         match result {
             Ok(taken) => {
-                debug_assert!(taken <= bytes.len() && (taken > 0 || bytes.is_empty()));
+                debug_assert!(taken <= len && (taken > 0 || len == 0));
                 self.meter.written.fetch_add(taken as u64, Ordering::Relaxed);
                 Ok(taken)
             }
             Err(error) => Err(error.with_written(self.meter.written())),
         }
+    }
+}
+
+impl Sink for Metered {
+    fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+        self.count(bytes.len(), |sink| sink.write(bytes))
+    }
+
+    fn write_block(&mut self, block: &Block, range: Range<usize>) -> Result<usize> {
+        self.count(range.len(), |sink| sink.write_block(block, range))
+    }
+
+    fn renew(&mut self, block: &mut Block, rest: Range<usize>) {
+        self.sink.renew(block, rest);
     }
 
     fn flush(&mut self) -> Result<()> {

@@ -47,6 +47,8 @@ pub(crate) struct Manner {
     pub(crate) partial: Partial,
     pub(crate) durability: Durability,
     pub(crate) access: Access,
+    /// For [`FdSink::lending`].
+    pub(crate) lend: Option<usize>,
 }
 
 /// How the bytes get into a regular file.
@@ -147,7 +149,7 @@ impl Manner {
 
 fn direct(handle: Handle, manner: &Manner, wait: Wait) -> Result<Opened, Failure> {
     let (sink, medium) = FdSink::new(handle, wait)?;
-    Ok(Opened::new(sink.durable(manner.durability)?, String::new(), medium))
+    Ok(Opened::new(sink.durable(manner.durability)?.lending(manner.lend), String::new(), medium))
 }
 
 /// The sink for a regular file, which has its name already or is to appear whole.

@@ -102,6 +102,23 @@ pub enum Partial {
     Keep,
 }
 
+/// Whether a pipe is lent the pages of the writer's buffer, instead of a copy of them (vmsplice(2) of Linux).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LendPages {
+    /// The pipe gets a copy.
+    #[default]
+    No,
+    /// Whoever reads the pipe copies what it reads, by read(2), as nearly all programs do.
+    ///
+    /// That is a promise of yours about the other side. The writer writes its pages again as soon as they have left the
+    /// pipe. A reader that takes them out without a copy, by splice(2) or tee(2) (such as `pv`, or a proxy), and passes
+    /// them on, passes on memory that changes under its hands: its output would be wrong, and nobody would know.
+    ///
+    /// What is no pipe, such as standard output that is redirected to a file, is written as ever; so are pieces of less
+    /// than a quarter of the buffer, and where the system cannot lend.
+    ConsumerCopies,
+}
+
 /// What a regular file's [`close`](Writer::close) waits for, before the file takes its name.
 ///
 /// It always hears of what the file system reports when a file is closed, as NFS and quotas do of a full disk. It does
@@ -144,6 +161,7 @@ pub struct WriterBuilder {
     existing: Existing,
     partial: Partial,
     durability: Durability,
+    lend_pages: LendPages,
     limits: Limits,
     name: Option<String>,
 }
@@ -201,6 +219,24 @@ impl WriterBuilder {
         self
     }
 
+    /// Whether a pipe is lent the buffer's pages. Read at [`LendPages::ConsumerCopies`] what that asks of the other side.
+    /// Not for sinks that are never a pipe, and not together with an encoding or [`FlushPolicy::Delay`], which have
+    /// buffers of their own.
+    ///
+    /// ```
+    /// use millstream::{LendPages, Writer};
+    /// let mut writer = Writer::builder().lend_pages(LendPages::ConsumerCopies).command(["wc", "-c"])?;
+    /// for _ in 0..1_000_000 {
+    ///     writer.write(b"hello\n")?;
+    /// }
+    /// writer.close()?;
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    pub fn lend_pages(mut self, lend_pages: LendPages) -> WriterBuilder {
+        self.lend_pages = lend_pages;
+        self
+    }
+
     /// Lets this token end every wait for the sink, with [`ErrorKind::Cancelled`]. Code of the caller
     /// ([`callback`](Self::callback), [`from_write`](Self::from_write)) and the lookup of a host name
     /// cannot be interrupted.
@@ -250,7 +286,21 @@ impl WriterBuilder {
     }
 
     fn manner(&self, access: Access) -> Manner {
-        Manner { existing: self.existing, partial: self.partial, durability: self.durability, access }
+        Manner {
+            existing: self.existing,
+            partial: self.partial,
+            durability: self.durability,
+            access,
+            lend: self.lend(),
+        }
+    }
+
+    /// The length of the blocks whose pages are lent, if any.
+    fn lend(&self) -> Option<usize> {
+        match self.lend_pages {
+            LendPages::No => None,
+            LendPages::ConsumerCopies => Some(self.capacity.unwrap_or(PIPE_CAPACITY)),
+        }
     }
 
     /// See [`Writer::stdout`].
@@ -285,7 +335,7 @@ impl WriterBuilder {
         let format = self.format();
         self.check(Kind::Descriptor, format)?;
         let (sink, medium) = FdSink::new(handle, self.limits.wait())
-            .and_then(|(sink, medium)| Ok((sink.durable(self.durability)?, medium)))
+            .and_then(|(sink, medium)| Ok((sink.durable(self.durability)?.lending(self.lend()), medium)))
             .map_err(|error| error.with_name(name.as_str()))?;
         self.build(Opened::new(sink, name, medium), format)
     }
@@ -297,7 +347,7 @@ impl WriterBuilder {
     pub fn command(self, command: impl Into<Command>) -> Result<Writer> {
         let format = self.format();
         self.check(Kind::Command, format)?;
-        let opened = sink::command::open(command.into(), &self.limits)?;
+        let opened = sink::command::open(command.into(), self.lend(), &self.limits)?;
         self.build(opened, format)
     }
 
@@ -390,6 +440,7 @@ impl WriterBuilder {
         let may_encode = format.is_some() || (is_path && self.encode == Encode::Auto);
         let levels = format.map_or(0..=u32::MAX, |format| format.levels());
         let level = self.level.unwrap_or(*levels.start());
+        let lends = self.lend_pages != LendPages::No;
         let runs_in_program = matches!(kind, Kind::Callback | Kind::Program);
         refuse(&[
             (self.capacity == Some(0), &"a capacity of 0 bytes", &"at least 1"),
@@ -398,6 +449,17 @@ impl WriterBuilder {
                 !levels.contains(&level),
                 &format_args!("level {level} for {encoding}"),
                 &format_args!("{} to {}", levels.start(), levels.end()),
+            ),
+            (
+                lends && !matches!(kind, Kind::Path | Kind::Descriptor | Kind::Command),
+                &format_args!("lent pages for {kind}"),
+                &"what may be a pipe",
+            ),
+            (lends && format.is_some(), &"lent pages, and an encoding", &"one of them"),
+            (
+                lends && matches!(self.flush_policy, FlushPolicy::Delay(_)),
+                &"lent pages, and a flush delay",
+                &"one of them",
             ),
             (
                 kind == Kind::Callback && matches!(self.flush_policy, FlushPolicy::Delay(_)),

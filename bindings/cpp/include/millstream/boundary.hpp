@@ -1,0 +1,198 @@
+// What every header over the C ABI needs: handles that free themselves, codes that become exceptions, text that C can
+// take. Nothing in here is for users.
+//
+// C++20; needs libmillstream, and so does every header that includes this one.
+#ifndef MILLSTREAM_BOUNDARY_HPP
+#define MILLSTREAM_BOUNDARY_HPP
+
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <millstream.h>
+#include <millstream/error.hpp>
+
+namespace ms::detail {
+
+/// A handle of the C ABI, freed by its own function.
+template <class T, void (*Free)(T *)>
+struct freed_by {
+    void operator()(T *handle) const noexcept { Free(handle); }
+};
+
+template <class T, void (*Free)(T *)>
+using handle = std::unique_ptr<T, freed_by<T, Free>>;
+
+inline std::string text_or_nothing(const char *text) { return text != nullptr ? text : ""; }
+
+inline command_end copied(const millstream_command_end &end) {
+    command_end copy;
+    copy.argv.assign(end.argv, end.argv + end.argc);
+    copy.status = end.status == MILLSTREAM_STATUS_EXITED     ? command_status::exited
+                  : end.status == MILLSTREAM_STATUS_SIGNALED ? command_status::signaled
+                                                                     : command_status::unknown;
+    copy.value = end.value;
+    copy.stderr_tail.assign(end.stderr_tail, end.stderr_tail_len);
+    return copy;
+}
+
+inline std::vector<command_end> copied(const millstream_command_end *ends, std::size_t count) {
+    std::vector<command_end> copies;
+    copies.reserve(count);
+    for (std::size_t i = 0; i < count; ++i)
+        copies.push_back(copied(ends[i]));
+    return copies;
+}
+
+/// What a call has told of its failure, as an exception. Takes the handle, which may be null: then the code is all.
+inline ms::error taken(millstream_code code, millstream_error *raw) {
+    const handle<millstream_error, millstream_error_free> error(raw);
+    error_details details;
+    details.kind = static_cast<errc>(code);
+    if (error != nullptr) {
+        details.name = text_or_nothing(millstream_error_name(raw));
+        details.expected = text_or_nothing(millstream_error_expected(raw));
+        details.found = text_or_nothing(millstream_error_found(raw));
+        details.message = text_or_nothing(millstream_error_message(raw));
+        details.system_errno = millstream_error_errno(raw);
+        std::uint64_t number = 0;
+        if (millstream_error_offset(raw, &number))
+            details.offset = number;
+        if (millstream_error_record(raw, &number))
+            details.record = number;
+        if (millstream_error_written(raw, &number))
+            details.written = number;
+        if (millstream_command_end end{}; millstream_error_command(raw, &end))
+            details.command = copied(end);
+    }
+    return ms::error(std::move(details));
+}
+
+/// Calls a function of the C ABI, whose last argument is where an error goes, and throws what it reports.
+template <class Function, class... Arguments>
+void call(Function function, Arguments... arguments) {
+    millstream_error *error = nullptr;
+    if (const millstream_code code = function(arguments..., &error); code != MILLSTREAM_OK)
+        fail(taken(code, error));
+}
+
+/// The same for a function that makes a handle.
+template <class Handle, class Function, class... Arguments>
+Handle made(Function function, Arguments... arguments) {
+    typename Handle::pointer raw = nullptr;
+    call(function, arguments..., &raw);
+    return Handle(raw);
+}
+
+/// Text for C, which would see it end at a NUL: one inside is `argument_invalid`.
+inline std::string c_text(std::string_view text) {
+    if (text.find('\0') != text.npos) {
+        error_details details;
+        details.kind = errc::argument_invalid;
+        details.found = "a NUL inside \"" + std::string(text.substr(0, text.find('\0'))) + "...\"";
+        details.expected = "text without one";
+        fail(std::move(details));
+    }
+    return std::string(text);
+}
+
+inline std::string c_path(const std::filesystem::path &path) { return c_text(path.native()); }
+
+/// A time for C, in nanoseconds; a negative one is none at all.
+inline std::uint64_t c_time(std::chrono::nanoseconds time) noexcept {
+    return time.count() > 0 ? static_cast<std::uint64_t>(time.count()) : 0;
+}
+
+/// A callback of the user's, where the library can find it however its reader or writer moves.
+///
+/// No exception may pass through the library. So a callback's is kept here, the library is told of a failure, and the
+/// call that has failed throws it on when it is back in C++.
+class callback_holder {
+  public:
+    virtual ~callback_holder() = default;
+
+    /// Runs a callback that returns a number of bytes. If it throws, the answer is an error number for the library.
+    template <class Callback>
+    std::ptrdiff_t run(Callback callback) noexcept {
+        try {
+            return static_cast<std::ptrdiff_t>(callback());
+        } catch (...) {
+            thrown_ = std::current_exception();
+            return -std::ptrdiff_t{EIO};
+        }
+    }
+
+    const std::exception_ptr &thrown() const noexcept { return thrown_; }
+    void rethrow() { std::rethrow_exception(std::exchange(thrown_, nullptr)); }
+
+  private:
+    std::exception_ptr thrown_;
+};
+
+/// What a reader or writer remembers of its calls: the last error, and what its callback threw.
+class outcome {
+  public:
+    /// Calls a function of the C ABI; `code` says how it went, and true that it succeeded.
+    template <class Function, class... Arguments>
+    bool call(std::error_code &code, Function function, Arguments... arguments) noexcept {
+        millstream_error *error = nullptr;
+        const millstream_code result = function(arguments..., &error);
+        if (result == MILLSTREAM_OK) [[likely]] {
+            code.clear();
+            return true;
+        }
+        set(taken(result, error), code);
+        return false;
+    }
+
+    /// Remembers an error that did not come from a call.
+    void set(const ms::error &error, std::error_code &code) noexcept {
+        last_ = error;
+        code = error.code();
+    }
+
+    /// Does what reports by a `std::error_code`, and throws instead of reporting.
+    template <class Act>
+    auto throwing(Act act) {
+        std::error_code code;
+        if constexpr (std::is_void_v<decltype(act(code))>) {
+            act(code);
+            raise(code);
+        } else {
+            const auto result = act(code);
+            raise(code);
+            return result;
+        }
+    }
+
+    const ms::error *last() const noexcept { return last_ ? &*last_ : nullptr; }
+    std::exception_ptr thrown() const noexcept { return callback_ != nullptr ? callback_->thrown() : nullptr; }
+    void keep(std::unique_ptr<callback_holder> callback) noexcept { callback_ = std::move(callback); }
+
+  private:
+    void raise(const std::error_code &code) {
+        if (!code) [[likely]]
+            return;
+        if (thrown() != nullptr)
+            callback_->rethrow();
+        fail(*last_);
+    }
+
+    std::optional<ms::error> last_;
+    std::unique_ptr<callback_holder> callback_;
+};
+
+} // namespace ms::detail
+
+#endif // MILLSTREAM_BOUNDARY_HPP

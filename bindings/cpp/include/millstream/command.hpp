@@ -1,0 +1,142 @@
+// Commands to start: a program and its arguments, as they are, without a shell.
+//
+//     ms::command{"samtools", "view", "-h", file}
+//     ms::command{"sort", "-k2"}.env("LC_ALL", "C").directory("/data").stderr_to(ms::stderr_to::capture)
+//
+// A command is a description: it starts nothing. It can serve any number of readers and writers.
+#ifndef MILLSTREAM_COMMAND_HPP
+#define MILLSTREAM_COMMAND_HPP
+
+#include <initializer_list>
+#include <span>
+
+#include <millstream/boundary.hpp>
+
+namespace ms {
+
+/// Where a command's standard input comes from.
+enum class stdin_from : std::uint32_t {
+    null = MILLSTREAM_STDIN_NULL,       ///< /dev/null.
+    inherit = MILLSTREAM_STDIN_INHERIT, ///< The standard input of this process.
+};
+
+/// Where the standard output of a command that is a sink goes.
+enum class stdout_to : std::uint32_t {
+    inherit = MILLSTREAM_STDOUT_INHERIT, ///< The standard output of this process.
+    null = MILLSTREAM_STDOUT_NULL,       ///< /dev/null.
+};
+
+/// Where a command's standard error goes.
+enum class stderr_to : std::uint32_t {
+    /// Live to the standard error of this process, and its last 4 KiB into the error that reports a failure.
+    forward = MILLSTREAM_STDERR_FORWARD,
+    /// Its last 4 KiB into the error that reports a failure, and nowhere else.
+    capture = MILLSTREAM_STDERR_CAPTURE,
+    /// It is the standard error of this process (a terminal stays a terminal); errors cannot quote it.
+    inherit = MILLSTREAM_STDERR_INHERIT,
+    /// /dev/null.
+    null = MILLSTREAM_STDERR_NULL,
+};
+
+/// A program, which is looked for in PATH, and its arguments. The setters return the command, so that they can follow
+/// one another. Text with a NUL inside is `argument_invalid`.
+class command {
+  public:
+    /// From words.
+    command(std::initializer_list<std::string_view> words) : command(std::span(words.begin(), words.size())) {}
+    /// From words of any range of text: std::vector<std::string>, std::span<const char *const>, …
+    template <std::ranges::input_range Words>
+        requires std::convertible_to<std::ranges::range_reference_t<Words>, std::string_view>
+    explicit command(const Words &words)
+        : handle_(detail::made<handle_type>(millstream_command_new, static_cast<const char *const *>(nullptr),
+                                            std::size_t{0})) {
+        for (std::string_view word : words)
+            arg(word);
+    }
+
+    /// Adds an argument.
+    command &arg(std::string_view word) { return set(millstream_command_add_arg, detail::c_text(word).c_str()); }
+
+    /// Sets an environment variable.
+    command &env(std::string_view key, std::string_view value) {
+        return set(millstream_command_set_env, detail::c_text(key).c_str(), detail::c_text(value).c_str());
+    }
+
+    /// Removes an environment variable.
+    command &env_remove(std::string_view key) {
+        return set(millstream_command_set_env, detail::c_text(key).c_str(), static_cast<const char *>(nullptr));
+    }
+
+    /// Removes all environment variables set so far, inherited ones included.
+    command &env_clear() { return set(millstream_command_clear_env); }
+
+    /// Starts it in this directory.
+    command &directory(const std::filesystem::path &path) {
+        return set(millstream_command_set_current_dir, detail::c_path(path).c_str());
+    }
+
+    /// Where its standard input comes from: `null` unless told otherwise. Of a sink's command, and of all but the first
+    /// of a pipeline, it is the library's to write, and this is not used.
+    command &stdin_from(ms::stdin_from from) {
+        return set(millstream_command_set_stdin, static_cast<millstream_stdin>(from));
+    }
+    /// Its standard input is a duplicate of this file descriptor.
+    command &stdin_from(int fd) { return set(millstream_command_set_stdin_fd, std::int32_t{fd}); }
+
+    /// Where its standard output goes, if it is a sink's command: `inherit` unless told otherwise.
+    command &stdout_to(ms::stdout_to to) {
+        return set(millstream_command_set_stdout, static_cast<millstream_stdout>(to));
+    }
+    /// Its standard output, if it is a sink's command, is a duplicate of this file descriptor.
+    command &stdout_to(int fd) { return set(millstream_command_set_stdout_fd, std::int32_t{fd}); }
+
+    /// Where its standard error goes: `forward` unless told otherwise.
+    command &stderr_to(ms::stderr_to to) {
+        return set(millstream_command_set_stderr, static_cast<millstream_stderr>(to));
+    }
+
+    /// Accepts an exit status other than 0, or death by a signal: `command_ends` tells it, and it is no error.
+    command &allow_failure() { return set(millstream_command_allow_failure); }
+
+    /// The command of the C ABI, which stays this object's.
+    const millstream_command *get() const noexcept { return handle_.get(); }
+
+  private:
+    using handle_type = detail::handle<millstream_command, millstream_command_free>;
+
+    template <class Function, class... Arguments>
+    command &set(Function function, Arguments... arguments) {
+        detail::call(function, handle_.get(), arguments...);
+        return *this;
+    }
+
+    handle_type handle_;
+};
+
+/// Commands of which each reads what the one before writes. Every one's status counts.
+class pipeline {
+  public:
+    /// One command or more.
+    template <std::same_as<command>... Commands>
+    explicit pipeline(command first, Commands... next) {
+        commands_.reserve(1 + sizeof...(next));
+        commands_.push_back(std::move(first));
+        (commands_.push_back(std::move(next)), ...);
+    }
+    explicit pipeline(std::vector<command> commands) : commands_(std::move(commands)) {}
+
+    std::span<const command> commands() const noexcept { return commands_; }
+
+  private:
+    std::vector<command> commands_;
+};
+
+/// A line of shell, `bash -o pipefail -c line`. Never pass it what a user typed or a file name: a command takes
+/// arguments as they are.
+struct shell {
+    std::string line;
+};
+
+} // namespace ms
+
+#endif // MILLSTREAM_COMMAND_HPP

@@ -1,0 +1,240 @@
+// Records out of bytes: what a record is, and many of them at once.
+//
+//     ms::framer framer = ms::framer::delimiter(";");
+//     ms::batch batch = framer.batch("one;two;thr", ms::extent::part); // one, two
+//     for (std::string_view record : batch)
+//         use(record);
+//
+// A framer says where records end. It does no input or output, and remembers nothing from one call to the next, so it
+// may change between two records; but it serves one thread at a time. Readers use it, and it works on any memory.
+#ifndef MILLSTREAM_FRAME_HPP
+#define MILLSTREAM_FRAME_HPP
+
+#include <bit>
+#include <compare>
+#include <concepts>
+#include <iterator>
+#include <limits>
+#include <span>
+
+#include <millstream/boundary.hpp>
+
+namespace ms {
+
+/// Whether the delimiter belongs to the record.
+enum class delimited : std::uint32_t {
+    trimmed = MILLSTREAM_DELIMITED_TRIMMED,     ///< It is cut off; of lines, also a carriage return before it.
+    untrimmed = MILLSTREAM_DELIMITED_UNTRIMMED, ///< It is part of the record.
+};
+
+/// What a length in front of a record counts.
+enum class prefix_counts : std::uint32_t {
+    payload = MILLSTREAM_PREFIX_COUNTS_PAYLOAD, ///< The bytes behind it.
+    itself = MILLSTREAM_PREFIX_COUNTS_ITSELF,   ///< Itself and the bytes behind it.
+};
+
+/// How much of a stream some bytes are.
+enum class extent {
+    part,  ///< More bytes follow: an unfinished record at the end waits for them.
+    whole, ///< These are the last ones: what is left at the end is a record, or an error.
+};
+
+/// As many as there are.
+inline constexpr std::size_t all_records = std::numeric_limits<std::size_t>::max();
+
+/// How much of a record is not its content: bytes in front, bytes behind, a carriage return before those.
+using trim = millstream_trim;
+
+/// Records in one block of memory, which it borrows: a random-access range of their contents.
+///
+/// A batch of a reader is valid until the next call on that reader which is not const.
+class batch {
+  public:
+    class iterator;
+
+    /// No records.
+    batch() noexcept = default;
+    /// What the C ABI calls a batch.
+    explicit batch(const millstream_batch &raw) noexcept : raw_(raw) {}
+
+    /// The number of records.
+    std::size_t size() const noexcept { return raw_.count; }
+    bool empty() const noexcept { return raw_.count == 0; }
+
+    /// The content of a record; `index` is less than the size.
+    std::string_view operator[](std::size_t index) const noexcept {
+        const char *record = nullptr;
+        std::size_t len = 0;
+        millstream_batch_record(&raw_, index, &record, &len);
+        return {record, len};
+    }
+
+    /// The record with its delimiter or length; `index` is less than the size.
+    std::string_view untrimmed(std::size_t index) const noexcept {
+        return {raw_.bytes + raw_.offsets[index], raw_.offsets[index + 1] - raw_.offsets[index]};
+    }
+
+    iterator begin() const noexcept;
+    iterator end() const noexcept;
+
+    /// The memory that the offsets point into.
+    std::span<const char> bytes() const noexcept { return {raw_.bytes, raw_.len}; }
+    /// One more than there are records, ascending: record i is bytes()[offsets()[i]] up to bytes()[offsets()[i + 1]],
+    /// delimiter or length included.
+    std::span<const std::uint32_t> offsets() const noexcept {
+        return {raw_.offsets, raw_.offsets != nullptr ? raw_.count + 1 : 0};
+    }
+    /// How much of each record is not its content.
+    ms::trim trim() const noexcept { return raw_.trim; }
+    /// Whether the last record ends with its delimiter (true where records have none). All others do.
+    bool terminated() const noexcept { return raw_.terminated; }
+    /// Where in the stream the batch begins, in bytes.
+    std::uint64_t offset() const noexcept { return raw_.offset; }
+    /// The number of its first record; the stream's first is 0.
+    std::uint64_t first_record() const noexcept { return raw_.first_record; }
+
+  private:
+    millstream_batch raw_{};
+};
+
+/// Goes through the records of a batch, which must outlive it.
+class batch::iterator {
+  public:
+    using iterator_category = std::input_iterator_tag; // its reference is a value
+    using iterator_concept = std::random_access_iterator_tag;
+    using value_type = std::string_view;
+    using difference_type = std::ptrdiff_t;
+    using reference = std::string_view;
+    using pointer = void;
+
+    iterator() noexcept = default;
+    iterator(const batch &batch, std::size_t index) noexcept : batch_(&batch), index_(index) {}
+
+    std::string_view operator*() const noexcept { return (*batch_)[index_]; }
+    std::string_view operator[](difference_type by) const noexcept { return *(*this + by); }
+
+    iterator &operator++() noexcept {
+        ++index_;
+        return *this;
+    }
+    iterator operator++(int) noexcept { return {*batch_, index_++}; }
+    iterator &operator--() noexcept {
+        --index_;
+        return *this;
+    }
+    iterator operator--(int) noexcept { return {*batch_, index_--}; }
+    iterator &operator+=(difference_type by) noexcept {
+        index_ += static_cast<std::size_t>(by);
+        return *this;
+    }
+    iterator &operator-=(difference_type by) noexcept { return *this += -by; }
+
+    friend iterator operator+(iterator it, difference_type by) noexcept { return it += by; }
+    friend iterator operator+(difference_type by, iterator it) noexcept { return it += by; }
+    friend iterator operator-(iterator it, difference_type by) noexcept { return it -= by; }
+    friend difference_type operator-(const iterator &left, const iterator &right) noexcept {
+        return static_cast<difference_type>(left.index_) - static_cast<difference_type>(right.index_);
+    }
+    friend bool operator==(const iterator &left, const iterator &right) noexcept { return left.index_ == right.index_; }
+    friend auto operator<=>(const iterator &left, const iterator &right) noexcept {
+        return left.index_ <=> right.index_;
+    }
+
+  private:
+    const batch *batch_ = nullptr;
+    std::size_t index_ = 0;
+};
+
+inline batch::iterator batch::begin() const noexcept { return {*this, 0}; }
+inline batch::iterator batch::end() const noexcept { return {*this, size()}; }
+
+static_assert(std::random_access_iterator<batch::iterator>);
+
+/// Says where records end.
+class framer {
+  public:
+    /// Lines, which end with a line feed. The last line need not.
+    static framer lines(delimited delimited = delimited::trimmed) {
+        return made(millstream_framer_lines, static_cast<millstream_delimited>(delimited));
+    }
+
+    /// Records that end with these bytes, one or more. The last record need not.
+    static framer delimiter(std::string_view bytes, delimited delimited = delimited::trimmed) {
+        return made(millstream_framer_delimiter, static_cast<const void *>(bytes.data()), bytes.size(),
+                    static_cast<millstream_delimited>(delimited));
+    }
+
+    /// Records that end after each byte for which `ends` says so. It is asked here and now, once about each of the 256
+    /// bytes. What it throws, this throws.
+    template <std::predicate<unsigned char> Ends>
+    static framer predicate(Ends ends, delimited delimited = delimited::trimmed) {
+        std::array<bool, 256> answers{};
+        for (std::size_t byte = 0; byte < answers.size(); ++byte)
+            answers[byte] = static_cast<bool>(ends(static_cast<unsigned char>(byte)));
+        const auto answer = [](void *user, std::uint8_t byte) { return static_cast<const bool *>(user)[byte]; };
+        return made(millstream_framer_predicate, static_cast<millstream_predicate>(answer),
+                    static_cast<void *>(answers.data()), static_cast<millstream_delimited>(delimited));
+    }
+
+    /// Records of `len` bytes. A stream that ends inside one is `frame_truncated`.
+    static framer fixed(std::size_t len) { return made(millstream_framer_fixed, len); }
+
+    /// Records behind their length, an unsigned number of `width` bytes: 1, 2, 4 or 8. A stream that ends inside one is
+    /// `frame_truncated`.
+    static framer length_prefixed(std::size_t width, std::endian order = std::endian::little,
+                                  prefix_counts counts = prefix_counts::payload) {
+        const millstream_endian endian =
+            order == std::endian::little ? MILLSTREAM_ENDIAN_LITTLE : MILLSTREAM_ENDIAN_BIG;
+        return made(millstream_framer_length_prefixed, width, endian, static_cast<millstream_prefix_counts>(counts));
+    }
+
+    /// The whole records at the front of `input`, at most `max` of them. Valid while the input is, until the next call
+    /// with this framer. The records before a bad one are delivered first: the next call, from there on, reports it.
+    ms::batch batch(std::span<const std::byte> input, extent extent, std::size_t max = all_records) {
+        millstream_batch found{};
+        detail::call(millstream_framer_batch, handle_.get(), static_cast<const void *>(input.data()), input.size(),
+                     extent == extent::whole, max, &found);
+        return ms::batch(found);
+    }
+    /// The same; a failure is told by `code`, and the batch is empty then.
+    ms::batch batch(std::span<const std::byte> input, extent extent, std::size_t max, std::error_code &code) noexcept {
+        millstream_batch found{};
+        const millstream_code result = millstream_framer_batch(handle_.get(), input.data(), input.size(),
+                                                               extent == extent::whole, max, &found, nullptr);
+        code.clear();
+        if (result != MILLSTREAM_OK)
+            code = static_cast<errc>(result);
+        return ms::batch(found);
+    }
+    /// The same for text; of a literal, without its NUL.
+    ms::batch batch(std::string_view input, extent extent, std::size_t max = all_records) {
+        return batch(std::as_bytes(std::span(input)), extent, max);
+    }
+    ms::batch batch(std::string_view input, extent extent, std::size_t max, std::error_code &code) noexcept {
+        return batch(std::as_bytes(std::span(input)), extent, max, code);
+    }
+
+    /// The framer of the C ABI, which stays this object's.
+    millstream_framer *get() noexcept { return handle_.get(); }
+
+  private:
+    using handle_type = detail::handle<millstream_framer, millstream_framer_free>;
+
+    explicit framer(handle_type handle) noexcept : handle_(std::move(handle)) {}
+
+    template <class Function, class... Arguments>
+    static framer made(Function function, Arguments... arguments) {
+        return framer(detail::made<handle_type>(function, arguments...));
+    }
+
+    handle_type handle_;
+};
+
+/// Throws `utf8_invalid`, with the byte that breaks it, if a record is not UTF-8.
+inline void check_text(std::string_view record) {
+    detail::call(millstream_check_text, static_cast<const void *>(record.data()), record.size());
+}
+
+} // namespace ms
+
+#endif // MILLSTREAM_FRAME_HPP

@@ -1,0 +1,84 @@
+// Sinks: values that say where bytes go to. Making one opens nothing; a writer does, and reports what goes wrong.
+//
+//     ms::writer writer(ms::path{"counts.txt.gz"});
+//     ms::writer sorted(ms::command{"sort", "-o", file});
+//
+// Sinks are path, fd, borrowed_fd, command, tcp, unix_socket and callback, which are sources too (see source.hpp), and
+// standard_output, to_memory and nowhere.
+//
+// A file that is a path appears whole when the writer is closed, or not at all. A command must exit with status 0.
+#ifndef MILLSTREAM_SINK_HPP
+#define MILLSTREAM_SINK_HPP
+
+#include <millstream/boundary.hpp>
+#include <millstream/source.hpp>
+
+namespace ms {
+
+/// Standard output: the file descriptor 1 itself. What stdio or std::cout hold back must be flushed before.
+struct standard_output {};
+
+/// Memory: `ms::writer::memory()` has all of it when the writer is closed.
+struct to_memory {};
+
+/// Keeps nothing: for measuring and counting.
+struct nowhere {};
+
+namespace detail {
+
+/// What opens a writer: in go the options, out come the handle and what must live as long as it does.
+struct writer_opening {
+    const millstream_writer_options *options = nullptr;
+    handle<millstream_writer, millstream_writer_free> writer;
+    std::unique_ptr<callback_holder> callback;
+
+    /// Calls a function of the C ABI that ends with options, writer and error.
+    template <class Function, class... Arguments>
+    void by(Function function, Arguments... arguments) {
+        writer = made<decltype(writer)>(function, arguments..., options);
+    }
+};
+
+inline void open(const path &sink, writer_opening &to) { to.by(millstream_writer_path, c_path(sink.name).c_str()); }
+inline void open(const standard_output &, writer_opening &to) { to.by(millstream_writer_stdout); }
+inline void open(const fd &sink, writer_opening &to) { to.by(millstream_writer_fd, std::int32_t{sink.number}); }
+inline void open(const borrowed_fd &sink, writer_opening &to) {
+    to.by(millstream_writer_borrow_fd, std::int32_t{sink.number});
+}
+inline void open(const command &sink, writer_opening &to) { to.by(millstream_writer_command, sink.get()); }
+inline void open(const tcp &sink, writer_opening &to) { to.by(millstream_writer_tcp, c_text(sink.address).c_str()); }
+inline void open(const unix_socket &sink, writer_opening &to) {
+    to.by(millstream_writer_unix, c_path(sink.name).c_str());
+}
+inline void open(const to_memory &, writer_opening &to) { to.by(millstream_writer_memory); }
+inline void open(const nowhere &, writer_opening &to) { to.by(millstream_writer_nowhere); }
+
+template <class Function>
+struct write_holder final : callback_holder {
+    explicit write_holder(Function &&given) : function(std::move(given)) {}
+
+    static std::ptrdiff_t write(void *user, const char *bytes, std::size_t len) noexcept {
+        auto *self = static_cast<write_holder *>(user);
+        return self->run([&] { return std::invoke(self->function, std::span<const char>(bytes, len)); });
+    }
+
+    Function function;
+};
+
+template <class Function>
+    requires std::is_invocable_r_v<std::size_t, Function &, std::span<const char>>
+void open(callback<Function> sink, writer_opening &to) {
+    auto holder = std::make_unique<write_holder<Function>>(std::move(sink.function));
+    to.by(millstream_writer_callback, &write_holder<Function>::write, static_cast<void *>(holder.get()));
+    to.callback = std::move(holder);
+}
+
+} // namespace detail
+
+/// What a writer can write to.
+template <class Sink>
+concept sink = requires(Sink &&given, detail::writer_opening &to) { open(std::forward<Sink>(given), to); };
+
+} // namespace ms
+
+#endif // MILLSTREAM_SINK_HPP

@@ -1,0 +1,171 @@
+// Sources: values that say where bytes come from. Making one opens nothing; a reader does, and reports what goes wrong.
+//
+//     ms::reader reader(ms::path{"reads.txt.gz"});
+//     for (std::string_view line : ms::lines(ms::command{"zcat", "-f", file})) …
+//
+// Sources are path, mapped, standard_input, fd, borrowed_fd, command, pipeline, shell (see command.hpp), tcp,
+// unix_socket, memory, lent_memory and callback. Of these path, fd, borrowed_fd, command, tcp, unix_socket and callback
+// are sinks too: see sink.hpp.
+//
+// A command's end is the end of the stream and exit status 0. Of standard input and sockets it is known only that they
+// closed.
+#ifndef MILLSTREAM_SOURCE_HPP
+#define MILLSTREAM_SOURCE_HPP
+
+#include <concepts>
+#include <functional>
+#include <span>
+#include <type_traits>
+
+#include <millstream/boundary.hpp>
+#include <millstream/command.hpp>
+
+namespace ms {
+
+/// A file, FIFO or device.
+struct path {
+    std::filesystem::path name;
+};
+
+/// A regular file, mapped into memory and read without a copy (unless it is compressed).
+///
+/// The file must not shrink meanwhile. Before it goes on the reader looks at its length, and reports `source_shrank`;
+/// but between this and the use of the bytes a file that shrinks ends the process with SIGBUS.
+struct mapped {
+    std::filesystem::path name;
+};
+
+/// Standard input: a duplicate of the file descriptor. What stdio or std::cin have read already is not seen.
+struct standard_input {};
+
+/// A file descriptor, which belongs to the reader or writer from now on, and is closed if that cannot be made.
+struct fd {
+    int number;
+};
+
+/// A duplicate of a file descriptor, which stays the caller's. They share their position.
+struct borrowed_fd {
+    int number;
+};
+
+/// A TCP address, such as "localhost:7000", to connect to.
+struct tcp {
+    std::string address;
+};
+
+/// A Unix stream socket to connect to.
+struct unix_socket {
+    std::filesystem::path name;
+};
+
+/// Bytes, which move into the reader: `ms::memory{std::move(text)}`. (Of a `memory` that is not moved, a copy does.)
+struct memory {
+    std::string bytes;
+};
+
+/// Bytes of somebody else's, which must stay where and what they are as long as the reader exists. No copy is made.
+struct lent_memory {
+    std::span<const char> bytes;
+};
+
+/// Anything that fills a buffer or takes bytes.
+///
+/// As a source it is called as `std::size_t function(std::span<char> space)`: it fills up to the whole space and returns
+/// how many bytes, 0 at the end. As a sink, as `std::size_t function(std::span<const char> bytes)`: it takes at least one
+/// of the bytes and returns how many.
+///
+/// It runs on the thread that uses the reader or writer, while a call does so. What it throws is thrown by that call;
+/// a writer keeps the bytes, and offers them again.
+template <class Function>
+struct callback {
+    Function function;
+};
+template <class Function>
+callback(Function) -> callback<Function>;
+
+namespace detail {
+
+/// What opens a reader: in go the options, out come the handle and what must live as long as it does.
+struct reader_opening {
+    const millstream_reader_options *options = nullptr;
+    handle<millstream_reader, millstream_reader_free> reader;
+    std::unique_ptr<callback_holder> callback;
+
+    /// Calls a function of the C ABI that ends with options, reader and error.
+    template <class Function, class... Arguments>
+    void by(Function function, Arguments... arguments) {
+        reader = made<decltype(reader)>(function, arguments..., options);
+    }
+};
+
+inline void open(const path &source, reader_opening &to) {
+    to.by(millstream_reader_path, c_path(source.name).c_str());
+}
+inline void open(const mapped &source, reader_opening &to) {
+    to.by(millstream_reader_mapped, c_path(source.name).c_str());
+}
+inline void open(const standard_input &, reader_opening &to) { to.by(millstream_reader_stdin); }
+inline void open(const fd &source, reader_opening &to) { to.by(millstream_reader_fd, std::int32_t{source.number}); }
+inline void open(const borrowed_fd &source, reader_opening &to) {
+    to.by(millstream_reader_borrow_fd, std::int32_t{source.number});
+}
+inline void open(const command &source, reader_opening &to) { to.by(millstream_reader_command, source.get()); }
+inline void open(const pipeline &source, reader_opening &to) {
+    std::vector<const millstream_command *> commands;
+    for (const command &command : source.commands())
+        commands.push_back(command.get());
+    to.by(millstream_reader_pipeline, commands.data(), commands.size());
+}
+inline void open(const shell &source, reader_opening &to) {
+    to.by(millstream_reader_shell, c_text(source.line).c_str());
+}
+inline void open(const tcp &source, reader_opening &to) {
+    to.by(millstream_reader_tcp, c_text(source.address).c_str());
+}
+inline void open(const unix_socket &source, reader_opening &to) {
+    to.by(millstream_reader_unix, c_path(source.name).c_str());
+}
+inline void open(memory &&source, reader_opening &to) {
+    // Released by the library, perhaps a little later than the reader, and also if this call fails.
+    auto *bytes = new std::string(std::move(source.bytes));
+    const auto release = [](void *user) { delete static_cast<std::string *>(user); };
+    to.by(millstream_reader_lent_memory, static_cast<const void *>(bytes->data()), bytes->size(),
+          static_cast<millstream_release_callback>(release), static_cast<void *>(bytes));
+}
+inline void open(const memory &source, reader_opening &to) {
+    to.by(millstream_reader_memory, static_cast<const void *>(source.bytes.data()), source.bytes.size());
+}
+inline void open(const lent_memory &source, reader_opening &to) {
+    to.by(millstream_reader_lent_memory, static_cast<const void *>(source.bytes.data()), source.bytes.size(),
+          static_cast<millstream_release_callback>(nullptr), static_cast<void *>(nullptr));
+}
+
+template <class Function>
+struct fill_holder final : callback_holder {
+    explicit fill_holder(Function &&given) : function(std::move(given)) {}
+
+    static std::ptrdiff_t fill(void *user, char *space, std::size_t len) noexcept {
+        auto *self = static_cast<fill_holder *>(user);
+        return self->run([&] { return std::invoke(self->function, std::span<char>(space, len)); });
+    }
+
+    Function function;
+};
+
+template <class Function>
+    requires std::is_invocable_r_v<std::size_t, Function &, std::span<char>>
+void open(callback<Function> source, reader_opening &to) {
+    auto holder = std::make_unique<fill_holder<Function>>(std::move(source.function));
+    to.by(millstream_reader_callback, &fill_holder<Function>::fill, static_cast<void *>(holder.get()));
+    to.callback = std::move(holder);
+}
+
+} // namespace detail
+
+/// What a reader can read.
+template <class Source>
+concept source = requires(Source &&given, detail::reader_opening &to) { open(std::forward<Source>(given), to); };
+
+} // namespace ms
+
+#endif // MILLSTREAM_SOURCE_HPP

@@ -1,0 +1,322 @@
+// Writers: bytes, text and numbers into a sink.
+//
+//     ms::writer writer(ms::path{"squares.txt.gz"});
+//     for (int i = 0; i < 1000; ++i)
+//         writer.print(i, ' ', i * i, '\n');
+//     writer.close(); // now they are there; had anything failed, this would have thrown
+//
+// A write that fails has accepted none of its bytes; one that succeeds has accepted all. What was accepted is with the
+// sink after `close` has succeeded, and not before; a file appears whole then, or not at all.
+//
+// Every member that can fail has two forms. One throws `ms::error`, or what a callback of yours threw. The other takes a
+// `std::error_code &` as its last argument (`print`: as its first), throws nothing, and leaves the details in
+// `last_error()`.
+//
+// A pipe or connection that nobody reads any more is `broken_pipe` in a program that ignores SIGPIPE; others are ended
+// by that signal. The library never changes what signals do.
+//
+// Different writers may be used by different threads at the same time; one writer, by one thread at a time.
+#ifndef MILLSTREAM_WRITER_HPP
+#define MILLSTREAM_WRITER_HPP
+
+#include <cstring>
+#include <span>
+
+#include <millstream/boundary.hpp>
+#include <millstream/cancel.hpp>
+#include <millstream/put.hpp>
+#include <millstream/sink.hpp>
+
+namespace ms {
+
+/// When a writer hands its bytes to the sink, apart from a flush.
+enum class flush_policy : std::uint32_t {
+    /// At each line end if the sink is a terminal, otherwise when the buffer is full.
+    automatic = MILLSTREAM_FLUSH_POLICY_AUTO,
+    /// When the buffer is full: the fastest.
+    when_full = MILLSTREAM_FLUSH_POLICY_WHEN_FULL,
+    /// At each line end: after a write that holds a newline, all up to the last newline is on its way.
+    line = MILLSTREAM_FLUSH_POLICY_LINE,
+};
+
+/// Whether the bytes are compressed on their way to the sink.
+enum class encode : std::uint32_t {
+    /// By the ending of a path's name: .gz gzip, .bgz and .bgzf bgzf, .zst zstd. Of other sinks, not.
+    automatic = MILLSTREAM_ENCODE_AUTO,
+    off = MILLSTREAM_ENCODE_OFF,
+    gzip = MILLSTREAM_ENCODE_GZIP,
+    bgzf = MILLSTREAM_ENCODE_BGZF, ///< gzip in blocks, as samtools and tabix like it, compressed by several threads.
+    zstd = MILLSTREAM_ENCODE_ZSTD,
+};
+
+/// What to do with a regular file that exists.
+enum class existing : std::uint32_t {
+    /// The new content takes its place.
+    replace = MILLSTREAM_EXISTING_REPLACE,
+    /// The new bytes go behind its own. They are there as soon as they are written, also if the rest fails.
+    append = MILLSTREAM_EXISTING_APPEND,
+};
+
+/// What to do with output that is not complete.
+enum class partial : std::uint32_t {
+    /// A file appears whole, when the writer is closed, or not at all.
+    remove = MILLSTREAM_PARTIAL_REMOVE,
+    /// A file is written in place: it is truncated first, and what was written stays, whatever happens then.
+    keep = MILLSTREAM_PARTIAL_KEEP,
+};
+
+/// How to write: `ms::writer(sink, {.encode = ms::encode::zstd, .level = 19})`. What is not given is as usual.
+struct writer_options {
+    /// The buffer's size, at least 1: 64 KiB, and 256 KiB for pipes.
+    std::optional<std::size_t> capacity{};
+    ms::flush_policy flush_policy = ms::flush_policy::automatic;
+    /// Hands bytes to the sink at the latest this long after they were written, also while the producer is idle: a thread
+    /// sees to that, and an error that it meets is reported by the next call. Instead of the policy; not for callbacks.
+    std::optional<std::chrono::nanoseconds> flush_delay{};
+    ms::encode encode = ms::encode::automatic;
+    /// The level of compression: 0 to 9 for gzip and bgzf (usually 6), 1 to 22 for zstd (3).
+    std::optional<std::uint32_t> level{};
+    ms::existing existing = ms::existing::replace;
+    ms::partial partial = ms::partial::remove;
+    /// Fails with `stalled` when the sink takes nothing for this long. Not for callbacks.
+    std::optional<std::chrono::nanoseconds> stall_timeout{};
+    /// Ends waits. It need not outlive the writer.
+    const cancel_token *cancel = nullptr;
+    /// What errors call the sink, instead of its path, address or command line.
+    std::string name{};
+};
+
+/// How a writer ended.
+struct writer_end {
+    /// The bytes that were accepted.
+    std::uint64_t bytes = 0;
+    /// The bytes that were handed to the system, after encoding.
+    std::uint64_t written = 0;
+    /// How the command ended, if the sink was one.
+    std::vector<command_end> commands;
+};
+
+namespace detail {
+
+using writer_options_handle = handle<millstream_writer_options, millstream_writer_options_free>;
+
+inline writer_options_handle made(const writer_options &options) {
+    auto handle = made<writer_options_handle>(millstream_writer_options_new);
+    auto *to = handle.get();
+    if (options.capacity)
+        call(millstream_writer_options_set_capacity, to, *options.capacity);
+    call(millstream_writer_options_set_flush_policy, to, static_cast<millstream_flush_policy>(options.flush_policy));
+    if (options.flush_delay)
+        call(millstream_writer_options_set_flush_delay_ns, to, c_time(*options.flush_delay));
+    call(millstream_writer_options_set_encode, to, static_cast<millstream_encode>(options.encode));
+    if (options.level)
+        call(millstream_writer_options_set_level, to, *options.level);
+    call(millstream_writer_options_set_existing, to, static_cast<millstream_existing>(options.existing));
+    call(millstream_writer_options_set_partial, to, static_cast<millstream_partial>(options.partial));
+    if (options.stall_timeout)
+        call(millstream_writer_options_set_stall_timeout_ns, to, c_time(*options.stall_timeout));
+    if (options.cancel != nullptr)
+        call(millstream_writer_options_set_cancel, to, options.cancel->get());
+    if (!options.name.empty())
+        call(millstream_writer_options_set_name, to, c_text(options.name).c_str());
+    return handle;
+}
+
+} // namespace detail
+
+/// Writes to a sink. Moves, and cannot be copied. One that was made from nothing or moved from is not open: its calls fail
+/// with `argument_invalid`.
+///
+/// The destructor of one that was not closed does its best silently: it writes what is in the buffer, and a command gets
+/// its end of input and a little time; but a file that is to appear whole does not appear.
+class writer {
+  public:
+    /// Not open.
+    writer() noexcept = default;
+
+    /// Opens a sink.
+    template <sink Sink>
+    explicit writer(Sink &&sink, const writer_options &options = {}) {
+        const auto handle = detail::made(options);
+        detail::writer_opening opening;
+        opening.options = handle.get();
+        open(std::forward<Sink>(sink), opening);
+        outcome_.keep(std::move(opening.callback));
+        handle_ = std::move(opening.writer);
+    }
+
+    /// Opens a sink; if that fails, `code` says why and the writer is not open.
+    template <sink Sink>
+    writer(Sink &&sink, const writer_options &options, std::error_code &code) {
+        code.clear();
+        try {
+            *this = writer(std::forward<Sink>(sink), options);
+        } catch (const error &failure) {
+            outcome_.set(failure, code);
+        }
+    }
+    template <sink Sink>
+    writer(Sink &&sink, std::error_code &code) : writer(std::forward<Sink>(sink), writer_options{}, code) {}
+
+    writer(writer &&) noexcept = default;
+    writer &operator=(writer &&other) noexcept {
+        handle_ = std::move(other.handle_); // first: what is freed now may still call back
+        outcome_ = std::move(other.outcome_);
+        return *this;
+    }
+    ~writer() = default;
+
+    // ---- bytes ----
+
+    /// Writes all of the bytes. After an error none of them was accepted, and the call may be repeated. When the sink
+    /// fails after part of a large write, the rest is kept, the call succeeds, and the next one reports the error.
+    writer &write(std::span<const std::byte> bytes) {
+        outcome_.throwing([&](std::error_code &code) { write(bytes, code); });
+        return *this;
+    }
+    void write(std::span<const std::byte> bytes, std::error_code &code) noexcept {
+        outcome_.call(code, millstream_writer_write, handle_.get(), static_cast<const void *>(bytes.data()),
+                      bytes.size());
+    }
+    /// The same for text; of a literal, without its NUL.
+    writer &write(std::string_view text) { return write(std::as_bytes(std::span(text))); }
+    void write(std::string_view text, std::error_code &code) noexcept { write(std::as_bytes(std::span(text)), code); }
+
+    /// At least `least` bytes of room to fill; what they hold is arbitrary. `commit` says how many of them count; any
+    /// other call takes the room back. A record longer than the buffer makes it grow.
+    std::span<char> space(std::size_t least) {
+        return outcome_.throwing([&](std::error_code &code) { return space(least, code); });
+    }
+    std::span<char> space(std::size_t least, std::error_code &code) noexcept {
+        char *room = nullptr;
+        std::size_t len = 0;
+        outcome_.call(code, millstream_writer_space, handle_.get(), least, &room, &len);
+        return {room, len};
+    }
+
+    /// Accepts the first `count` bytes of the space.
+    void commit(std::size_t count) {
+        outcome_.throwing([&](std::error_code &code) { commit(count, code); });
+    }
+    void commit(std::size_t count, std::error_code &code) noexcept {
+        outcome_.call(code, millstream_writer_commit, handle_.get(), count);
+    }
+
+    // ---- text and numbers ----
+
+    /// Prints the parts one behind the other: text, characters, numbers, and what put.hpp makes: `ms::hex(x)`,
+    /// `ms::pad(x, 8)`, `ms::fixed(y, 2)`, `ms::json(name)`, … All of them are accepted, or after an error none.
+    template <class... Parts>
+        requires(detail::is_part<Parts> && ...)
+    writer &print(const Parts &...parts) {
+        outcome_.throwing([&](std::error_code &code) { put(code, detail::as_part(parts)...); });
+        return *this;
+    }
+    template <class... Parts>
+        requires(detail::is_part<Parts> && ...)
+    void print(std::error_code &code, const Parts &...parts) noexcept {
+        put(code, detail::as_part(parts)...);
+    }
+
+    /// Prints the parts and ends the line.
+    template <class... Parts>
+        requires(detail::is_part<Parts> && ...)
+    writer &println(const Parts &...parts) {
+        return print(parts..., '\n');
+    }
+
+    /// Prints one part.
+    template <class Part>
+        requires detail::is_part<Part>
+    writer &operator<<(const Part &part) {
+        return print(part);
+    }
+
+    /// Hands everything accepted so far to the system. A compressed stream can be decoded up to here then. After an error
+    /// nothing is lost: the next call tries again.
+    writer &flush() {
+        outcome_.throwing([&](std::error_code &code) { flush(code); });
+        return *this;
+    }
+    void flush(std::error_code &code) noexcept { outcome_.call(code, millstream_writer_flush, handle_.get()); }
+
+    // ---- where we are ----
+
+    /// Whether there is a writer at all; so also after `close`.
+    explicit operator bool() const noexcept { return handle_ != nullptr; }
+
+    /// What errors call the sink.
+    std::string_view name() const noexcept {
+        const char *name = millstream_writer_name(handle_.get());
+        return name != nullptr ? name : std::string_view();
+    }
+
+    /// Bytes accepted so far, those in the buffer included.
+    std::uint64_t accepted() const noexcept { return count(millstream_writer_accepted); }
+    /// Bytes handed to the system so far, after encoding.
+    std::uint64_t written() const noexcept { return count(millstream_writer_written); }
+    /// The time spent in the sink so far; 0 once the writer is closed.
+    std::chrono::nanoseconds waited() const noexcept {
+        return std::chrono::nanoseconds(count(millstream_writer_waited_ns));
+    }
+
+    /// Writes what is left, ends the stream, and makes it count: a file takes its name, a command is waited for. The
+    /// writer can still be asked how it ended. `closed` if this has been called before, `command_failed` if the command
+    /// did not succeed. An error's `written()` says how many bytes the sink took.
+    writer_end close() {
+        return outcome_.throwing([&](std::error_code &code) { return close(code); });
+    }
+    writer_end close(std::error_code &code) {
+        outcome_.call(code, millstream_writer_close, handle_.get());
+        const millstream_command_end *ends = nullptr;
+        std::size_t ends_count = 0;
+        millstream_writer_command_ends(handle_.get(), &ends, &ends_count, nullptr);
+        return {accepted(), written(), detail::copied(ends, ends_count)};
+    }
+
+    /// All that was written to `to_memory`, once the writer is closed; valid as long as the writer exists. Nothing before,
+    /// and of any other sink.
+    std::string_view memory() const noexcept {
+        const char *bytes = nullptr;
+        std::size_t len = 0;
+        millstream_writer_taken_memory(handle_.get(), &bytes, &len, nullptr);
+        return {bytes, len};
+    }
+
+    /// The details of the last failure; null if there was none. Valid until the next failure.
+    const error *last_error() const noexcept { return outcome_.last(); }
+
+    /// What a callback threw, for those who use `std::error_code`: the failing call has said `io`. Null if nothing.
+    std::exception_ptr callback_exception() const noexcept { return outcome_.thrown(); }
+
+    /// The writer of the C ABI, which stays this object's.
+    millstream_writer *get() noexcept { return handle_.get(); }
+
+  private:
+    using handle_type = detail::handle<millstream_writer, millstream_writer_free>;
+
+    template <class... Parts>
+    void put(std::error_code &code, const Parts &...parts) noexcept {
+        char *const room = space((std::size_t{0} + ... + parts.room()), code).data();
+        if (code) [[unlikely]]
+            return;
+        std::size_t count = 0;
+        ((count += parts.put(room + count)), ...);
+        commit(count, code);
+    }
+
+    template <class Function>
+    std::uint64_t count(Function function) const noexcept {
+        std::uint64_t count = 0;
+        function(handle_.get(), &count, nullptr);
+        return count;
+    }
+
+    // What the library calls back must outlive the handle: members are destroyed from the last to the first.
+    detail::outcome outcome_;
+    handle_type handle_;
+};
+
+} // namespace ms
+
+#endif // MILLSTREAM_WRITER_HPP

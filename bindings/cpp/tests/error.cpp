@@ -1,0 +1,95 @@
+// Errors: codes that travel as std::error_code, and the exception that knows the details.
+
+#include "millstream/error.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace {
+
+static_assert(std::is_error_code_enum_v<ms::errc>);
+static_assert(std::is_nothrow_copy_constructible_v<ms::error> && std::is_nothrow_copy_assignable_v<ms::error>);
+
+TEST(Error, CodesCompareWithTheirKindAndWithTheStandardsWords) {
+    const std::error_code code = ms::errc::broken_pipe;
+    EXPECT_EQ(code, ms::errc::broken_pipe);
+    EXPECT_NE(code, ms::errc::io);
+    EXPECT_EQ(code, std::errc::broken_pipe);
+    EXPECT_EQ(code.value(), 16);
+    EXPECT_STREQ(code.category().name(), "millstream");
+    EXPECT_EQ(make_error_code(ms::errc::stalled), std::errc::timed_out);
+    EXPECT_EQ(make_error_code(ms::errc::argument_invalid), std::errc::invalid_argument);
+    EXPECT_NE(make_error_code(ms::errc::io), std::errc::io_error);
+}
+
+TEST(Error, EveryKindHasItsOwnText) {
+    std::set<std::string> texts;
+    for (int code = 1; code <= static_cast<int>(ms::errc::argument_invalid); ++code)
+        EXPECT_TRUE(texts.insert(ms::category().message(code)).second) << code;
+    EXPECT_EQ(ms::category().message(4),
+              "command failed; see its standard error; allow_failure accepts such a command");
+    EXPECT_EQ(ms::category().message(0), "error 0");
+    EXPECT_EQ(ms::category().message(1000), "error 1000");
+}
+
+TEST(Error, HaveTheNamesOfEveryLanguage) {
+    EXPECT_EQ(ms::name(ms::errc::io), "io");
+    EXPECT_EQ(ms::name(ms::errc::argument_invalid), "argument_invalid");
+    EXPECT_EQ(ms::name(ms::errc{}), "");
+}
+
+TEST(Error, ASentenceIsMadeFromTheDetails) {
+    ms::error_details details;
+    details.kind = ms::errc::number_invalid;
+    details.name = "numbers.txt";
+    details.found = "\"12x\"";
+    details.expected = "a u32";
+    details.offset = 17;
+    details.record = 2;
+    const ms::error error(details);
+    EXPECT_STREQ(error.what(), "numbers.txt: number invalid: found \"12x\", expected a u32, at byte 17, record 2 "
+                               "(the first is 0); check the input there, the separator and the type");
+    EXPECT_EQ(error.code(), ms::errc::number_invalid);
+    EXPECT_EQ(error.kind(), ms::errc::number_invalid);
+    EXPECT_EQ(error.name(), "numbers.txt");
+    EXPECT_EQ(error.offset(), 17U);
+    EXPECT_EQ(error.record(), 2U);
+    EXPECT_EQ(error.written(), std::nullopt);
+    EXPECT_EQ(error.command(), nullptr);
+
+    ms::error_details refused;
+    refused.kind = ms::errc::io;
+    refused.system_errno = ENOSPC;
+    refused.written = 3;
+    EXPECT_STREQ(ms::error(refused).what(), "io: No space left on device (os error 28), 3 bytes are safely written; "
+                                            "see the system's message");
+    ms::error_details expected;
+    expected.kind = ms::errc::value_missing;
+    expected.expected = "a u8";
+    EXPECT_STREQ(ms::error(expected).what(), "value missing: expected a u8; the input was cut short, or fewer values "
+                                             "should be asked for");
+}
+
+TEST(Error, IsCaughtAsASystemErrorAndStillAnswersWhenMovedFrom) {
+    ms::error_details details;
+    details.message = "as the library says it";
+    details.command = ms::command_end{{"sh", "-c", "exit 3"}, ms::command_status::exited, 3, "oops\n"};
+    ms::error first(details);
+    const ms::error second(std::move(first));
+    EXPECT_STREQ(first.what(), second.what()); // NOLINT: that is what is tested
+    try {
+        throw second;
+    } catch (const std::system_error &error) {
+        EXPECT_EQ(error.code(), ms::errc::internal);
+        EXPECT_STREQ(error.what(), "as the library says it");
+    }
+    ASSERT_NE(second.command(), nullptr);
+    EXPECT_EQ(second.command()->argv.back(), "exit 3");
+    EXPECT_FALSE(second.command()->success());
+}
+
+} // namespace

@@ -1,0 +1,590 @@
+// Readers: every source, bytes and records, ranges, and what is reported when something fails.
+
+#include "millstream/reader.hpp"
+
+#include <gtest/gtest.h>
+
+#include <arpa/inet.h>
+#include <csignal>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <netinet/in.h>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+// The ranges of the standard library that comes with g++ 12 are more than clang++ 14 understands.
+#if !defined(__clang__) || __clang_major__ >= 16
+#define HAS_VIEWS 1
+#include <ranges>
+#endif
+
+namespace {
+
+using strings = std::vector<std::string>;
+
+static_assert(std::movable<ms::reader> && !std::copyable<ms::reader>);
+static_assert(std::movable<ms::records> && !std::copyable<ms::records>);
+static_assert(std::ranges::input_range<ms::records> && !std::ranges::forward_range<ms::records>);
+static_assert(std::same_as<std::ranges::range_reference_t<ms::records>, std::string_view>);
+static_assert(std::ranges::input_range<ms::batch_range>);
+static_assert(ms::source<ms::path> && ms::source<const ms::command &> && ms::source<ms::memory &>);
+static_assert(!ms::source<int> && !ms::source<const char *> && !ms::source<ms::reader>);
+
+/// A file that is gone when the test is over.
+class temporary {
+  public:
+    explicit temporary(const std::string &name, const std::string &content = {})
+        : path_(std::filesystem::temp_directory_path() / (std::to_string(::getpid()) + "-" + name)) {
+        std::ofstream(path_, std::ios::binary) << content;
+    }
+    ~temporary() { std::filesystem::remove(path_); }
+    temporary(const temporary &) = delete;
+    temporary &operator=(const temporary &) = delete;
+    const std::filesystem::path &path() const { return path_; }
+
+  private:
+    std::filesystem::path path_;
+};
+
+strings all(ms::records records) {
+    strings lines;
+    for (const std::string_view line : records)
+        lines.emplace_back(line);
+    return lines;
+}
+
+template <class Act>
+ms::error error_of(Act act) {
+    try {
+        act();
+    } catch (const ms::error &error) {
+        return error;
+    }
+    throw std::logic_error("this should have failed");
+}
+
+ms::command quiet(std::string_view script) {
+    ms::command command{"sh", "-c", script};
+    command.stderr_to(ms::stderr_to::capture);
+    return command;
+}
+
+// ---- sources ----
+
+TEST(Source, Path) {
+    const temporary file("lines", "one\ntwo\r\nthr");
+    EXPECT_EQ(all(ms::lines(ms::path{file.path()})), (strings{"one", "two", "thr"}));
+    const ms::error error = error_of([] { ms::lines(ms::path{"/nonexistent/file"}); });
+    EXPECT_EQ(error.code(), ms::errc::open_failed);
+    EXPECT_EQ(error.name(), "/nonexistent/file");
+    EXPECT_EQ(error.system_errno(), ENOENT);
+}
+
+TEST(Source, TextWithANulInsideIsRefused) {
+    using std::string_literals::operator""s;
+    EXPECT_EQ(error_of([] { ms::reader(ms::path{"a\0b"s}); }).code(), ms::errc::argument_invalid);
+    EXPECT_EQ(error_of([] { ms::command{"echo", "a\0b"s}; }).code(), ms::errc::argument_invalid);
+    std::error_code code;
+    const ms::reader reader(ms::path{"a\0b"s}, code);
+    EXPECT_EQ(code, ms::errc::argument_invalid);
+    EXPECT_EQ(reader.last_error()->found(), "a NUL inside \"a...\"");
+}
+
+TEST(Source, Mapped) {
+    const temporary file("mapped", "one\ntwo\n");
+    EXPECT_EQ(all(ms::lines(ms::mapped{file.path()})), (strings{"one", "two"}));
+}
+
+TEST(Source, Descriptors) {
+    const temporary file("fd", "one\ntwo\n");
+    const int number = ::open(file.path().c_str(), O_RDONLY | O_CLOEXEC);
+    ASSERT_GE(number, 0);
+    EXPECT_EQ(all(ms::lines(ms::borrowed_fd{number})), (strings{"one", "two"}));
+    ASSERT_EQ(::lseek(number, 0, SEEK_SET), 0) << "a borrowed descriptor stays open";
+    EXPECT_EQ(all(ms::lines(ms::fd{number})), (strings{"one", "two"}));
+    EXPECT_EQ(::fcntl(number, F_GETFD), -1) << "a given one is closed";
+    EXPECT_EQ(error_of([&] { ms::reader(ms::fd{number}); }).code(), ms::errc::open_failed);
+}
+
+TEST(Source, StandardInput) {
+    const temporary file("stdin", "one\n");
+    const int saved = ::dup(0);
+    const int number = ::open(file.path().c_str(), O_RDONLY | O_CLOEXEC);
+    ASSERT_GE(::dup2(number, 0), 0);
+    EXPECT_EQ(all(ms::lines(ms::standard_input{})), strings{"one"});
+    ::dup2(saved, 0);
+    ::close(saved);
+    ::close(number);
+}
+
+TEST(Source, Sockets) {
+    const temporary place("socket");
+    std::filesystem::remove(place.path());
+    sockaddr_un local{};
+    local.sun_family = AF_UNIX;
+    place.path().native().copy(local.sun_path, sizeof local.sun_path - 1);
+    sockaddr_in remote{};
+    remote.sin_family = AF_INET;
+    remote.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+
+    /// Listens, sends two lines to who comes, and closes.
+    const auto serve = [](int listener, auto &address, auto use) {
+        socklen_t len = sizeof address;
+        ASSERT_EQ(::bind(listener, reinterpret_cast<sockaddr *>(&address), len), 0);
+        ASSERT_EQ(::listen(listener, 1), 0);
+        ASSERT_EQ(::getsockname(listener, reinterpret_cast<sockaddr *>(&address), &len), 0);
+        std::thread server([listener] {
+            const int connection = ::accept(listener, nullptr, nullptr);
+            EXPECT_EQ(::write(connection, "one\ntwo\n", 8), 8);
+            ::close(connection);
+        });
+        use();
+        server.join();
+        ::close(listener);
+    };
+    serve(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), local,
+          [&] { EXPECT_EQ(all(ms::lines(ms::unix_socket{place.path()})), (strings{"one", "two"})); });
+    serve(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), remote, [&] {
+        const std::string address = "127.0.0.1:" + std::to_string(ntohs(remote.sin_port));
+        EXPECT_EQ(all(ms::lines(ms::tcp{address})), (strings{"one", "two"}));
+    });
+}
+
+TEST(Source, Memory) {
+    const ms::memory kept{"one\ntwo\n"};
+    EXPECT_EQ(all(ms::lines(kept)), (strings{"one", "two"}));
+    EXPECT_EQ(all(ms::lines(ms::memory{std::string(100000, 'x')})), strings{std::string(100000, 'x')});
+    const std::string text = "one\ntwo\n";
+    ms::reader reader(ms::lent_memory{text});
+    reader.fill();
+    EXPECT_EQ(reader.buffer().data(), text.data()) << "no copy is made";
+    EXPECT_EQ(all(ms::lines(ms::lent_memory{})), strings{});
+}
+
+TEST(Source, Commands) {
+    EXPECT_EQ(all(ms::lines(ms::command{"printf", "%s\n", "a b", "$c"})), (strings{"a b", "$c"}));
+    const strings words{"printf", "%s\n", "one"};
+    EXPECT_EQ(all(ms::lines(ms::command(words).arg("two"))), (strings{"one", "two"}));
+    EXPECT_EQ(all(ms::lines(ms::command{"sh", "-c", "echo $FIRST-$SECOND; pwd"}
+                                .env_clear()
+                                .env("FIRST", "1")
+                                .env("SECOND", "2")
+                                .env_remove("SECOND")
+                                .directory("/"))),
+              (strings{"1-", "/"}));
+    EXPECT_EQ(all(ms::lines(ms::shell{"seq 3 | tail -n 1"})), strings{"3"});
+    EXPECT_EQ(all(ms::lines(ms::pipeline(ms::command{"seq", "3"}, ms::command{"tail", "-n", "1"}))), strings{"3"});
+    std::vector<ms::command> commands;
+    commands.push_back(ms::command{"seq", "2"});
+    EXPECT_EQ(all(ms::lines(ms::pipeline(std::move(commands)))), (strings{"1", "2"}));
+    EXPECT_EQ(error_of([] { ms::reader(ms::command{"/nonexistent/program"}); }).code(),
+              ms::errc::command_not_started);
+    EXPECT_EQ(error_of([] { ms::reader(ms::command{}); }).code(), ms::errc::invalid_option);
+}
+
+TEST(Source, ACommandsStandardInput) {
+    const temporary file("input", "from a file\n");
+    const int number = ::open(file.path().c_str(), O_RDONLY | O_CLOEXEC);
+    EXPECT_EQ(all(ms::lines(ms::command{"cat"}.stdin_from(number))), strings{"from a file"});
+    ::close(number);
+    EXPECT_EQ(all(ms::lines(ms::command{"cat"}.stdin_from(ms::stdin_from::null))), strings{});
+    EXPECT_EQ(error_of([&] { ms::command{"cat"}.stdin_from(number); }).code(), ms::errc::open_failed);
+}
+
+// ---- callbacks ----
+
+TEST(Callback, FillsTheReader) {
+    const auto fill = [left = 3](std::span<char> space) mutable -> std::size_t {
+        if (left-- == 0)
+            return 0;
+        space[0] = 'x';
+        space[1] = '\n';
+        return 2;
+    };
+    EXPECT_EQ(all(ms::lines(ms::callback{fill})), (strings{"x", "x", "x"}));
+}
+
+TEST(Callback, WhatItThrowsIsThrownByTheCall) {
+    const auto fill = [first = true](std::span<char> space) mutable -> std::size_t {
+        if (!std::exchange(first, false))
+            throw std::out_of_range("enough");
+        space[0] = 'a';
+        space[1] = '\n';
+        return 2;
+    };
+    ms::records lines = ms::lines(ms::callback{fill});
+    EXPECT_EQ(lines.next(), "a");
+    EXPECT_THROW(lines.next(), std::out_of_range);
+    EXPECT_EQ(lines.next(), std::nullopt) << "reported once";
+
+    ms::reader reader{ms::callback{fill}};
+    ms::reader moved = std::move(reader);
+    std::error_code code;
+    EXPECT_EQ(moved.next_line(code), "a");
+    EXPECT_FALSE(code);
+    EXPECT_EQ(moved.next_line(code), std::nullopt);
+    EXPECT_EQ(code, ms::errc::io);
+    ASSERT_NE(moved.callback_exception(), nullptr);
+    EXPECT_THROW(std::rethrow_exception(moved.callback_exception()), std::out_of_range);
+}
+
+TEST(Callback, ThatSaysMoreThanItWasAskedForIsAnError) {
+    ms::reader reader(ms::callback{[](std::span<char> space) { return space.size() + 1; }});
+    EXPECT_THROW(reader.fill(), ms::error);
+}
+
+// ---- failures ----
+
+TEST(Failure, OfACommandComesAfterAllItsLines) {
+    strings lines;
+    const ms::error error = error_of([&] {
+        for (const std::string_view line : ms::lines(quiet("echo one; printf two; echo oops >&2; exit 3")))
+            lines.emplace_back(line);
+    });
+    EXPECT_EQ(lines, (strings{"one", "two"}));
+    EXPECT_EQ(error.code(), ms::errc::command_failed);
+    ASSERT_NE(error.command(), nullptr);
+    EXPECT_EQ(error.command()->argv[0], "sh");
+    EXPECT_EQ(error.command()->status, ms::command_status::exited);
+    EXPECT_EQ(error.command()->value, 3);
+    EXPECT_EQ(error.command()->stderr_tail, "oops\n");
+    EXPECT_EQ(error.offset(), 7U);
+    EXPECT_NE(std::string(error.what()).find("exited with status 3"), std::string::npos) << error.what();
+}
+
+TEST(Failure, OfAKilledCommand) {
+    ms::records lines = ms::lines(quiet("echo one; kill -KILL $$"));
+    EXPECT_EQ(lines.next(), "one");
+    const ms::error error = error_of([&] { lines.next(); });
+    EXPECT_EQ(error.command()->status, ms::command_status::signaled);
+    EXPECT_EQ(error.command()->value, SIGKILL);
+    ASSERT_EQ(lines.reader().command_ends().size(), 1U);
+    EXPECT_EQ(lines.reader().command_ends()[0].value, SIGKILL);
+    EXPECT_EQ(lines.next(), std::nullopt) << "reported once, then a plain end";
+}
+
+TEST(Failure, ThatIsAllowedIsNone) {
+    ms::command command = quiet("echo one; exit 3");
+    command.allow_failure();
+    ms::reader reader(command);
+    EXPECT_EQ(reader.next_line(), "one");
+    EXPECT_EQ(reader.next_line(), std::nullopt);
+    reader.close();
+    ASSERT_EQ(reader.command_ends().size(), 1U);
+    EXPECT_EQ(reader.command_ends()[0].value, 3);
+    EXPECT_FALSE(reader.command_ends()[0].success());
+}
+
+TEST(Failure, OfATruncatedGzipFile) {
+    std::string compressed;
+    for (ms::reader gzip(ms::shell{"seq 1000 | gzip"}, {.decode = ms::decode::off}); gzip.fill() > 0;) {
+        const std::span<const char> bytes = gzip.buffer();
+        compressed.append(bytes.data(), bytes.size());
+        gzip.consume(bytes.size());
+    }
+    const temporary whole("whole.gz", compressed);
+    EXPECT_EQ(all(ms::lines(ms::path{whole.path()})).size(), 1000U);
+    const temporary cut("cut.gz", compressed.substr(0, compressed.size() / 2));
+    ms::records lines = ms::lines(ms::path{cut.path()});
+    const ms::error error = error_of([&] {
+        for (const std::string_view line : lines)
+            EXPECT_FALSE(line.empty());
+    });
+    EXPECT_EQ(error.code(), ms::errc::decode_truncated);
+    EXPECT_EQ(error.name(), cut.path());
+}
+
+TEST(Failure, OfARecordThatIsTooLongCanBeSkipped) {
+    const std::string input = "one\n" + std::string(1000, 'x') + "\ntwo\n";
+    ms::records lines = ms::lines(ms::memory{input}, {.record_limit = 100});
+    strings found;
+    for (bool done = false; !done;) {
+        try {
+            for (const std::string_view line : lines)
+                found.emplace_back(line);
+            done = true;
+        } catch (const ms::error &error) {
+            ASSERT_EQ(error.code(), ms::errc::record_too_long);
+            ASSERT_TRUE(ms::is_resumable(error.kind()));
+            EXPECT_EQ(error.record(), 1U);
+            EXPECT_TRUE(lines.skip_record());
+        }
+    }
+    EXPECT_EQ(found, (strings{"one", "two"}));
+    EXPECT_EQ(lines.position().records, 3U);
+}
+
+TEST(Failure, IsToldByACode) {
+    std::error_code code = ms::errc::internal;
+    ms::reader reader(quiet("echo one; exit 3"), code);
+    EXPECT_FALSE(code);
+    EXPECT_EQ(reader.last_error(), nullptr);
+    EXPECT_EQ(reader.next_line(code), "one");
+    EXPECT_FALSE(code);
+    EXPECT_EQ(reader.next_line(code), std::nullopt);
+    EXPECT_EQ(code, ms::errc::command_failed);
+    ASSERT_NE(reader.last_error(), nullptr);
+    EXPECT_EQ(reader.last_error()->command()->value, 3);
+    EXPECT_EQ(reader.next_line(code), std::nullopt);
+    EXPECT_FALSE(code);
+
+    ms::reader nothing(ms::path{"/nonexistent/file"}, code);
+    EXPECT_EQ(code, ms::errc::open_failed);
+    EXPECT_EQ(nothing.last_error()->system_errno(), ENOENT);
+    EXPECT_FALSE(nothing);
+    EXPECT_EQ(nothing.fill(code), 0U);
+    EXPECT_EQ(code, ms::errc::argument_invalid);
+
+    ms::records lines = ms::lines(ms::reader(quiet("echo one; exit 3")));
+    EXPECT_EQ(lines.next(code), "one");
+    EXPECT_FALSE(code);
+    EXPECT_EQ(lines.next(code), std::nullopt);
+    EXPECT_EQ(code, ms::errc::command_failed);
+}
+
+TEST(Failure, OfAnOptionIsAnError) {
+    EXPECT_EQ(error_of([] { ms::reader(ms::memory{}, {.capacity = 0}); }).code(), ms::errc::invalid_option);
+    const auto unknown = static_cast<ms::decode>(77);
+    EXPECT_EQ(error_of([=] { ms::reader(ms::memory{}, {.decode = unknown}); }).code(), ms::errc::invalid_option);
+}
+
+TEST(Failure, HasTheWordsOfTheLibrarysTable) {
+    std::uint32_t code = 1;
+    for (; millstream_code_name(static_cast<millstream_code>(code)) != nullptr; ++code) {
+        SCOPED_TRACE(code);
+        const auto number = static_cast<millstream_code>(code);
+        EXPECT_EQ(ms::detail::text_of(static_cast<int>(code)).name, std::string_view(millstream_code_name(number)));
+        EXPECT_EQ(ms::detail::text_of(static_cast<int>(code)).advice, std::string_view(millstream_code_advice(number)));
+        EXPECT_EQ(ms::is_resumable(static_cast<ms::errc>(code)), millstream_code_is_resumable(number));
+    }
+    EXPECT_EQ(code - 1, ms::detail::kind_texts.size());
+    // And makes the same sentences.
+    const ms::error error = error_of([] { ms::reader(ms::path{"/nonexistent/file"}); });
+    ms::error_details details;
+    details.kind = error.kind();
+    details.name = error.name();
+    details.system_errno = error.system_errno();
+    EXPECT_STREQ(ms::error(details).what(), error.what());
+}
+
+// ---- bytes ----
+
+TEST(Reader, GivesBytes) {
+    ms::reader reader(ms::memory{"one two three"});
+    EXPECT_TRUE(reader.buffer().empty());
+    EXPECT_EQ(reader.fill(), 13U);
+    EXPECT_EQ(std::string_view(reader.buffer().data(), 3), "one");
+    reader.consume(4);
+    EXPECT_EQ(reader.position().bytes, 4U);
+    char room[4];
+    EXPECT_EQ(reader.read(room), 4U);
+    EXPECT_EQ(std::string_view(room, 4), "two ");
+    EXPECT_EQ(error_of([&] { reader.consume(6); }).code(), ms::errc::argument_invalid);
+    EXPECT_EQ(error_of([&] { reader.read({}); }).code(), ms::errc::argument_invalid);
+    reader.consume(5);
+    EXPECT_EQ(reader.fill(), 0U);
+    std::error_code code = ms::errc::internal;
+    EXPECT_EQ(reader.read(room, code), 0U);
+    EXPECT_FALSE(code);
+}
+
+TEST(Reader, GivesRecordsOneAtATime) {
+    ms::reader reader(ms::memory{"one\ntwo;3,4;\n\nlast"});
+    EXPECT_EQ(reader.next_line(), "one");
+    EXPECT_EQ(reader.read_until(';'), "two");
+    ms::framer commas = ms::framer::delimiter(",");
+    EXPECT_EQ(reader.next_frame(commas), "3");
+    EXPECT_TRUE(reader.skip_record(commas));
+    EXPECT_EQ(reader.next_line(), std::nullopt);
+    EXPECT_FALSE(reader.skip_record(commas));
+    EXPECT_EQ(reader.position().records, 4U);
+    ms::reader empty(ms::memory{"\n"});
+    EXPECT_EQ(empty.next_line(), "") << "an empty line is not the end";
+    EXPECT_EQ(empty.next_line(), std::nullopt);
+}
+
+TEST(Reader, Moves) {
+    ms::reader first(ms::memory{"one\ntwo\n"}, {.name = "my bytes"});
+    EXPECT_EQ(first.next_line(), "one");
+    ms::reader second = std::move(first);
+    EXPECT_EQ(second.next_line(), "two");
+    EXPECT_EQ(second.name(), "my bytes");
+    EXPECT_FALSE(first); // NOLINT: that is what is tested
+    EXPECT_EQ(first.name(), "");
+    EXPECT_EQ(error_of([&] { first.next_line(); }).code(), ms::errc::argument_invalid);
+    first = ms::reader(ms::memory{"three\n"});
+    EXPECT_EQ(first.next_line(), "three");
+}
+
+TEST(Reader, Closes) {
+    ms::reader reader(ms::command{"yes"});
+    EXPECT_EQ(reader.next_line(), "y");
+    reader.close();
+    EXPECT_EQ(reader.position().records, 1U);
+    ASSERT_EQ(reader.command_ends().size(), 1U);
+    EXPECT_EQ(reader.command_ends()[0].status, ms::command_status::signaled);
+    EXPECT_EQ(error_of([&] { reader.close(); }).code(), ms::errc::closed);
+    EXPECT_EQ(error_of([&] { reader.next_line(); }).code(), ms::errc::closed);
+}
+
+TEST(Reader, TellsHowItGetsOn) {
+    std::vector<std::uint64_t> heard;
+    const temporary file("progress", "one\ntwo\n");
+    ms::reader reader(ms::path{file.path()}, {.observer = [&](const ms::progress &at) { heard.push_back(at.bytes); }});
+    ms::reader moved = std::move(reader);
+    while (moved.next_line()) {
+    }
+    const ms::progress progress = moved.progress();
+    EXPECT_EQ(progress.bytes, 8U);
+    EXPECT_EQ(progress.records, 2U);
+    EXPECT_EQ(progress.source_bytes, 8U);
+    EXPECT_EQ(progress.source_size, 8U);
+    EXPECT_EQ(progress.format, ms::format::none);
+    EXPECT_GT(progress.elapsed.count(), 0);
+    EXPECT_EQ(progress.longest_record, 4U);
+    ASSERT_FALSE(heard.empty());
+    EXPECT_EQ(heard.back(), 8U);
+}
+
+TEST(Reader, TakesEveryOption) {
+    const ms::cancel_token token;
+    ms::reader reader(ms::memory{"one\n"}, {.capacity = 4096,
+                                            .read_ahead = ms::read_ahead::off,
+                                            .read_ahead_capacity = std::pair{1U << 20, 1U << 22},
+                                            .latency = ms::latency::low,
+                                            .record_limit = 100,
+                                            .decode = ms::decode::automatic,
+                                            .decode_limit_bytes = 1000,
+                                            .decode_limit_ratio = 10,
+                                            .stall_timeout = std::chrono::seconds(10),
+                                            .follow = ms::follow::no,
+                                            .cancel = &token,
+                                            .name = "all of them"});
+    EXPECT_EQ(reader.next_line(), "one");
+    EXPECT_EQ(reader.name(), "all of them");
+}
+
+TEST(Reader, IsCancelledAndGoesOn) {
+    int pipe[2];
+    ASSERT_EQ(::pipe(pipe), 0);
+    const ms::cancel_token token;
+    ms::reader reader(ms::fd{pipe[0]}, {.cancel = &token});
+    std::thread other([&] { token.cancel(); });
+    const ms::error error = error_of([&] { reader.next_line(); });
+    other.join();
+    EXPECT_EQ(error.code(), std::errc::operation_canceled);
+    EXPECT_TRUE(token.is_cancelled());
+    token.reset();
+    EXPECT_FALSE(token.is_cancelled());
+    ASSERT_EQ(::write(pipe[1], "one\n", 4), 4);
+    EXPECT_EQ(reader.next_line(), "one");
+    ::close(pipe[1]);
+    EXPECT_EQ(reader.next_line(), std::nullopt);
+}
+
+TEST(Reader, StallsAreErrors) {
+    int pipe[2];
+    ASSERT_EQ(::pipe(pipe), 0);
+    ms::reader reader(ms::fd{pipe[0]}, {.stall_timeout = std::chrono::milliseconds(20)});
+    EXPECT_EQ(error_of([&] { reader.fill(); }).code(), ms::errc::stalled);
+    ::close(pipe[1]);
+}
+
+// ---- ranges ----
+
+TEST(Lines, GoOnBehindTheLastOne) {
+    ms::records lines = ms::lines(ms::memory{"head\n\nbody\nend\n"});
+    for (const std::string_view line : lines)
+        if (line.empty())
+            break;
+    EXPECT_EQ(lines.position().bytes, 6U);
+    EXPECT_EQ(lines.position().records, 2U);
+    EXPECT_TRUE(lines.skip_record());
+    strings rest;
+    for (const std::string_view line : lines)
+        rest.emplace_back(line);
+    EXPECT_EQ(rest, strings{"end"});
+    EXPECT_EQ(lines.position().records, 4U);
+    EXPECT_FALSE(lines.skip_record());
+}
+
+TEST(Lines, OfAReaderBeginWhereItIs) {
+    ms::reader reader(ms::memory{"head\nbody\nend\n"});
+    EXPECT_EQ(reader.next_line(), "head");
+    EXPECT_EQ(all(ms::lines(std::move(reader))), (strings{"body", "end"}));
+}
+
+TEST(Lines, AreAllThere) {
+    std::uint64_t sum = 0;
+    std::uint64_t count = 0;
+    for (const std::string_view line : ms::lines(ms::command{"seq", "200000"})) {
+        sum += std::stoull(std::string(line));
+        ++count;
+    }
+    EXPECT_EQ(count, 200000U);
+    EXPECT_EQ(sum, 200000ULL * 200001 / 2);
+}
+
+TEST(Frames, AreFoundByAFramer) {
+    EXPECT_EQ(all(ms::frames(ms::memory{"a;b;c"}, ms::framer::delimiter(";"))), (strings{"a", "b", "c"}));
+    EXPECT_EQ(all(ms::frames(ms::reader(ms::memory{"aabbcc"}), ms::framer::fixed(2))), (strings{"aa", "bb", "cc"}));
+    EXPECT_EQ(all(ms::frames(ms::memory{"a\r\nb\n"}, ms::framer::lines(ms::delimited::untrimmed))),
+              (strings{"a\r\n", "b\n"}));
+}
+
+TEST(Batches, CoverTheStream) {
+    std::size_t count = 0;
+    std::uint64_t bytes = 0;
+    for (const ms::batch &batch : ms::batches(ms::command{"seq", "100000"}, ms::framer::lines(), 1000)) {
+        EXPECT_LE(batch.size(), 1000U);
+        EXPECT_EQ(batch.first_record(), count);
+        EXPECT_EQ(batch.offset(), bytes);
+        count += batch.size();
+        bytes += batch.offsets().back() - batch.offsets().front();
+    }
+    EXPECT_EQ(count, 100000U);
+    EXPECT_EQ(bytes, 588895U);
+    ms::batch_range failing = ms::batches(ms::reader(quiet("echo one; exit 3")), ms::framer::lines());
+    std::error_code code;
+    EXPECT_EQ(failing.next(code)->size(), 1U);
+    EXPECT_EQ(failing.next(code), std::nullopt);
+    EXPECT_EQ(code, ms::errc::command_failed);
+    EXPECT_EQ(failing.reader().position().records, 1U);
+}
+
+#ifdef HAS_VIEWS
+TEST(Lines, WorkWithViews) {
+    auto lines = ms::lines(ms::memory{"1\n\n22\n333\n4444\n"});
+    std::vector<std::size_t> lengths;
+    for (const std::size_t length : lines | std::views::filter([](auto line) { return !line.empty(); }) |
+                                        std::views::transform([](auto line) { return line.size(); }) |
+                                        std::views::take(3))
+        lengths.push_back(length);
+    EXPECT_EQ(lengths, (std::vector<std::size_t>{1, 2, 3}));
+
+    strings dropped;
+    for (const std::string_view line : ms::lines(ms::command{"seq", "5"}) | std::views::drop(3))
+        dropped.emplace_back(line);
+    EXPECT_EQ(dropped, (strings{"4", "5"}));
+}
+
+TEST(Lines, ThrowThroughViews) {
+    auto lines = ms::lines(quiet("seq 3; exit 3")) | std::views::transform([](auto line) { return line.size(); });
+    std::size_t count = 0;
+    EXPECT_EQ(error_of([&] {
+                  for (const std::size_t length : lines)
+                      count += length;
+              }).code(),
+              ms::errc::command_failed);
+    EXPECT_EQ(count, 3U);
+}
+#endif
+
+} // namespace

@@ -1,0 +1,199 @@
+//! Lent pages: whatever the reader's pace, it reads the bytes that were written, and not those that came after.
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::io::{PipeReader, Read};
+use std::thread;
+use std::time::Duration;
+
+use millstream::{CancelToken, Command, ErrorKind, FlushPolicy, LendPages, Stdout, Writer, WriterBuilder};
+
+const PAGE: usize = 4096;
+const MIB: usize = 1 << 20;
+
+fn builder() -> WriterBuilder {
+    Writer::builder().lend_pages(LendPages::ConsumerCopies)
+}
+
+/// Bytes that tell their position: no two pieces of 8 bytes are equal, so that a block written too early shows.
+fn pattern(len: usize) -> Vec<u8> {
+    (0..len as u64 / 8 + 1).flat_map(|i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1).to_le_bytes()).take(len).collect()
+}
+
+/// Numbers that differ from seed to seed.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % n as u64) as usize
+    }
+}
+
+/// Reads in pieces of any size, and sleeps now and then.
+fn read_slowly(mut pipe: PipeReader, seed: u64) -> Vec<u8> {
+    let mut random = Random(seed);
+    let (mut all, mut piece) = (Vec::new(), vec![0; 2 * MIB]);
+    loop {
+        if random.below(8) == 0 {
+            thread::sleep(Duration::from_micros(random.below(3000) as u64));
+        }
+        let most = [1, 100, PAGE, PAGE + 1, 100_000, 2 * MIB][random.below(6)];
+        match pipe.read(&mut piece[..1 + random.below(most)]).unwrap() {
+            0 => return all,
+            count => all.extend_from_slice(&piece[..count]),
+        }
+    }
+}
+
+#[test]
+fn a_slow_reader_reads_what_was_written() {
+    let bytes = pattern(6 * MIB);
+    for capacity in [PAGE, 3 * PAGE + 1, 64 << 10, 256 << 10, MIB, 2 * MIB + 5] {
+        for policy in [FlushPolicy::WhenFull, FlushPolicy::Line] {
+            for seed in 1..4 {
+                let (reader, pipe) = std::io::pipe().unwrap();
+                let reading = thread::spawn(move || read_slowly(reader, seed));
+                let mut writer = builder().capacity(capacity).flush_policy(policy).fd(pipe).unwrap();
+                let (mut random, mut rest) = (Random(seed + 100), &bytes[..]);
+                while !rest.is_empty() {
+                    // Some records are longer than the buffer, and go out past it or make it grow.
+                    let most = [10, 1000, PAGE, 2 * capacity][random.below(4)];
+                    let (record, after) = rest.split_at((1 + random.below(most)).min(rest.len()));
+                    match random.below(3) {
+                        0 => writer.write(record).unwrap(),
+                        _ => {
+                            writer.space(record.len()).unwrap()[..record.len()].copy_from_slice(record);
+                            writer.commit(record.len()).unwrap();
+                        }
+                    }
+                    if random.below(300) == 0 {
+                        writer.flush().unwrap();
+                    }
+                    rest = after;
+                }
+                assert_eq!(writer.close().unwrap().written, bytes.len() as u64);
+                assert!(reading.join().unwrap() == bytes, "{capacity} {policy:?} {seed}: other bytes arrived");
+            }
+        }
+    }
+}
+
+#[test]
+fn lengths_around_a_page_a_block_and_the_pipe() {
+    let all = pattern(2 * MIB + 2);
+    for edge in [0, PAGE, 64 << 10, 256 << 10, MIB, MIB + (256 << 10), 2 * MIB] {
+        for len in [edge.saturating_sub(1), edge, edge + 1] {
+            let (reader, pipe) = std::io::pipe().unwrap();
+            let reading = thread::spawn(move || read_slowly(reader, 7));
+            let mut writer = builder().fd(pipe).unwrap();
+            all[..len].chunks(1001).for_each(|record| writer.write(record).unwrap());
+            writer.close().unwrap();
+            assert!(reading.join().unwrap() == all[..len], "{len} bytes");
+        }
+    }
+}
+
+/// Nobody waits for the reader, and the memory is somebody else's meanwhile.
+#[test]
+fn what_is_in_the_pipe_outlives_the_writer() {
+    let bytes = pattern(1_000_000);
+    for close in [true, false] {
+        let (mut reader, pipe) = std::io::pipe().unwrap();
+        let mut writer = builder().fd(pipe).unwrap();
+        bytes.chunks(1000).for_each(|record| writer.write(record).unwrap());
+        if close {
+            writer.close().unwrap();
+        } else {
+            drop(writer);
+        }
+        let others: Vec<Vec<u8>> = (0..40).map(|_| vec![0xff; 256 << 10]).collect();
+        let mut arrived = Vec::new();
+        reader.read_to_end(&mut arrived).unwrap();
+        assert!(arrived == bytes, "other bytes arrived");
+        drop(others);
+    }
+}
+
+#[test]
+fn pages_are_lent_and_not_copied() {
+    let (mut reader, pipe) = std::io::pipe().unwrap();
+    let mut writer = builder().capacity(64 << 10).fd(pipe).unwrap();
+    writer.write(&[b'1'; 10]).unwrap();
+    writer.flush().unwrap();
+    let room = writer.space(64 << 10).unwrap();
+    room.fill(b'2');
+    let address = room.as_mut_ptr() as usize;
+    writer.commit(64 << 10).unwrap();
+    writer.flush().unwrap();
+    let next = writer.space(1).unwrap().as_mut_ptr() as usize;
+    assert_ne!(address, next, "the pipe still has the block");
+    let mut arrived = vec![0; 10 + (64 << 10)];
+    reader.read_exact(&mut arrived).unwrap();
+    // Now it has not, and the block comes back.
+    writer.space(64 << 10).unwrap().fill(b'3');
+    writer.commit(64 << 10).unwrap();
+    writer.flush().unwrap();
+    assert_eq!(writer.space(1).unwrap().as_mut_ptr() as usize, address);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_a_broken_pipe() {
+    let (mut reader, pipe) = std::io::pipe().unwrap();
+    let reading = thread::spawn(move || reader.read_exact(&mut vec![0; 3 * MIB]));
+    let mut writer = builder().fd(pipe).unwrap();
+    let bytes = pattern(MIB);
+    let error = (0..1000).find_map(|_| bytes.chunks(1000).find_map(|record| writer.write(record).err())).unwrap();
+    assert_eq!(error.kind(), ErrorKind::BrokenPipe);
+    assert!(error.written().unwrap() >= 3 * MIB as u64);
+    reading.join().unwrap().unwrap();
+}
+
+#[test]
+fn a_token_ends_a_wait_and_nothing_is_lost() {
+    let (reader, pipe) = std::io::pipe().unwrap();
+    let token = CancelToken::new().unwrap();
+    let mut writer = builder().cancel(&token).fd(pipe).unwrap();
+    let bytes = pattern(4 * MIB);
+    let canceller = token.clone();
+    let cancelling = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(100));
+        canceller.cancel();
+    });
+    let error = bytes.chunks(1000).find_map(|record| writer.write(record).err()).unwrap();
+    assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}");
+    cancelling.join().unwrap();
+    assert_eq!(writer.try_close().unwrap_err().kind(), ErrorKind::Cancelled);
+    token.reset();
+    let reading = thread::spawn(move || read_slowly(reader, 3));
+    let accepted = writer.try_close().unwrap().bytes as usize;
+    assert!(reading.join().unwrap() == bytes[..accepted]);
+}
+
+#[test]
+fn a_command_that_copies_gets_every_byte() {
+    let (mut reader, pipe) = std::io::pipe().unwrap();
+    let reading = thread::spawn(move || {
+        let mut all = Vec::new();
+        reader.read_to_end(&mut all).map(|_| all)
+    });
+    let bytes = pattern(5 * MIB);
+    let mut writer =
+        builder().command(Command::new(["dd", "bs=100000", "status=none"]).stdout(Stdout::Fd(pipe.into()))).unwrap();
+    bytes.chunks(999).for_each(|record| writer.write(record).unwrap());
+    writer.close().unwrap();
+    assert!(reading.join().unwrap().unwrap() == bytes);
+}
+
+#[test]
+fn what_is_no_pipe_is_written_as_ever() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("out");
+    let bytes = pattern(3 * MIB);
+    let mut writer = builder().path(&path).unwrap();
+    bytes.chunks(999).for_each(|record| writer.write(record).unwrap());
+    writer.close().unwrap();
+    assert!(fs::read(&path).unwrap() == bytes);
+}
