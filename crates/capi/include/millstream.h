@@ -1405,7 +1405,8 @@ void millstream_reader_free(millstream_reader *reader);
  * one byte of a value from 0 to 255, or one line end. White space in front of a value is consumed with it, not what is
  * behind it; so millstream_reader_next_line() after a number is the rest of its line.
  *
- * At the end of the input, with nothing but separators left, `end` is true, and says that the source succeeded.
+ * At the end of the input, with nothing but separators left, `end` is true, and says that the source succeeded. Where
+ * `end` is NULL a value must be there: otherwise it is MILLSTREAM_VALUE_MISSING.
  *
  * A token that is no number of the type is MILLSTREAM_NUMBER_INVALID, one that is too large MILLSTREAM_NUMBER_OVERFLOW.
  * Nothing is consumed then, and the error comes again until the token is taken by other means, such as
@@ -1652,6 +1653,35 @@ typedef uint32_t millstream_partial;
 #endif // __cplusplus
 
 /**
+ * Whether a pipe is lent the pages of the writer's buffer, instead of a copy of them (vmsplice(2) of Linux).
+ */
+enum millstream_lend_pages
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * The pipe gets a copy.
+     */
+    MILLSTREAM_LEND_PAGES_NO = 0,
+    /**
+     * Whoever reads the pipe copies what it reads, by read(2), as nearly all programs do.
+     *
+     * That is a promise of yours about the other side. The writer writes its pages again as soon as they have left the
+     * pipe. A reader that takes them out without a copy, by splice(2) or tee(2) (such as pv, or a proxy), and passes
+     * them on, passes on memory that changes under its hands: its output would be wrong, and nobody would know.
+     */
+    MILLSTREAM_LEND_PAGES_CONSUMER_COPIES = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_lend_pages millstream_lend_pages;
+#else
+typedef uint32_t millstream_lend_pages;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
  * What closing a regular file waits for, before the file takes its name.
  */
 enum millstream_durability
@@ -1757,6 +1787,13 @@ millstream_code millstream_writer_options_set_existing(millstream_writer_options
 millstream_code millstream_writer_options_set_partial(millstream_writer_options *options,
                                                       millstream_partial partial,
                                                       millstream_error **error);
+
+/**
+ * Whether a pipe is lent the pages of the buffer. What is no pipe is written as ever.
+ */
+millstream_code millstream_writer_options_set_lend_pages(millstream_writer_options *options,
+                                                         millstream_lend_pages lend_pages,
+                                                         millstream_error **error);
 
 /**
  * What closing a regular file waits for.

@@ -8,7 +8,8 @@
 //! one byte of a value from 0 to 255, or one line end. White space in front of a value is consumed with it, not what is
 //! behind it; so millstream_reader_next_line() after a number is the rest of its line.
 //!
-//! At the end of the input, with nothing but separators left, `end` is true, and says that the source succeeded.
+//! At the end of the input, with nothing but separators left, `end` is true, and says that the source succeeded. Where
+//! `end` is NULL a value must be there: otherwise it is MILLSTREAM_VALUE_MISSING.
 //!
 //! A token that is no number of the type is MILLSTREAM_NUMBER_INVALID, one that is too large MILLSTREAM_NUMBER_OVERFLOW.
 //! Nothing is consumed then, and the error comes again until the token is taken by other means, such as
@@ -27,31 +28,39 @@ use crate::reader::{Span, millstream_reader};
 /// Any amount of white space, as a separator.
 pub const MILLSTREAM_SPACE: i32 = -1;
 
-/// The next value of a type.
+/// The next value of a type; without `end` it must be there.
 fn next<T: Scan>(
     reader: Option<&mut millstream_reader>,
     separator: i32,
     value: Option<&mut MaybeUninit<T>>,
     end: Option<&mut MaybeUninit<bool>>,
 ) -> Result<()> {
-    let (value, end) = (out(value, "value")?, out(end, "end")?);
+    let value = out(value, "value")?;
     let separator = match u8::try_from(separator) {
         Ok(byte) => Some(byte),
         Err(_) if separator == MILLSTREAM_SPACE => None,
         Err(_) => return Err(invalid(format!("the separator {separator}"), "a byte, or MILLSTREAM_SPACE")),
     };
-    given(reader, "reader")?.with(|reader| {
+    let reader = given(reader, "reader")?;
+    let Some(end) = end else {
+        return reader.with(|reader| {
+            value.write(match separator {
+                Some(byte) => reader.require_delimited(byte)?,
+                None => reader.require()?,
+            });
+            Ok(())
+        });
+    };
+    end.write(false);
+    reader.with(|reader| {
         let next = match separator {
             Some(byte) => reader.scan_delimited(byte)?,
             None => reader.scan()?,
         };
-        match next {
-            Some(next) => value.write(next),
-            None => {
-                end.write(true);
-                return Ok(());
-            }
-        };
+        end.write(next.is_none());
+        if let Some(next) = next {
+            value.write(next);
+        }
         Ok(())
     })
 }

@@ -11,7 +11,7 @@ use std::ffi::{CString, c_char, c_void};
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
-use millstream::{Durability, Encode, Existing, FlushPolicy, Partial, Result, Writer, WriterBuilder};
+use millstream::{Durability, Encode, Existing, FlushPolicy, LendPages, Partial, Result, Writer, WriterBuilder};
 
 use crate::boundary::{
     Condition, User, bytes, c_string, call, choice, chosen, duplicate_fd, free, given, invalid, lend, out, own_fd,
@@ -92,6 +92,21 @@ pub enum millstream_durability {
     /// And so are the file's attributes and its name (fsync(2) of the file, and then of its directory).
     All = 2,
 }
+
+/// Whether a pipe is lent the pages of the writer's buffer, instead of a copy of them (vmsplice(2) of Linux).
+#[repr(u32)]
+pub enum millstream_lend_pages {
+    /// The pipe gets a copy.
+    No = 0,
+    /// Whoever reads the pipe copies what it reads, by read(2), as nearly all programs do.
+    ///
+    /// That is a promise of yours about the other side. The writer writes its pages again as soon as they have left the
+    /// pipe. A reader that takes them out without a copy, by splice(2) or tee(2) (such as pv, or a proxy), and passes
+    /// them on, passes on memory that changes under its hands: its output would be wrong, and nobody would know.
+    ConsumerCopies = 1,
+}
+
+choice!(millstream_lend_pages is LendPages { No => LendPages::No, ConsumerCopies => LendPages::ConsumerCopies });
 
 choice!(millstream_durability is Durability {
     Cached => Durability::Cached,
@@ -235,6 +250,19 @@ pub extern "C" fn millstream_writer_options_set_partial(
     call(error, || {
         let partial = chosen(partial)?;
         set(options, move |builder| builder.partial(partial))
+    })
+}
+
+/// Whether a pipe is lent the pages of the buffer. What is no pipe is written as ever.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_writer_options_set_lend_pages(
+    options: Option<&mut millstream_writer_options>,
+    lend_pages: MaybeUninit<millstream_lend_pages>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let lend_pages = chosen(lend_pages)?;
+        set(options, move |builder| builder.lend_pages(lend_pages))
     })
 }
 

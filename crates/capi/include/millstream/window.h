@@ -52,7 +52,7 @@ MILLSTREAM_INLINE void millstream_batch_record(const millstream_batch *batch, si
  *     code = millstream_input_begin(&in, reader, &error);
  *     while (code == MILLSTREAM_OK &&
  *            (code = millstream_input_scan_u32(&in, &a, &end, &error)) == MILLSTREAM_OK && !end &&
- *            (code = millstream_input_scan_u32(&in, &b, &end, &error)) == MILLSTREAM_OK && !end)
+ *            (code = millstream_input_scan_u32(&in, &b, NULL, &error)) == MILLSTREAM_OK)
  *         use(a, b);
  *     if (code == MILLSTREAM_OK)
  *         code = millstream_input_end(&in, &error);
@@ -141,7 +141,8 @@ MILLSTREAM_COLD millstream_code millstream_input_call_line(millstream_input *in,
 
 /*
  * Each of the following gives the next number of its type. At the end of the input `end` is true and `value` 0; that
- * says that the source succeeded. Errors are those of millstream_reader_scan_u64() and its like.
+ * says that the source succeeded. Where `end` is NULL a value must be there: otherwise it is MILLSTREAM_VALUE_MISSING.
+ * Errors are those of millstream_reader_scan_u64() and its like.
  */
 MILLSTREAM_INLINE millstream_code millstream_input_scan_u32(millstream_input *in, uint32_t *value, bool *end,
                                                             millstream_error **error) {
@@ -149,7 +150,8 @@ MILLSTREAM_INLINE millstream_code millstream_input_scan_u32(millstream_input *in
     if (!MILLSTREAM_LIKELY(millstream_scan_u32(&at, in->end, value) == MILLSTREAM_SCANNED))
         return millstream_input_call_u32(in, value, end, error);
     in->at = at;
-    *end = false;
+    if (end != NULL)
+        *end = false;
     return MILLSTREAM_OK;
 }
 
@@ -159,7 +161,8 @@ MILLSTREAM_INLINE millstream_code millstream_input_scan_u64(millstream_input *in
     if (!MILLSTREAM_LIKELY(millstream_scan_u64(&at, in->end, value) == MILLSTREAM_SCANNED))
         return millstream_input_call_u64(in, value, end, error);
     in->at = at;
-    *end = false;
+    if (end != NULL)
+        *end = false;
     return MILLSTREAM_OK;
 }
 
@@ -169,7 +172,8 @@ MILLSTREAM_INLINE millstream_code millstream_input_scan_i32(millstream_input *in
     if (!MILLSTREAM_LIKELY(millstream_scan_i32(&at, in->end, value) == MILLSTREAM_SCANNED))
         return millstream_input_call_i32(in, value, end, error);
     in->at = at;
-    *end = false;
+    if (end != NULL)
+        *end = false;
     return MILLSTREAM_OK;
 }
 
@@ -179,7 +183,8 @@ MILLSTREAM_INLINE millstream_code millstream_input_scan_i64(millstream_input *in
     if (!MILLSTREAM_LIKELY(millstream_scan_i64(&at, in->end, value) == MILLSTREAM_SCANNED))
         return millstream_input_call_i64(in, value, end, error);
     in->at = at;
-    *end = false;
+    if (end != NULL)
+        *end = false;
     return MILLSTREAM_OK;
 }
 
@@ -196,7 +201,8 @@ MILLSTREAM_INLINE millstream_code millstream_input_scan_f32(millstream_input *in
     if (behind == in->end || millstream_parse_f32(at, (size_t)(behind - at), value, NULL) != MILLSTREAM_OK)
         return millstream_input_call_f32(in, value, end, error);
     in->at = behind;
-    *end = false;
+    if (end != NULL)
+        *end = false;
     return MILLSTREAM_OK;
 }
 
@@ -206,7 +212,8 @@ MILLSTREAM_INLINE millstream_code millstream_input_scan_f64(millstream_input *in
     if (behind == in->end || millstream_parse_f64(at, (size_t)(behind - at), value, NULL) != MILLSTREAM_OK)
         return millstream_input_call_f64(in, value, end, error);
     in->at = behind;
-    *end = false;
+    if (end != NULL)
+        *end = false;
     return MILLSTREAM_OK;
 }
 

@@ -719,6 +719,7 @@ static void scanning(void) {
     MUST(millstream_reader_next_word(reader, &text, &len, &error));
     MUST(millstream_reader_scan_u64(reader, MILLSTREAM_SPACE, &u64, &end, &error));
     CHECK(end && u64 == 0);
+    FAILS(MILLSTREAM_VALUE_MISSING, millstream_reader_scan_u64(reader, ',', &u64, NULL, &error));
     MUST(millstream_reader_next_word(reader, &text, &len, &error));
     CHECK(text == NULL);
     MUST(millstream_reader_rest_of_line(reader, &text, &len, &error));
@@ -814,12 +815,13 @@ static void inlined_scanning(void) {
         MUST(millstream_input_scan_u64(&in, &u64, &end, &error));
         CHECK(u64 == 7);
         FAILS(MILLSTREAM_NUMBER_OVERFLOW, millstream_input_scan_u32(&in, &u32, &end, &error));
-        MUST(millstream_input_scan_i64(&in, &i64, &end, &error));
-        CHECK(i64 == INT64_C(99999999999) && !end);
+        MUST(millstream_input_scan_i64(&in, &i64, NULL, &error));
+        CHECK(i64 == INT64_C(99999999999));
         MUST(millstream_input_scan_i32(&in, &i32, &end, &error));
         CHECK(end);
         MUST(millstream_input_scan_i64(&in, &i64, &end, &error));
         CHECK(end);
+        FAILS(MILLSTREAM_VALUE_MISSING, millstream_input_scan_i64(&in, &i64, NULL, &error));
         MUST(millstream_input_scan_f32(&in, &f32, &end, &error));
         CHECK(end);
         MUST(millstream_input_next_word(&in, &found, &len, &error));
@@ -953,6 +955,30 @@ static void sinks(void) {
     write_two(writer);
     FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_writer_nowhere(NULL, NULL, &error));
     millstream_writer_free(NULL);
+}
+
+/* More than a pipe holds, lent to it, and what `wc` makes of it. */
+static void lending_pages(void) {
+    millstream_writer_options *options;
+    millstream_command *command = shell_command("wc -c");
+    millstream_writer *writer;
+    int fd = open(in_directory("counted.txt"), O_WRONLY | O_CREAT, 0600), i;
+    static char block[100000];
+
+    MUST(millstream_writer_options_new(&options, &error));
+    MUST(millstream_writer_options_set_lend_pages(options, MILLSTREAM_LEND_PAGES_CONSUMER_COPIES, &error));
+    FAILS(MILLSTREAM_INVALID_OPTION,
+          millstream_writer_options_set_lend_pages(options, (millstream_lend_pages)2, &error));
+    MUST(millstream_command_set_stdout_fd(command, fd, &error));
+    MUST(millstream_writer_command(command, options, &writer, &error));
+    for (i = 0; i < 40; i++)
+        MUST(millstream_writer_write(writer, block, sizeof block, &error));
+    MUST(millstream_writer_close(writer, &error));
+    millstream_writer_free(writer);
+    millstream_writer_options_free(options);
+    millstream_command_free(command);
+    CHECK(close(fd) == 0);
+    has_file("counted.txt", "4000000\n");
 }
 
 static ptrdiff_t write_to(void *user, const char *bytes, size_t len) {
@@ -1272,6 +1298,7 @@ int main(int argc, char **argv) {
     inlined_scanning();
     scanning_a_failure();
     sinks();
+    lending_pages();
     callback_sinks();
     writer_options();
     writing_bytes();
