@@ -41,7 +41,7 @@ inline command_end copied(const millstream_command_end &end) {
     copy.argv.assign(end.argv, end.argv + end.argc);
     copy.status = end.status == MILLSTREAM_STATUS_EXITED     ? command_status::exited
                   : end.status == MILLSTREAM_STATUS_SIGNALED ? command_status::signaled
-                                                                     : command_status::unknown;
+                                                             : command_status::unknown;
     copy.value = end.value;
     copy.stderr_tail.assign(end.stderr_tail, end.stderr_tail_len);
     return copy;

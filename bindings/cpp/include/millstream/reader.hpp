@@ -8,11 +8,11 @@
 // after every byte it wrote has been delivered. An error is reported once; after it comes a plain end, unless
 // `ms::is_resumable`.
 //
-// Every member that can fail has two forms. One throws `ms::error`, or what a callback of yours threw. The other takes a
-// `std::error_code &` as its last argument, throws nothing, and leaves the details in `last_error()`.
+// Every member that can fail has two forms. One throws `ms::error`, or what a callback of yours threw. The other takes
+// a `std::error_code &` as its last argument, throws nothing, and leaves the details in `last_error()`.
 //
-// The bytes of lines, records and batches stay the reader's: they are valid until the next call on it that is not const.
-// Different readers may be used by different threads at the same time; one reader, by one thread at a time.
+// The bytes of lines, records and batches stay the reader's: they are valid until the next call on it that is not
+// const. Different readers may be used by different threads at the same time; one reader, by one thread at a time.
 #ifndef MILLSTREAM_READER_HPP
 #define MILLSTREAM_READER_HPP
 
@@ -92,20 +92,21 @@ struct progress {
 struct reader_options {
     /// The buffer's size at first, 256 KiB. It grows for a longer record.
     std::optional<std::size_t> capacity{};
-    ms::read_ahead read_ahead = ms::read_ahead::automatic;
+    std::optional<ms::read_ahead> read_ahead{};
     /// How many bytes are read ahead: at first, and at most, when both sides turn out to stall in turn. 4 and 16 MiB.
     std::optional<std::pair<std::size_t, std::size_t>> read_ahead_capacity{};
-    ms::latency latency = ms::latency::normal;
+    std::optional<ms::latency> latency{};
     /// The longest record, in bytes without its delimiter or prefix: 64 MiB. A longer one is `record_too_long`.
     std::optional<std::size_t> record_limit{};
-    ms::decode decode = ms::decode::automatic;
+    /// Usually `off` for sockets and callbacks, `automatic` for everything else.
+    std::optional<ms::decode> decode{};
     /// How much compressed data may grow: to this many bytes, and to this many for a compressed one (from the first
     /// decoded MiB on). 0 is no limit. Over it: `decode_limit`.
     std::uint64_t decode_limit_bytes = 0;
     std::uint64_t decode_limit_ratio = 0;
     /// How long a source that waits for somebody may deliver nothing, or a command take to exit. Longer is `stalled`.
     std::optional<std::chrono::nanoseconds> stall_timeout{};
-    ms::follow follow = ms::follow::no;
+    std::optional<ms::follow> follow{};
     /// Ends waits. It need not outlive the reader.
     const cancel_token *cancel = nullptr;
     /// Called before a read, not more often than every `observe_every`, and at the end: on the thread that uses the
@@ -146,18 +147,23 @@ inline reader_options_handle made(const reader_options &options, std::unique_ptr
     auto *to = handle.get();
     if (options.capacity)
         call(millstream_reader_options_set_capacity, to, *options.capacity);
-    call(millstream_reader_options_set_read_ahead, to, static_cast<millstream_read_ahead>(options.read_ahead));
+    if (options.read_ahead)
+        call(millstream_reader_options_set_read_ahead, to, static_cast<millstream_read_ahead>(*options.read_ahead));
     if (options.read_ahead_capacity)
         call(millstream_reader_options_set_read_ahead_capacity, to, options.read_ahead_capacity->first,
              options.read_ahead_capacity->second);
-    call(millstream_reader_options_set_latency, to, static_cast<millstream_latency>(options.latency));
+    if (options.latency)
+        call(millstream_reader_options_set_latency, to, static_cast<millstream_latency>(*options.latency));
     if (options.record_limit)
         call(millstream_reader_options_set_record_limit, to, *options.record_limit);
-    call(millstream_reader_options_set_decode, to, static_cast<millstream_decode>(options.decode));
-    call(millstream_reader_options_set_decode_limit, to, options.decode_limit_bytes, options.decode_limit_ratio);
+    if (options.decode)
+        call(millstream_reader_options_set_decode, to, static_cast<millstream_decode>(*options.decode));
+    if (options.decode_limit_bytes != 0 || options.decode_limit_ratio != 0)
+        call(millstream_reader_options_set_decode_limit, to, options.decode_limit_bytes, options.decode_limit_ratio);
     if (options.stall_timeout)
         call(millstream_reader_options_set_stall_timeout_ns, to, c_time(*options.stall_timeout));
-    call(millstream_reader_options_set_follow, to, static_cast<millstream_follow>(options.follow));
+    if (options.follow)
+        call(millstream_reader_options_set_follow, to, static_cast<millstream_follow>(*options.follow));
     if (options.cancel != nullptr)
         call(millstream_reader_options_set_cancel, to, options.cancel->get());
     if (options.observer) {
@@ -172,8 +178,8 @@ inline reader_options_handle made(const reader_options &options, std::unique_ptr
 
 } // namespace detail
 
-/// Reads a source. Moves, and cannot be copied. One that was made from nothing or moved from is not open: its calls fail
-/// with `argument_invalid`.
+/// Reads a source. Moves, and cannot be copied. One that was made from nothing or moved from is not open: its calls
+/// fail with `argument_invalid`.
 ///
 /// The destructor closes it; how that ends nobody hears. It may take two seconds where a command has to be stopped.
 class reader {
@@ -237,8 +243,8 @@ class reader {
         return {bytes, len};
     }
 
-    /// Takes `count` bytes from the front of the unread ones. Those behind them stay where they are. More than there are
-    /// is `argument_invalid`.
+    /// Takes `count` bytes from the front of the unread ones. Those behind them stay where they are. More than there
+    /// are is `argument_invalid`.
     void consume(std::size_t count) {
         outcome_.throwing([&](std::error_code &code) { consume(count, code); });
     }
@@ -246,8 +252,8 @@ class reader {
         outcome_.call(code, millstream_reader_consume, handle_.get(), count);
     }
 
-    /// Copies at least one byte, and at most `room.size()` of them, to `room`, which is not empty, and returns how many;
-    /// 0 is the end, and says that the source succeeded.
+    /// Copies at least one byte, and at most `room.size()` of them, to `room`, which is not empty, and returns how
+    /// many; 0 is the end, and says that the source succeeded.
     std::size_t read(std::span<char> room) {
         return outcome_.throwing([&](std::error_code &code) { return read(room, code); });
     }
@@ -283,8 +289,8 @@ class reader {
         return record(code, millstream_reader_next_frame, framer.get());
     }
 
-    /// The next records, as many as are there but at most `max`, which is at least 1: waits for one, never for a second.
-    /// The records before a bad one are delivered first.
+    /// The next records, as many as are there but at most `max`, which is at least 1: waits for one, never for a
+    /// second. The records before a bad one are delivered first.
     std::optional<batch> next_batch(framer &framer, std::size_t max = all_records) {
         return outcome_.throwing([&](std::error_code &code) { return next_batch(framer, max, code); });
     }
@@ -338,10 +344,10 @@ class reader {
         return detail::copied(ends, count);
     }
 
-    /// Ends the reading, wherever it is; the reader can still be asked where it was. At the end of the stream that is all.
-    /// Before it, the library's side of the pipe is closed; a command that is still there after a second gets SIGTERM, and
-    /// after another one SIGKILL. How it ends then is no error. `command_failed` if it had failed by itself before this;
-    /// `closed` if this has been called before.
+    /// Ends the reading, wherever it is; the reader can still be asked where it was. At the end of the stream that is
+    /// all. Before it, the library's side of the pipe is closed; a command that is still there after a second gets
+    /// SIGTERM, and after another one SIGKILL. How it ends then is no error. `command_failed` if it had failed by
+    /// itself before this; `closed` if this has been called before.
     void close() {
         outcome_.throwing([&](std::error_code &code) { close(code); });
     }
@@ -413,8 +419,8 @@ class records {
         return take();
     }
 
-    /// Skips the next record, however long it is, and returns whether there was one: after `record_too_long` the one that
-    /// was too long. Then the range can be gone on with.
+    /// Skips the next record, however long it is, and returns whether there was one: after `record_too_long` the one
+    /// that was too long. Then the range can be gone on with.
     bool skip_record() {
         if (next_ < batch_.size()) {
             ++next_;
@@ -431,8 +437,8 @@ class records {
         return {batch_.offset() + batch_.offsets()[next_] - batch_.offsets()[0], batch_.first_record() + next_};
     }
 
-    /// The reader, to ask it how it gets on. What it is made to read is missing here, and its unread bytes lie behind the
-    /// records that wait here.
+    /// The reader, to ask it how it gets on. What it is made to read is missing here, and its unread bytes lie behind
+    /// the records that wait here.
     ms::reader &reader() noexcept { return reader_; }
 
   private:
@@ -477,7 +483,8 @@ class records::iterator {
 inline records::iterator records::begin() { return iterator(*this); }
 
 /// The batches of a reader, one after another: a single-pass range of `ms::batch`, each valid until the next one is
-/// asked for. The end of the range says that the source succeeded; otherwise going on throws, once, after the last batch.
+/// asked for. The end of the range says that the source succeeded; otherwise going on throws, once, after the last
+/// batch.
 class batch_range {
   public:
     class iterator;

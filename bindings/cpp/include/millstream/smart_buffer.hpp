@@ -987,7 +987,8 @@ using ::SyncIOReadBuffer;
 /// goes on where this one was.
 ///
 /// Integers are decimal, with an optional sign, and those of one byte are numbers too; floats are decimal or
-/// scientific, inf or nan. Bytes that are not taken are left in the buffer.
+/// scientific, inf or nan, and the nearest that there is: inf for 1e999. Bytes that are not taken are left in the
+/// buffer.
 template <class Buffer, class Io>
 class Extractor {
   public:
@@ -1075,7 +1076,14 @@ class Extractor {
             ++begin;
         }
         T number{};
-        const std::from_chars_result result = std::from_chars(begin, end, number);
+        std::from_chars_result result = std::from_chars(begin, end, number);
+        if constexpr (std::is_floating_point_v<T>) {
+            if (result.ec == std::errc::result_out_of_range) {
+                number = is_large() ? std::numeric_limits<T>::infinity() : T(0);
+                number = *begin == '-' ? -number : number;
+                result.ec = std::errc();
+            }
+        }
         if (result.ptr != end || result.ec == std::errc::invalid_argument || end[-1] == ')') {
             throw std::invalid_argument("millstream: not a number: " + found());
         }
@@ -1083,6 +1091,25 @@ class Extractor {
             throw std::out_of_range("millstream: a number that does not fit: " + found());
         }
         value = number;
+    }
+
+    /// Whether a decimal number that no float can hold is too large, rather than too near to 0. std::from_chars does
+    /// not say.
+    bool is_large() const {
+        const std::size_t mark = std::min(word_.find_first_of("eE"), word_.size());
+        const std::size_t point = std::min(word_.find('.'), mark);
+        const std::size_t first = word_.find_first_of("123456789"); // there is one: 0 can be held
+        // How many places the first digit that counts is in front of the point; 0 is the first place behind it.
+        const auto places =
+            first < point ? static_cast<long long>(point - first) : 1 - static_cast<long long>(first - point);
+        long long exponent = 0;
+        if (mark < word_.size()) {
+            const char *const digits = word_.data() + mark + (word_[mark + 1] == '+' ? 2 : 1);
+            if (std::from_chars(digits, word_.data() + word_.size(), exponent).ec != std::errc()) {
+                return word_[mark + 1] != '-';
+            }
+        }
+        return exponent > -places;
     }
 
     /// The word for a message: its beginning, in printable characters.

@@ -8,8 +8,8 @@
 // A write that fails has accepted none of its bytes; one that succeeds has accepted all. What was accepted is with the
 // sink after `close` has succeeded, and not before; a file appears whole then, or not at all.
 //
-// Every member that can fail has two forms. One throws `ms::error`, or what a callback of yours threw. The other takes a
-// `std::error_code &` as its last argument (`print`: as its first), throws nothing, and leaves the details in
+// Every member that can fail has two forms. One throws `ms::error`, or what a callback of yours threw. The other takes
+// a `std::error_code &` as its last argument (`print`: as its first), throws nothing, and leaves the details in
 // `last_error()`.
 //
 // A pipe or connection that nobody reads any more is `broken_pipe` in a program that ignores SIGPIPE; others are ended
@@ -69,15 +69,16 @@ enum class partial : std::uint32_t {
 struct writer_options {
     /// The buffer's size, at least 1: 64 KiB, and 256 KiB for pipes.
     std::optional<std::size_t> capacity{};
-    ms::flush_policy flush_policy = ms::flush_policy::automatic;
-    /// Hands bytes to the sink at the latest this long after they were written, also while the producer is idle: a thread
-    /// sees to that, and an error that it meets is reported by the next call. Instead of the policy; not for callbacks.
+    std::optional<ms::flush_policy> flush_policy{};
+    /// Hands bytes to the sink at the latest this long after they were written, also while the producer is idle: a
+    /// thread sees to that, and an error that it meets is reported by the next call. Instead of the policy; not for
+    /// callbacks.
     std::optional<std::chrono::nanoseconds> flush_delay{};
-    ms::encode encode = ms::encode::automatic;
+    std::optional<ms::encode> encode{};
     /// The level of compression: 0 to 9 for gzip and bgzf (usually 6), 1 to 22 for zstd (3).
     std::optional<std::uint32_t> level{};
-    ms::existing existing = ms::existing::replace;
-    ms::partial partial = ms::partial::remove;
+    std::optional<ms::existing> existing{};
+    std::optional<ms::partial> partial{};
     /// Fails with `stalled` when the sink takes nothing for this long. Not for callbacks.
     std::optional<std::chrono::nanoseconds> stall_timeout{};
     /// Ends waits. It need not outlive the writer.
@@ -105,14 +106,18 @@ inline writer_options_handle made(const writer_options &options) {
     auto *to = handle.get();
     if (options.capacity)
         call(millstream_writer_options_set_capacity, to, *options.capacity);
-    call(millstream_writer_options_set_flush_policy, to, static_cast<millstream_flush_policy>(options.flush_policy));
+    if (options.flush_policy)
+        call(millstream_writer_options_set_flush_policy, to, static_cast<millstream_flush_policy>(*options.flush_policy));
     if (options.flush_delay)
         call(millstream_writer_options_set_flush_delay_ns, to, c_time(*options.flush_delay));
-    call(millstream_writer_options_set_encode, to, static_cast<millstream_encode>(options.encode));
+    if (options.encode)
+        call(millstream_writer_options_set_encode, to, static_cast<millstream_encode>(*options.encode));
     if (options.level)
         call(millstream_writer_options_set_level, to, *options.level);
-    call(millstream_writer_options_set_existing, to, static_cast<millstream_existing>(options.existing));
-    call(millstream_writer_options_set_partial, to, static_cast<millstream_partial>(options.partial));
+    if (options.existing)
+        call(millstream_writer_options_set_existing, to, static_cast<millstream_existing>(*options.existing));
+    if (options.partial)
+        call(millstream_writer_options_set_partial, to, static_cast<millstream_partial>(*options.partial));
     if (options.stall_timeout)
         call(millstream_writer_options_set_stall_timeout_ns, to, c_time(*options.stall_timeout));
     if (options.cancel != nullptr)
@@ -124,11 +129,11 @@ inline writer_options_handle made(const writer_options &options) {
 
 } // namespace detail
 
-/// Writes to a sink. Moves, and cannot be copied. One that was made from nothing or moved from is not open: its calls fail
-/// with `argument_invalid`.
+/// Writes to a sink. Moves, and cannot be copied. One that was made from nothing or moved from is not open: its calls
+/// fail with `argument_invalid`.
 ///
-/// The destructor of one that was not closed does its best silently: it writes what is in the buffer, and a command gets
-/// its end of input and a little time; but a file that is to appear whole does not appear.
+/// The destructor of one that was not closed does its best silently: it writes what is in the buffer, and a command
+/// gets its end of input and a little time; but a file that is to appear whole does not appear.
 class writer {
   public:
     /// Not open.
@@ -206,34 +211,36 @@ class writer {
 
     /// Prints the parts one behind the other: text, characters, numbers, and what put.hpp makes: `ms::hex(x)`,
     /// `ms::pad(x, 8)`, `ms::fixed(y, 2)`, `ms::json(name)`, … All of them are accepted, or after an error none.
+    ///
+    /// A type of yours is printed by `ms_put(writer, value)` in its namespace; a template that prints to any `out`
+    /// serves `ms::output` too. What such a function has printed stays accepted when a later part fails.
     template <class... Parts>
-        requires(detail::is_part<Parts> && ...)
     writer &print(const Parts &...parts) {
-        outcome_.throwing([&](std::error_code &code) { put(code, detail::as_part(parts)...); });
+        if constexpr ((detail::is_part<Parts> && ...))
+            outcome_.throwing([&](std::error_code &code) { put(code, detail::as_part(parts)...); });
+        else
+            (print_one(parts), ...);
         return *this;
     }
     template <class... Parts>
-        requires(detail::is_part<Parts> && ...)
-    void print(std::error_code &code, const Parts &...parts) noexcept {
+    requires(detail::is_part<Parts> &&...) void print(std::error_code &code, const Parts &...parts) noexcept {
         put(code, detail::as_part(parts)...);
     }
 
     /// Prints the parts and ends the line.
     template <class... Parts>
-        requires(detail::is_part<Parts> && ...)
     writer &println(const Parts &...parts) {
         return print(parts..., '\n');
     }
 
     /// Prints one part.
     template <class Part>
-        requires detail::is_part<Part>
     writer &operator<<(const Part &part) {
         return print(part);
     }
 
-    /// Hands everything accepted so far to the system. A compressed stream can be decoded up to here then. After an error
-    /// nothing is lost: the next call tries again.
+    /// Hands everything accepted so far to the system. A compressed stream can be decoded up to here then. After an
+    /// error nothing is lost: the next call tries again.
     writer &flush() {
         outcome_.throwing([&](std::error_code &code) { flush(code); });
         return *this;
@@ -274,8 +281,8 @@ class writer {
         return {accepted(), written(), detail::copied(ends, ends_count)};
     }
 
-    /// All that was written to `to_memory`, once the writer is closed; valid as long as the writer exists. Nothing before,
-    /// and of any other sink.
+    /// All that was written to `to_memory`, once the writer is closed; valid as long as the writer exists. Nothing
+    /// before, and of any other sink.
     std::string_view memory() const noexcept {
         const char *bytes = nullptr;
         std::size_t len = 0;
@@ -303,6 +310,14 @@ class writer {
         std::size_t count = 0;
         ((count += parts.put(room + count)), ...);
         commit(count, code);
+    }
+
+    template <class Part>
+    void print_one(const Part &part) {
+        if constexpr (detail::is_part<Part>)
+            print(part);
+        else
+            ms_put(*this, part);
     }
 
     template <class Function>
