@@ -149,8 +149,9 @@ TEST(Source, Sockets) {
         server.join();
         ::close(listener);
     };
-    serve(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), local,
-          [&] { EXPECT_EQ(all(ms::lines(ms::unix_socket{place.path()})), (strings{"one", "two"})); });
+    serve(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), local, [&] {
+        EXPECT_EQ(all(ms::lines(ms::unix_socket{place.path()})), (strings{"one", "two"}));
+    });
     serve(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), remote, [&] {
         const std::string address = "127.0.0.1:" + std::to_string(ntohs(remote.sin_port));
         EXPECT_EQ(all(ms::lines(ms::tcp{address})), (strings{"one", "two"}));
@@ -184,8 +185,7 @@ TEST(Source, Commands) {
     std::vector<ms::command> commands;
     commands.push_back(ms::command{"seq", "2"});
     EXPECT_EQ(all(ms::lines(ms::pipeline(std::move(commands)))), (strings{"1", "2"}));
-    EXPECT_EQ(error_of([] { ms::reader(ms::command{"/nonexistent/program"}); }).code(),
-              ms::errc::command_not_started);
+    EXPECT_EQ(error_of([] { ms::reader(ms::command{"/nonexistent/program"}); }).code(), ms::errc::command_not_started);
     EXPECT_EQ(error_of([] { ms::reader(ms::command{}); }).code(), ms::errc::invalid_option);
 }
 

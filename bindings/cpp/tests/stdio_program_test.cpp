@@ -111,6 +111,12 @@ bool is_silent(int fd) {
     return ::poll(&one, 1, 50) == 0;
 }
 
+std::string text_of_file(const std::string &path) {
+    std::ifstream file(path);
+    EXPECT_TRUE(file) << path;
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
 struct Result {
     int status;
     std::string out, err;
@@ -158,7 +164,8 @@ TEST_P(Program, AFlushThatFailsAtTheEndIsOneLineAndStatus1) {
     int full = ::open("/dev/full", O_WRONLY);
     const Result result = run(GetParam(), {"status"}, "", full);
     EXPECT_EQ(result.status, 1);
-    EXPECT_EQ(result.err, "standard output: io: No space left on device, 0 bytes are safely written\n");
+    EXPECT_EQ(result.err, "standard output: io: No space left on device (os error 28), 0 bytes are safely written; "
+                          "see the system's message\n");
     EXPECT_EQ(run(GetParam(), {"nothing"}, "", full).status, 3) << "nothing was printed, so nothing failed";
     ::close(full);
 }
@@ -170,7 +177,9 @@ TEST_P(Program, SoIsOneIntoAClosedPipe) {
     out.close_writing();
     out.close_reading();
     EXPECT_EQ(::write(in.writing, "x", 1), 1);
-    EXPECT_EQ(read_until(err.reading), "standard output: broken pipe: Broken pipe, 0 bytes are safely written\n");
+    EXPECT_EQ(read_until(err.reading),
+              "standard output: broken pipe: Broken pipe (os error 32), 0 bytes are safely written; "
+              "the consumer has gone: stop writing\n");
     EXPECT_EQ(child.wait(), 1);
 }
 
@@ -180,8 +189,7 @@ TEST_P(Program, StdiosBuffersAreNotLostThen) {
     int full = ::open("/dev/full", O_WRONLY);
     EXPECT_EQ(run(GetParam(), {"stdio_too", path}, "", full).status, 1);
     ::close(full);
-    std::ifstream file(path);
-    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "kept");
+    EXPECT_EQ(text_of_file(path), "kept");
     ::unlink(path.c_str());
 }
 
@@ -189,8 +197,10 @@ TEST_P(Program, AnErrorThatNobodyCatchesEndsItAndLosesNoOutput) {
     const Result result = run(GetParam(), {"wrong_number"}, "12x\n");
     EXPECT_EQ(result.status, has_exceptions(GetParam()) ? -SIGABRT : 1);
     EXPECT_EQ(result.out, "before");
-    const std::string message = "standard input: number invalid: found 12x, expected an integer (-2147483648 to "
-                                "2147483647), at byte 0, record 0 (the first is 0)";
+    const std::string message =
+        "standard input: number invalid: found 12x, expected an integer (-2147483648 to "
+        "2147483647), at byte 0, record 0 (the first is 0); check the input there, the separator "
+        "and the type";
     if (has_exceptions(GetParam()))
         EXPECT_NE(result.err.find(message), std::string::npos) << result.err;
     else
@@ -259,6 +269,39 @@ TEST_P(Program, ShowsAPipeNothingBeforeTheEnd) {
     EXPECT_EQ(::write(in.writing, "x", 1), 1);
     EXPECT_EQ(read_until(out.reading), "held back\nheld again and\nagain");
     EXPECT_EQ(child.wait(), 0);
+}
+
+TEST(Examples, Hello) {
+    const Result result = run(EXAMPLE_HELLO, {}, "you\n");
+    EXPECT_EQ(result.out, "Your name? Hello, you!\n");
+    EXPECT_EQ(result.status, 0);
+    EXPECT_NE(run(EXAMPLE_HELLO, {}, "").status, 0);
+}
+
+TEST(Examples, Larger) {
+    const Result result = run(EXAMPLE_LARGER, {}, "3\n1 1742111530\n1742111529 1742111528\n0 4294967295");
+    EXPECT_EQ(result.out, "1742111530\n1742111529\n4294967295\n");
+    EXPECT_EQ(result.status, 0);
+    const Result cut = run(EXAMPLE_LARGER, {}, "3\n1 2\n3 ");
+    EXPECT_EQ(cut.out, "2\n") << "all that was complete";
+    EXPECT_NE(cut.status, 0);
+    EXPECT_NE(cut.err.find("value missing"), std::string::npos) << cut.err;
+}
+
+TEST(Examples, TheReadmeShowsThem) {
+    const std::string repository = std::string(MILLSTREAM_VECTORS) + "/../";
+    std::string program = text_of_file(repository + "examples/cpp/larger.cpp");
+    program.erase(0, program.find('\n') + 1); // its comment
+    std::string shown;
+    for (std::size_t at = 0, end; (end = program.find('\n', at)) != program.npos; at = end + 1)
+        shown += (end == at ? "" : "    ") + program.substr(at, end + 1 - at);
+    EXPECT_NE(text_of_file(repository + "bindings/cpp/README.md").find(shown), std::string::npos) << shown;
+}
+
+TEST(SingleHeader, WorksInTwoFiles) {
+    const Result result = run(SINGLE_HEADER_TEST, {}, "20 22\n");
+    EXPECT_EQ(result.out, "sum 42\n");
+    EXPECT_EQ(result.status, 0);
 }
 
 } // namespace

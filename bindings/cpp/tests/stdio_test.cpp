@@ -336,7 +336,7 @@ std::string scan_all(ms::input &in, const std::string &separator) {
             std::apply([&](auto... value) { (outcome.add(shown(value)), ...); }, values);
         EXPECT_FALSE(in);
     } catch (const ms::error &error) {
-        outcome.add(std::string(ms::name(error.kind())));
+        outcome.add(std::string(ms::detail::text_of(error.code().value()).name));
     }
     return outcome.text;
 }
@@ -549,7 +549,9 @@ TEST(OutputErrors, ABrokenPipeIsReportedOnce) {
     EXPECT_EQ(error.system_errno(), EPIPE);
     EXPECT_EQ(error.written(), 5u);
     EXPECT_EQ(error.name(), "file descriptor " + std::to_string(pipe.writing));
-    EXPECT_EQ(std::string(error.what()), error.name() + ": broken pipe: Broken pipe, 5 bytes are safely written");
+    EXPECT_EQ(std::string(error.what()), error.name() +
+                                             ": broken pipe: Broken pipe (os error 32), 5 bytes are safely written; " +
+                                             "the consumer has gone: stop writing");
     EXPECT_EQ(error_of([&] { out.print("third"); }).kind(), ms::errc::closed);
     EXPECT_EQ(error_of([&] { out.write("fourth"); }).kind(), ms::errc::closed);
     out.flush(); // nothing is there to flush, and nothing is reported again
@@ -669,7 +671,7 @@ TEST(Input, WhatIsNoNumberIsAnError) {
             EXPECT_EQ(error.found(), "300x");
             EXPECT_EQ(std::string(error.what()),
                       error.name() + ": number invalid: found 300x, expected an integer (-2147483648 to 2147483647), " +
-                          "at byte 4, record 2 (the first is 0)");
+                          "at byte 4, record 2 (the first is 0); check the input there, the separator and the type");
         }
         EXPECT_EQ(in.word(), "300x");
         EXPECT_EQ(in.require<int>(), 17);

@@ -38,7 +38,9 @@ pub use cancel::CancelToken;
 pub use command::{Command, Stderr, Stdin, Stdout};
 pub use error::{CommandEnd, CommandStatus, Error, ErrorKind, Result};
 pub use format::Format;
-pub use reader::{Decode, DecodeLimit, Follow, Latency, Position, Progress, ReadAhead, Reader, ReaderBuilder, Values};
+pub use reader::{
+    Decode, DecodeLimit, Follow, Latency, Position, Progress, ProgressHandle, ReadAhead, Reader, ReaderBuilder, Values,
+};
 pub use writer::{
     Durability, Encode, Existing, FlushPolicy, LendPages, Partial, SharedWriter, Writer, WriterBuilder, WriterEnd,
 };

@@ -171,7 +171,7 @@ struct real_part {
         char *from = digits, *const begin = to;
         if (*from == '-')
             *to++ = *from++;
-        char *mark = end; // the e
+        char *mark = end - 1; // the e
         while (*mark != 'e')
             --mark;
         int exponent = 0;

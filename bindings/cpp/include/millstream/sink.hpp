@@ -66,7 +66,7 @@ struct write_holder final : callback_holder {
 };
 
 template <class Function>
-    requires std::is_invocable_r_v<std::size_t, Function &, std::span<const char>>
+requires std::is_invocable_r_v<std::size_t, Function &, std::span<const char>>
 void open(callback<Function> sink, writer_opening &to) {
     auto holder = std::make_unique<write_holder<Function>>(std::move(sink.function));
     to.by(millstream_writer_callback, &write_holder<Function>::write, static_cast<void *>(holder.get()));
@@ -77,7 +77,9 @@ void open(callback<Function> sink, writer_opening &to) {
 
 /// What a writer can write to.
 template <class Sink>
-concept sink = requires(Sink &&given, detail::writer_opening &to) { open(std::forward<Sink>(given), to); };
+concept sink = requires(Sink &&given, detail::writer_opening &to) {
+    open(std::forward<Sink>(given), to);
+};
 
 } // namespace ms
 

@@ -70,9 +70,9 @@ struct lent_memory {
 
 /// Anything that fills a buffer or takes bytes.
 ///
-/// As a source it is called as `std::size_t function(std::span<char> space)`: it fills up to the whole space and returns
-/// how many bytes, 0 at the end. As a sink, as `std::size_t function(std::span<const char> bytes)`: it takes at least one
-/// of the bytes and returns how many.
+/// As a source it is called as `std::size_t function(std::span<char> space)`: it fills up to the whole space and
+/// returns how many bytes, 0 at the end. As a sink, as `std::size_t function(std::span<const char> bytes)`: it takes at
+/// least one of the bytes and returns how many.
 ///
 /// It runs on the thread that uses the reader or writer, while a call does so. What it throws is thrown by that call;
 /// a writer keeps the bytes, and offers them again.
@@ -98,9 +98,7 @@ struct reader_opening {
     }
 };
 
-inline void open(const path &source, reader_opening &to) {
-    to.by(millstream_reader_path, c_path(source.name).c_str());
-}
+inline void open(const path &source, reader_opening &to) { to.by(millstream_reader_path, c_path(source.name).c_str()); }
 inline void open(const mapped &source, reader_opening &to) {
     to.by(millstream_reader_mapped, c_path(source.name).c_str());
 }
@@ -153,7 +151,7 @@ struct fill_holder final : callback_holder {
 };
 
 template <class Function>
-    requires std::is_invocable_r_v<std::size_t, Function &, std::span<char>>
+requires std::is_invocable_r_v<std::size_t, Function &, std::span<char>>
 void open(callback<Function> source, reader_opening &to) {
     auto holder = std::make_unique<fill_holder<Function>>(std::move(source.function));
     to.by(millstream_reader_callback, &fill_holder<Function>::fill, static_cast<void *>(holder.get()));
@@ -164,7 +162,9 @@ void open(callback<Function> source, reader_opening &to) {
 
 /// What a reader can read.
 template <class Source>
-concept source = requires(Source &&given, detail::reader_opening &to) { open(std::forward<Source>(given), to); };
+concept source = requires(Source &&given, detail::reader_opening &to) {
+    open(std::forward<Source>(given), to);
+};
 
 } // namespace ms
 

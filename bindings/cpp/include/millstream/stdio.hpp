@@ -48,15 +48,15 @@ union lasting {
     ~lasting() {}
 };
 
-inline lasting<output> standard_output{STDOUT_FILENO};
-inline lasting<input> standard_input{STDIN_FILENO, &standard_output.object};
+inline lasting<output> lasting_out{STDOUT_FILENO};
+inline lasting<input> lasting_in{STDIN_FILENO, &lasting_out.object};
 
 } // namespace detail
 
 /// Standard output.
-inline output &out = detail::standard_output.object;
+inline output &out = detail::lasting_out.object;
 /// Standard input. Flushes ms::out before it reads from anything but a regular file.
-inline input &in = detail::standard_input.object;
+inline input &in = detail::lasting_in.object;
 
 namespace detail {
 
@@ -68,7 +68,7 @@ struct last_flush {
     ~last_flush() {
         if (out.flush_finally())
             return;
-        std::fprintf(stderr, "%s\n", message(out.describe()).c_str());
+        std::fprintf(stderr, "%s\n", sentence(out.describe()).c_str());
         std::fflush(nullptr);
         ::_exit(1); // exit() is on its way already, with another status
     }

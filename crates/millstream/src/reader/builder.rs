@@ -200,7 +200,7 @@ impl ReaderBuilder {
     }
 
     /// Calls `observer` before a read, not more often than every `interval`, and at the end. It runs on the
-    /// caller's thread, and not while the source makes it wait.
+    /// caller's thread, and not while the source makes it wait: for that there is [`Reader::progress_handle`].
     pub fn observer(mut self, interval: Duration, observer: impl FnMut(&Progress) + Send + 'static) -> ReaderBuilder {
         self.observer = Some(Observer { interval, last: Instant::now(), call: Box::new(observer) });
         self

@@ -90,6 +90,7 @@ pub struct Reader {
 }
 
 /// What the source tells of itself while it is read, perhaps on another thread.
+#[derive(Clone, Debug)]
 struct Meter {
     opened: Instant,
     bytes: Arc<AtomicU64>,
@@ -155,6 +156,47 @@ pub struct Progress {
     pub longest_record: usize,
     /// How the source is compressed.
     pub format: Option<Format>,
+}
+
+/// How the source of a reader gets on, for any thread and at any time: also while the reader waits, when its observer is
+/// not called, and after it is closed. Made by [`Reader::progress_handle`].
+///
+/// ```
+/// use millstream::Reader;
+/// let mut reader = Reader::command(["seq", "1000"])?;
+/// let handle = reader.progress_handle();
+/// let display = std::thread::spawn(move || {
+///     while handle.source_bytes() < 3893 {
+///         std::thread::yield_now(); // a display would sleep, and show it
+///     }
+/// });
+/// while reader.next_line()?.is_some() {}
+/// display.join().unwrap();
+/// # Ok::<(), millstream::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ProgressHandle(Meter);
+
+impl ProgressHandle {
+    /// Bytes read from the source so far, before decoding.
+    pub fn source_bytes(&self) -> u64 {
+        self.0.bytes.load(Ordering::Relaxed)
+    }
+
+    /// How many of these there are in all, where that is known.
+    pub fn source_size(&self) -> Option<u64> {
+        self.0.size
+    }
+
+    /// Since the reader was opened.
+    pub fn elapsed(&self) -> Duration {
+        self.0.opened.elapsed()
+    }
+
+    /// How the source is compressed, once that is known.
+    pub fn format(&self) -> Option<Format> {
+        self.0.format.get().copied()
+    }
 }
 
 /// Opening. Each of these is also a method of the [builder](Reader::builder), which has the options.
@@ -292,7 +334,13 @@ impl Reader {
         let max = self.record_limit.saturating_add(64);
         match self.supply.fill(&mut self.buffer, max) {
             Ok(0) => self.state = State::Ending(None),
-            Ok(_) => return Ok(true),
+            Ok(_) => {
+                if self.meter.lent {
+                    let revealed = self.buffer.offset() + self.buffer.unread().len() as u64;
+                    self.meter.bytes.store(revealed, Ordering::Relaxed);
+                }
+                return Ok(true);
+            }
             Err(error) if error.kind() == ErrorKind::Cancelled => return Err(self.locate(error)),
             Err(error) => self.state = State::Ending(Some(error)),
         }
@@ -482,11 +530,12 @@ impl Reader {
     /// the end: where one record of announced length is wrong, nobody knows where the next begins.
     pub fn next_frame<F: Framer + ?Sized>(&mut self, framer: &mut F) -> Result<Option<&[u8]>> {
         let Some((len, terminated)) = self.find_frame(framer)? else { return Ok(None) };
+        self.records += 1;
         let record = self.buffer.take_to(self.buffer.pos() + len);
         Ok(Some(framer.trim().apply(record, terminated)))
     }
 
-    /// Finds the next record, checks and counts it.
+    /// Finds the next record and checks it.
     fn find_frame<F: Framer + ?Sized>(&mut self, framer: &mut F) -> Result<Option<(usize, bool)>> {
         self.settle();
         self.check_resumed(framer)?;
@@ -509,7 +558,6 @@ impl Reader {
                 Step::Record { len, terminated } => {
                     let content = trim.apply(&input[..len], terminated).len();
                     self.check_record(len, content)?;
-                    self.records += 1;
                     return Ok(Some((len, terminated)));
                 }
                 Step::More { scanned: now, need } => {
@@ -552,32 +600,38 @@ impl Reader {
         if matches!(self.state, State::Failed) {
             return Ok(None);
         }
+        let mut terminated = self.find_batch(framer, max);
+        if self.offsets.len() == 1 {
+            // None, or a bad or long one at the front.
+            let Some((len, is_terminated)) = self.find_frame(framer)? else { return Ok(None) };
+            // More came with it, as a rule.
+            terminated = self.find_batch(framer, max);
+            if self.offsets.len() == 1 {
+                // It is longer than a batch.
+                self.offsets.push(len as u32);
+                terminated = is_terminated;
+            }
+        }
+        self.records += self.offsets.len() as u64 - 1;
+        let len = self.offsets[self.offsets.len() - 1] as usize;
+        let (offset, first_record) = (self.buffer.offset(), self.records - (self.offsets.len() as u64 - 1));
+        let bytes = self.buffer.take_to(self.buffer.pos() + len);
+        Ok(Some(Batch::new(bytes, &self.offsets, framer.trim(), terminated).at(offset, first_record)))
+    }
+
+    /// Finds the offsets of the whole records in the buffer, and whether the last of them is terminated.
+    fn find_batch<F: Framer + ?Sized>(&mut self, framer: &mut F, max: usize) -> bool {
         self.offsets.clear();
         self.offsets.push(0);
         let unread = self.buffer.unread();
         let input = &unread[..unread.len().min(BATCH_BYTES)];
         let eof = self.is_at_end() && input.len() == unread.len();
         // An error is about the first record that is not in the batch: the next call meets it again.
-        let mut terminated = framer.batch(input, eof, max.max(1), &mut self.offsets).unwrap_or(true);
-        if self.offsets.len() > 1 {
-            terminated = self.check_batch(framer.trim(), terminated);
+        let terminated = framer.batch(input, eof, max.max(1), &mut self.offsets).unwrap_or(true);
+        match self.offsets.len() {
+            1 => terminated,
+            _ => self.check_batch(framer.trim(), terminated),
         }
-        if self.offsets.len() == 1 {
-            // None, or a bad or long one at the front.
-            match self.find_frame(framer)? {
-                None => return Ok(None),
-                Some((len, is_terminated)) => {
-                    self.offsets.push(len as u32);
-                    terminated = is_terminated;
-                }
-            }
-        } else {
-            self.records += self.offsets.len() as u64 - 1;
-        }
-        let len = self.offsets[self.offsets.len() - 1] as usize;
-        let (offset, first_record) = (self.buffer.offset(), self.records - (self.offsets.len() as u64 - 1));
-        let bytes = self.buffer.take_to(self.buffer.pos() + len);
-        Ok(Some(Batch::new(bytes, &self.offsets, framer.trim(), terminated).at(offset, first_record)))
     }
 
     /// Notes the longest record of a batch, and ends the batch before one that is over the limit. `terminated` and
@@ -692,17 +746,21 @@ impl Reader {
 
     /// How we get on.
     pub fn progress(&self) -> Progress {
-        let lent = self.buffer.offset() + self.buffer.unread().len() as u64;
         Progress {
             bytes: self.buffer.offset(),
             records: self.records + self.lines_scanned(),
-            source_bytes: if self.meter.lent { lent } else { self.meter.bytes.load(Ordering::Relaxed) },
+            source_bytes: self.meter.bytes.load(Ordering::Relaxed),
             source_size: self.meter.size,
             elapsed: self.meter.opened.elapsed(),
             waited: self.supply.waited,
             longest_record: self.longest,
             format: self.meter.format.get().copied(),
         }
+    }
+
+    /// What another thread may ask, also while this one waits for the source.
+    pub fn progress_handle(&self) -> ProgressHandle {
+        ProgressHandle(self.meter.clone())
     }
 
     fn observe(&mut self) {

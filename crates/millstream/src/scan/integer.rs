@@ -40,7 +40,7 @@ macro_rules! number {
 
             #[inline(always)]
             fn quick<E: Ends>(input: &[u8], ends: E) -> Option<($type, usize)> {
-                let (negative, magnitude, used) = quick::integer(input, ends, $signed)?;
+                let (negative, magnitude, used) = quick::integer(input, ends, $signed, $type::BITS > 32)?;
                 let make: fn(bool, u64) -> Option<$type> = $make;
                 Some((make(negative, magnitude)?, used))
             }

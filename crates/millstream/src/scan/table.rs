@@ -86,6 +86,10 @@ pub struct Columns<'a, T> {
     line: &'a [u8],
     at: usize,
     separator: Separator,
+    /// Where the copied end of the line begins; behind the line while there is none.
+    tail_at: usize,
+    /// A copy of the end of the line, as if more separators followed: so that `quick` decides there too.
+    tail: [u8; 2 * ROOM],
     values: PhantomData<fn() -> T>,
 }
 
@@ -105,7 +109,7 @@ pub struct Columns<'a, T> {
 /// # Ok::<(), millstream::Error>(())
 /// ```
 pub fn columns<T: Scan>(line: &[u8], separator: Separator) -> Columns<'_, T> {
-    Columns { line, at: 0, separator, values: PhantomData }
+    Columns { line, at: 0, separator, tail_at: usize::MAX, tail: [b' '; 2 * ROOM], values: PhantomData }
 }
 
 impl<T: Scan> Iterator for Columns<'_, T> {
@@ -114,35 +118,35 @@ impl<T: Scan> Iterator for Columns<'_, T> {
     #[inline]
     fn next(&mut self) -> Option<Result<T>> {
         let rest = &self.line[self.at..];
-        match quick(rest, self.separator) {
+        let value = match rest.len() {
+            0 => return None,
+            ROOM.. => quick(rest, self.separator),
+            _ => {
+                if self.tail_at > self.at {
+                    self.copy_tail();
+                }
+                quick(&self.tail[self.at - self.tail_at..], self.separator)
+            }
+        };
+        match value {
             Some((value, used)) => {
-                self.at += used;
+                // The separator behind the last value may be one that the copy has added.
+                self.at += used.min(rest.len());
                 Some(Ok(value))
             }
-            None => self.near_the_end(),
+            None => self.carefully(),
         }
     }
 }
 
 impl<T: Scan> Columns<'_, T> {
-    /// Goes on where the line ends too soon: as if more separators followed.
-    fn near_the_end(&mut self) -> Option<Result<T>> {
+    fn copy_tail(&mut self) {
         let rest = &self.line[self.at..];
-        if rest.is_empty() {
-            return None;
+        self.tail_at = self.at;
+        self.tail[..rest.len()].copy_from_slice(rest);
+        if let Separator::Byte(separator) = self.separator {
+            self.tail[rest.len()..].fill(separator);
         }
-        let mut padded = [b' '; ROOM];
-        if let (1, Some(room)) = (T::TOKENS, padded.get_mut(..rest.len())) {
-            room.copy_from_slice(rest);
-            if let Separator::Byte(separator) = self.separator {
-                padded[rest.len()..].fill(separator);
-            }
-            if let Some((value, used)) = quick(&padded, self.separator) {
-                self.at += used.min(rest.len());
-                return Some(Ok(value));
-            }
-        }
-        self.carefully()
     }
 
     fn carefully(&mut self) -> Option<Result<T>> {

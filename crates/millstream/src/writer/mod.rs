@@ -393,6 +393,19 @@ impl Writer {
         }
     }
 
+    /// Whether what is accepted stays here until the buffer is full. Then nobody notices when [`commit`](Self::commit)
+    /// is called once for many records instead of after each.
+    ///
+    /// ```
+    /// use millstream::{FlushPolicy, Writer};
+    /// assert!(Writer::memory()?.collects());
+    /// assert!(!Writer::builder().flush_policy(FlushPolicy::Line).memory()?.collects());
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    pub fn collects(&self) -> bool {
+        self.prompt == Prompt::WhenFull
+    }
+
     /// Hands everything accepted so far to the system. A compressed stream can be decoded up to here then.
     ///
     /// # Errors

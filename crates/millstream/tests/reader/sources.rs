@@ -100,8 +100,10 @@ fn every_source_in_every_way() {
             for mode in every_mode() {
                 for pull in EVERY_PULL {
                     let mut reader = open(mode.builder(), &data);
+                    let handle = reader.progress_handle();
                     assert!(drain_whole(&mut reader, pull) == data, "{name} {mode:?} {pull:?}");
                     reader.close().unwrap();
+                    assert_eq!(handle.source_bytes(), data.len() as u64, "{name} {mode:?} {pull:?}");
                 }
             }
         }
@@ -368,6 +370,26 @@ fn an_observer_sees_the_stream_pass() {
         assert!((2..=most as usize).contains(&seen.len()), "{mode:?}: {} calls, at most {most}", seen.len());
         assert!(seen.is_sorted(), "{seen:?}");
     }
+}
+
+#[test]
+fn a_handle_tells_of_a_source_while_the_reader_waits() {
+    within_seconds(60, || {
+        for mode in every_mode() {
+            let (source, mut writer) = std::io::pipe().unwrap();
+            let mut reader = mode.builder().fd(source).unwrap();
+            let handle = reader.progress_handle();
+            writer.write_all(b"no line end").unwrap();
+            let reading = thread::spawn(move || reader.next_line().unwrap().map(<[u8]>::len));
+            while handle.source_bytes() < 11 {
+                thread::yield_now();
+            }
+            assert!(!reading.is_finished());
+            drop(writer);
+            assert_eq!(reading.join().unwrap(), Some(11));
+            assert_eq!((handle.source_size(), handle.format()), (None, None));
+        }
+    });
 }
 
 /// The smallest values work.

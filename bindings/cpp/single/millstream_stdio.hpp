@@ -1,0 +1,2421 @@
+// Millstream 0.1.0: millstream/stdio.hpp in one file, to paste or to copy. Licence: MIT or Apache-2.0.
+// Written by tools/single-header; change the headers it is made of, not this file.
+
+// millstream/stdio.hpp: ms::in and ms::out, standard input and output at the speed of the machine.
+//
+//     #include <millstream/stdio.hpp>
+//
+//     int main() {
+//         unsigned a, b;
+//         while (ms::in >> a >> b)
+//             ms::out.print(a > b ? a : b, '\n');       // or: ms::out << (a > b ? a : b) << '\n';
+//     }
+//
+// No library to link: these headers, or all of them in one file to paste (single/millstream_stdio.hpp). What can be
+// printed is in put.hpp, what can be read and what is an error in input.hpp, and when bytes go out in output.hpp.
+//
+// At the end of the program, by return from main or exit(), ms::out is flushed: after the destructors of static objects
+// that are defined below the first #include of this header, and after atexit functions that main has registered.
+// If that fails (a full disk, a closed pipe), one line on standard error says so, stdio's buffers are flushed, and the
+// program ends with status 1, whatever it wanted: atexit functions and static objects that are older than this header's
+// are skipped then. What is printed still later goes out at once. A program that ends by _exit, quick_exit, abort or a
+// signal flushes nothing, so call ms::out.flush() before.
+//
+// ms::out has its own buffer beside those of printf and std::cout, and ms::in beside those of scanf and std::cin. Use
+// one kind of them for each stream, or flush one before using the other; inputs cannot be mixed.
+//
+// One thread at a time may use ms::in and ms::out, either of them: a read may flush.
+//
+// C++17, POSIX; g++ and clang++.
+#ifndef MILLSTREAM_STDIO_HPP
+#define MILLSTREAM_STDIO_HPP
+
+#include <cstdio>
+
+#include <unistd.h>
+
+// Errors: one table of codes, the same in every language, and one exception that knows the details.
+//
+//     try {
+//         for (std::string_view line : ms::lines(ms::command{"sort", "names.txt"}))
+//             use(line);
+//     } catch (const ms::error &error) {
+//         if (error.code() == ms::errc::command_failed)
+//             std::cerr << error.command()->stderr_tail;
+//         std::cerr << error.what() << '\n'; // what was found, where, and what to do about it
+//     }
+//
+// `ms::error` is a `std::system_error`, whose category is named "millstream"; so codes also travel as
+// `std::error_code`.
+//
+// Without exceptions (-fno-exceptions), an error that would be thrown is printed as one line to standard error, and
+// ends the program by exit(1).
+//
+// C++17; needs no library.
+#ifndef MILLSTREAM_ERROR_HPP
+#define MILLSTREAM_ERROR_HPP
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace ms {
+
+/// The kinds of error. The numbers never change their meaning; later versions may add some.
+enum class errc : int {
+    io = 1,                     ///< The operating system refused a read, a write or another call.
+    open_failed = 2,            ///< A source or sink could not be opened.
+    command_not_started = 3,    ///< A command could not be started.
+    command_failed = 4,         ///< A command exited with a status other than 0, or died by a signal.
+    command_status_unknown = 5, ///< How a command ended cannot be known.
+    record_too_long = 6,        ///< A record is longer than the record limit.
+    frame_truncated = 7,        ///< The stream ended inside a record of fixed or announced length.
+    length_invalid = 8,         ///< A length prefix that no record can have.
+    utf8_invalid = 9,           ///< Text was asked for, and the bytes are not UTF-8.
+    decode_damaged = 10,        ///< Compressed data is damaged.
+    decode_truncated = 11,      ///< Compressed data ends too early.
+    decode_limit = 12,          ///< Compressed data grows beyond the limit on output size or ratio.
+    stalled = 13,               ///< Nothing arrived, or nothing was taken, for longer than the time limit.
+    cancelled = 14,             ///< A cancel token was triggered. Nothing is lost: the next call goes on.
+    source_shrank = 15,         ///< A file became shorter while it was read.
+    broken_pipe = 16,           ///< The reading side closed the pipe or connection.
+    invalid_option = 17,        ///< An option has a value that it cannot have.
+    unsupported = 18,           ///< This build or system cannot do that.
+    closed = 19,                ///< The reader or writer is closed, or gave up after an earlier error.
+    internal = 20,              ///< A mistake of the library's.
+    number_invalid = 21,        ///< Where a number or a word of a type should be, there is something else.
+    number_overflow = 22,       ///< A number does not fit its type.
+    value_missing = 23,         ///< The input ended where a value was expected.
+    argument_invalid = 24,      ///< An argument that a call cannot take.
+};
+
+namespace detail {
+
+/// A kind's name in snake case and what the user can do about it.
+struct kind_text {
+    std::string_view name;
+    std::string_view advice;
+};
+
+/// In the order of the codes; the first is 1. (A test compares this with the library's table.)
+inline constexpr std::array<kind_text, 24> kind_texts{{
+    {"io", "see the system's message"},
+    {"open_failed", "check the name and the permissions"},
+    {"command_not_started", "check that the program exists, is executable and is in PATH"},
+    {"command_failed", "see its standard error; allow_failure accepts such a command"},
+    {"command_status_unknown", "do not ignore SIGCHLD and do not wait for other people's children"},
+    {"record_too_long", "raise the record limit, or skip this record and go on"},
+    {"frame_truncated", "the input was cut short, or the frame's size is wrong"},
+    {"length_invalid", "check width, byte order and whether the length counts itself"},
+    {"utf8_invalid", "read the record as bytes"},
+    {"decode_damaged", "get the file again; what was good has been delivered"},
+    {"decode_truncated", "get the file again; what was good has been delivered"},
+    {"decode_limit", "raise the limit if the source is trusted"},
+    {"stalled", "raise the time limit, or find out what the other side waits for"},
+    {"cancelled", "go on, or close"},
+    {"source_shrank", "do not truncate a file that is being read"},
+    {"broken_pipe", "the consumer has gone: stop writing"},
+    {"invalid_option", "see the accepted values"},
+    {"unsupported", "see the documentation of the call"},
+    {"closed", "nothing more can be read or written"},
+    {"internal", "please report it with the message"},
+    {"number_invalid", "check the input there, the separator and the type"},
+    {"number_overflow", "use a wider type, or check the input there"},
+    {"value_missing", "the input was cut short, or fewer values should be asked for"},
+    {"argument_invalid", "see what the call expects"},
+}};
+
+/// The texts of a kind; empty for a number that this header does not know.
+constexpr kind_text text_of(int code) noexcept {
+    const auto index = static_cast<std::size_t>(code) - 1;
+    return code >= 1 && index < kind_texts.size() ? kind_texts[index] : kind_text{};
+}
+
+class category_of_millstream final : public std::error_category {
+  public:
+    const char *name() const noexcept override { return "millstream"; }
+
+    std::string message(int code) const override {
+        const kind_text text = text_of(code);
+        if (text.name.empty())
+            return "error " + std::to_string(code);
+        std::string message(text.name);
+        for (char &c : message)
+            c = c == '_' ? ' ' : c;
+        return message.append("; ").append(text.advice);
+    }
+
+    /// What the standard library has a word for compares equal to it: `ec == std::errc::broken_pipe`.
+    std::error_condition default_error_condition(int code) const noexcept override {
+        switch (static_cast<errc>(code)) {
+        case errc::broken_pipe:
+            return std::errc::broken_pipe;
+        case errc::stalled:
+            return std::errc::timed_out;
+        case errc::cancelled:
+            return std::errc::operation_canceled;
+        case errc::unsupported:
+            return std::errc::not_supported;
+        case errc::invalid_option:
+        case errc::argument_invalid:
+            return std::errc::invalid_argument;
+        case errc::number_overflow:
+            return std::errc::result_out_of_range;
+        default:
+            return {code, *this};
+        }
+    }
+};
+
+} // namespace detail
+
+/// The category of the codes in `errc`, named "millstream".
+inline const std::error_category &category() noexcept {
+    static const detail::category_of_millstream instance;
+    return instance;
+}
+
+/// So that an `errc` becomes a `std::error_code`, and compares with one.
+inline std::error_code make_error_code(errc kind) noexcept { return {static_cast<int>(kind), category()}; }
+
+/// The name of a kind in snake case, the same in every language.
+constexpr std::string_view name(errc kind) noexcept { return detail::text_of(static_cast<int>(kind)).name; }
+
+/// Whether the reader that reported this goes on: after `cancelled` by the next call, after `record_too_long` by
+/// `skip_record`, after `number_invalid` and `number_overflow` once the token has been taken. After any other error comes
+/// a plain end.
+constexpr bool is_resumable(errc kind) noexcept {
+    return kind == errc::cancelled || kind == errc::record_too_long || kind == errc::number_invalid ||
+           kind == errc::number_overflow;
+}
+
+/// How a command ended.
+enum class command_status {
+    exited,   ///< It exited; the value is its exit status.
+    signaled, ///< It was ended by a signal; the value is the signal's number.
+    unknown,  ///< The system would not say; the value is 0.
+};
+
+/// A command that ended: what ran, how it ended, the last it said.
+struct command_end {
+    /// The command and its arguments, as started.
+    std::vector<std::string> argv;
+    command_status status = command_status::unknown;
+    /// The exit status or the signal's number.
+    int value = 0;
+    /// The last 4 KiB of its standard error, where that was the library's to see. Any bytes.
+    std::string stderr_tail;
+
+    /// Exit status 0.
+    bool success() const noexcept { return status == command_status::exited && value == 0; }
+};
+
+/// What an error knows. Everything but the kind may be missing: texts are empty then.
+struct error_details {
+    errc kind = errc::internal;
+    /// The source or sink: a path, a command line, an address.
+    std::string name;
+    /// What was expected, and what was found instead.
+    std::string expected;
+    std::string found;
+    /// Where in the stream, in bytes from its start (after decoding).
+    std::optional<std::uint64_t> offset;
+    /// Which record; the first is 0.
+    std::optional<std::uint64_t> record;
+    /// Of a writer's error: how many bytes the system has taken for certain.
+    std::optional<std::uint64_t> written;
+    /// Which command ended, and how.
+    std::optional<command_end> command;
+    /// The system's error number, or 0 if it was not the system that reported this.
+    int system_errno = 0;
+    /// All of it in a sentence; made from the rest if it is empty.
+    std::string message;
+};
+
+namespace detail {
+
+/// The sentence that the library would make of these details, for errors that are not about a command.
+inline std::string sentence(const error_details &error) {
+    const kind_text text = text_of(static_cast<int>(error.kind));
+    std::string out;
+    if (!error.name.empty())
+        out.append(error.name).append(": ");
+    for (const char c : text.name)
+        out.push_back(c == '_' ? ' ' : c);
+    if (!error.found.empty())
+        out.append(": found ").append(error.found);
+    if (!error.expected.empty())
+        out.append(error.found.empty() ? ": expected " : ", expected ").append(error.expected);
+    if (error.system_errno != 0) {
+        out.append(": ").append(std::system_category().message(error.system_errno));
+        out.append(" (os error ").append(std::to_string(error.system_errno)).append(")");
+    }
+    if (error.offset)
+        out.append(", at byte ").append(std::to_string(*error.offset));
+    if (error.record)
+        out.append(", record ").append(std::to_string(*error.record)).append(" (the first is 0)");
+    if (error.written)
+        out.append(", ").append(std::to_string(*error.written)).append(" bytes are safely written");
+    return out.append("; ").append(text.advice);
+}
+
+} // namespace detail
+
+/// What went wrong, where, and what to do about it. `code()` is of the category "millstream", `what()` a sentence.
+/// Copies share the details, so copying never throws.
+class error : public std::system_error {
+  public:
+    /// An error with these details.
+    explicit error(error_details details) : std::system_error(make_error_code(details.kind)) {
+        if (details.message.empty())
+            details.message = detail::sentence(details);
+        details_ = std::make_shared<const error_details>(std::move(details));
+    }
+
+    // Copies only: one that was moved from could not answer.
+    error(const error &) = default;
+    error &operator=(const error &) = default;
+
+    /// All of it in a sentence: what was found, what was expected, where, and what to do.
+    const char *what() const noexcept override { return details_->message.c_str(); }
+    /// The kind, which `code()` has as its value.
+    errc kind() const noexcept { return details_->kind; }
+    /// The source or sink: a path, a command line, an address. Empty if there is none.
+    const std::string &name() const noexcept { return details_->name; }
+    /// What was expected, or nothing.
+    const std::string &expected() const noexcept { return details_->expected; }
+    /// What was found instead, or nothing.
+    const std::string &found() const noexcept { return details_->found; }
+    /// Where in the stream, in bytes from its start (after decoding).
+    std::optional<std::uint64_t> offset() const noexcept { return details_->offset; }
+    /// Which record; the first is 0.
+    std::optional<std::uint64_t> record() const noexcept { return details_->record; }
+    /// Of a writer's error: how many bytes the system has taken for certain.
+    std::optional<std::uint64_t> written() const noexcept { return details_->written; }
+    /// Which command ended, and how; null if the error is not about a command. It lives as long as any copy of this.
+    const command_end *command() const noexcept { return details_->command ? &*details_->command : nullptr; }
+    /// The system's error number, or 0 if it was not the system that reported this.
+    int system_errno() const noexcept { return details_->system_errno; }
+
+  private:
+    std::shared_ptr<const error_details> details_;
+};
+
+namespace detail {
+
+/// Throws; without exceptions, prints the error and ends the program.
+[[noreturn]] inline void fail(const error &error) {
+#ifdef __cpp_exceptions
+    throw error;
+#else
+    std::fprintf(stderr, "%s\n", error.what());
+    std::exit(1);
+#endif
+}
+
+[[noreturn]] inline void fail(error_details details) { fail(error(std::move(details))); }
+
+} // namespace detail
+} // namespace ms
+
+template <>
+struct std::is_error_code_enum<ms::errc> : std::true_type {};
+
+#endif // MILLSTREAM_ERROR_HPP
+// millstream/input.hpp: numbers, words and lines from a file descriptor.
+//
+//     ms::input in{fd};
+//     int n;
+//     in >> n;                                      // must be there, else an error
+//     while (in >> a >> b) ...                      // both, or neither: then the loop ends
+//     for (std::string_view line : in.lines()) ...
+//
+// Values are separated by any amount of white space. A number is as numbers.h says: all integer types (signed char and
+// unsigned char, which is uint8_t, are numbers too), with overflow checked; float and double as std::from_chars reads
+// them, and with a `+`. A char is one byte that is not white space; a std::string is a word.
+//
+// What is not right is an error (ms::error), at once, and never a value: `12x` and `1.5` are no int, 300 is no uint8_t.
+// The error says at which byte and in which line, what was found and what was expected. What was wrong is not consumed:
+// the same value fails again, and `word` or `line` takes what is there.
+//
+// The end of the input is no error where you ask for it: what is tested (`if`, `while`, `!`) becomes false. It is one
+// (value_missing) where a value must be there: when nobody tests, and in the middle of what is read together. So a
+// program that forgets to test stops at an input which was cut short, rather than going on with old values.
+//
+// After a number, `line` gives the rest of its line: white space is consumed with the value that follows it.
+//
+// Bytes come through a window on a buffer of 256 KiB, which grows for long words and lines up to the record limit of
+// 64 MiB. Interrupted reads, short ones and those from a non-blocking descriptor that has nothing yet are gone on with.
+// Before it reads from anything but a regular file, it flushes the output it is tied to (ms::in to ms::out), so that
+// who is asked sees the question; likewise before it reports an error.
+//
+// What it does not do: it neither opens nor closes the descriptor, and knows only that the bytes ended, not why. It
+// reads ahead: what it has buffered, no other reader of the descriptor gets. One thread at a time may use an input. The
+// system is POSIX.
+//
+// C++17; needs no library.
+#ifndef MILLSTREAM_INPUT_HPP
+#define MILLSTREAM_INPUT_HPP
+
+#include <cerrno>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <iterator>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <type_traits>
+
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/*
+ * millstream/numbers.h: whole numbers out of and into memory, at full speed. C99 and C++17; no library to link.
+ *
+ *     char text[MILLSTREAM_NUMBER_SLACK];
+ *     char *end = millstream_put_u32(text, 1234);            // "1234", four bytes, no '\0'
+ *
+ *     const char *at = "17 4", *limit = at + 4;
+ *     uint32_t value;
+ *     if (millstream_scan_u32(&at, limit, &value) == MILLSTREAM_SCANNED) ...    // 17; `at` is at the space
+ *
+ * The text is the one of Millstream in every language (vectors/put.tsv and vectors/scan.tsv): decimal digits, `-` for
+ * what is negative, lower-case hexadecimal without a prefix. Nothing here allocates, reads or writes a file, depends
+ * on the locale, or keeps state, except for one word per program that remembers what the processor can do.
+ *
+ * What it does not do: floating-point numbers. C has them from the library (millstream.h), C++ from stdio.hpp.
+ *
+ * Two ways to make digits, which give the same bytes, and a third that is here to be compared with:
+ *   - ifma      x86-64 with AVX-512 IFMA and VBMI: sixteen digits at once, without a branch;
+ *   - portable  any little-endian processor and a compiler that speaks GNU C: eight digits at once;
+ *   - plain     one digit after the other: for all others, and what the tests hold the other two against.
+ * On x86-64 (Linux and its like) the processor decides, when the first number is printed. There the environment
+ * variable MILLSTREAM_DIGITS=ifma|portable|plain asks for one way, as the tests do; what the processor cannot do, and
+ * any other value, is ignored. With the macro MILLSTREAM_NO_DISPATCH defined there is only the portable (or plain) way,
+ * and neither processor nor environment is asked.
+ *
+ * Any number of threads may call any function here at the same time.
+ */
+#ifndef MILLSTREAM_NUMBERS_H
+#define MILLSTREAM_NUMBERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* In C++, an inline function of a header must be the same one in all files, hence not static. */
+#ifdef __cplusplus
+#define MILLSTREAM_INLINE inline
+#define MILLSTREAM_FUNCTION inline
+#else
+#define MILLSTREAM_INLINE static inline
+#define MILLSTREAM_FUNCTION static
+#endif
+
+/* MILLSTREAM_SWAR: eight bytes at a time. The first byte in memory must be the lowest one. */
+#if defined(__GNUC__) && defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define MILLSTREAM_SWAR 1
+#define MILLSTREAM_HOT MILLSTREAM_INLINE __attribute__((always_inline))
+#define MILLSTREAM_COLD MILLSTREAM_FUNCTION __attribute__((noinline, cold, unused))
+#define MILLSTREAM_LIKELY(condition) __builtin_expect(!!(condition), 1)
+#if defined(__x86_64__) && defined(__LP64__) && !defined(MILLSTREAM_NO_DISPATCH)
+#define MILLSTREAM_IFMA 1
+#endif
+#else
+#define MILLSTREAM_HOT MILLSTREAM_INLINE
+#define MILLSTREAM_COLD MILLSTREAM_INLINE
+#define MILLSTREAM_LIKELY(condition) (condition)
+#endif
+
+#ifdef MILLSTREAM_IFMA
+#include <stdlib.h> /* getenv */
+#endif
+
+#ifdef __cplusplus
+extern "C++" { /* also when a C++ file includes this inside of extern "C" */
+#endif
+
+enum {
+    /* How many bytes must be writable at `to` for a number of up to 64 bits, whatever its value. */
+    MILLSTREAM_NUMBER_SLACK = 24,
+    /* The same for 128 bits. */
+    MILLSTREAM_NUMBER_SLACK_128 = 48
+};
+
+/* Where the compiler has integers of 128 bits, they are printed and scanned too. */
+#ifdef __SIZEOF_INT128__
+__extension__ typedef unsigned __int128 millstream_u128;
+__extension__ typedef __int128 millstream_i128;
+typedef millstream_u128 millstream_widest;
+#else
+typedef uint64_t millstream_widest;
+#endif
+
+/* ---- Printing: how many digits ------------------------------------------------------------------------------- */
+
+/* 10^exponent, for 0 to 19. */
+MILLSTREAM_HOT uint64_t millstream_power_of_10(unsigned exponent) {
+    static const uint64_t powers[20] = {UINT64_C(1),
+                                        UINT64_C(10),
+                                        UINT64_C(100),
+                                        UINT64_C(1000),
+                                        UINT64_C(10000),
+                                        UINT64_C(100000),
+                                        UINT64_C(1000000),
+                                        UINT64_C(10000000),
+                                        UINT64_C(100000000),
+                                        UINT64_C(1000000000),
+                                        UINT64_C(10000000000),
+                                        UINT64_C(100000000000),
+                                        UINT64_C(1000000000000),
+                                        UINT64_C(10000000000000),
+                                        UINT64_C(100000000000000),
+                                        UINT64_C(1000000000000000),
+                                        UINT64_C(10000000000000000),
+                                        UINT64_C(100000000000000000),
+                                        UINT64_C(1000000000000000000),
+                                        UINT64_C(10000000000000000000)};
+    return powers[exponent];
+}
+
+/* ---- Printing: the plain way --------------------------------------------------------------------------------- */
+
+/* Writes the digits of `value` at `to`; returns how many. Writes no byte more. */
+MILLSTREAM_INLINE size_t millstream_digits_plain(char *to, uint64_t value) {
+    char reversed[20];
+    size_t count = 0, i;
+    do {
+        reversed[count++] = (char)('0' + (int)(value % 10));
+        value /= 10;
+    } while (value != 0);
+    for (i = 0; i < count; i++)
+        to[i] = reversed[count - 1 - i];
+    return count;
+}
+
+/* ---- Printing: the portable way ------------------------------------------------------------------------------ */
+
+#ifdef MILLSTREAM_SWAR
+
+/* How many decimal digits `value` has: 1 to 20. */
+MILLSTREAM_HOT unsigned millstream_count_digits(uint64_t value) {
+    /* 0 has as many digits as 1, and no even number is the last before one with more digits. */
+    uint64_t odd = value | 1;
+    /* 1233 / 4096 is just above log10(2), so this is the number of digits or one less. */
+    unsigned least = (64 - (unsigned)__builtin_clzll(odd)) * 1233 >> 12;
+    return least + (odd >= millstream_power_of_10(least));
+}
+
+/* The eight digits of `value` < 10^8, leading zeros included, the first one in the lowest byte. */
+MILLSTREAM_HOT uint64_t millstream_eight_digits(uint32_t value) {
+    static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+                                "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+                                "8081828384858687888990919293949596979899";
+    /* The divisions do not wait for each other. */
+    uint32_t high = value / 1000000, middle = value / 10000, low = value / 100;
+    uint16_t pair[4];
+    memcpy(&pair[0], pairs + 2 * (size_t)high, 2);
+    memcpy(&pair[1], pairs + 2 * (size_t)(middle - 100 * high), 2);
+    memcpy(&pair[2], pairs + 2 * (size_t)(low - 100 * middle), 2);
+    memcpy(&pair[3], pairs + 2 * (size_t)(value - 100 * low), 2);
+    return pair[0] | (uint64_t)pair[1] << 16 | (uint64_t)pair[2] << 32 | (uint64_t)pair[3] << 48;
+}
+
+/* Writes sixteen digits of `value` < 10^16. */
+MILLSTREAM_HOT void millstream_sixteen_digits(char *to, uint64_t value) {
+    uint32_t high = (uint32_t)(value / 100000000), low = (uint32_t)(value % 100000000);
+    uint64_t first = millstream_eight_digits(high), second = millstream_eight_digits(low);
+    memcpy(to, &first, 8);
+    memcpy(to + 8, &second, 8);
+}
+
+/* What is beyond the two short ways below; not worth a copy at each call. */
+MILLSTREAM_COLD size_t millstream_digits_long(char *to, uint64_t value) {
+    uint64_t top = value / UINT64_C(10000000000000000);
+    unsigned count = millstream_count_digits(top);
+    uint64_t text = millstream_eight_digits((uint32_t)top) >> (64 - 8 * count);
+    memcpy(to, &text, 8);
+    millstream_sixteen_digits(to + count, value % UINT64_C(10000000000000000));
+    return count + 16;
+}
+
+/* Writes the digits of `value` at `to`, where MILLSTREAM_NUMBER_SLACK bytes are writable; returns how many. */
+MILLSTREAM_HOT size_t millstream_digits_portable(char *to, uint64_t value) {
+    unsigned count;
+    uint64_t text;
+    if (value < 100000000) {
+        count = millstream_count_digits((uint32_t)value);
+        text = millstream_eight_digits((uint32_t)value) >> (64 - 8 * count);
+        memcpy(to, &text, 8);
+        return count;
+    }
+    if (value < UINT64_C(10000000000000000)) {
+        uint32_t high = (uint32_t)(value / 100000000), low = (uint32_t)(value % 100000000);
+        count = millstream_count_digits(high);
+        text = millstream_eight_digits(high) >> (64 - 8 * count);
+        memcpy(to, &text, 8);
+        text = millstream_eight_digits(low);
+        memcpy(to + count, &text, 8);
+        return count + 8;
+    }
+    return millstream_digits_long(to, value);
+}
+
+#endif /* MILLSTREAM_SWAR */
+
+/* ---- Printing: AVX-512 IFMA ---------------------------------------------------------------------------------- */
+
+#ifdef MILLSTREAM_IFMA
+
+/* Whether this processor, and the system on it, can do millstream_digits_ifma. */
+MILLSTREAM_INLINE int millstream_has_ifma(void) {
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512ifma") && __builtin_cpu_supports("avx512vbmi");
+}
+
+/*
+ * Writes the digits of `value` at `to`, where MILLSTREAM_NUMBER_SLACK bytes are writable; returns how many.
+ *
+ * The idea: digit j of n < 10^8, counted from the left, is the first digit of the fraction n / 10^(8-j). A fraction
+ * is kept as 52 bits, since the processor multiplies eight numbers of 52 bits at once and hands out either half of the
+ * products:
+ *
+ *     fraction = low 52 bits of (n * floor(2^52 / 10^(8-j))) + bias
+ *     digit    = high bits of (fraction * 10), plus '0'
+ *
+ * The reciprocals are rounded down, by d < 1, so that the product is too small by n * d < 10^8 * d. The bias makes up
+ * for that; it must be more than 10^8 * d and less than 2^52 / 10^(8-j), the distance to the next multiple. For j = 0,
+ * d is 0.274 and the distance 45,035,996, so 40,000,000 lies between; for all others 100,000,000 does. (The tests also
+ * try every n.)
+ *
+ * Both halves of a number of sixteen digits are done side by side. At the end one permutation picks the digits out of
+ * both, and its indices are loaded from so far into a table that leading zeros are left out.
+ *
+ * Why assembly and not intrinsics: a function for other instructions than those of its caller cannot be inlined,
+ * and a call costs as much as the digits do (3.9 ns a record against 2.2). Since compilers that may not use AVX
+ * themselves do not know what it leaves behind, it cleans up: `vzeroupper`, and all sixteen registers are given up.
+ */
+MILLSTREAM_HOT size_t millstream_digits_ifma(char *to, uint64_t value) {
+    static const struct {
+        uint64_t reciprocal[8], bias[8];
+        uint64_t zero, ten;
+        unsigned char pick[32];
+    } k = {{UINT64_C(45035996), UINT64_C(450359962), UINT64_C(4503599627), UINT64_C(45035996273),
+            UINT64_C(450359962737), UINT64_C(4503599627370), UINT64_C(45035996273704), UINT64_C(450359962737049)},
+           {40000000, 100000000, 100000000, 100000000, 100000000, 100000000, 100000000, 100000000},
+           '0',
+           10,
+           {0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120,
+            0, 0, 0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,   0,   0}};
+    size_t count;
+    uint64_t high, low;
+    typedef char sixteen[16];
+    if (!MILLSTREAM_LIKELY(value < UINT64_C(10000000000000000)))
+        return millstream_digits_long(to, value);
+    count = millstream_count_digits(value);
+    high = value / 100000000;
+    low = value % 100000000;
+    __asm__("vmovdqu64 %[bias], %%zmm0\n\t"
+            "vmovdqa64 %%zmm0, %%zmm1\n\t"
+            "vpbroadcastq %[high], %%zmm2\n\t"
+            "vpbroadcastq %[low], %%zmm3\n\t"
+            "vpmadd52luq %[reciprocal], %%zmm2, %%zmm0\n\t" /* the fractions */
+            "vpmadd52luq %[reciprocal], %%zmm3, %%zmm1\n\t"
+            "vpbroadcastq %[zero], %%zmm2\n\t"
+            "vmovdqa64 %%zmm2, %%zmm3\n\t"
+            "vpmadd52huq %[ten]%{1to8%}, %%zmm0, %%zmm2\n\t" /* the digits, each in the lowest of eight bytes */
+            "vpmadd52huq %[ten]%{1to8%}, %%zmm1, %%zmm3\n\t"
+            "vmovdqu8 %[pick], %%xmm0\n\t"
+            "vpermi2b %%zmm3, %%zmm2, %%zmm0\n\t"
+            "vmovdqu8 %%xmm0, %[text]\n\t"
+            "vzeroupper"
+            : [text] "=m"(*(sixteen *)(void *)to)
+            : [bias] "m"(k.bias), [reciprocal] "m"(k.reciprocal), [high] "r"(high), [low] "r"(low), [zero] "m"(k.zero),
+              [ten] "m"(k.ten), [pick] "m"(*(const sixteen *)(const void *)(k.pick + 16 - count))
+            : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12",
+              "xmm13", "xmm14", "xmm15");
+    return count;
+}
+
+/* The ways to make digits that can be asked for at run time. */
+enum { MILLSTREAM_DIGITS_UNKNOWN, MILLSTREAM_DIGITS_PLAIN, MILLSTREAM_DIGITS_PORTABLE, MILLSTREAM_DIGITS_IFMA };
+
+MILLSTREAM_INLINE int millstream_choose_digits(void) {
+    const char *asked = getenv("MILLSTREAM_DIGITS");
+    if (asked && strcmp(asked, "plain") == 0)
+        return MILLSTREAM_DIGITS_PLAIN;
+    if ((asked && strcmp(asked, "portable") == 0) || !millstream_has_ifma())
+        return MILLSTREAM_DIGITS_PORTABLE;
+    return MILLSTREAM_DIGITS_IFMA;
+}
+
+/* The way that this program goes; unknown before the first call of millstream_digits_unusual. */
+MILLSTREAM_HOT int *millstream_digits_way(void) {
+    static int way = MILLSTREAM_DIGITS_UNKNOWN;
+    return &way;
+}
+
+/* The first number of a program, which decides; and those of one that has asked for the plain way. */
+MILLSTREAM_COLD size_t millstream_digits_unusual(char *to, uint64_t value) {
+    /* Threads that come here together decide the same. */
+    int way = millstream_choose_digits();
+    __atomic_store_n(millstream_digits_way(), way, __ATOMIC_RELAXED);
+    if (way == MILLSTREAM_DIGITS_IFMA)
+        return millstream_digits_ifma(to, value);
+    if (way == MILLSTREAM_DIGITS_PORTABLE)
+        return millstream_digits_portable(to, value);
+    return millstream_digits_plain(to, value);
+}
+
+#endif /* MILLSTREAM_IFMA */
+
+/* ---- Printing: what to call ---------------------------------------------------------------------------------- */
+
+/* Writes the digits of `value` at `to`, where MILLSTREAM_NUMBER_SLACK bytes are writable; returns how many. */
+MILLSTREAM_HOT size_t millstream_digits(char *to, uint64_t value) {
+#if defined(MILLSTREAM_IFMA)
+    int way = __atomic_load_n(millstream_digits_way(), __ATOMIC_RELAXED);
+    if (MILLSTREAM_LIKELY(way == MILLSTREAM_DIGITS_IFMA))
+        return millstream_digits_ifma(to, value);
+    if (MILLSTREAM_LIKELY(way == MILLSTREAM_DIGITS_PORTABLE))
+        return millstream_digits_portable(to, value);
+    return millstream_digits_unusual(to, value);
+#elif defined(MILLSTREAM_SWAR)
+    return millstream_digits_portable(to, value);
+#else
+    return millstream_digits_plain(to, value);
+#endif
+}
+
+/* The same with a `-` in front of what is negative. */
+MILLSTREAM_HOT size_t millstream_digits_signed(char *to, int64_t value) {
+    size_t sign = value < 0;
+    *to = '-'; /* or the first digit, in a moment */
+    return sign + millstream_digits(to + sign, sign ? 0 - (uint64_t)value : (uint64_t)value);
+}
+
+/*
+ * Each of the following writes a number at `to` and returns the end of its text; there is no '\0' behind it.
+ * MILLSTREAM_NUMBER_SLACK bytes must be writable at `to`, whatever the value: those behind the text may change.
+ */
+MILLSTREAM_HOT char *millstream_put_u32(char *to, uint32_t value) { return to + millstream_digits(to, value); }
+
+MILLSTREAM_HOT char *millstream_put_u64(char *to, uint64_t value) { return to + millstream_digits(to, value); }
+
+MILLSTREAM_HOT char *millstream_put_i32(char *to, int32_t value) { return to + millstream_digits_signed(to, value); }
+
+MILLSTREAM_HOT char *millstream_put_i64(char *to, int64_t value) { return to + millstream_digits_signed(to, value); }
+
+/* Hexadecimal, lower case, no prefix. */
+MILLSTREAM_INLINE char *millstream_put_hex_u64(char *to, uint64_t value) {
+    unsigned shift = 60;
+    while (shift != 0 && value >> shift == 0)
+        shift -= 4;
+    for (;;) {
+        *to++ = "0123456789abcdef"[value >> shift & 15];
+        if (shift == 0)
+            return to;
+        shift -= 4;
+    }
+}
+
+/* Right-aligned in `width` bytes, with `fill` in front: width + MILLSTREAM_NUMBER_SLACK bytes must be writable. */
+MILLSTREAM_INLINE char *millstream_put_u64_padded(char *to, uint64_t value, size_t width, char fill) {
+    char digits[MILLSTREAM_NUMBER_SLACK];
+    size_t count = millstream_digits(digits, value);
+    size_t gap = width > count ? width - count : 0;
+    memset(to, fill, gap);
+    memcpy(to + gap, digits, count);
+    return to + gap + count;
+}
+
+/* The same for what has a sign, which is one of the `width` bytes. Zeros stand behind it, any other fill before it. */
+MILLSTREAM_INLINE char *millstream_put_i64_padded(char *to, int64_t value, size_t width, char fill) {
+    char text[MILLSTREAM_NUMBER_SLACK];
+    size_t count, gap;
+    if (fill == '0' && value < 0) {
+        *to++ = '-';
+        return millstream_put_u64_padded(to, 0 - (uint64_t)value, width != 0 ? width - 1 : 0, fill);
+    }
+    count = millstream_digits_signed(text, value);
+    gap = width > count ? width - count : 0;
+    memset(to, fill, gap);
+    memcpy(to + gap, text, count);
+    return to + gap + count;
+}
+
+#ifdef __SIZEOF_INT128__
+/* 128 bits: MILLSTREAM_NUMBER_SLACK_128 bytes must be writable at `to`. */
+MILLSTREAM_INLINE char *millstream_put_u128(char *to, millstream_u128 value) {
+    const uint64_t part = millstream_power_of_10(19);
+    if (value <= UINT64_MAX)
+        return millstream_put_u64(to, (uint64_t)value);
+    to = millstream_put_u128(to, value / part);
+    return millstream_put_u64_padded(to, (uint64_t)(value % part), 19, '0');
+}
+
+MILLSTREAM_INLINE char *millstream_put_i128(char *to, millstream_i128 value) {
+    if (value < 0)
+        *to++ = '-';
+    return millstream_put_u128(to, value < 0 ? 0 - (millstream_u128)value : (millstream_u128)value);
+}
+#endif
+
+/* ---- Scanning ------------------------------------------------------------------------------------------------ */
+
+/*
+ * A token is what stands between white space: the bytes 9 to 13 and 32. A number is an optional sign and at least one
+ * digit, with any number of zeros in front; a `-` is for the types that have a sign. What a token holds besides makes
+ * it MILLSTREAM_SCAN_INVALID, also when it is too large as well.
+ */
+enum {
+    MILLSTREAM_SCANNED,      /* the value is there, and the position is behind the token */
+    MILLSTREAM_SCAN_MORE,    /* the token goes to the end of what there is: get more, or see `_last` */
+    MILLSTREAM_SCAN_INVALID, /* not a number of this type */
+    MILLSTREAM_SCAN_OVERFLOW /* a number that is too large or too small for this type */
+};
+
+MILLSTREAM_HOT int millstream_is_space(char byte) { return byte == ' ' || (byte >= '\t' && byte <= '\r'); }
+
+/* The first byte at or behind `at` that is not white space; `end` if there is none. */
+MILLSTREAM_HOT const char *millstream_skip_space(const char *at, const char *end) {
+    while (at != end && millstream_is_space(*at))
+        ++at;
+    return at;
+}
+
+/* Whether the bytes between `at` and `end` are all that will ever be there. */
+typedef enum { MILLSTREAM_MORE_MAY_COME, MILLSTREAM_ALL_IS_HERE } millstream_extent;
+
+/* What the digits of a token say, before it is a number of some type. */
+typedef struct {
+    millstream_widest magnitude;
+    int negative;
+} millstream_scanned;
+
+/*
+ * Scans one token, byte by byte: what the fast way below is held against, and what does all that is rare.
+ * The magnitude may be at most `most`, or `most_negative` behind a `-`; 0 there means a type without a sign.
+ * Only MILLSTREAM_SCANNED moves `*at` and writes `*out`.
+ */
+MILLSTREAM_INLINE int millstream_scan_plain(const char **at, const char *end, millstream_widest most,
+                                            millstream_widest most_negative, millstream_extent extent,
+                                            millstream_scanned *out) {
+    const char *p = *at;
+    const char *digits;
+    millstream_widest magnitude = 0;
+    int negative = 0, overflow = 0;
+    if (p != end && (*p == '+' || (*p == '-' && most_negative != 0)))
+        negative = *p++ == '-';
+    if (negative)
+        most = most_negative;
+    for (digits = p; p != end && *p >= '0' && *p <= '9'; ++p) {
+        unsigned digit = (unsigned)(*p - '0');
+        if (magnitude > most / 10 || magnitude * 10 > most - digit)
+            overflow = 1;
+        else
+            magnitude = magnitude * 10 + digit;
+    }
+    if (p == end && extent == MILLSTREAM_MORE_MAY_COME)
+        return MILLSTREAM_SCAN_MORE;
+    if (p == digits || (p != end && !millstream_is_space(*p)))
+        return MILLSTREAM_SCAN_INVALID;
+    if (overflow)
+        return MILLSTREAM_SCAN_OVERFLOW;
+    *at = p;
+    out->magnitude = magnitude;
+    out->negative = negative;
+    return MILLSTREAM_SCANNED;
+}
+
+#ifdef MILLSTREAM_SWAR
+
+/* The eight bytes at `p`, with those that are digits turned into their values. */
+MILLSTREAM_HOT uint64_t millstream_load_digits(const char *p) {
+    uint64_t bytes;
+    memcpy(&bytes, p, 8);
+    return bytes ^ UINT64_C(0x3030303030303030);
+}
+
+/* How many digits `loaded` begins with. */
+MILLSTREAM_HOT unsigned millstream_leading_digits(uint64_t loaded) {
+    /* Values above 9 reach the highest bit of their byte. A carry disturbs only bytes behind such a one. */
+    uint64_t others = ((loaded + UINT64_C(0x7676767676767676)) | loaded) & UINT64_C(0x8080808080808080);
+    return others == 0 ? 8 : (unsigned)__builtin_ctzll(others) >> 3;
+}
+
+/* The number that the first `count` <= 8 digits of `loaded` make. */
+MILLSTREAM_HOT uint64_t millstream_join_digits(uint64_t loaded, unsigned count) {
+    /* Others go out at the end, zeros come in at the front; in two steps, since a shift by 64 is not defined. */
+    uint64_t v = loaded << (4 * (8 - count)) << (4 * (8 - count));
+    /* Neighbours are joined: eight digits to four numbers, to two, to one. */
+    v = (v * (1 + (10 << 8))) >> 8 & UINT64_C(0x00ff00ff00ff00ff);
+    v = (v * (1 + (100 << 16))) >> 16 & UINT64_C(0x0000ffff0000ffff);
+    return (v * (1 + (UINT64_C(10000) << 32))) >> 32;
+}
+
+#endif /* MILLSTREAM_SWAR */
+
+/* The same as millstream_scan_plain, for up to 64 bits. */
+MILLSTREAM_HOT int millstream_scan_token(const char **at, const char *end, uint64_t most, uint64_t most_negative,
+                                         millstream_extent extent, uint64_t *magnitude_out, int *negative_out) {
+    millstream_scanned scanned = {0, 0};
+    int result;
+#ifdef MILLSTREAM_SWAR
+    /* A sign, twenty digits, the byte behind them, and what the last of three loads may reach. */
+    if (MILLSTREAM_LIKELY(end - *at >= 32)) {
+        const char *p = *at;
+        int negative = most_negative != 0 && *p == '-';
+        uint64_t loaded, magnitude;
+        unsigned count;
+        p += negative;
+        loaded = millstream_load_digits(p);
+        count = millstream_leading_digits(loaded);
+        magnitude = millstream_join_digits(loaded, count);
+        if (count == 8) {
+            unsigned more;
+            loaded = millstream_load_digits(p + 8);
+            more = millstream_leading_digits(loaded);
+            magnitude = magnitude * millstream_power_of_10(more) + millstream_join_digits(loaded, more);
+            count += more;
+            if (count == 16) {
+                int overflow;
+                loaded = millstream_load_digits(p + 16);
+                more = millstream_leading_digits(loaded);
+                overflow = more > 4 || __builtin_mul_overflow(magnitude, millstream_power_of_10(more), &magnitude);
+                overflow |= __builtin_add_overflow(magnitude, millstream_join_digits(loaded, more), &magnitude);
+                if (overflow)
+                    goto rare;
+                count += more;
+            }
+        }
+        p += count;
+        if (MILLSTREAM_LIKELY(count != 0 && magnitude <= (negative ? most_negative : most) &&
+                              millstream_is_space(*p))) {
+            *at = p;
+            *magnitude_out = magnitude;
+            *negative_out = negative;
+            return MILLSTREAM_SCANNED;
+        }
+    rare:;
+    }
+#endif
+    result = millstream_scan_plain(at, end, most, most_negative, extent, &scanned);
+    *magnitude_out = (uint64_t)scanned.magnitude;
+    *negative_out = scanned.negative;
+    return result;
+}
+
+/*
+ * A number of at most `most`, of a type without a sign. `*at` is the token's first byte, white space having been
+ * skipped. Only MILLSTREAM_SCANNED moves `*at` and writes `*out`.
+ */
+MILLSTREAM_HOT int millstream_scan_unsigned(const char **at, const char *end, uint64_t most, millstream_extent extent,
+                                            uint64_t *out) {
+    uint64_t magnitude;
+    int negative;
+    int result = millstream_scan_token(at, end, most, 0, extent, &magnitude, &negative);
+    if (MILLSTREAM_LIKELY(result == MILLSTREAM_SCANNED))
+        *out = magnitude;
+    return result;
+}
+
+/* The same for a type with a sign: a number between `-most - 1` and `most`. */
+MILLSTREAM_HOT int millstream_scan_signed(const char **at, const char *end, int64_t most, millstream_extent extent,
+                                          int64_t *out) {
+    uint64_t magnitude;
+    int negative;
+    int result = millstream_scan_token(at, end, (uint64_t)most, (uint64_t)most + 1, extent, &magnitude, &negative);
+    if (MILLSTREAM_LIKELY(result == MILLSTREAM_SCANNED))
+        *out = (int64_t)(negative ? 0 - magnitude : magnitude);
+    return result;
+}
+
+/*
+ * Each of the following scans the number whose token begins at `*at`, white space having been skipped, and reads no
+ * byte at or behind `end`. Only MILLSTREAM_SCANNED moves `*at`, to the byte behind the token, and writes `*out`.
+ *
+ * The plain names are for a window on a stream: a token that touches `end` may have more bytes to come, and gives
+ * MILLSTREAM_SCAN_MORE. Those in `_last` are for what ends there, such as the last bytes of the input, or a string.
+ */
+MILLSTREAM_HOT int millstream_scan_u64(const char **at, const char *end, uint64_t *out) {
+    return millstream_scan_unsigned(at, end, UINT64_MAX, MILLSTREAM_MORE_MAY_COME, out);
+}
+
+MILLSTREAM_HOT int millstream_scan_last_u64(const char **at, const char *end, uint64_t *out) {
+    return millstream_scan_unsigned(at, end, UINT64_MAX, MILLSTREAM_ALL_IS_HERE, out);
+}
+
+MILLSTREAM_HOT int millstream_scan_i64(const char **at, const char *end, int64_t *out) {
+    return millstream_scan_signed(at, end, INT64_MAX, MILLSTREAM_MORE_MAY_COME, out);
+}
+
+MILLSTREAM_HOT int millstream_scan_last_i64(const char **at, const char *end, int64_t *out) {
+    return millstream_scan_signed(at, end, INT64_MAX, MILLSTREAM_ALL_IS_HERE, out);
+}
+
+MILLSTREAM_HOT int millstream_scan_u32(const char **at, const char *end, uint32_t *out) {
+    uint64_t value = 0;
+    int result = millstream_scan_unsigned(at, end, UINT32_MAX, MILLSTREAM_MORE_MAY_COME, &value);
+    if (MILLSTREAM_LIKELY(result == MILLSTREAM_SCANNED))
+        *out = (uint32_t)value;
+    return result;
+}
+
+MILLSTREAM_HOT int millstream_scan_last_u32(const char **at, const char *end, uint32_t *out) {
+    uint64_t value = 0;
+    int result = millstream_scan_unsigned(at, end, UINT32_MAX, MILLSTREAM_ALL_IS_HERE, &value);
+    if (MILLSTREAM_LIKELY(result == MILLSTREAM_SCANNED))
+        *out = (uint32_t)value;
+    return result;
+}
+
+MILLSTREAM_HOT int millstream_scan_i32(const char **at, const char *end, int32_t *out) {
+    int64_t value = 0;
+    int result = millstream_scan_signed(at, end, INT32_MAX, MILLSTREAM_MORE_MAY_COME, &value);
+    if (MILLSTREAM_LIKELY(result == MILLSTREAM_SCANNED))
+        *out = (int32_t)value;
+    return result;
+}
+
+MILLSTREAM_HOT int millstream_scan_last_i32(const char **at, const char *end, int32_t *out) {
+    int64_t value = 0;
+    int result = millstream_scan_signed(at, end, INT32_MAX, MILLSTREAM_ALL_IS_HERE, &value);
+    if (MILLSTREAM_LIKELY(result == MILLSTREAM_SCANNED))
+        *out = (int32_t)value;
+    return result;
+}
+
+#ifdef __SIZEOF_INT128__
+/* 128 bits, byte by byte. */
+MILLSTREAM_INLINE int millstream_scan_u128(const char **at, const char *end, millstream_extent extent,
+                                           millstream_u128 *out) {
+    millstream_scanned scanned;
+    int result = millstream_scan_plain(at, end, ~(millstream_u128)0, 0, extent, &scanned);
+    if (result == MILLSTREAM_SCANNED)
+        *out = scanned.magnitude;
+    return result;
+}
+
+MILLSTREAM_INLINE int millstream_scan_i128(const char **at, const char *end, millstream_extent extent,
+                                           millstream_i128 *out) {
+    const millstream_u128 most = ~(millstream_u128)0 >> 1;
+    millstream_scanned scanned;
+    int result = millstream_scan_plain(at, end, most, most + 1, extent, &scanned);
+    if (result == MILLSTREAM_SCANNED)
+        *out = (millstream_i128)(scanned.negative ? 0 - scanned.magnitude : scanned.magnitude);
+    return result;
+}
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* MILLSTREAM_NUMBERS_H */
+// millstream/output.hpp: text and numbers to a file descriptor.
+//
+//     ms::output log{fd};
+//     log.print("Hello, ", i, '\t');
+//     log << max(a, b) << '\n';
+//     log.flush();
+//
+// Bytes are gathered in a buffer of 64 KiB (256 KiB for a pipe) and go out when it is full, at `flush`, and at the end:
+// of a terminal also when a line has ended. What put.hpp says becomes text. A print looks once whether all its parts
+// have room, and then writes without looking again.
+//
+// What it promises: short writes, interrupted ones and those to a non-blocking descriptor that takes no more are gone
+// on with, so that no byte is lost or written twice. A write that fails throws ms::error, which says how many bytes of
+// the stream the system has; a broken pipe has a kind of its own (where SIGPIPE is ignored, otherwise it ends the
+// program). After that the output is closed: each further print fails. A print that fails has printed nothing of
+// itself, unless it is larger than the buffer or holds parts with a hook of their own.
+//
+// What it does not do: it neither opens nor closes the descriptor. One thread at a time may use an output. What is
+// buffered when the process forks is there twice: flush before. The system is POSIX.
+//
+// C++17; needs no library.
+#ifndef MILLSTREAM_OUTPUT_HPP
+#define MILLSTREAM_OUTPUT_HPP
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#if __cplusplus >= 202002L && __has_include(<span>)
+#include <span>
+#endif
+
+// millstream/put.hpp: how values become text. The parts of ms::out.print(...), and what makes special ones.
+//
+//     ms::out.println(ms::pad(x, 8), ' ', ms::hex(y), ' ', ms::fixed(z, 2), ' ', ms::json(name));
+//
+// What a value becomes, in every language of Millstream the same:
+//
+//   char                        that byte
+//   std::string, string_view,   their bytes; of a literal or an array those before its first '\0'
+//     "literal", const char *
+//   all other integers          decimal, signed char and unsigned char (uint8_t) too; 128 bits where there are such
+//   float, double               the shortest text that reads back as the same number: 1.0, 0.1, 1e16, 1.5e-7, NaN, inf
+//   bool                        true or false
+//   hex(x)                      lower-case hexadecimal without a prefix; of negative numbers, two's complement
+//   pad(x, width)               an integer with spaces in front
+//   zero_fill(x, width)         an integer with zeros in front, behind its sign
+//   fixed(x, digits)            so many digits behind the point, rounded from the exact value
+//   json(text)                  a quoted string; bytes that are not UTF-8 become U+FFFD
+//
+// Your own type: a function `void ms_put(ms::output &out, const your_type &value)` in your type's namespace, which
+// prints to `out`. (std::string and other views that convert to std::string_view need none.)
+//
+// Each part knows how many bytes it needs at most (`room`) and writes itself there (`put`): print adds up the rooms and
+// looks once whether there is so much. Part and room are no business of a user of stdio.hpp.
+//
+// C++17; needs no library. Floating-point numbers need a standard library that has std::to_chars for them (libstdc++
+// of gcc 11 and later).
+#ifndef MILLSTREAM_PUT_HPP
+#define MILLSTREAM_PUT_HPP
+
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <string_view>
+#include <type_traits>
+
+
+namespace ms {
+namespace detail {
+
+/// Integers that are numbers: not bool, and no character type but the two that are bytes.
+template <class T>
+inline constexpr bool is_number =
+    std::is_integral_v<T> && !std::is_same_v<T, bool> && !std::is_same_v<T, char> && !std::is_same_v<T, wchar_t> &&
+    !std::is_same_v<T, char16_t> && !std::is_same_v<T, char32_t>;
+
+#ifdef __cpp_char8_t
+template <>
+inline constexpr bool is_number<char8_t> = false;
+#endif
+
+// Whether the standard library knows them as integers depends on the language mode.
+#ifdef __SIZEOF_INT128__
+template <>
+inline constexpr bool is_number<millstream_u128> = true;
+template <>
+inline constexpr bool is_number<millstream_i128> = true;
+#endif
+
+template <class T>
+inline constexpr bool is_signed_number = is_number<T> &&T(-1) < T(0);
+
+/// The unsigned type to which negation and hexadecimal go: 64 bits, or 128.
+template <class T>
+using magnitude_of = std::conditional_t<sizeof(T) <= 8, std::uint64_t, millstream_widest>;
+
+/// The digits of a magnitude; returns how many.
+MILLSTREAM_HOT std::size_t put_digits(char *to, std::uint64_t value) { return millstream_digits(to, value); }
+#ifdef __SIZEOF_INT128__
+inline std::size_t put_digits(char *to, millstream_u128 value) {
+    return static_cast<std::size_t>(millstream_put_u128(to, value) - to);
+}
+#endif
+
+/// The room that digits and a sign need.
+template <class T>
+inline constexpr std::size_t number_room = sizeof(T) <= 8 ? MILLSTREAM_NUMBER_SLACK : MILLSTREAM_NUMBER_SLACK_128;
+
+// ---- The parts ----------------------------------------------------------------------------------------------------
+
+struct text_part {
+    std::string_view text;
+    MILLSTREAM_HOT std::size_t room() const { return text.size(); }
+    MILLSTREAM_HOT std::size_t put(char *to) const {
+        if (!text.empty()) // of which the address may be null
+            std::memcpy(to, text.data(), text.size());
+        return text.size();
+    }
+};
+
+struct char_part {
+    char byte;
+    MILLSTREAM_HOT std::size_t room() const { return 1; }
+    MILLSTREAM_HOT std::size_t put(char *to) const {
+        *to = byte;
+        return 1;
+    }
+};
+
+template <class T>
+struct number_part {
+    T value;
+    MILLSTREAM_HOT std::size_t room() const { return number_room<T>; }
+    MILLSTREAM_HOT std::size_t put(char *to) const {
+        using magnitude = magnitude_of<T>;
+        if constexpr (is_signed_number<T>) {
+            const std::size_t sign = value < 0;
+            *to = '-'; // or the first digit, in a moment
+            const auto bits = static_cast<magnitude>(value);
+            return sign + put_digits(to + sign, sign != 0 ? 0 - bits : bits);
+        } else {
+            return put_digits(to, static_cast<magnitude>(value));
+        }
+    }
+};
+
+template <class T>
+struct hex_part {
+    T value;
+    std::size_t room() const { return 2 * sizeof(T); }
+    std::size_t put(char *to) const {
+        auto bits = static_cast<magnitude_of<T>>(value);
+        if constexpr (sizeof(T) < 8)
+            bits &= (std::uint64_t{1} << (8 * sizeof(T))) - 1;
+        std::size_t count = 1;
+        for (auto rest = bits >> 4; rest != 0; rest >>= 4)
+            ++count;
+        for (std::size_t i = count; i-- > 0; bits >>= 4)
+            to[i] = "0123456789abcdef"[static_cast<unsigned>(bits) & 15];
+        return count;
+    }
+};
+
+template <class T>
+struct padded_part {
+    T value;
+    std::size_t width;
+    char fill;
+    std::size_t room() const { return width + number_room<T>; }
+    std::size_t put(char *to) const {
+        char digits[number_room<T>];
+        const std::size_t count = number_part<T>{value}.put(digits);
+        const std::size_t gap = width > count ? width - count : 0;
+        const std::size_t sign = fill == '0' && digits[0] == '-'; // it stands before zeros, and behind spaces
+        std::memcpy(to, digits, sign);
+        std::memset(to + sign, fill, gap);
+        std::memcpy(to + sign + gap, digits + sign, count - sign);
+        return count + gap;
+    }
+};
+
+/// `NaN`, `inf` or `-inf`; 0 if the value is none of them.
+inline std::size_t put_special(char *to, double value) {
+    const std::string_view text = std::isnan(value) ? "NaN" : !std::isinf(value) ? "" : value < 0 ? "-inf" : "inf";
+    return text_part{text}.put(to);
+}
+
+/// The shortest digits come from the standard library, in scientific notation; the layout is ours.
+template <class T>
+struct real_part {
+    T value;
+    std::size_t room() const { return 32; }
+    std::size_t put(char *to) const {
+        if (const std::size_t count = put_special(to, static_cast<double>(value)))
+            return count;
+        char digits[32]; // [-]d[.ddd]e(+|-)dd[d]
+        char *end = std::to_chars(digits, digits + sizeof digits, value, std::chars_format::scientific).ptr;
+        char *from = digits, *const begin = to;
+        if (*from == '-')
+            *to++ = *from++;
+        char *mark = end - 1; // the e
+        while (*mark != 'e')
+            --mark;
+        int exponent = 0;
+        std::from_chars(mark + (mark[1] == '+' ? 2 : 1), end, exponent);
+        if (from + 1 != mark) { // all digits in a row, the point at `from` overwritten
+            from[1] = from[0];
+            ++from;
+        }
+        const auto count = static_cast<int>(mark - from);
+        const bool plain = -5 <= exponent && exponent < 16;
+        const int before = !plain ? 1 : exponent < 0 ? 0 : exponent + 1; // digits before the point
+        if (before == 0) {
+            *to++ = '0';
+            *to++ = '.';
+            to = repeat(to, '0', -exponent - 1);
+            to = copy(to, from, count);
+        } else if (count <= before) {
+            to = copy(to, from, count);
+            to = repeat(to, '0', before - count);
+            if (plain)
+                to = copy(to, ".0", 2);
+        } else {
+            to = copy(to, from, before);
+            *to++ = '.';
+            to = copy(to, from + before, count - before);
+        }
+        if (!plain) {
+            *to++ = 'e';
+            to += number_part<int>{exponent}.put(to);
+        }
+        return static_cast<std::size_t>(to - begin);
+    }
+
+  private:
+    static char *copy(char *to, const char *from, int count) {
+        std::memcpy(to, from, static_cast<std::size_t>(count));
+        return to + count;
+    }
+    static char *repeat(char *to, char byte, int count) {
+        std::memset(to, byte, static_cast<std::size_t>(count));
+        return to + count;
+    }
+};
+
+struct fixed_part {
+    double value;
+    int digits;
+    std::size_t room() const {
+        return static_cast<std::size_t>(std::numeric_limits<double>::max_exponent10 + 4 + digits);
+    }
+    std::size_t put(char *to) const {
+        if (const std::size_t count = put_special(to, value))
+            return count;
+        return static_cast<std::size_t>(std::to_chars(to, to + room(), value, std::chars_format::fixed, digits).ptr -
+                                        to);
+    }
+};
+
+/// How many bytes at the beginning of `text` are one character of UTF-8, by Unicode's table of what is well formed;
+/// 0 if they are none, and then `bad` is how many bytes one U+FFFD stands for.
+inline std::size_t utf8_length(std::string_view text, std::size_t &bad) {
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+    const unsigned char first = byte(0);
+    bad = 1;
+    if (first < 0x80)
+        return 1;
+    const std::size_t length = first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
+    if (length == 0)
+        return 0;
+    for (std::size_t i = 1; i < length; bad = ++i) {
+        // Too long forms, surrogates and what is above U+10FFFF show in the second byte.
+        const unsigned char least = i != 1 ? 0x80 : first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+        const unsigned char most = i != 1 ? 0xbf : first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+        if (i == text.size() || byte(i) < least || byte(i) > most)
+            return 0;
+    }
+    return length;
+}
+
+struct json_part {
+    std::string_view text;
+    std::size_t room() const { return 6 * text.size() + 2; }
+    std::size_t put(char *to) const {
+        char *const begin = to;
+        *to++ = '"';
+        for (std::string_view rest = text; !rest.empty();) {
+            std::size_t bad = 0, length = utf8_length(rest, bad);
+            if (length == 0) {
+                to += text_part{"\xef\xbf\xbd"}.put(to); // U+FFFD
+                length = bad;
+            } else if (length == 1) {
+                to = put_ascii(to, rest[0]);
+            } else {
+                to += text_part{rest.substr(0, length)}.put(to);
+            }
+            rest.remove_prefix(length);
+        }
+        *to++ = '"';
+        return static_cast<std::size_t>(to - begin);
+    }
+
+  private:
+    static char *put_ascii(char *to, char byte) {
+        const std::string_view named = "\"\\\b\f\n\r\t", letters = "\"\\bfnrt";
+        const std::size_t at = named.find(byte);
+        if (at != named.npos) {
+            *to++ = '\\';
+            *to++ = letters[at];
+        } else if (static_cast<unsigned char>(byte) < 0x20) {
+            to += text_part{"\\u00"}.put(to);
+            *to++ = static_cast<char>('0' + (byte >> 4));
+            *to++ = "0123456789abcdef"[byte & 15];
+        } else {
+            *to++ = byte;
+        }
+        return to;
+    }
+};
+
+// ---- From values to parts -----------------------------------------------------------------------------------------
+
+/// What has a hook of its own, or no text at all.
+struct no_part {};
+
+template <class T>
+inline constexpr bool is_part_already = false;
+template <class T>
+inline constexpr bool is_part_already<hex_part<T>> = true;
+template <class T>
+inline constexpr bool is_part_already<padded_part<T>> = true;
+template <>
+inline constexpr bool is_part_already<fixed_part> = true;
+template <>
+inline constexpr bool is_part_already<json_part> = true;
+
+template <class T>
+MILLSTREAM_HOT auto as_part(const T &value) {
+    if constexpr (is_part_already<T>)
+        return value;
+    else if constexpr (std::is_same_v<T, bool>)
+        return text_part{value ? "true" : "false"};
+    else if constexpr (std::is_same_v<T, char>)
+        return char_part{value};
+    else if constexpr (is_number<T>)
+        return number_part<T>{value};
+    else if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
+        return real_part<T>{value};
+    else if constexpr (std::is_convertible_v<const T &, std::string_view>)
+        return text_part{std::string_view(value)};
+    else
+        return no_part{};
+}
+
+template <class T>
+inline constexpr bool is_part = !std::is_same_v<decltype(as_part(std::declval<const T &>())), no_part>;
+
+} // namespace detail
+
+/// Lower-case hexadecimal: ms::hex(255) is ff.
+template <class T>
+constexpr detail::hex_part<T> hex(T value) {
+    static_assert(detail::is_number<T>, "hex is for integers");
+    return {value};
+}
+
+/// Right-aligned with spaces: ms::pad(42, 5) is "   42".
+template <class T>
+constexpr detail::padded_part<T> pad(T value, std::size_t width) {
+    static_assert(detail::is_number<T>, "pad is for integers");
+    return {value, width, ' '};
+}
+
+/// With zeros in front, behind the sign, which counts: ms::zero_fill(-42, 5) is -0042.
+template <class T>
+constexpr detail::padded_part<T> zero_fill(T value, std::size_t width) {
+    static_assert(detail::is_number<T>, "zero_fill is for integers");
+    return {value, width, '0'};
+}
+
+/// `digits` digits behind the point: ms::fixed(1.005, 2) is 1.00, since the number is a little less than that. A
+/// negative number of digits counts as 0.
+constexpr detail::fixed_part fixed(double value, int digits) { return {value, digits < 0 ? 0 : digits}; }
+
+/// A quoted JSON string. `text` must live until it is printed.
+constexpr detail::json_part json(std::string_view text) { return {text}; }
+
+} // namespace ms
+
+#endif // MILLSTREAM_PUT_HPP
+
+namespace ms {
+namespace detail {
+
+/// Waits until a non-blocking descriptor can be used again. Errors come back from the next read or write.
+inline void wait_for(int fd, short events) noexcept {
+    struct pollfd one = {fd, events, 0};
+    (void)::poll(&one, 1, -1);
+}
+
+inline std::string descriptor_name(int fd) {
+    switch (fd) {
+    case STDIN_FILENO:
+        return "standard input";
+    case STDOUT_FILENO:
+        return "standard output";
+    case STDERR_FILENO:
+        return "standard error";
+    default:
+        return "file descriptor " + std::to_string(fd);
+    }
+}
+
+} // namespace detail
+
+class output;
+
+namespace detail {
+
+template <class T, class = void>
+inline constexpr bool has_hook = false;
+template <class T>
+inline constexpr bool has_hook<T, std::void_t<decltype(ms_put(std::declval<output &>(), std::declval<const T &>()))>> =
+    true;
+
+} // namespace detail
+
+/// Puts characters where an output is: for std::format_to, fmt::format_to and the algorithms.
+class inserter {
+  public:
+    using iterator_category = std::output_iterator_tag;
+    using value_type = void;
+    using difference_type = std::ptrdiff_t;
+    using pointer = void;
+    using reference = void;
+
+    explicit inserter(output &out) noexcept : out_(&out) {}
+    inserter &operator=(char byte);
+    inserter &operator*() noexcept { return *this; }
+    inserter &operator++() noexcept { return *this; }
+    inserter operator++(int) noexcept { return *this; }
+
+  private:
+    output *out_;
+};
+
+/// Text and numbers to a file descriptor: see the top of this file.
+class output {
+  public:
+    /// An output to a descriptor that is open and stays so as long as the output is used. Costs nothing before the
+    /// first print.
+    explicit constexpr output(int fd) noexcept : fd_(fd) {}
+
+    output(const output &) = delete;
+    output &operator=(const output &) = delete;
+
+    /// Flushes, and does not say what went wrong: call `flush` before to know.
+    ~output() {
+        (void)try_flush();
+        std::free(begin_);
+    }
+
+    /// Prints the parts one behind the other.
+    template <class... Parts>
+    MILLSTREAM_HOT output &print(const Parts &...parts) {
+        if constexpr ((detail::is_part<Parts> && ...))
+            put(detail::as_part(parts)...);
+        else
+            (print_one(parts), ...);
+        return *this;
+    }
+
+    /// Prints the parts and ends the line.
+    template <class... Parts>
+    MILLSTREAM_HOT output &println(const Parts &...parts) {
+        return print(parts..., '\n');
+    }
+
+    template <class Part>
+    MILLSTREAM_HOT output &operator<<(const Part &part) {
+        return print(part);
+    }
+
+    /// Manipulators: ms::endl, ms::flush.
+    output &operator<<(output &(*manipulate)(output &)) { return manipulate(*this); }
+
+    /// Bytes as they are. Large ones do not go through the buffer.
+    output &write(std::string_view bytes) {
+        if (MILLSTREAM_LIKELY(bytes.size() <= static_cast<std::size_t>(end_ - at_)))
+            at_ += detail::text_part{bytes}.put(at_);
+        else
+            write_slowly(bytes);
+        return *this;
+    }
+    output &write(const void *bytes, std::size_t count) { return write({static_cast<const char *>(bytes), count}); }
+#ifdef __cpp_lib_span
+    template <class T, std::size_t Extent>
+    output &write(std::span<T, Extent> values) {
+        static_assert(std::is_trivially_copyable_v<T>, "write is for plain bytes");
+        return write(values.data(), values.size_bytes());
+    }
+#endif
+
+    /// An output iterator: fmt::format_to(out.inserter(), "{:>8}", x), and so for std::format_to.
+    ms::inserter inserter() noexcept { return ms::inserter(*this); }
+
+    /// Gives all bytes to the system.
+    output &flush() {
+        if (!try_flush())
+            fail();
+        return *this;
+    }
+
+    int fd() const noexcept { return fd_; }
+
+    /// Gives all bytes to the system, and from now on every print at once. False if that failed: the reason is in
+    /// errno, and the bytes are kept for the next attempt. For those who may not throw; others call `flush`.
+    bool flush_finally() noexcept {
+        if (when_ != flushes::never_again) {
+            when_ = flushes::at_once;
+            end_ = at_;
+        }
+        return try_flush();
+    }
+
+    /// Gives all bytes to the system if it takes them. False if not: the reason is in errno, and the bytes are kept
+    /// for the next attempt.
+    bool try_flush() noexcept {
+        char *from = begin_;
+        while (from != at_ && send(from, static_cast<std::size_t>(at_ - from))) {
+        }
+        const auto rest = static_cast<std::size_t>(at_ - from);
+        if (rest != 0 && from != begin_)
+            std::memmove(begin_, from, rest);
+        at_ = begin_ + rest;
+        end_ = when_ == flushes::when_full ? capacity_end_ : at_;
+        return rest == 0;
+    }
+
+    /// What an error of this output says, by errno.
+    error_details describe() const {
+        error_details details;
+        details.system_errno = errno;
+        details.kind = details.system_errno == EPIPE ? errc::broken_pipe : errc::io;
+        details.name = detail::descriptor_name(fd_);
+        details.written = written_;
+        return details;
+    }
+
+  private:
+    /// When the buffer goes out.
+    enum class flushes : unsigned char { undecided, when_full, at_line_ends, at_once, never_again };
+
+    static constexpr std::size_t small_buffer = std::size_t{64} << 10;
+    static constexpr std::size_t pipe_buffer = std::size_t{256} << 10;
+
+    //   begin_        at_           end_ <= capacity_end_
+    //   [ accepted    | free        |                   ]
+    //
+    // What fits between at_ and end_ needs no further look. Where every print is followed by something (a terminal's
+    // line end), end_ stays at at_, so that nothing fits.
+    char *at_ = nullptr;
+    char *end_ = nullptr;
+    char *begin_ = nullptr;
+    char *capacity_end_ = nullptr;
+    std::uint64_t written_ = 0;
+    int fd_;
+    flushes when_ = flushes::undecided;
+
+    template <class... Parts>
+    MILLSTREAM_HOT void put(const Parts &...parts) {
+        const std::size_t room = (std::size_t{0} + ... + parts.room());
+        const bool fits = room <= static_cast<std::size_t>(end_ - at_);
+        // One assignment for both ways, so that compilers keep the position in a register from print to print: waiting
+        // for its last store would take longer than a number.
+        at_ = MILLSTREAM_LIKELY(fits) ? put_at(at_, parts...) : put_slowly(parts...);
+    }
+
+    template <class... Parts>
+    MILLSTREAM_HOT static char *put_at(char *to, Parts... parts) {
+        std::size_t count = 0; // rather than a pointer: the lengths are added up while nobody waits for them
+        ((count += parts.put(to + count)), ...);
+        return to + count;
+    }
+
+    template <class... Parts>
+    [[gnu::noinline, gnu::cold]] char *put_slowly(Parts... parts) {
+        const std::size_t room = (std::size_t{0} + ... + parts.room());
+        make_room(room);
+        if (room <= static_cast<std::size_t>(capacity_end_ - at_)) {
+            char *const from = at_;
+            at_ = put_at(at_, parts...);
+            after(from);
+        } else {
+            (put_large(parts), ...);
+        }
+        return at_;
+    }
+
+    // Beside parts that are too large for the buffer together.
+    void put_large(const detail::text_part &part) { write(part.text); }
+    template <class Part>
+    void put_large(const Part &part) {
+        std::string text(part.room(), '\0');
+        text.resize(part.put(text.data()));
+        write(text);
+    }
+
+    template <class Part>
+    void print_one(const Part &part) {
+        if constexpr (detail::is_part<Part>) {
+            put(detail::as_part(part));
+        } else {
+            static_assert(detail::has_hook<Part>, "for this type write: void ms_put(ms::output &, const T &)");
+            ms_put(*this, part);
+        }
+    }
+
+    [[gnu::noinline, gnu::cold]] void write_slowly(std::string_view bytes) {
+        make_room(bytes.size());
+        if (bytes.size() <= static_cast<std::size_t>(capacity_end_ - at_)) {
+            char *const from = at_;
+            at_ += detail::text_part{bytes}.put(at_);
+            after(from);
+            return;
+        }
+        flush();
+        const char *from = bytes.data();
+        const char *const end = from + bytes.size();
+        while (from != end)
+            if (!send(from, static_cast<std::size_t>(end - from)))
+                fail();
+    }
+
+    /// After what did not fit between at_ and end_.
+    void after(const char *from) {
+        const auto count = static_cast<std::size_t>(at_ - from);
+        if (when_ == flushes::when_full)
+            return;
+        end_ = at_;
+        if (when_ == flushes::at_once || std::memchr(from, '\n', count) != nullptr)
+            flush();
+    }
+
+    /// Makes `room` between at_ and capacity_end_, if the buffer has so much.
+    void make_room(std::size_t room) {
+        if (when_ == flushes::undecided)
+            prepare();
+        if (when_ == flushes::never_again) {
+            error_details details = describe();
+            details.kind = errc::closed;
+            details.system_errno = 0;
+            detail::fail(std::move(details));
+        }
+        if (room > static_cast<std::size_t>(capacity_end_ - at_))
+            flush();
+    }
+
+    void prepare() {
+        struct stat status;
+        const bool pipe = ::fstat(fd_, &status) == 0 && S_ISFIFO(status.st_mode);
+        const std::size_t capacity = pipe ? pipe_buffer : small_buffer;
+#ifdef F_SETPIPE_SZ
+        if (pipe && ::fcntl(fd_, F_GETPIPE_SZ) < (1 << 20))
+            (void)::fcntl(fd_, F_SETPIPE_SZ, 1 << 20); // no harm if the system does not want to
+#endif
+        begin_ = static_cast<char *>(std::malloc(capacity));
+        if (begin_ == nullptr) {
+            errno = ENOMEM;
+            detail::fail(describe());
+        }
+        when_ = ::isatty(fd_) == 1 ? flushes::at_line_ends : flushes::when_full;
+        at_ = begin_;
+        capacity_end_ = begin_ + capacity;
+        end_ = when_ == flushes::when_full ? capacity_end_ : at_;
+    }
+
+    /// Gives some bytes to the system and moves `from` behind them. False if it did not take any, for a reason in
+    /// errno.
+    bool send(const char *&from, std::size_t count) noexcept {
+        const std::size_t most = std::size_t{1} << 30; // Linux takes less than 2 GiB, other systems no more than that
+        for (;;) {
+            const ssize_t sent = ::write(fd_, from, count < most ? count : most);
+            if (sent > 0) {
+                from += sent;
+                written_ += static_cast<std::uint64_t>(sent);
+                return true;
+            }
+            if (sent == 0)
+                errno = EIO;
+            else if (errno == EINTR)
+                continue;
+            else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+                detail::wait_for(fd_, POLLOUT);
+                continue;
+            }
+            return false;
+        }
+    }
+    bool send(char *&from, std::size_t count) noexcept {
+        const char *constant = from;
+        const bool sent = send(constant, count);
+        from += constant - from;
+        return sent;
+    }
+
+    /// Reports what errno says, once; what was not written is given up.
+    [[noreturn, gnu::noinline, gnu::cold]] void fail() {
+        error_details details = describe();
+        when_ = flushes::never_again;
+        at_ = end_ = begin_;
+        detail::fail(std::move(details));
+    }
+};
+
+inline inserter &inserter::operator=(char byte) {
+    out_->print(byte);
+    return *this;
+}
+
+/// out << ms::endl ends the line and flushes, out << ms::flush flushes. '\n' is usually what one wants.
+inline output &endl(output &out) { return out.print('\n').flush(); }
+inline output &flush(output &out) { return out.flush(); }
+
+} // namespace ms
+
+#endif // MILLSTREAM_OUTPUT_HPP
+
+namespace ms {
+
+class input;
+
+namespace detail {
+
+/// How many line ends there are, eight bytes at a time.
+inline std::uint64_t count_lines(const char *from, const char *to) {
+    constexpr std::uint64_t ones = UINT64_C(0x0101010101010101);
+    std::uint64_t count = 0;
+    while (to - from >= 8) {
+        std::uint64_t sums = 0; // eight sums of one byte: 31 words are the most whose total is in one byte, too
+        for (int i = 0; i < 31 && to - from >= 8; i++, from += 8) {
+            std::uint64_t word;
+            std::memcpy(&word, from, 8);
+            word ^= ones * '\n'; // zero where a line ends
+            const std::uint64_t others = ((word & ones * 0x7f) + ones * 0x7f) | word;
+            sums += ~others >> 7 & ones;
+        }
+        count += sums * ones >> 56;
+    }
+    for (; from != to; ++from)
+        count += *from == '\n';
+    return count;
+}
+
+/// For a message: nothing that a terminal would obey, and not too much.
+inline std::string show(std::string_view token) {
+    constexpr std::size_t most = 64;
+    std::string text;
+    for (char byte : token.substr(0, most)) {
+        if (byte >= ' ' && byte <= '~' && byte != '\\') {
+            text += byte;
+        } else {
+            text += "\\x";
+            text += "0123456789abcdef"[static_cast<unsigned char>(byte) >> 4];
+            text += "0123456789abcdef"[byte & 15];
+        }
+    }
+    return token.size() > most ? text + "..." : text;
+}
+
+enum class verdict { good, invalid, overflow };
+
+inline verdict as_verdict(int scanned) {
+    return scanned == MILLSTREAM_SCANNED         ? verdict::good
+           : scanned == MILLSTREAM_SCAN_OVERFLOW ? verdict::overflow
+                                                 : verdict::invalid;
+}
+
+template <class T>
+inline constexpr bool is_real = std::is_same_v<T, float> || std::is_same_v<T, double>;
+template <class T>
+inline constexpr bool is_short_number = is_number<T> && sizeof(T) <= 8;
+
+/// Scans a number from `*at`, as numbers.h does.
+template <class T>
+MILLSTREAM_HOT int scan_number(const char **at, const char *end, millstream_extent extent, T &value) {
+    int result;
+    if constexpr (!is_short_number<T>) {
+#ifdef __SIZEOF_INT128__
+        if constexpr (is_signed_number<T>)
+            result = millstream_scan_i128(at, end, extent, &value);
+        else
+            result = millstream_scan_u128(at, end, extent, &value);
+#endif
+    } else if constexpr (is_signed_number<T>) {
+        std::int64_t wide = 0;
+        result = millstream_scan_signed(at, end, std::numeric_limits<T>::max(), extent, &wide);
+        if (MILLSTREAM_LIKELY(result == MILLSTREAM_SCANNED))
+            value = static_cast<T>(wide);
+    } else {
+        std::uint64_t wide = 0;
+        result = millstream_scan_unsigned(at, end, std::numeric_limits<T>::max(), extent, &wide);
+        if (MILLSTREAM_LIKELY(result == MILLSTREAM_SCANNED))
+            value = static_cast<T>(wide);
+    }
+    return result;
+}
+
+/// Whether a decimal number that is out of range is so because it is large. (from_chars does not say.)
+inline bool is_large(std::string_view number) {
+    long scale = 0; // of the first digit that is not 0
+    bool found = false, point = false;
+    std::size_t i = 0;
+    for (; i < number.size() && (number[i] | 0x20) != 'e'; i++) {
+        if (number[i] == '.')
+            point = true;
+        else if (number[i] >= '1' && number[i] <= '9')
+            found = true;
+        if (number[i] >= '0' && number[i] <= '9') {
+            if (found && !point)
+                ++scale;
+            else if (!found && point)
+                --scale;
+        }
+    }
+    if (i == number.size())
+        return scale > 0;
+    const bool plus = i + 1 < number.size() && number[i + 1] == '+';
+    long exponent = 0;
+    const char *const end = number.data() + number.size();
+    if (std::from_chars(number.data() + i + (plus ? 2 : 1), end, exponent).ec != std::errc{})
+        return number[i + 1] != '-';
+    return exponent > -scale;
+}
+
+/// The value of a whole token.
+template <class T>
+verdict parse(std::string_view token, T &value) {
+    const char *at = token.data();
+    const char *const end = at + token.size();
+    if constexpr (is_number<T>) {
+        for (char byte : token) // with which a token ends for numbers.h, but not a field
+            if (millstream_is_space(byte))
+                return verdict::invalid;
+        return as_verdict(scan_number(&at, end, MILLSTREAM_ALL_IS_HERE, value));
+    } else {
+        static_assert(is_real<T>);
+        const bool negative = !token.empty() && token[0] == '-';
+        if (negative || (!token.empty() && token[0] == '+'))
+            token.remove_prefix(1);
+        // No second sign, and no `nan(what)`.
+        if (token.empty() || token[0] == '-' || token.back() == ')')
+            return verdict::invalid;
+        T magnitude = 0;
+        const auto [stop, problem] = std::from_chars(token.data(), end, magnitude);
+        if (problem == std::errc::invalid_argument || stop != end)
+            return verdict::invalid;
+        if (problem == std::errc::result_out_of_range)
+            magnitude = is_large(token) ? std::numeric_limits<T>::infinity() : T(0);
+        value = negative ? -magnitude : magnitude;
+        return verdict::good;
+    }
+}
+
+/// What an error says should have been there.
+template <class T>
+std::string expected() {
+    if constexpr (is_number<T>) {
+        char text[2 * MILLSTREAM_NUMBER_SLACK_128];
+        constexpr bool negative = is_signed_number<T>;
+        const auto most =
+            static_cast<T>(negative ? (magnitude_of<T>(1) << (8 * sizeof(T) - 1)) - 1 : ~magnitude_of<T>(0));
+        std::string range(text, number_part<T>{static_cast<T>(negative ? -most - 1 : 0)}.put(text));
+        range += " to ";
+        range.append(text, number_part<T>{most}.put(text));
+        return "an integer (" + range + ")";
+    } else if constexpr (is_real<T>) {
+        return "a number";
+    } else if constexpr (std::is_same_v<T, char>) {
+        return "a character";
+    } else {
+        return "a value";
+    }
+}
+
+template <class T, class = void>
+inline constexpr bool has_scan_hook = false;
+template <class T>
+inline constexpr bool has_scan_hook<T, std::void_t<decltype(ms_scan(std::declval<input &>(), std::declval<T &>()))>> =
+    true;
+
+} // namespace detail
+
+/// Numbers, words and lines from a file descriptor: see the top of this file.
+///
+/// Your own type: a function `bool ms_scan(ms::input &in, your_type &value)` in your type's namespace, usually
+/// `return in.scan(value.x, value.y);`.
+class input {
+  public:
+    class extraction;
+    class line_range;
+
+    /// An input from a descriptor that is open and stays so as long as the input is used. It flushes `tied`, if any,
+    /// before it waits. Costs nothing before the first use.
+    explicit constexpr input(int fd, output *tied = nullptr) noexcept : tied_(tied), fd_(fd) {}
+
+    input(const input &) = delete;
+    input &operator=(const input &) = delete;
+    ~input() { std::free(begin_); }
+
+    /// Reads one value: see `extraction` for what comes of the end.
+    template <class T>
+    extraction operator>>(T &value);
+
+    /// Reads all values; false if the input ended before the first. That it ends behind it is an error.
+    template <class T, class... More>
+    MILLSTREAM_HOT bool scan(T &value, More &...more) {
+        if (!get(value))
+            return false;
+        ((get(more) ? void() : miss<More>()), ...);
+        return true;
+    }
+
+    /// As `scan`, for numbers that are separated by one byte (usually a comma) or a line end: `1,2\n3` holds three. The
+    /// separator behind a value is consumed with it. Blanks belong to the field, and an empty field is no number.
+    template <class T, class... More>
+    bool scan_delimited(char separator, T &value, More &...more) {
+        if (!get_delimited(separator, value))
+            return false;
+        ((get_delimited(separator, more) ? void() : miss<More>()), ...);
+        return true;
+    }
+
+    /// The next value, which must be there: `auto n = in.require<int>();`.
+    template <class T>
+    MILLSTREAM_HOT T require() {
+        T value{};
+        if (!get(value))
+            miss<T>();
+        return value;
+    }
+
+    /// The next word: all up to white space. False at the end. Valid until the next call.
+    bool word(std::string_view &word) {
+        if (!find_token(word))
+            return false;
+        at_ += word.size();
+        return true;
+    }
+    /// The next word, which must be there. Valid until the next call.
+    std::string_view word() {
+        std::string_view found;
+        if (!word(found))
+            miss("a word");
+        return found;
+    }
+
+    /// The next line, or what is left of it, without its end (`\n` or `\r\n`). False at the end; a last line without an
+    /// end is a line. Valid until the next call.
+    bool line(std::string_view &line) {
+        std::size_t size = 0;
+        const char *end = nullptr;
+        while ((end = find_line_end(size)) == nullptr) {
+            size = unread();
+            if (!fill()) {
+                line = {at_, size};
+                at_ += size;
+                ended_ = size == 0;
+                return size != 0;
+            }
+        }
+        size = static_cast<std::size_t>(end - at_);
+        line = {at_, size - (size != 0 && end[-1] == '\r')};
+        at_ += size + 1;
+        return true;
+    }
+    bool line(std::string &line) {
+        std::string_view found;
+        const bool there = this->line(found);
+        line = found;
+        return there;
+    }
+    /// The next line, which must be there. Valid until the next call.
+    std::string_view line() {
+        std::string_view found;
+        if (!line(found))
+            miss("a line");
+        return found;
+    }
+
+    /// All lines: `for (std::string_view line : in.lines())`. Each is valid until the next.
+    line_range lines();
+
+    /// Whether nothing has found the end yet.
+    explicit operator bool() const noexcept { return !ended_; }
+
+    /// The bytes that are there: what a parser of your own may look at. `fill` gets more, `consume` takes them.
+    std::string_view buffer() const noexcept { return {at_, unread()}; }
+
+    /// Reads more bytes behind those of `buffer`, which may move. False at the end of the input.
+    bool fill() {
+        if (at_end_)
+            return false;
+        make_room();
+        if (tied_ != nullptr && is_interactive_)
+            tied_->flush();
+        const ssize_t count = receive();
+        if (count < 0) {
+            error_details details = at(at_);
+            details.kind = errc::io;
+            details.system_errno = errno;
+            at_end_ = true; // an error is reported once; behind it is the end
+            fail(std::move(details));
+        }
+        at_end_ = count == 0;
+        end_ += count;
+        return !at_end_;
+    }
+
+    /// Takes `count` bytes from the front of `buffer`.
+    void consume(std::size_t count) noexcept { at_ += count < unread() ? count : unread(); }
+
+    /// How many bytes a word or a line may have: 64 MiB unless told otherwise. What is buffered already may be longer.
+    void set_record_limit(std::size_t bytes) noexcept { record_limit_ = bytes; }
+
+    int fd() const noexcept { return fd_; }
+
+  private:
+    static constexpr std::size_t usual_capacity = std::size_t{256} << 10;
+
+    //   begin_        at_           end_          begin_ + capacity_
+    //   [ consumed    | the window  | free        ]
+    const char *at_ = nullptr;
+    const char *end_ = nullptr;
+    char *begin_ = nullptr;
+    std::size_t capacity_ = 0;
+    std::size_t record_limit_ = std::size_t{64} << 20;
+    std::uint64_t offset_ = 0; // of begin_ in the stream
+    std::uint64_t lines_ = 0;  // that ended before begin_
+    output *tied_;
+    int fd_;
+    bool is_interactive_ = true; // someone may wait for our output before writing more: all but regular files
+    bool at_end_ = false;        // nothing comes behind end_
+    bool ended_ = false;         // someone wanted something at the end
+
+    std::size_t unread() const noexcept { return static_cast<std::size_t>(end_ - at_); }
+
+    /// One value; false at the end.
+    template <class T>
+    MILLSTREAM_HOT bool get(T &value) {
+        if constexpr (detail::is_short_number<T>) {
+            const char *p = millstream_skip_space(at_, end_);
+            if (MILLSTREAM_LIKELY(detail::scan_number(&p, end_, MILLSTREAM_MORE_MAY_COME, value) ==
+                                  MILLSTREAM_SCANNED)) {
+                at_ = p;
+                return true;
+            }
+        } else if constexpr (detail::is_real<T>) {
+            const char *const p = millstream_skip_space(at_, end_);
+            // What begins otherwise may be a name, which from_chars sees differently.
+            if (MILLSTREAM_LIKELY(end_ - p >= 2 && is_digit(p[*p == '-']))) {
+                T found;
+                const auto [stop, problem] = std::from_chars(p, end_, found);
+                if (problem == std::errc{} && stop != end_ && millstream_is_space(*stop)) {
+                    at_ = stop;
+                    value = found;
+                    return true;
+                }
+            }
+        }
+        return get_slowly(value);
+    }
+
+    static bool is_digit(char byte) { return byte >= '0' && byte <= '9'; }
+
+    template <class T>
+    [[gnu::noinline]] bool get_slowly(T &value) {
+        if constexpr (detail::is_number<T> || detail::is_real<T>) {
+            std::string_view token;
+            if (!find_token(token))
+                return false;
+            check(token, value);
+            at_ += token.size();
+            return true;
+        } else if constexpr (std::is_same_v<T, char>) {
+            if (!find_value())
+                return false;
+            value = *at_++;
+            return true;
+        } else if constexpr (std::is_same_v<T, std::string>) {
+            std::string_view found;
+            if (!word(found))
+                return false;
+            value = found;
+            return true;
+        } else {
+            static_assert(detail::has_scan_hook<T>, "for this type write: bool ms_scan(ms::input &, T &)");
+            return ms_scan(*this, value);
+        }
+    }
+
+    template <class T>
+    bool get_delimited(char separator, T &value) {
+        static_assert(detail::is_number<T> || detail::is_real<T>, "scan_delimited is for numbers");
+        std::size_t size = 0;
+        for (;;) {
+            while (size != unread() && at_[size] != separator && at_[size] != '\n')
+                ++size;
+            if (size != unread() || !fill())
+                break;
+        }
+        if (unread() == 0) {
+            ended_ = true;
+            return false;
+        }
+        const bool crlf = size != unread() && at_[size] == '\n' && size != 0 && at_[size - 1] == '\r';
+        check({at_, size - crlf}, value);
+        consume(size + 1);
+        return true;
+    }
+
+    /// The value of a token, or the error that it is none.
+    template <class T>
+    void check(std::string_view token, T &value) {
+        const detail::verdict verdict = detail::parse(token, value);
+        if (verdict == detail::verdict::good)
+            return;
+        error_details details = at(token.data());
+        details.kind = verdict == detail::verdict::overflow ? errc::number_overflow : errc::number_invalid;
+        details.found = token.empty() ? "an empty field" : detail::show(token);
+        details.expected = detail::expected<T>();
+        fail(std::move(details));
+    }
+
+    /// Skips white space; false at the end.
+    bool find_value() {
+        while ((at_ = millstream_skip_space(at_, end_)) == end_)
+            if (!fill()) {
+                ended_ = true;
+                return false;
+            }
+        return true;
+    }
+
+    /// The next word, not consumed; false at the end. No byte is looked at twice.
+    bool find_token(std::string_view &token) {
+        if (!find_value())
+            return false;
+        std::size_t size = 0;
+        for (;;) {
+            while (size != unread() && !millstream_is_space(at_[size]))
+                ++size;
+            if (size != unread() || !fill())
+                break;
+        }
+        token = {at_, size};
+        return true;
+    }
+
+    /// The line end behind the first `size` bytes.
+    const char *find_line_end(std::size_t size) const {
+        return size == unread() ? nullptr : static_cast<const char *>(std::memchr(at_ + size, '\n', unread() - size));
+    }
+
+    /// Makes room behind end_: where consumed bytes were, or in a larger buffer.
+    void make_room() {
+        const std::size_t kept = unread();
+        if (kept >= record_limit_) {
+            error_details details = at(at_);
+            details.kind = errc::record_too_long;
+            details.found = "more than " + std::to_string(kept) + " bytes";
+            details.expected = "at most " + std::to_string(record_limit_) + " bytes";
+            fail(std::move(details));
+        }
+        if (at_ != begin_) {
+            lines_ += detail::count_lines(begin_, at_);
+            offset_ += static_cast<std::uint64_t>(at_ - begin_);
+            std::memmove(begin_, at_, kept);
+        }
+        if (kept == capacity_) {
+            if (begin_ == nullptr) {
+                struct stat status;
+                is_interactive_ = ::fstat(fd_, &status) != 0 || !S_ISREG(status.st_mode);
+            }
+            const std::size_t wanted = capacity_ == 0 ? usual_capacity : 2 * capacity_;
+            char *const grown = static_cast<char *>(std::realloc(begin_, wanted));
+            if (grown == nullptr) {
+                at_ = begin_;
+                end_ = begin_ + kept;
+                error_details details = at(at_);
+                details.kind = errc::io;
+                details.system_errno = ENOMEM;
+                fail(std::move(details));
+            }
+            begin_ = grown;
+            capacity_ = wanted;
+        }
+        at_ = begin_;
+        end_ = begin_ + kept;
+    }
+
+    /// Reads into the room behind end_: how many bytes, 0 at the end, or less for what errno says.
+    ssize_t receive() noexcept {
+        char *const to = begin_ + (end_ - begin_);
+        const std::size_t room = capacity_ - static_cast<std::size_t>(end_ - begin_);
+        for (;;) {
+            const ssize_t count = ::read(fd_, to, room);
+            if (count >= 0)
+                return count;
+            if (errno == EAGAIN || errno == EWOULDBLOCK)
+                detail::wait_for(fd_, POLLIN);
+            else if (errno != EINTR)
+                return count;
+        }
+    }
+
+    /// The details of an error at `p`: who and where.
+    error_details at(const char *p) const {
+        error_details details;
+        details.name = detail::descriptor_name(fd_);
+        details.offset = offset_ + static_cast<std::uint64_t>(p - begin_);
+        details.record = lines_ + detail::count_lines(begin_, p);
+        return details;
+    }
+
+    /// The input ended where a value must be.
+    template <class T>
+    [[noreturn, gnu::noinline, gnu::cold]] void miss() {
+        miss(detail::expected<T>());
+    }
+    [[noreturn]] void miss(std::string expected) {
+        error_details details = at(end_);
+        details.kind = errc::value_missing;
+        details.found = "the end of the input";
+        details.expected = std::move(expected);
+        fail(std::move(details));
+    }
+
+    /// An error that nobody catches ends the program without a last flush: what was printed before it goes out first.
+    [[noreturn, gnu::cold]] void fail(error_details details) {
+        if (tied_ != nullptr)
+            (void)tied_->try_flush();
+        detail::fail(std::move(details));
+    }
+};
+
+/// What `in >> a >> b` is, until the end of the statement. Tested by `if`, `while` or `!`, it is false when the input
+/// had ended before the first value. When nobody tests, that is an error (value_missing), and always when it ended
+/// between two values.
+class input::extraction {
+  public:
+    extraction(const extraction &) = delete;
+    extraction &operator=(const extraction &) = delete;
+
+    template <class T>
+    MILLSTREAM_HOT extraction &operator>>(T &value) {
+        if (MILLSTREAM_LIKELY(missing_ == nullptr) && !in_.get(value))
+            in_.miss<T>();
+        return *this;
+    }
+
+    MILLSTREAM_HOT explicit operator bool() const noexcept {
+        const bool there = missing_ == nullptr;
+        missing_ = nullptr; // somebody knows
+        return there;
+    }
+
+    MILLSTREAM_HOT ~extraction() noexcept(false) {
+        // While another error is on its way out, that one is reported.
+        if (!MILLSTREAM_LIKELY(missing_ == nullptr) && std::uncaught_exceptions() == 0)
+            (in_.*missing_)();
+    }
+
+  private:
+    friend class input;
+    using report = void (input::*)();
+    MILLSTREAM_HOT extraction(input &in, report missing) : in_(in), missing_(missing) {}
+
+    input &in_;
+    mutable report missing_; // what reports that the first value is missing; null if it is there or somebody knows
+};
+
+template <class T>
+MILLSTREAM_HOT input::extraction input::operator>>(T &value) {
+    return {*this, MILLSTREAM_LIKELY(get(value)) ? nullptr : &input::miss<T>};
+}
+
+/// The lines of an input, once.
+class input::line_range {
+  public:
+    class iterator {
+      public:
+        using iterator_category = std::input_iterator_tag;
+        using value_type = std::string_view;
+        using difference_type = std::ptrdiff_t;
+        using pointer = const std::string_view *;
+        using reference = std::string_view;
+
+        iterator() noexcept = default;
+        explicit iterator(input &in) : in_(&in) { ++*this; }
+        std::string_view operator*() const noexcept { return line_; }
+        pointer operator->() const noexcept { return &line_; }
+        iterator &operator++() {
+            if (!in_->line(line_))
+                in_ = nullptr;
+            return *this;
+        }
+        void operator++(int) { ++*this; }
+        friend bool operator==(const iterator &a, const iterator &b) noexcept { return a.in_ == b.in_; }
+        friend bool operator!=(const iterator &a, const iterator &b) noexcept { return a.in_ != b.in_; }
+
+      private:
+        input *in_ = nullptr; // null at the end
+        std::string_view line_;
+    };
+
+    explicit line_range(input &in) noexcept : in_(&in) {}
+    iterator begin() const { return iterator(*in_); }
+    iterator end() const noexcept { return {}; }
+
+  private:
+    input *in_;
+};
+
+inline input::line_range input::lines() { return line_range(*this); }
+
+} // namespace ms
+
+#endif // MILLSTREAM_INPUT_HPP
+
+namespace ms {
+namespace detail {
+
+/// An object that is never destroyed: other static objects may use it in their destructors.
+template <class T>
+union lasting {
+    T object;
+    template <class... Arguments>
+    constexpr explicit lasting(Arguments... arguments) : object(arguments...) {}
+    ~lasting() {}
+};
+
+inline lasting<output> lasting_out{STDOUT_FILENO};
+inline lasting<input> lasting_in{STDIN_FILENO, &lasting_out.object};
+
+} // namespace detail
+
+/// Standard output.
+inline output &out = detail::lasting_out.object;
+/// Standard input. Flushes ms::out before it reads from anything but a regular file.
+inline input &in = detail::lasting_in.object;
+
+namespace detail {
+
+/// Its destructor is the last flush.
+struct last_flush {
+    last_flush() {} // at run time: older objects are destroyed later
+    last_flush(const last_flush &) = delete;
+    last_flush &operator=(const last_flush &) = delete;
+    ~last_flush() {
+        if (out.flush_finally())
+            return;
+        std::fprintf(stderr, "%s\n", sentence(out.describe()).c_str());
+        std::fflush(nullptr);
+        ::_exit(1); // exit() is on its way already, with another status
+    }
+};
+
+inline const last_flush at_exit;
+
+} // namespace detail
+} // namespace ms
+
+#endif // MILLSTREAM_STDIO_HPP

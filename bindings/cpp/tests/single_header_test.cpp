@@ -1,0 +1,22 @@
+// The one-file form of stdio.hpp, with no other header of ours in reach, twice and from two files; and what C++20 adds.
+
+#include "../single/millstream_stdio.hpp"
+
+#include "../single/millstream_stdio.hpp"
+
+#include <array>
+#include <iterator>
+#include <span>
+
+static_assert(std::output_iterator<ms::inserter, const char &>, "what std::format_to asks for");
+
+ms::output &out_of_another_file();
+
+int main() {
+    int sum = 0, value = 0;
+    while (ms::in >> value)
+        sum += value;
+    const std::array<char, 4> label{'s', 'u', 'm', ' '};
+    ms::out.write(std::span(label)).println(sum);
+    return &ms::out == &out_of_another_file() ? 0 : 1;
+}

@@ -1,0 +1,6 @@
+// The other file of single_header_test.
+
+#include "../single/millstream_stdio.hpp"
+
+ms::output &out_of_another_file();
+ms::output &out_of_another_file() { return ms::out; }

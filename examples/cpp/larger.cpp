@@ -1,0 +1,12 @@
+// Reads how many pairs of numbers there are, then the pairs; prints the larger number of each.
+#include <algorithm>
+#include <cstdint>
+#include <millstream/stdio.hpp>
+
+int main() {
+    std::uint32_t a, b;
+    for (auto pairs = ms::in.require<std::uint32_t>(); pairs > 0; pairs--) {
+        ms::in >> a >> b; // a number that is missing, wrong or too large is an error
+        ms::out << std::max(a, b) << '\n';
+    }
+}
