@@ -109,7 +109,8 @@ mod tests {
 
     #[test]
     fn every_byte_ends_digits_at_every_place() {
-        for byte in 0..=255 {
+        // Miri takes minutes for all of them.
+        for byte in (0..=255).step_by(if cfg!(miri) { 23 } else { 1 }) {
             for at in 0..16 {
                 // Nor may matter what follows it.
                 for after in [b'0', 0x8a, 0xff] {
