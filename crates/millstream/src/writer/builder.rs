@@ -500,6 +500,8 @@ impl WriterBuilder {
         });
         let meter = Arc::new(Meter::default());
         let mut sink: Box<dyn Sink> = Box::new(Metered::new(opened.sink, meter.clone()));
+        #[cfg(not(feature = "compression"))]
+        debug_assert!(format.is_none(), "refused before anything was opened");
         #[cfg(feature = "compression")]
         if let Some(format) = format {
             sink = Box::new(sink::encode::EncodeSink::new(format, self.level, sink)?);
