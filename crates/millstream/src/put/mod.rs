@@ -43,8 +43,8 @@
 //!
 //! # Unsafe code
 //! This room writes by raw pointers. Who calls [`Part::put`] or [`Room::put`] needs no trust: a [`Room`] checks each
-//! part. A writer's room is measured once for all parts; it relies on the lengths that the parts of this crate announce, and on
-//! nothing that a part of somebody else says.
+//! part. A writer's room is measured once for all parts of a record: that relies on the lengths that the parts of this
+//! crate announce, and on nothing that a part of somebody else says.
 
 mod digits;
 mod float;
