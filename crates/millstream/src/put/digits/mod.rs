@@ -3,8 +3,8 @@
 //! Nothing depends on how many digits there are but whether more than eight, or sixteen, are needed, which a stream of
 //! numbers mostly repeats. A branch on the exact count would be mispredicted for every other number.
 //!
-//! A way to make decimal digits is a module with two functions, `put_u64` and `put_sixteen`. Which way is taken is looked
-//! up with each number: a load that is in the cache and a branch that is always the same.
+//! A way to make decimal digits is a module with two functions, `put_u64` and `put_sixteen`. Which way is taken is
+//! looked up with each number: a load that is in the cache and a branch that is always the same.
 
 #[cfg(target_arch = "x86_64")]
 mod ifma;
@@ -375,8 +375,8 @@ mod tests {
         }
     }
 
-    /// All eight digits at once are what [`ifma`] computes with fractions that are only just exact enough: every value of
-    /// them in a deep run, else those where a digit changes, which is where a fraction would go over.
+    /// [`ifma`] computes eight digits with fractions that are only just exact enough. A fraction that is not would go
+    /// over where a digit changes: all values in a deep run, else those where one before the last two does.
     #[test]
     #[cfg_attr(miri, ignore = "looks at numbers, not at memory")]
     fn every_change_of_a_digit_in_eight() {
