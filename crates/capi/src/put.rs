@@ -152,7 +152,7 @@ pub extern "C" fn millstream_writer_end_window(
 
 /// Accepts the first `used` bytes of the writer's space, and returns the `kept` ones behind them.
 fn accept(writer: &mut Writer, used: usize, kept: usize) -> Result<Vec<u8>> {
-    // A space of no bytes is what is there, and cannot fail.
+    // A space of no bytes is what is there: nothing moves. An error that waits to be reported comes first.
     let room = writer.space(0)?;
     let Some(begun) = used.checked_add(kept).and_then(|filled| room.get(used..filled)) else {
         return Err(invalid(format!("{used} bytes used and {kept} kept"), format!("at most the {}", room.len())));

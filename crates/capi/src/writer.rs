@@ -566,7 +566,7 @@ pub extern "C" fn millstream_writer_commit(
 ) -> millstream_code {
     call(error, || {
         given(writer, "writer")?.with(|writer| {
-            // A space of no bytes is what is there, and cannot fail.
+            // A space of no bytes is what is there: nothing moves. An error that waits to be reported comes first.
             let room = writer.space(0)?.len();
             if count > room {
                 return Err(invalid(format!("{count} bytes to commit"), format!("at most the {room} of the space")));

@@ -65,6 +65,27 @@ enum class partial : std::uint32_t {
     keep = MILLSTREAM_PARTIAL_KEEP,
 };
 
+/// Whether a pipe is lent the pages of the writer's buffer, instead of a copy of them (vmsplice(2) of Linux).
+enum class lend_pages : std::uint32_t {
+    no = MILLSTREAM_LEND_PAGES_NO, ///< The pipe gets a copy.
+    /// Whoever reads the pipe copies what it reads, by read(2), as nearly all programs do.
+    ///
+    /// That is a promise of yours about the other side. The writer writes its pages again as soon as they have left the
+    /// pipe. A reader that takes them out without a copy, by splice(2) or tee(2) (such as pv, or a proxy), and passes
+    /// them on, passes on memory that changes under its hands: its output would be wrong, and nobody would know.
+    consumer_copies = MILLSTREAM_LEND_PAGES_CONSUMER_COPIES,
+};
+
+/// What closing a regular file waits for, before the file takes its name.
+enum class durability : std::uint32_t {
+    /// The system has the bytes, and writes them to the disk when it likes.
+    cached = MILLSTREAM_DURABILITY_CACHED,
+    /// The bytes are on the disk (fdatasync(2)): who finds the new file finds all of it.
+    data = MILLSTREAM_DURABILITY_DATA,
+    /// And so are the file's attributes and its name (fsync(2) of the file, and then of its directory).
+    all = MILLSTREAM_DURABILITY_ALL,
+};
+
 /// How to write: `ms::writer(sink, {.encode = ms::encode::zstd, .level = 19})`. What is not given is as usual.
 struct writer_options {
     /// The buffer's size, at least 1: 64 KiB, and 256 KiB for pipes.
@@ -79,6 +100,8 @@ struct writer_options {
     std::optional<std::uint32_t> level{};
     std::optional<ms::existing> existing{};
     std::optional<ms::partial> partial{};
+    std::optional<ms::lend_pages> lend_pages{};
+    std::optional<ms::durability> durability{};
     /// Fails with `stalled` when the sink takes nothing for this long. Not for callbacks.
     std::optional<std::chrono::nanoseconds> stall_timeout{};
     /// Ends waits. It need not outlive the writer.
@@ -123,6 +146,10 @@ inline writer_options_handle made(const writer_options &options) {
         call(millstream_writer_options_set_existing, to, static_cast<millstream_existing>(*options.existing));
     if (options.partial)
         call(millstream_writer_options_set_partial, to, static_cast<millstream_partial>(*options.partial));
+    if (options.lend_pages)
+        call(millstream_writer_options_set_lend_pages, to, static_cast<millstream_lend_pages>(*options.lend_pages));
+    if (options.durability)
+        call(millstream_writer_options_set_durability, to, static_cast<millstream_durability>(*options.durability));
     if (options.stall_timeout)
         call(millstream_writer_options_set_stall_timeout_ns, to, c_time(*options.stall_timeout));
     if (options.cancel != nullptr)
