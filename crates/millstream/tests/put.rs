@@ -113,8 +113,10 @@ fn kinds_of_parts() {
 #[test]
 fn a_hundred_parts() {
     let mut writer = Writer::memory().unwrap();
-    macro_rules! ten { ($($part:expr),*) => { put!(writer, $($part, $part, $part, $part, $part, $part, $part, $part, $part, $part),*) }; }
-    ten!(0, 1, 2, 3, 4, 5, 6, 7, 8, 9).unwrap();
+    macro_rules! ten_of_each {
+        ($($x:expr),*) => { put!(writer, $($x, $x, $x, $x, $x, $x, $x, $x, $x, $x),*) };
+    }
+    ten_of_each!(0, 1, 2, 3, 4, 5, 6, 7, 8, 9).unwrap();
     let expected: Vec<u8> = (b'0'..=b'9').flat_map(|digit| [digit; 10]).collect();
     assert_eq!(writer.close().unwrap().memory.unwrap(), expected);
 }

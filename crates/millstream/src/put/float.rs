@@ -76,7 +76,8 @@ pub struct Fixed {
 /// ```
 /// use millstream::{Writer, put, put::fixed};
 /// let mut out = Writer::memory()?;
-/// put!(out, fixed(2.0, 2), ' ', fixed(1.005, 2), ' ', fixed(0.125_f32, 2), ' ', fixed(1e21, 0), ' ', fixed(f64::NAN, 2))?;
+/// put!(out, fixed(2.0, 2), ' ', fixed(1.005, 2), ' ', fixed(0.125_f32, 2), ' ')?;
+/// put!(out, fixed(1e21, 0), ' ', fixed(f64::NAN, 2))?;
 /// assert_eq!(out.close()?.memory.unwrap(), b"2.00 1.00 0.12 1000000000000000000000 NaN");
 /// # Ok::<(), millstream::Error>(())
 /// ```

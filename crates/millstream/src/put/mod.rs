@@ -21,8 +21,8 @@
 //! |---|---|
 //! | `&str`, `String`, `Cow<str>`, `char` | their UTF-8 |
 //! | `&[u8]`, `[u8; N]`, `b"literal"`, `Vec<u8>`, `Cow<[u8]>` | as they are |
-//! | integers (8 to 128 bits, `usize`, `isize`, [`NonZero`](std::num::NonZero)) | decimal; a `u8` is a number, not a byte |
-//! | `f32`, `f64` | the shortest text that reads back as the same number: `1.0`, `0.1`, `1e16`, `1.5e-7`, `NaN`, `inf` |
+//! | integers to 128 bits, [`NonZero`](std::num::NonZero) | decimal; a `u8` is a number, not a byte |
+//! | `f32`, `f64` | the shortest text that reads back the same: `1.0`, `0.1`, `1e16`, `1.5e-7`, `NaN`, `inf` |
 //! | `bool` | `true`, `false` |
 //! | [`fixed`]`(1.005, 2)` | `1.00`: so many digits behind the point, rounded from the exact value |
 //! | [`hex`]`(255)` | `ff`; negative numbers in two's complement |
@@ -43,8 +43,8 @@
 //!
 //! # Unsafe code
 //! This room writes by raw pointers. Who calls [`Part::put`] or [`Room::put`] needs no trust: a [`Room`] checks each
-//! part. A writer's room is measured once for all parts; it relies on the lengths that the parts of this crate announce, and on
-//! nothing that a part of somebody else says.
+//! part. A writer's room is measured once for all parts of a record: that relies on the lengths that the parts of this
+//! crate announce, and on nothing that a part of somebody else says.
 
 mod digits;
 mod float;

@@ -1,7 +1,7 @@
 //! Digits on any processor: four at a time out of a table, eight in a word, and a shift that drops the leading zeros.
 //!
-//! The table of 40 KiB is what this costs; computing eight digits in a word instead took 1.6 times as long for a counter
-//! and 1.25 times for random lengths, where the whole table is in use.
+//! The table of 40 KiB is what this costs; computing eight digits in a word instead took 1.6 times as long for a
+//! counter, and 1.25 times for random lengths, where the whole table is in use.
 
 use super::{TEN_TO_8, TEN_TO_16, by_size, count_u32, count_u64};
 
