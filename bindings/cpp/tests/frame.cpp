@@ -143,16 +143,15 @@ ms::framer framer_of(const std::string &words) {
         return ms::framer::delimiter(utf8(std::stoul(word[1], nullptr, 16)), delimited);
     if (word[0] == "any-of") {
         const std::string set = unhex(word[1]);
-        return ms::framer::predicate(
-            [&](unsigned char byte) { return set.find(static_cast<char>(byte)) != set.npos; }, delimited);
+        return ms::framer::predicate([&](unsigned char byte) { return set.find(static_cast<char>(byte)) != set.npos; },
+                                     delimited);
     }
     if (word[0] == "fixed")
         return ms::framer::fixed(std::stoul(word[1]));
     if (word[0] == "prefix")
-        return ms::framer::length_prefixed(std::stoul(word[1].substr(1)) / 8,
-                                           word[2] == "big" ? std::endian::big : std::endian::little,
-                                           word[3] == "itself" ? ms::prefix_counts::itself
-                                                               : ms::prefix_counts::payload);
+        return ms::framer::length_prefixed(
+            std::stoul(word[1].substr(1)) / 8, word[2] == "big" ? std::endian::big : std::endian::little,
+            word[3] == "itself" ? ms::prefix_counts::itself : ms::prefix_counts::payload);
     throw std::invalid_argument("no framer: " + words);
 }
 
@@ -246,21 +245,23 @@ TEST(Vectors, Frames) {
             SCOPED_TRACE("in pieces of " + std::to_string(piece));
             ms::framer framer = framer_of(words);
             ms::reader one = in_pieces(input, piece);
-            EXPECT_EQ(by_reader(one, framer, [&](strings &records) {
-                          const auto record = one.next_frame(framer);
-                          if (record)
-                              records.emplace_back(*record);
-                          return record.has_value();
-                      }),
+            EXPECT_EQ(by_reader(one, framer,
+                                [&](strings &records) {
+                                    const auto record = one.next_frame(framer);
+                                    if (record)
+                                        records.emplace_back(*record);
+                                    return record.has_value();
+                                }),
                       expected);
             for (const std::size_t max : {std::size_t{2}, ms::all_records}) {
                 ms::reader many = in_pieces(input, piece);
-                EXPECT_EQ(by_reader(many, framer, [&](strings &records) {
-                              const auto batch = many.next_batch(framer, max);
-                              if (batch)
-                                  append(records, *batch);
-                              return batch.has_value();
-                          }),
+                EXPECT_EQ(by_reader(many, framer,
+                                    [&](strings &records) {
+                                        const auto batch = many.next_batch(framer, max);
+                                        if (batch)
+                                            append(records, *batch);
+                                        return batch.has_value();
+                                    }),
                           expected);
             }
         }

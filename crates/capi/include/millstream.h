@@ -881,7 +881,8 @@ typedef uint32_t millstream_latency;
 #endif // __cplusplus
 
 /**
- * Whether compressed sources are decoded.
+ * Whether compressed sources are decoded. Unless told otherwise files, pipes, commands and memory are, and sockets and
+ * callbacks are not: what they carry is mostly a protocol, one of whose messages might begin like a compressed stream.
  */
 enum millstream_decode
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -893,7 +894,7 @@ enum millstream_decode
      */
     MILLSTREAM_DECODE_AUTO = 0,
     /**
-     * Bytes are delivered as they are: right for a binary protocol.
+     * Bytes are delivered as they are.
      */
     MILLSTREAM_DECODE_OFF = 1,
 };
@@ -1392,6 +1393,137 @@ void millstream_reader_free(millstream_reader *reader);
 }  // extern "C"
 #endif  // __cplusplus
 
+/* ---- scan ----
+ *
+ * Numbers and words out of bytes.
+ *
+ * These functions take what comes: a token cut by the end of the buffer, an error, the end of the input. The inlined
+ * ones of window.h (millstream_input_scan_u64() and its like) are for many numbers: they do the plain case themselves
+ * and leave the others to these.
+ *
+ * Between two values stands white space (the bytes 9 to 13, and 32), any amount of it: MILLSTREAM_SPACE. Or exactly
+ * one byte of a value from 0 to 255, or one line end. White space in front of a value is consumed with it, not what is
+ * behind it; so millstream_reader_next_line() after a number is the rest of its line.
+ *
+ * At the end of the input, with nothing but separators left, `end` is true, and says that the source succeeded. Where
+ * `end` is NULL a value must be there: otherwise it is MILLSTREAM_VALUE_MISSING.
+ *
+ * A token that is no number of the type is MILLSTREAM_NUMBER_INVALID, one that is too large MILLSTREAM_NUMBER_OVERFLOW.
+ * Nothing is consumed then, and the error comes again until the token is taken by other means, such as
+ * millstream_reader_next_word(). The error knows its offset, its line and its text.
+ */
+
+/**
+ * Any amount of white space, as a separator.
+ */
+#define MILLSTREAM_SPACE -1
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * A whole number from 0 to 2^32 - 1: the next value.
+ */
+millstream_code millstream_reader_scan_u32(millstream_reader *reader,
+                                           int32_t separator,
+                                           uint32_t *value,
+                                           bool *end,
+                                           millstream_error **error);
+
+/**
+ * A whole number from 0 to 2^64 - 1: the next value.
+ */
+millstream_code millstream_reader_scan_u64(millstream_reader *reader,
+                                           int32_t separator,
+                                           uint64_t *value,
+                                           bool *end,
+                                           millstream_error **error);
+
+/**
+ * A whole number from -2^31 to 2^31 - 1: the next value.
+ */
+millstream_code millstream_reader_scan_i32(millstream_reader *reader,
+                                           int32_t separator,
+                                           int32_t *value,
+                                           bool *end,
+                                           millstream_error **error);
+
+/**
+ * A whole number from -2^63 to 2^63 - 1: the next value.
+ */
+millstream_code millstream_reader_scan_i64(millstream_reader *reader,
+                                           int32_t separator,
+                                           int64_t *value,
+                                           bool *end,
+                                           millstream_error **error);
+
+/**
+ * A floating-point number, rounded once, from its decimal digits: the next value. inf and nan are numbers too.
+ */
+millstream_code millstream_reader_scan_f32(millstream_reader *reader,
+                                           int32_t separator,
+                                           float *value,
+                                           bool *end,
+                                           millstream_error **error);
+
+/**
+ * A floating-point number, correctly rounded: the next value. inf and nan are numbers too.
+ */
+millstream_code millstream_reader_scan_f64(millstream_reader *reader,
+                                           int32_t separator,
+                                           double *value,
+                                           bool *end,
+                                           millstream_error **error);
+
+/**
+ * The next word: the bytes up to the next white space or the end. At the end `word` is NULL.
+ */
+millstream_code millstream_reader_next_word(millstream_reader *reader,
+                                            const char **word,
+                                            size_t *len,
+                                            millstream_error **error);
+
+/**
+ * The rest of the line, without blanks and tabs in front of it and without its line end. Right after a number or a
+ * word it is the rest of their line, which may be empty. At the end `line` is NULL.
+ */
+millstream_code millstream_reader_rest_of_line(millstream_reader *reader,
+                                               const char **line,
+                                               size_t *len,
+                                               millstream_error **error);
+
+/**
+ * The number that a whole token of `len` bytes is.
+ */
+millstream_code millstream_parse_f32(const void *token, size_t len, float *value, millstream_error **error);
+
+/**
+ * The number that a whole token of `len` bytes is.
+ */
+millstream_code millstream_parse_f64(const void *token, size_t len, double *value, millstream_error **error);
+
+/**
+ * Opens a window: the bytes from `at` up to `end` may be looked at, and the reader serves no other call that is not
+ * const until millstream_reader_end_window() says how many of them were used. It does not read, so there may be none.
+ * This is what window.h is made of: see millstream_input there.
+ */
+millstream_code millstream_reader_window(millstream_reader *reader,
+                                         const char **at,
+                                         const char **end,
+                                         millstream_error **error);
+
+/**
+ * Ends a window, of which the first `used` bytes are consumed. Line ends among them count as records.
+ */
+millstream_code millstream_reader_end_window(millstream_reader *reader,
+                                             size_t used,
+                                             millstream_error **error);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
 /* ---- writer ----
  *
  * Writers: bytes into a sink.
@@ -1521,6 +1653,65 @@ typedef uint32_t millstream_partial;
 #endif // __cplusplus
 
 /**
+ * Whether a pipe is lent the pages of the writer's buffer, instead of a copy of them (vmsplice(2) of Linux).
+ */
+enum millstream_lend_pages
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * The pipe gets a copy.
+     */
+    MILLSTREAM_LEND_PAGES_NO = 0,
+    /**
+     * Whoever reads the pipe copies what it reads, by read(2), as nearly all programs do.
+     *
+     * That is a promise of yours about the other side. The writer writes its pages again as soon as they have left the
+     * pipe. A reader that takes them out without a copy, by splice(2) or tee(2) (such as pv, or a proxy), and passes
+     * them on, passes on memory that changes under its hands: its output would be wrong, and nobody would know.
+     */
+    MILLSTREAM_LEND_PAGES_CONSUMER_COPIES = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_lend_pages millstream_lend_pages;
+#else
+typedef uint32_t millstream_lend_pages;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * What closing a regular file waits for, before the file takes its name.
+ */
+enum millstream_durability
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * The system has the bytes, and writes them to the disk when it likes: a power failure within the next half minute
+     * or so may cost the file.
+     */
+    MILLSTREAM_DURABILITY_CACHED = 0,
+    /**
+     * The bytes are on the disk (fdatasync(2)): who finds the new file finds all of it.
+     */
+    MILLSTREAM_DURABILITY_DATA = 1,
+    /**
+     * And so are the file's attributes and its name (fsync(2) of the file, and then of its directory).
+     */
+    MILLSTREAM_DURABILITY_ALL = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_durability millstream_durability;
+#else
+typedef uint32_t millstream_durability;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
  * Writes to a sink. Freed by millstream_writer_free().
  */
 typedef struct millstream_writer millstream_writer;
@@ -1598,6 +1789,20 @@ millstream_code millstream_writer_options_set_partial(millstream_writer_options 
                                                       millstream_error **error);
 
 /**
+ * Whether a pipe is lent the pages of the buffer. What is no pipe is written as ever.
+ */
+millstream_code millstream_writer_options_set_lend_pages(millstream_writer_options *options,
+                                                         millstream_lend_pages lend_pages,
+                                                         millstream_error **error);
+
+/**
+ * What closing a regular file waits for.
+ */
+millstream_code millstream_writer_options_set_durability(millstream_writer_options *options,
+                                                         millstream_durability durability,
+                                                         millstream_error **error);
+
+/**
  * Fails with MILLSTREAM_STALLED when the sink takes nothing for this long. Not for callbacks.
  */
 millstream_code millstream_writer_options_set_stall_timeout_ns(millstream_writer_options *options,
@@ -1634,6 +1839,19 @@ millstream_code millstream_writer_path(const char *path,
                                        const millstream_writer_options *options,
                                        millstream_writer **writer,
                                        millstream_error **error);
+
+/**
+ * Writes a regular file through memory that it is mapped into, in steps for which room is reserved beforehand. In all
+ * else it is as millstream_writer_path(), and it has its true length after a close, an error and a free. Measure before
+ * you take it: a plain write is faster for most.
+ *
+ * Nobody may make the file shorter meanwhile: that ends the process with SIGBUS. And a process that is killed leaves
+ * zeros behind what it wrote, where MILLSTREAM_PARTIAL_KEEP writes in place.
+ */
+millstream_code millstream_writer_mapped(const char *path,
+                                         const millstream_writer_options *options,
+                                         millstream_writer **writer,
+                                         millstream_error **error);
 
 /**
  * Writes to standard output: the file descriptor 1 itself, without stdio's buffer, which must be flushed before.
@@ -1808,6 +2026,91 @@ millstream_code millstream_writer_command_ends(const millstream_writer *writer,
  * is fine.
  */
 void millstream_writer_free(millstream_writer *writer);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+/* ---- put ----
+ *
+ * Text of numbers, and room to put it.
+ *
+ * Whole numbers are printed by numbers.h, without the library; floating-point numbers are printed here. The inlined
+ * functions of window.h (millstream_output_put_u64() and its like) write both into the room of a writer.
+ */
+
+/**
+ * How many bytes of room any floating-point number needs, unless it has fixed digits.
+ */
+#define MILLSTREAM_FLOAT_ROOM 32
+
+/**
+ * How many bytes of room a number with fixed digits needs beside those digits.
+ */
+#define MILLSTREAM_FIXED_ROOM 312
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * Writes the shortest text that reads back as the same number: 1.0, 0.1, 1e16, 1.5e-7, NaN, inf, -0.0. Needs `room` for
+ * MILLSTREAM_FLOAT_ROOM bytes at `to`, any of which it may change; says in `len` how many are the text.
+ */
+millstream_code millstream_format_f32(float value,
+                                      char *to,
+                                      size_t room,
+                                      size_t *len,
+                                      millstream_error **error);
+
+/**
+ * The same for a double.
+ */
+millstream_code millstream_format_f64(double value,
+                                      char *to,
+                                      size_t room,
+                                      size_t *len,
+                                      millstream_error **error);
+
+/**
+ * Writes a number with `digits` digits behind the point, at most 65535, as "%.*f" does: rounded from the exact value,
+ * to even where two are equally near. Needs `room` for MILLSTREAM_FIXED_ROOM + digits bytes.
+ */
+millstream_code millstream_format_f64_fixed(double value,
+                                            uint32_t digits,
+                                            char *to,
+                                            size_t room,
+                                            size_t *len,
+                                            millstream_error **error);
+
+/**
+ * Opens a window: the bytes from `at` up to `end`, at least `least`, are room to fill, and the writer serves no other
+ * call that is not const until millstream_writer_end_window().
+ *
+ * Where a window is open already, it goes over into the next one: its first `used` bytes are accepted, and the `kept`
+ * bytes behind them, of a record that is not whole yet, are at the front of the next one, in front of `at`. After an
+ * error no window is open, and the kept bytes are gone; what was to be accepted was not, if it was that which failed.
+ *
+ * `collects` says whether it makes no difference when bytes are accepted, as long as the window has room; otherwise it
+ * should happen after each record.
+ *
+ * This is what window.h is made of: see millstream_output there.
+ */
+millstream_code millstream_writer_window(millstream_writer *writer,
+                                         size_t used,
+                                         size_t kept,
+                                         size_t least,
+                                         char **at,
+                                         char **end,
+                                         bool *collects,
+                                         millstream_error **error);
+
+/**
+ * Ends a window and accepts the first `used` bytes of it. After an error none of them was accepted.
+ */
+millstream_code millstream_writer_end_window(millstream_writer *writer,
+                                             size_t used,
+                                             millstream_error **error);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -51,6 +51,8 @@ pub(crate) fn free<T>(handle: Option<Box<T>>) {
 pub(crate) enum Condition {
     #[default]
     Good,
+    /// Its window is open: C holds pointers into the buffer, which any other call might move.
+    Lent,
     /// A call is running. Still so when another one begins: that call has panicked, or is a callback's.
     Busy,
 }
@@ -59,13 +61,40 @@ impl Condition {
     /// Runs `act` on a handle that nothing else uses.
     #[inline]
     pub(crate) fn during<T>(&mut self, act: impl FnOnce() -> Result<T>) -> Result<T> {
-        if *self == Condition::Busy {
-            return Err(Error::new(ErrorKind::Closed).with_found("a handle whose last call has not returned"));
+        self.between(Condition::Good, Condition::Good, act)
+    }
+
+    /// Runs `act`, which opens a window if it succeeds.
+    pub(crate) fn lend<T>(&mut self, act: impl FnOnce() -> Result<T>) -> Result<T> {
+        self.between(Condition::Good, Condition::Lent, act)
+    }
+
+    /// The window is closed.
+    ///
+    /// # Errors
+    /// [`ErrorKind::ArgumentInvalid`] if there is none.
+    pub(crate) fn take_back(&mut self) -> Result<()> {
+        self.between(Condition::Lent, Condition::Good, || Ok(()))
+    }
+
+    #[inline]
+    fn between<T>(&mut self, from: Condition, to: Condition, act: impl FnOnce() -> Result<T>) -> Result<T> {
+        if *self != from {
+            return Err(self.refuse());
         }
         *self = Condition::Busy;
         let result = act();
-        *self = Condition::Good;
+        *self = if result.is_ok() { to } else { from };
         result
+    }
+
+    #[cold]
+    fn refuse(self) -> Error {
+        match self {
+            Condition::Good => invalid("no open window", "one"),
+            Condition::Lent => invalid("an open window", "its end before other calls"),
+            Condition::Busy => Error::new(ErrorKind::Closed).with_found("a handle whose last call has not returned"),
+        }
     }
 }
 
@@ -294,6 +323,18 @@ mod tests {
         let mut condition = Condition::default();
         assert_eq!(call(None, || condition.during(|| panic!("once"))), 20);
         assert_eq!(call(None, || condition.during(|| Ok(()))), ErrorKind::Closed.code());
+    }
+
+    #[test]
+    fn a_handle_that_is_lent_is_used_by_nobody_else() {
+        let mut condition = Condition::default();
+        assert_eq!(condition.take_back().unwrap_err().kind(), ErrorKind::ArgumentInvalid);
+        condition.lend(|| Err::<(), _>(Error::new(ErrorKind::Io))).unwrap_err();
+        condition.lend(|| Ok(())).unwrap();
+        assert_eq!(condition.during(|| Ok(())).unwrap_err().kind(), ErrorKind::ArgumentInvalid);
+        assert_eq!(condition.lend(|| Ok(())).unwrap_err().kind(), ErrorKind::ArgumentInvalid);
+        condition.take_back().unwrap();
+        condition.during(|| Ok(())).unwrap();
     }
 
     #[test]

@@ -135,7 +135,8 @@ pub extern "C" fn millstream_code_advice(code: millstream_code) -> *const c_char
 }
 
 /// Whether the reader that reported this goes on: after MILLSTREAM_CANCELLED by the next call, after
-/// MILLSTREAM_RECORD_TOO_LONG by millstream_reader_skip_record(). After any other error comes a plain end.
+/// MILLSTREAM_RECORD_TOO_LONG by millstream_reader_skip_record(), after MILLSTREAM_NUMBER_INVALID and
+/// MILLSTREAM_NUMBER_OVERFLOW by taking what is there by other means. After any other error comes a plain end.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_code_is_resumable(code: millstream_code) -> bool {
     ErrorKind::from_code(code).is_some_and(ErrorKind::is_resumable)

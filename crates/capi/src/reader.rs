@@ -63,12 +63,13 @@ pub enum millstream_latency {
     Low = 1,
 }
 
-/// Whether compressed sources are decoded.
+/// Whether compressed sources are decoded. Unless told otherwise files, pipes, commands and memory are, and sockets and
+/// callbacks are not: what they carry is mostly a protocol, one of whose messages might begin like a compressed stream.
 #[repr(u32)]
 pub enum millstream_decode {
     /// gzip, bgzf and zstd are recognised by their first bytes.
     Auto = 0,
-    /// Bytes are delivered as they are: right for a binary protocol.
+    /// Bytes are delivered as they are.
     Off = 1,
 }
 
@@ -166,9 +167,16 @@ pub type millstream_release_callback = Option<unsafe extern "C" fn(user: *mut c_
 impl millstream_reader {
     /// What the reader does, as long as it is open and nobody else uses it.
     #[inline]
-    fn with<T>(&mut self, act: impl FnOnce(&mut Reader) -> Result<T>) -> Result<T> {
+    pub(crate) fn with<T>(&mut self, act: impl FnOnce(&mut Reader) -> Result<T>) -> Result<T> {
+        let (reader, condition) = self.parts()?;
+        condition.during(|| act(reader))
+    }
+
+    /// The reader, if it is open, and whether it can be used.
+    #[inline]
+    pub(crate) fn parts(&mut self) -> Result<(&mut Reader, &mut Condition)> {
         match &mut self.reader {
-            Some(reader) => self.condition.during(|| act(reader)),
+            Some(reader) => Ok((reader, &mut self.condition)),
             None => Err(Error::new(ErrorKind::Closed).with_name(self.name.to_string_lossy())),
         }
     }
@@ -639,14 +647,14 @@ pub(crate) fn counted(returned: isize) -> io::Result<usize> {
 // ---- bytes ----
 
 /// Bytes that C may look at: a pointer and a length, both out-parameters.
-struct Span<'a> {
+pub(crate) struct Span<'a> {
     bytes: &'a mut MaybeUninit<*const c_char>,
     len: &'a mut MaybeUninit<usize>,
 }
 
 impl<'a> Span<'a> {
     #[inline]
-    fn out(
+    pub(crate) fn out(
         bytes: Option<&'a mut MaybeUninit<*const c_char>>,
         name: &str,
         len: Option<&'a mut MaybeUninit<usize>>,
@@ -655,7 +663,7 @@ impl<'a> Span<'a> {
     }
 
     #[inline]
-    fn set(self, bytes: &[u8]) {
+    pub(crate) fn set(self, bytes: &[u8]) {
         self.bytes.write(lend(bytes));
         self.len.write(bytes.len());
     }

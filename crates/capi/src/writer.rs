@@ -11,7 +11,7 @@ use std::ffi::{CString, c_char, c_void};
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
-use millstream::{Encode, Existing, FlushPolicy, Partial, Result, Writer, WriterBuilder};
+use millstream::{Durability, Encode, Existing, FlushPolicy, LendPages, Partial, Result, Writer, WriterBuilder};
 
 use crate::boundary::{
     Condition, User, bytes, c_string, call, choice, chosen, duplicate_fd, free, given, invalid, lend, out, own_fd,
@@ -29,8 +29,8 @@ pub struct millstream_writer_options(Settings<WriterBuilder>);
 
 /// Writes to a sink. Freed by millstream_writer_free().
 pub struct millstream_writer {
-    writer: Writer,
-    condition: Condition,
+    pub(crate) writer: Writer,
+    pub(crate) condition: Condition,
     name: CString,
     /// All that was written, once it is closed, if it was kept.
     memory: Option<Vec<u8>>,
@@ -80,6 +80,39 @@ pub enum millstream_partial {
     /// A file is written in place: it is truncated first, and what was written stays, whatever happens then.
     Keep = 1,
 }
+
+/// What closing a regular file waits for, before the file takes its name.
+#[repr(u32)]
+pub enum millstream_durability {
+    /// The system has the bytes, and writes them to the disk when it likes: a power failure within the next half minute
+    /// or so may cost the file.
+    Cached = 0,
+    /// The bytes are on the disk (fdatasync(2)): who finds the new file finds all of it.
+    Data = 1,
+    /// And so are the file's attributes and its name (fsync(2) of the file, and then of its directory).
+    All = 2,
+}
+
+/// Whether a pipe is lent the pages of the writer's buffer, instead of a copy of them (vmsplice(2) of Linux).
+#[repr(u32)]
+pub enum millstream_lend_pages {
+    /// The pipe gets a copy.
+    No = 0,
+    /// Whoever reads the pipe copies what it reads, by read(2), as nearly all programs do.
+    ///
+    /// That is a promise of yours about the other side. The writer writes its pages again as soon as they have left the
+    /// pipe. A reader that takes them out without a copy, by splice(2) or tee(2) (such as pv, or a proxy), and passes
+    /// them on, passes on memory that changes under its hands: its output would be wrong, and nobody would know.
+    ConsumerCopies = 1,
+}
+
+choice!(millstream_lend_pages is LendPages { No => LendPages::No, ConsumerCopies => LendPages::ConsumerCopies });
+
+choice!(millstream_durability is Durability {
+    Cached => Durability::Cached,
+    Data => Durability::Data,
+    All => Durability::All,
+});
 
 choice!(millstream_flush_policy is FlushPolicy {
     Auto => FlushPolicy::Auto,
@@ -220,6 +253,32 @@ pub extern "C" fn millstream_writer_options_set_partial(
     })
 }
 
+/// Whether a pipe is lent the pages of the buffer. What is no pipe is written as ever.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_writer_options_set_lend_pages(
+    options: Option<&mut millstream_writer_options>,
+    lend_pages: MaybeUninit<millstream_lend_pages>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let lend_pages = chosen(lend_pages)?;
+        set(options, move |builder| builder.lend_pages(lend_pages))
+    })
+}
+
+/// What closing a regular file waits for.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_writer_options_set_durability(
+    options: Option<&mut millstream_writer_options>,
+    durability: MaybeUninit<millstream_durability>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let durability = chosen(durability)?;
+        set(options, move |builder| builder.durability(durability))
+    })
+}
+
 /// Fails with MILLSTREAM_STALLED when the sink takes nothing for this long. Not for callbacks.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_options_set_stall_timeout_ns(
@@ -303,6 +362,26 @@ pub unsafe extern "C" fn millstream_writer_path(
         // SAFETY: C lends a string for this call.
         let path = unsafe { self::path(path, "path")? };
         open(options, writer, |builder| builder.path(path))
+    })
+}
+
+/// Writes a regular file through memory that it is mapped into, in steps for which room is reserved beforehand. In all
+/// else it is as millstream_writer_path(), and it has its true length after a close, an error and a free. Measure before
+/// you take it: a plain write is faster for most.
+///
+/// Nobody may make the file shorter meanwhile: that ends the process with SIGBUS. And a process that is killed leaves
+/// zeros behind what it wrote, where MILLSTREAM_PARTIAL_KEEP writes in place.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_writer_mapped(
+    path: *const c_char,
+    options: Option<&millstream_writer_options>,
+    writer: Option<&mut MaybeUninit<Box<millstream_writer>>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        // SAFETY: C lends a string for this call.
+        let path = unsafe { self::path(path, "path")? };
+        open(options, writer, |builder| builder.mapped(path))
     })
 }
 
@@ -487,7 +566,7 @@ pub extern "C" fn millstream_writer_commit(
 ) -> millstream_code {
     call(error, || {
         given(writer, "writer")?.with(|writer| {
-            // A space of no bytes is what is there, and cannot fail.
+            // A space of no bytes is what is there: nothing moves. An error that waits to be reported comes first.
             let room = writer.space(0)?.len();
             if count > room {
                 return Err(invalid(format!("{count} bytes to commit"), format!("at most the {room} of the space")));

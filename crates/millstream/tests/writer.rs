@@ -6,7 +6,9 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use millstream::{Durability, Encode, ErrorKind, Existing, FlushPolicy, LendPages, Partial, Writer, WriterBuilder};
+use millstream::{
+    Durability, Encode, ErrorKind, Existing, FlushPolicy, LendPages, Partial, Writer, WriterBuilder, put,
+};
 use proptest::prelude::*;
 
 /// What a sink does with one call.
@@ -71,6 +73,8 @@ enum Op {
     Write(usize),
     /// Asks for so many bytes and commits so many.
     Space(usize, usize),
+    /// Puts so many bytes and a number.
+    Put(usize, u64),
     Flush,
 }
 
@@ -78,6 +82,7 @@ fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         4 => (0..70usize).prop_map(Op::Write),
         3 => (0..70usize, 0..70usize).prop_map(|(asked, used)| Op::Space(asked, used)),
+        3 => (0..70usize, any::<u64>(), 0..64).prop_map(|(len, number, shift)| Op::Put(len, number >> shift)),
         1 => Just(Op::Flush),
     ]
 }
@@ -119,6 +124,11 @@ fn run(writer: &mut Writer, sink: &Scripted, ops: &[Op]) -> Vec<u8> {
                     bytes
                 })
                 .and_then(|bytes| writer.commit(bytes.len()).map(|()| accepted.extend_from_slice(&bytes))),
+            Op::Put(len, number) => {
+                let bytes = pattern(accepted.len(), len);
+                put!(writer, bytes, number, '!')
+                    .map(|()| accepted.extend([&bytes[..], format!("{number}!").as_bytes()].concat()))
+            }
             Op::Flush => writer.flush().map(|()| assert_eq!(sink.arrived(), accepted)),
         };
         assert_eq!(writer.accepted(), accepted.len() as u64, "{op:?}: {result:?}");
@@ -252,7 +262,7 @@ mod encoded {
             let mut accepted = Vec::new();
             for op in ops {
                 match op {
-                    Op::Write(len) | Op::Space(len, _) => {
+                    Op::Write(len) | Op::Space(len, _) | Op::Put(len, _) => {
                         let bytes = pattern(accepted.len(), len);
                         if writer.write(&bytes).is_ok() {
                             accepted.extend_from_slice(&bytes);

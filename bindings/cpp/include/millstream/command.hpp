@@ -46,7 +46,7 @@ class command {
     command(std::initializer_list<std::string_view> words) : command(std::span(words.begin(), words.size())) {}
     /// From words of any range of text: std::vector<std::string>, std::span<const char *const>, …
     template <std::ranges::input_range Words>
-        requires std::convertible_to<std::ranges::range_reference_t<Words>, std::string_view>
+    requires std::convertible_to<std::ranges::range_reference_t<Words>, std::string_view>
     explicit command(const Words &words)
         : handle_(detail::made<handle_type>(millstream_command_new, static_cast<const char *const *>(nullptr),
                                             std::size_t{0})) {

@@ -1,4 +1,4 @@
-// Readers: bytes and records out of a source.
+// Readers: bytes, records and numbers out of a source.
 //
 //     for (std::string_view line : ms::lines(ms::command{"samtools", "view", "-h", path}))
 //         use(line);
@@ -8,11 +8,11 @@
 // after every byte it wrote has been delivered. An error is reported once; after it comes a plain end, unless
 // `ms::is_resumable`.
 //
-// Every member that can fail has two forms. One throws `ms::error`, or what a callback of yours threw. The other takes a
-// `std::error_code &` as its last argument, throws nothing, and leaves the details in `last_error()`.
+// Every member that can fail has two forms. One throws `ms::error`, or what a callback of yours threw. The other takes
+// a `std::error_code &` as its last argument, throws nothing, and leaves the details in `last_error()`.
 //
-// The bytes of lines, records and batches stay the reader's: they are valid until the next call on it that is not const.
-// Different readers may be used by different threads at the same time; one reader, by one thread at a time.
+// The bytes of lines, records and batches stay the reader's: they are valid until the next call on it that is not
+// const. Different readers may be used by different threads at the same time; one reader, by one thread at a time.
 #ifndef MILLSTREAM_READER_HPP
 #define MILLSTREAM_READER_HPP
 
@@ -22,6 +22,7 @@
 #include <millstream/cancel.hpp>
 #include <millstream/command.hpp>
 #include <millstream/frame.hpp>
+#include <millstream/scan.hpp>
 #include <millstream/source.hpp>
 
 namespace ms {
@@ -92,20 +93,21 @@ struct progress {
 struct reader_options {
     /// The buffer's size at first, 256 KiB. It grows for a longer record.
     std::optional<std::size_t> capacity{};
-    ms::read_ahead read_ahead = ms::read_ahead::automatic;
+    std::optional<ms::read_ahead> read_ahead{};
     /// How many bytes are read ahead: at first, and at most, when both sides turn out to stall in turn. 4 and 16 MiB.
     std::optional<std::pair<std::size_t, std::size_t>> read_ahead_capacity{};
-    ms::latency latency = ms::latency::normal;
+    std::optional<ms::latency> latency{};
     /// The longest record, in bytes without its delimiter or prefix: 64 MiB. A longer one is `record_too_long`.
     std::optional<std::size_t> record_limit{};
-    ms::decode decode = ms::decode::automatic;
+    /// Usually `off` for sockets and callbacks, `automatic` for everything else.
+    std::optional<ms::decode> decode{};
     /// How much compressed data may grow: to this many bytes, and to this many for a compressed one (from the first
     /// decoded MiB on). 0 is no limit. Over it: `decode_limit`.
     std::uint64_t decode_limit_bytes = 0;
     std::uint64_t decode_limit_ratio = 0;
     /// How long a source that waits for somebody may deliver nothing, or a command take to exit. Longer is `stalled`.
     std::optional<std::chrono::nanoseconds> stall_timeout{};
-    ms::follow follow = ms::follow::no;
+    std::optional<ms::follow> follow{};
     /// Ends waits. It need not outlive the reader.
     const cancel_token *cancel = nullptr;
     /// Called before a read, not more often than every `observe_every`, and at the end: on the thread that uses the
@@ -146,18 +148,23 @@ inline reader_options_handle made(const reader_options &options, std::unique_ptr
     auto *to = handle.get();
     if (options.capacity)
         call(millstream_reader_options_set_capacity, to, *options.capacity);
-    call(millstream_reader_options_set_read_ahead, to, static_cast<millstream_read_ahead>(options.read_ahead));
+    if (options.read_ahead)
+        call(millstream_reader_options_set_read_ahead, to, static_cast<millstream_read_ahead>(*options.read_ahead));
     if (options.read_ahead_capacity)
         call(millstream_reader_options_set_read_ahead_capacity, to, options.read_ahead_capacity->first,
              options.read_ahead_capacity->second);
-    call(millstream_reader_options_set_latency, to, static_cast<millstream_latency>(options.latency));
+    if (options.latency)
+        call(millstream_reader_options_set_latency, to, static_cast<millstream_latency>(*options.latency));
     if (options.record_limit)
         call(millstream_reader_options_set_record_limit, to, *options.record_limit);
-    call(millstream_reader_options_set_decode, to, static_cast<millstream_decode>(options.decode));
-    call(millstream_reader_options_set_decode_limit, to, options.decode_limit_bytes, options.decode_limit_ratio);
+    if (options.decode)
+        call(millstream_reader_options_set_decode, to, static_cast<millstream_decode>(*options.decode));
+    if (options.decode_limit_bytes != 0 || options.decode_limit_ratio != 0)
+        call(millstream_reader_options_set_decode_limit, to, options.decode_limit_bytes, options.decode_limit_ratio);
     if (options.stall_timeout)
         call(millstream_reader_options_set_stall_timeout_ns, to, c_time(*options.stall_timeout));
-    call(millstream_reader_options_set_follow, to, static_cast<millstream_follow>(options.follow));
+    if (options.follow)
+        call(millstream_reader_options_set_follow, to, static_cast<millstream_follow>(*options.follow));
     if (options.cancel != nullptr)
         call(millstream_reader_options_set_cancel, to, options.cancel->get());
     if (options.observer) {
@@ -172,8 +179,11 @@ inline reader_options_handle made(const reader_options &options, std::unique_ptr
 
 } // namespace detail
 
-/// Reads a source. Moves, and cannot be copied. One that was made from nothing or moved from is not open: its calls fail
-/// with `argument_invalid`.
+template <scannable... Values>
+class value_range;
+
+/// Reads a source. Moves, and cannot be copied. One that was made from nothing or moved from is not open: its calls
+/// fail with `argument_invalid`.
 ///
 /// The destructor closes it; how that ends nobody hears. It may take two seconds where a command has to be stopped.
 class reader {
@@ -190,6 +200,7 @@ class reader {
         open(std::forward<Source>(source), opening);
         outcome_.keep(std::move(opening.callback));
         handle_ = std::move(opening.reader);
+        window_.reader = handle_.get();
     }
 
     /// Opens a source; if that fails, `code` says why and the reader is not open.
@@ -205,11 +216,14 @@ class reader {
     template <source Source>
     reader(Source &&source, std::error_code &code) : reader(std::forward<Source>(source), reader_options{}, code) {}
 
-    reader(reader &&) noexcept = default;
+    reader(reader &&other) noexcept
+        : outcome_(std::move(other.outcome_)), observer_(std::move(other.observer_)), handle_(std::move(other.handle_)),
+          window_(std::exchange(other.window_, millstream_input{})) {}
     reader &operator=(reader &&other) noexcept {
-        handle_ = std::move(other.handle_); // first: what is closed now may still call back
+        handle_ = std::move(other.handle_); // before the rest: what is closed now may still call back
         observer_ = std::move(other.observer_);
         outcome_ = std::move(other.outcome_);
+        window_ = std::exchange(other.window_, millstream_input{});
         return *this;
     }
     ~reader() = default;
@@ -225,7 +239,7 @@ class reader {
         const char *bytes = nullptr;
         std::size_t len = 0;
         std::size_t added = 0;
-        outcome_.call(code, millstream_reader_fill, handle_.get(), &bytes, &len, &added);
+        call(code, millstream_reader_fill, &bytes, &len, &added);
         return added;
     }
 
@@ -233,27 +247,26 @@ class reader {
     std::span<const char> buffer() const noexcept {
         const char *bytes = nullptr;
         std::size_t len = 0;
+        end_window();
         millstream_reader_buffer(handle_.get(), &bytes, &len, nullptr);
         return {bytes, len};
     }
 
-    /// Takes `count` bytes from the front of the unread ones. Those behind them stay where they are. More than there are
-    /// is `argument_invalid`.
+    /// Takes `count` bytes from the front of the unread ones. Those behind them stay where they are. More than there
+    /// are is `argument_invalid`.
     void consume(std::size_t count) {
         outcome_.throwing([&](std::error_code &code) { consume(count, code); });
     }
-    void consume(std::size_t count, std::error_code &code) noexcept {
-        outcome_.call(code, millstream_reader_consume, handle_.get(), count);
-    }
+    void consume(std::size_t count, std::error_code &code) noexcept { call(code, millstream_reader_consume, count); }
 
-    /// Copies at least one byte, and at most `room.size()` of them, to `room`, which is not empty, and returns how many;
-    /// 0 is the end, and says that the source succeeded.
+    /// Copies at least one byte, and at most `room.size()` of them, to `room`, which is not empty, and returns how
+    /// many; 0 is the end, and says that the source succeeded.
     std::size_t read(std::span<char> room) {
         return outcome_.throwing([&](std::error_code &code) { return read(room, code); });
     }
     std::size_t read(std::span<char> room, std::error_code &code) noexcept {
         std::size_t len = 0;
-        outcome_.call(code, millstream_reader_read, handle_.get(), static_cast<void *>(room.data()), room.size(), &len);
+        call(code, millstream_reader_read, static_cast<void *>(room.data()), room.size(), &len);
         return len;
     }
 
@@ -283,14 +296,14 @@ class reader {
         return record(code, millstream_reader_next_frame, framer.get());
     }
 
-    /// The next records, as many as are there but at most `max`, which is at least 1: waits for one, never for a second.
-    /// The records before a bad one are delivered first.
+    /// The next records, as many as are there but at most `max`, which is at least 1: waits for one, never for a
+    /// second. The records before a bad one are delivered first.
     std::optional<batch> next_batch(framer &framer, std::size_t max = all_records) {
         return outcome_.throwing([&](std::error_code &code) { return next_batch(framer, max, code); });
     }
     std::optional<batch> next_batch(framer &framer, std::size_t max, std::error_code &code) noexcept {
         millstream_batch found{};
-        outcome_.call(code, millstream_reader_next_batch, handle_.get(), framer.get(), max, &found);
+        call(code, millstream_reader_next_batch, framer.get(), max, &found);
         return found.count > 0 ? std::optional(batch(found)) : std::nullopt;
     }
 
@@ -301,8 +314,77 @@ class reader {
     }
     bool skip_record(framer &framer, std::error_code &code) noexcept {
         bool skipped = false;
-        outcome_.call(code, millstream_reader_skip_record, handle_.get(), framer.get(), &skipped);
+        call(code, millstream_reader_skip_record, framer.get(), &skipped);
         return skipped;
+    }
+
+    // ---- numbers and words ----
+
+    /// The next number, or the next few of them: `scan<int>()` gives a `std::optional<int>`, `scan<int, double>()` a
+    /// `std::optional<std::tuple<int, double>>`. Nothing at the end, with nothing but white space left, which says that
+    /// the source succeeded; `value_missing` if only the first ones of several are there.
+    ///
+    /// Types are the integers of 32 and 64 bits, float and double. Numbers are separated by white space; none is cut or
+    /// wraps: a token that is no number of the type is `number_invalid`, one that is too large `number_overflow`.
+    /// Nothing is consumed then, and the error comes again until the token is taken by other means, such as
+    /// `next_word`.
+    template <scannable First, scannable... Rest>
+    auto scan() -> std::optional<detail::values_of<First, Rest...>> {
+        First first{};
+        if (!scan_one(first)) [[unlikely]]
+            return std::nullopt;
+        if constexpr (sizeof...(Rest) == 0) {
+            return first;
+        } else {
+            std::tuple<First, Rest...> values{first, Rest{}...};
+            std::apply([&](First &, Rest &...rest) { ((scan_one(rest) || miss()), ...); }, values);
+            return values;
+        }
+    }
+    /// The same for one number; a failure is told by `code`.
+    template <scannable Value>
+    std::optional<Value> scan(std::error_code &code) noexcept {
+        detail::scanned_as<Value> value{};
+        bool end = false;
+        outcome_.call(code, detail::scan_in_window<detail::scanned_as<Value>>, &window_, &value, &end);
+        return !code && !end ? std::optional(static_cast<Value>(value)) : std::nullopt;
+    }
+
+    /// The next number of a list with exactly one `separator`, or a line end, between two of them.
+    template <scannable Value>
+    std::optional<Value> scan_delimited(char separator) {
+        return outcome_.throwing([&](std::error_code &code) { return scan_delimited<Value>(separator, code); });
+    }
+    template <scannable Value>
+    std::optional<Value> scan_delimited(char separator, std::error_code &code) noexcept {
+        detail::scanned_as<Value> value{};
+        bool end = false;
+        call(code, detail::scan_by_call<detail::scanned_as<Value>>(),
+             std::int32_t{static_cast<unsigned char>(separator)}, &value, &end);
+        return !code && !end ? std::optional(static_cast<Value>(value)) : std::nullopt;
+    }
+
+    /// All numbers, or tuples of them, up to the end: a single-pass range over this reader.
+    ///
+    ///     for (auto [key, value] : reader.values<std::uint32_t, double>()) …
+    template <scannable... Values>
+    value_range<Values...> values() noexcept;
+
+    /// The next word: the bytes up to the next white space or the end.
+    std::optional<std::string_view> next_word() {
+        return outcome_.throwing([&](std::error_code &code) { return next_word(code); });
+    }
+    std::optional<std::string_view> next_word(std::error_code &code) noexcept {
+        return word(code, millstream_input_next_word);
+    }
+
+    /// The rest of the line, without blanks and tabs in front of it and without its line end. Right after a number or a
+    /// word it is the rest of their line, which may be empty.
+    std::optional<std::string_view> rest_of_line() {
+        return outcome_.throwing([&](std::error_code &code) { return rest_of_line(code); });
+    }
+    std::optional<std::string_view> rest_of_line(std::error_code &code) noexcept {
+        return word(code, millstream_input_rest_of_line);
     }
 
     // ---- where we are ----
@@ -319,6 +401,7 @@ class reader {
     /// Where the reader is; once it is closed, where it was. The records of a batch count as soon as it is there.
     ms::position position() const noexcept {
         ms::position at;
+        end_window();
         millstream_reader_position(handle_.get(), &at.bytes, &at.records, nullptr);
         return at;
     }
@@ -326,6 +409,7 @@ class reader {
     /// How the reader gets on; once it is closed, how it did.
     ms::progress progress() const noexcept {
         millstream_progress at{};
+        end_window();
         millstream_reader_progress(handle_.get(), &at, nullptr);
         return detail::copied(at);
     }
@@ -334,18 +418,19 @@ class reader {
     std::vector<command_end> command_ends() {
         const millstream_command_end *ends = nullptr;
         std::size_t count = 0;
+        end_window();
         millstream_reader_command_ends(handle_.get(), &ends, &count, nullptr);
         return detail::copied(ends, count);
     }
 
-    /// Ends the reading, wherever it is; the reader can still be asked where it was. At the end of the stream that is all.
-    /// Before it, the library's side of the pipe is closed; a command that is still there after a second gets SIGTERM, and
-    /// after another one SIGKILL. How it ends then is no error. `command_failed` if it had failed by itself before this;
-    /// `closed` if this has been called before.
+    /// Ends the reading, wherever it is; the reader can still be asked where it was. At the end of the stream that is
+    /// all. Before it, the library's side of the pipe is closed; a command that is still there after a second gets
+    /// SIGTERM, and after another one SIGKILL. How it ends then is no error. `command_failed` if it had failed by
+    /// itself before this; `closed` if this has been called before.
     void close() {
         outcome_.throwing([&](std::error_code &code) { close(code); });
     }
-    void close(std::error_code &code) noexcept { outcome_.call(code, millstream_reader_close, handle_.get()); }
+    void close(std::error_code &code) noexcept { call(code, millstream_reader_close); }
 
     /// The details of the last failure; null if there was none. Valid until the next failure.
     const error *last_error() const noexcept { return outcome_.last(); }
@@ -353,8 +438,11 @@ class reader {
     /// What a callback threw, for those who use `std::error_code`: the failing call has said `io`. Null if nothing.
     std::exception_ptr callback_exception() const noexcept { return outcome_.thrown(); }
 
-    /// The reader of the C ABI, which stays this object's.
-    millstream_reader *get() noexcept { return handle_.get(); }
+    /// The reader of the C ABI, which stays this object's. All that was scanned is consumed there.
+    millstream_reader *get() noexcept {
+        end_window();
+        return handle_.get();
+    }
 
   private:
     using handle_type = detail::handle<millstream_reader, millstream_reader_free>;
@@ -363,15 +451,102 @@ class reader {
     std::optional<std::string_view> record(std::error_code &code, Function function, Arguments... arguments) noexcept {
         const char *bytes = nullptr;
         std::size_t len = 0;
-        outcome_.call(code, function, handle_.get(), arguments..., &bytes, &len);
+        call(code, function, arguments..., &bytes, &len);
         return bytes != nullptr ? std::optional(std::string_view(bytes, len)) : std::nullopt;
+    }
+
+    template <class Function>
+    std::optional<std::string_view> word(std::error_code &code, Function function) noexcept {
+        const char *bytes = nullptr;
+        std::size_t len = 0;
+        outcome_.call(code, function, &window_, &bytes, &len);
+        return bytes != nullptr ? std::optional(std::string_view(bytes, len)) : std::nullopt;
+    }
+
+    /// Gives the next number to `to`; false at the end.
+    template <class Value>
+    bool scan_one(Value &to) {
+        detail::scanned_as<Value> value{};
+        bool end = false;
+        millstream_error *error = nullptr;
+        const millstream_code result =
+            detail::scan_in_window<detail::scanned_as<Value>>(&window_, &value, &end, &error);
+        if (result != MILLSTREAM_OK) [[unlikely]]
+            outcome_.fail(result, error);
+        to = static_cast<Value>(value);
+        return !end;
+    }
+
+    /// Reports that some of several numbers are not there.
+    [[noreturn]] bool miss() {
+        error_details details;
+        details.kind = errc::value_missing;
+        details.name = name();
+        details.offset = position().bytes;
+        details.record = position().records;
+        detail::fail(std::move(details));
+    }
+
+    /// Consumes what was scanned, and gives the reader back to the functions of the C ABI. What the window says of
+    /// itself cannot be wrong, so this does not fail.
+    void end_window() const noexcept { millstream_input_end(&window_, nullptr); }
+
+    /// Calls a function of the C ABI that is not const.
+    template <class Function, class... Arguments>
+    bool call(std::error_code &code, Function function, Arguments... arguments) noexcept {
+        end_window();
+        return outcome_.call(code, function, handle_.get(), arguments...);
     }
 
     // What the library calls back must outlive the handle: members are destroyed from the last to the first.
     detail::outcome outcome_;
     std::unique_ptr<detail::observer> observer_;
     handle_type handle_;
+    // Unread bytes, out of which numbers and words are taken without a call of the library. It is closed where the
+    // reader is asked where it is, which does not change what it says.
+    mutable millstream_input window_{};
 };
+
+/// The numbers of a reader, one (or one tuple) after another; see `reader::values`. The reader must outlive it.
+template <scannable... Values>
+class value_range {
+  public:
+    explicit value_range(reader &reader) noexcept : reader_(&reader) {}
+
+    /// Stands on a value. There is one place in a reader, whatever the iterators.
+    class iterator {
+      public:
+        using iterator_concept = std::input_iterator_tag;
+        using value_type = detail::values_of<Values...>;
+        using difference_type = std::ptrdiff_t;
+
+        explicit iterator(reader &reader) : reader_(&reader), value_(reader.scan<Values...>()) {}
+
+        const value_type &operator*() const noexcept { return *value_; }
+        iterator &operator++() {
+            value_ = reader_->scan<Values...>();
+            return *this;
+        }
+        void operator++(int) { ++*this; }
+        friend bool operator==(const iterator &it, std::default_sentinel_t) noexcept { return !it.value_; }
+
+      private:
+        reader *reader_;
+        std::optional<value_type> value_;
+    };
+
+    /// Goes on with the value behind the last one that was given.
+    iterator begin() const { return iterator(*reader_); }
+    std::default_sentinel_t end() const noexcept { return std::default_sentinel; }
+
+  private:
+    reader *reader_;
+};
+
+template <scannable... Values>
+value_range<Values...> reader::values() noexcept {
+    return value_range<Values...>(*this);
+}
 
 // ---- ranges ----
 
@@ -413,8 +588,8 @@ class records {
         return take();
     }
 
-    /// Skips the next record, however long it is, and returns whether there was one: after `record_too_long` the one that
-    /// was too long. Then the range can be gone on with.
+    /// Skips the next record, however long it is, and returns whether there was one: after `record_too_long` the one
+    /// that was too long. Then the range can be gone on with.
     bool skip_record() {
         if (next_ < batch_.size()) {
             ++next_;
@@ -431,8 +606,8 @@ class records {
         return {batch_.offset() + batch_.offsets()[next_] - batch_.offsets()[0], batch_.first_record() + next_};
     }
 
-    /// The reader, to ask it how it gets on. What it is made to read is missing here, and its unread bytes lie behind the
-    /// records that wait here.
+    /// The reader, to ask it how it gets on. What it is made to read is missing here, and its unread bytes lie behind
+    /// the records that wait here.
     ms::reader &reader() noexcept { return reader_; }
 
   private:
@@ -477,7 +652,8 @@ class records::iterator {
 inline records::iterator records::begin() { return iterator(*this); }
 
 /// The batches of a reader, one after another: a single-pass range of `ms::batch`, each valid until the next one is
-/// asked for. The end of the range says that the source succeeded; otherwise going on throws, once, after the last batch.
+/// asked for. The end of the range says that the source succeeded; otherwise going on throws, once, after the last
+/// batch.
 class batch_range {
   public:
     class iterator;

@@ -3,8 +3,8 @@
 //     ms::writer writer(ms::path{"counts.txt.gz"});
 //     ms::writer sorted(ms::command{"sort", "-o", file});
 //
-// Sinks are path, fd, borrowed_fd, command, tcp, unix_socket and callback, which are sources too (see source.hpp), and
-// standard_output, to_memory and nowhere.
+// Sinks are path, mapped, fd, borrowed_fd, command, tcp, unix_socket and callback, which are sources too (see
+// source.hpp), and standard_output, to_memory and nowhere.
 //
 // A file that is a path appears whole when the writer is closed, or not at all. A command must exit with status 0.
 #ifndef MILLSTREAM_SINK_HPP
@@ -40,6 +40,7 @@ struct writer_opening {
 };
 
 inline void open(const path &sink, writer_opening &to) { to.by(millstream_writer_path, c_path(sink.name).c_str()); }
+inline void open(const mapped &sink, writer_opening &to) { to.by(millstream_writer_mapped, c_path(sink.name).c_str()); }
 inline void open(const standard_output &, writer_opening &to) { to.by(millstream_writer_stdout); }
 inline void open(const fd &sink, writer_opening &to) { to.by(millstream_writer_fd, std::int32_t{sink.number}); }
 inline void open(const borrowed_fd &sink, writer_opening &to) {
@@ -66,7 +67,7 @@ struct write_holder final : callback_holder {
 };
 
 template <class Function>
-    requires std::is_invocable_r_v<std::size_t, Function &, std::span<const char>>
+requires std::is_invocable_r_v<std::size_t, Function &, std::span<const char>>
 void open(callback<Function> sink, writer_opening &to) {
     auto holder = std::make_unique<write_holder<Function>>(std::move(sink.function));
     to.by(millstream_writer_callback, &write_holder<Function>::write, static_cast<void *>(holder.get()));
@@ -77,7 +78,9 @@ void open(callback<Function> sink, writer_opening &to) {
 
 /// What a writer can write to.
 template <class Sink>
-concept sink = requires(Sink &&given, detail::writer_opening &to) { open(std::forward<Sink>(given), to); };
+concept sink = requires(Sink &&given, detail::writer_opening &to) {
+    open(std::forward<Sink>(given), to);
+};
 
 } // namespace ms
 

@@ -34,6 +34,7 @@
 #include <deque>
 #include <exception>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -665,6 +666,7 @@ struct Conversation : std::enable_shared_from_this<Conversation<Side>> {
     void ask(Request request) {
         Visit visit(*this);
         requests.push_back(std::move(request));
+        side.queued(requests);
         work(visit);
     }
 
@@ -788,6 +790,8 @@ struct ReadSide {
                 len = static_cast<SizeType>(asked())](const Handler &handler) { io(to, len, handler); };
     }
 
+    void queued(std::deque<Request> &) {}
+
     std::size_t asked() const { return window.vacancy(); }
 
     void answered(std::deque<Request> &requests, std::size_t count) {
@@ -819,19 +823,31 @@ struct WriteSide {
         return first.moved == first.len || first.ended;
     }
 
+    /// What fits is copied at once, also while io has the bytes in front of it: they do not move, see `question`.
+    void queued(std::deque<Request> &requests) {
+        const auto last = requests.rbegin();
+        const auto before = std::next(last);
+        if (before == requests.rend() || before->ended || before->buffered == before->len) {
+            put(*last);
+        }
+    }
+
     /// Fills the buffer from as many requests as it has room for: small ones that have come together go together.
     auto question(std::deque<Request> &requests) {
+        window.room(); // moves the bytes to the beginning, so that all room is behind them
         for (Request &request : requests) {
-            request.buffered += window.put(request.data + request.buffered, request.len - request.buffered);
+            put(request);
             if (window.vacancy() == 0) {
                 break;
             }
         }
+        asked_of_io = window.size();
         const char *const from = window.bytes();
-        return [this, from, len = static_cast<SizeType>(asked())](const Handler &handler) { io(from, len, handler); };
+        return
+            [this, from, len = static_cast<SizeType>(asked_of_io)](const Handler &handler) { io(from, len, handler); };
     }
 
-    std::size_t asked() const { return window.size(); }
+    std::size_t asked() const { return asked_of_io; }
 
     /// The bytes in the buffer are those of the first requests, in order. When io takes no more, all requests end: if a
     /// later one went on, the output would have a hole.
@@ -854,8 +870,13 @@ struct WriteSide {
         }
     }
 
+    void put(Request &request) {
+        request.buffered += window.put(request.data + request.buffered, request.len - request.buffered);
+    }
+
     Window window;
     Io io;
+    std::size_t asked_of_io = 0; // there may be more in the buffer meanwhile
 };
 
 } // namespace ms::buffer_detail
@@ -937,8 +958,8 @@ struct AsyncIOWriteBuffer {
     AsyncIOWriteBuffer(const AsyncIOWriteBuffer &) = delete;
     AsyncIOWriteBuffer &operator=(const AsyncIOWriteBuffer &) = delete;
 
-    /// Writes the `len` bytes at `data`, which have to stay until `handler` is called with how many io has taken: fewer
-    /// than `len` only when it takes no more.
+    /// Writes the `len` bytes at `data`. Calls `handler` with how many io has taken: fewer than `len` only when it
+    /// takes no more. The bytes have to stay until then; only those that fit into the vacancy are copied at once.
     void write(const char *data, const SizeType &len, const WriteResultHandler &handler) {
         state_->ask({data, ms::buffer_detail::length_of(len), handler});
     }
@@ -987,7 +1008,8 @@ using ::SyncIOReadBuffer;
 /// goes on where this one was.
 ///
 /// Integers are decimal, with an optional sign, and those of one byte are numbers too; floats are decimal or
-/// scientific, inf or nan. Bytes that are not taken are left in the buffer.
+/// scientific, inf or nan, and the nearest that there is: inf for 1e999. Bytes that are not taken are left in the
+/// buffer.
 template <class Buffer, class Io>
 class Extractor {
   public:
@@ -1075,7 +1097,14 @@ class Extractor {
             ++begin;
         }
         T number{};
-        const std::from_chars_result result = std::from_chars(begin, end, number);
+        std::from_chars_result result = std::from_chars(begin, end, number);
+        if constexpr (std::is_floating_point_v<T>) {
+            if (result.ec == std::errc::result_out_of_range) {
+                number = is_large() ? std::numeric_limits<T>::infinity() : T(0);
+                number = *begin == '-' ? -number : number;
+                result.ec = std::errc();
+            }
+        }
         if (result.ptr != end || result.ec == std::errc::invalid_argument || end[-1] == ')') {
             throw std::invalid_argument("millstream: not a number: " + found());
         }
@@ -1083,6 +1112,25 @@ class Extractor {
             throw std::out_of_range("millstream: a number that does not fit: " + found());
         }
         value = number;
+    }
+
+    /// Whether a decimal number that no float can hold is too large, rather than too near to 0. std::from_chars does
+    /// not say.
+    bool is_large() const {
+        const std::size_t mark = std::min(word_.find_first_of("eE"), word_.size());
+        const std::size_t point = std::min(word_.find('.'), mark);
+        const std::size_t first = word_.find_first_of("123456789"); // there is one: 0 can be held
+        // How many places the first digit that counts is in front of the point; 0 is the first place behind it.
+        const auto places =
+            first < point ? static_cast<long long>(point - first) : 1 - static_cast<long long>(first - point);
+        long long exponent = 0;
+        if (mark < word_.size()) {
+            const char *const digits = word_.data() + mark + (word_[mark + 1] == '+' ? 2 : 1);
+            if (std::from_chars(digits, word_.data() + word_.size(), exponent).ec != std::errc()) {
+                return word_[mark + 1] != '-';
+            }
+        }
+        return exponent > -places;
     }
 
     /// The word for a message: its beginning, in printable characters.

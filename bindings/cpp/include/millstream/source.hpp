@@ -4,8 +4,8 @@
 //     for (std::string_view line : ms::lines(ms::command{"zcat", "-f", file})) …
 //
 // Sources are path, mapped, standard_input, fd, borrowed_fd, command, pipeline, shell (see command.hpp), tcp,
-// unix_socket, memory, lent_memory and callback. Of these path, fd, borrowed_fd, command, tcp, unix_socket and callback
-// are sinks too: see sink.hpp.
+// unix_socket, memory, lent_memory and callback. Of these path, mapped, fd, borrowed_fd, command, tcp, unix_socket
+// and callback are sinks too: see sink.hpp.
 //
 // A command's end is the end of the stream and exit status 0. Of standard input and sockets it is known only that they
 // closed.
@@ -27,10 +27,11 @@ struct path {
     std::filesystem::path name;
 };
 
-/// A regular file, mapped into memory and read without a copy (unless it is compressed).
+/// A regular file, mapped into memory. As a source it is read without a copy (unless it is compressed). As a sink it is
+/// in all else as `path`; measure before you take it: a plain write is faster for most.
 ///
-/// The file must not shrink meanwhile. Before it goes on the reader looks at its length, and reports `source_shrank`;
-/// but between this and the use of the bytes a file that shrinks ends the process with SIGBUS.
+/// The file must not shrink meanwhile. Before it goes on a reader looks at its length, and reports `source_shrank`; but
+/// between this and the use of the bytes, and while it is written, a file that shrinks ends the process with SIGBUS.
 struct mapped {
     std::filesystem::path name;
 };
@@ -70,9 +71,9 @@ struct lent_memory {
 
 /// Anything that fills a buffer or takes bytes.
 ///
-/// As a source it is called as `std::size_t function(std::span<char> space)`: it fills up to the whole space and returns
-/// how many bytes, 0 at the end. As a sink, as `std::size_t function(std::span<const char> bytes)`: it takes at least one
-/// of the bytes and returns how many.
+/// As a source it is called as `std::size_t function(std::span<char> space)`: it fills up to the whole space and
+/// returns how many bytes, 0 at the end. As a sink, as `std::size_t function(std::span<const char> bytes)`: it takes at
+/// least one of the bytes and returns how many.
 ///
 /// It runs on the thread that uses the reader or writer, while a call does so. What it throws is thrown by that call;
 /// a writer keeps the bytes, and offers them again.
@@ -98,9 +99,7 @@ struct reader_opening {
     }
 };
 
-inline void open(const path &source, reader_opening &to) {
-    to.by(millstream_reader_path, c_path(source.name).c_str());
-}
+inline void open(const path &source, reader_opening &to) { to.by(millstream_reader_path, c_path(source.name).c_str()); }
 inline void open(const mapped &source, reader_opening &to) {
     to.by(millstream_reader_mapped, c_path(source.name).c_str());
 }
@@ -153,7 +152,7 @@ struct fill_holder final : callback_holder {
 };
 
 template <class Function>
-    requires std::is_invocable_r_v<std::size_t, Function &, std::span<char>>
+requires std::is_invocable_r_v<std::size_t, Function &, std::span<char>>
 void open(callback<Function> source, reader_opening &to) {
     auto holder = std::make_unique<fill_holder<Function>>(std::move(source.function));
     to.by(millstream_reader_callback, &fill_holder<Function>::fill, static_cast<void *>(holder.get()));
@@ -164,7 +163,9 @@ void open(callback<Function> source, reader_opening &to) {
 
 /// What a reader can read.
 template <class Source>
-concept source = requires(Source &&given, detail::reader_opening &to) { open(std::forward<Source>(given), to); };
+concept source = requires(Source &&given, detail::reader_opening &to) {
+    open(std::forward<Source>(given), to);
+};
 
 } // namespace ms
 

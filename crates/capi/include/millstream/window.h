@@ -1,18 +1,34 @@
 /*
- * millstream/window.h: what C programs do per record, inlined: the records of a batch.
+ * millstream/window.h: what C programs do per record or per number, inlined.
  *
- * Part of millstream.h, which includes it.
+ * Part of millstream.h, which includes it. Three things:
+ *   - millstream_batch_record()  the records of a batch;
+ *   - millstream_input           numbers and words out of a reader;
+ *   - millstream_output          numbers and text into a writer.
+ *
+ * An input or output is a window: pointers into the buffer of its reader or writer. The plain case, a number that is
+ * whole and right or a record for which there is room, is done here; the library is called for everything else, and
+ * knows all errors. So the results, and the errors, are those of millstream_reader_scan_u64() and its like.
+ *
+ * While a window is open, its reader or writer serves only const functions: others are MILLSTREAM_ARGUMENT_INVALID.
+ * An input or output belongs to one thread at a time. The functions here do not look for NULL.
  */
 #ifndef MILLSTREAM_WINDOW_H
 #define MILLSTREAM_WINDOW_H
 
 #include "../millstream.h"
+#include "numbers.h"
+
+#include <string.h>
+
+/* ---- batches ---- */
 
 /*
  * The content of record `i` of a batch, which has more than `i` of them: delimiter or length are cut off as the
  * framer has said. It is a piece of the batch's memory.
  */
-static inline void millstream_batch_record(const millstream_batch *batch, size_t i, const char **record, size_t *len) {
+MILLSTREAM_INLINE void millstream_batch_record(const millstream_batch *batch, size_t i, const char **record,
+                                               size_t *len) {
     size_t start = batch->offsets[i], end = batch->offsets[i + 1];
     if (batch->terminated || i + 1 < batch->count) {
         end = end - start > batch->trim.tail ? end - batch->trim.tail : start;
@@ -22,6 +38,421 @@ static inline void millstream_batch_record(const millstream_batch *batch, size_t
     start = end - start > batch->trim.head ? start + batch->trim.head : end;
     *record = batch->bytes + start;
     *len = end - start;
+}
+
+/* ---- input ---- */
+
+/*
+ * Numbers and words out of a reader. They are separated by white space; for another separator there is
+ * millstream_reader_scan_u64() and its like.
+ *
+ *     millstream_input in;
+ *     uint32_t a, b;
+ *     bool end = false;
+ *     code = millstream_input_begin(&in, reader, &error);
+ *     while (code == MILLSTREAM_OK &&
+ *            (code = millstream_input_scan_u32(&in, &a, &end, &error)) == MILLSTREAM_OK && !end &&
+ *            (code = millstream_input_scan_u32(&in, &b, NULL, &error)) == MILLSTREAM_OK)
+ *         use(a, b);
+ *     if (code == MILLSTREAM_OK)
+ *         code = millstream_input_end(&in, &error);
+ */
+typedef struct {
+    millstream_reader *reader;
+    /* The window, NULL where none is open; up to `at` it is used. */
+    const char *start, *at, *end;
+} millstream_input;
+
+/* Opens the window again, if that can be; if not, the next call meets the reason. */
+MILLSTREAM_INLINE millstream_code millstream_input_open(millstream_input *in, millstream_error **error) {
+    millstream_code code = millstream_reader_window(in->reader, &in->start, &in->end, error);
+    in->at = in->start;
+    return code;
+}
+
+/* Begins to scan what `reader` has not given yet. */
+MILLSTREAM_INLINE millstream_code millstream_input_begin(millstream_input *in, millstream_reader *reader,
+                                                         millstream_error **error) {
+    in->reader = reader;
+    return millstream_input_open(in, error);
+}
+
+/* Ends the scanning: what was used is consumed, and the reader serves all calls again. */
+MILLSTREAM_INLINE millstream_code millstream_input_end(millstream_input *in, millstream_error **error) {
+    millstream_code code = MILLSTREAM_OK;
+    if (in->start != NULL)
+        code = millstream_reader_end_window(in->reader, (size_t)(in->at - in->start), error);
+    in->start = in->at = in->end = NULL;
+    return code;
+}
+
+/* What the inlined functions leave to the library: `call`, a call of a function of the reader. */
+#define MILLSTREAM_INPUT_CALL(call)                                                                                    \
+    do {                                                                                                               \
+        millstream_code code = millstream_input_end(in, error);                                                        \
+        if (code == MILLSTREAM_OK) {                                                                                   \
+            code = (call);                                                                                             \
+            (void)millstream_input_open(in, NULL);                                                                     \
+        }                                                                                                              \
+        return code;                                                                                                   \
+    } while (0)
+
+MILLSTREAM_COLD millstream_code millstream_input_call_u32(millstream_input *in, uint32_t *value, bool *end,
+                                                          millstream_error **error) {
+    MILLSTREAM_INPUT_CALL(millstream_reader_scan_u32(in->reader, MILLSTREAM_SPACE, value, end, error));
+}
+
+MILLSTREAM_COLD millstream_code millstream_input_call_u64(millstream_input *in, uint64_t *value, bool *end,
+                                                          millstream_error **error) {
+    MILLSTREAM_INPUT_CALL(millstream_reader_scan_u64(in->reader, MILLSTREAM_SPACE, value, end, error));
+}
+
+MILLSTREAM_COLD millstream_code millstream_input_call_i32(millstream_input *in, int32_t *value, bool *end,
+                                                          millstream_error **error) {
+    MILLSTREAM_INPUT_CALL(millstream_reader_scan_i32(in->reader, MILLSTREAM_SPACE, value, end, error));
+}
+
+MILLSTREAM_COLD millstream_code millstream_input_call_i64(millstream_input *in, int64_t *value, bool *end,
+                                                          millstream_error **error) {
+    MILLSTREAM_INPUT_CALL(millstream_reader_scan_i64(in->reader, MILLSTREAM_SPACE, value, end, error));
+}
+
+MILLSTREAM_COLD millstream_code millstream_input_call_f32(millstream_input *in, float *value, bool *end,
+                                                          millstream_error **error) {
+    MILLSTREAM_INPUT_CALL(millstream_reader_scan_f32(in->reader, MILLSTREAM_SPACE, value, end, error));
+}
+
+MILLSTREAM_COLD millstream_code millstream_input_call_f64(millstream_input *in, double *value, bool *end,
+                                                          millstream_error **error) {
+    MILLSTREAM_INPUT_CALL(millstream_reader_scan_f64(in->reader, MILLSTREAM_SPACE, value, end, error));
+}
+
+MILLSTREAM_COLD millstream_code millstream_input_call_word(millstream_input *in, const char **word, size_t *len,
+                                                           millstream_error **error) {
+    MILLSTREAM_INPUT_CALL(millstream_reader_next_word(in->reader, word, len, error));
+}
+
+MILLSTREAM_COLD millstream_code millstream_input_call_line(millstream_input *in, const char **line, size_t *len,
+                                                           millstream_error **error) {
+    MILLSTREAM_INPUT_CALL(millstream_reader_rest_of_line(in->reader, line, len, error));
+}
+
+#undef MILLSTREAM_INPUT_CALL
+
+/*
+ * Each of the following gives the next number of its type. At the end of the input `end` is true and `value` 0; that
+ * says that the source succeeded. Where `end` is NULL a value must be there: otherwise it is MILLSTREAM_VALUE_MISSING.
+ * Errors are those of millstream_reader_scan_u64() and its like.
+ */
+MILLSTREAM_INLINE millstream_code millstream_input_scan_u32(millstream_input *in, uint32_t *value, bool *end,
+                                                            millstream_error **error) {
+    const char *at = millstream_skip_space(in->at, in->end);
+    if (!MILLSTREAM_LIKELY(millstream_scan_u32(&at, in->end, value) == MILLSTREAM_SCANNED))
+        return millstream_input_call_u32(in, value, end, error);
+    in->at = at;
+    if (end != NULL)
+        *end = false;
+    return MILLSTREAM_OK;
+}
+
+MILLSTREAM_INLINE millstream_code millstream_input_scan_u64(millstream_input *in, uint64_t *value, bool *end,
+                                                            millstream_error **error) {
+    const char *at = millstream_skip_space(in->at, in->end);
+    if (!MILLSTREAM_LIKELY(millstream_scan_u64(&at, in->end, value) == MILLSTREAM_SCANNED))
+        return millstream_input_call_u64(in, value, end, error);
+    in->at = at;
+    if (end != NULL)
+        *end = false;
+    return MILLSTREAM_OK;
+}
+
+MILLSTREAM_INLINE millstream_code millstream_input_scan_i32(millstream_input *in, int32_t *value, bool *end,
+                                                            millstream_error **error) {
+    const char *at = millstream_skip_space(in->at, in->end);
+    if (!MILLSTREAM_LIKELY(millstream_scan_i32(&at, in->end, value) == MILLSTREAM_SCANNED))
+        return millstream_input_call_i32(in, value, end, error);
+    in->at = at;
+    if (end != NULL)
+        *end = false;
+    return MILLSTREAM_OK;
+}
+
+MILLSTREAM_INLINE millstream_code millstream_input_scan_i64(millstream_input *in, int64_t *value, bool *end,
+                                                            millstream_error **error) {
+    const char *at = millstream_skip_space(in->at, in->end);
+    if (!MILLSTREAM_LIKELY(millstream_scan_i64(&at, in->end, value) == MILLSTREAM_SCANNED))
+        return millstream_input_call_i64(in, value, end, error);
+    in->at = at;
+    if (end != NULL)
+        *end = false;
+    return MILLSTREAM_OK;
+}
+
+/* The end of the token that begins at `at`: a white space, or `end`, where more of it may come. */
+MILLSTREAM_INLINE const char *millstream_token_end(const char *at, const char *end) {
+    while (at < end && !millstream_is_space(*at))
+        at++;
+    return at;
+}
+
+MILLSTREAM_INLINE millstream_code millstream_input_scan_f32(millstream_input *in, float *value, bool *end,
+                                                            millstream_error **error) {
+    const char *at = millstream_skip_space(in->at, in->end), *behind = millstream_token_end(at, in->end);
+    if (behind == in->end || millstream_parse_f32(at, (size_t)(behind - at), value, NULL) != MILLSTREAM_OK)
+        return millstream_input_call_f32(in, value, end, error);
+    in->at = behind;
+    if (end != NULL)
+        *end = false;
+    return MILLSTREAM_OK;
+}
+
+MILLSTREAM_INLINE millstream_code millstream_input_scan_f64(millstream_input *in, double *value, bool *end,
+                                                            millstream_error **error) {
+    const char *at = millstream_skip_space(in->at, in->end), *behind = millstream_token_end(at, in->end);
+    if (behind == in->end || millstream_parse_f64(at, (size_t)(behind - at), value, NULL) != MILLSTREAM_OK)
+        return millstream_input_call_f64(in, value, end, error);
+    in->at = behind;
+    if (end != NULL)
+        *end = false;
+    return MILLSTREAM_OK;
+}
+
+/* The next word: the bytes up to the next white space or the end, valid until the next call. At the end it is NULL. */
+MILLSTREAM_INLINE millstream_code millstream_input_next_word(millstream_input *in, const char **word, size_t *len,
+                                                             millstream_error **error) {
+    const char *at = millstream_skip_space(in->at, in->end), *behind = millstream_token_end(at, in->end);
+    if (behind == in->end)
+        return millstream_input_call_word(in, word, len, error);
+    *word = at;
+    *len = (size_t)(behind - at);
+    in->at = behind;
+    return MILLSTREAM_OK;
+}
+
+/*
+ * The rest of the line, without blanks and tabs in front of it and without its line end, valid until the next call.
+ * Right after a number or a word it is the rest of their line. At the end it is NULL.
+ */
+MILLSTREAM_INLINE millstream_code millstream_input_rest_of_line(millstream_input *in, const char **line, size_t *len,
+                                                                millstream_error **error) {
+    size_t there = (size_t)(in->end - in->at);
+    const char *at = in->at, *end = there == 0 ? NULL : (const char *)memchr(at, '\n', there);
+    if (end == NULL)
+        return millstream_input_call_line(in, line, len, error);
+    in->at = end + 1;
+    while (*at == ' ' || *at == '\t')
+        at++;
+    if (end > at && end[-1] == '\r')
+        end--;
+    *line = at;
+    *len = (size_t)(end - at);
+    return MILLSTREAM_OK;
+}
+
+/* ---- output ---- */
+
+/*
+ * Records of numbers and text into a writer.
+ *
+ *     millstream_output out;
+ *     code = millstream_output_begin(&out, writer, &error);
+ *     for (i = 0; code == MILLSTREAM_OK && i < count; i++) {
+ *         code = millstream_output_reserve(&out, 7 + MILLSTREAM_NUMBER_SLACK + 1, &error);
+ *         if (code == MILLSTREAM_OK) {
+ *             memcpy(out.at, "Hello, ", 7);
+ *             out.at = millstream_put_u64(out.at + 7, i);
+ *             *out.at++ = '\t';
+ *             code = millstream_output_commit(&out, &error);
+ *         }
+ *     }
+ *     if (code == MILLSTREAM_OK)
+ *         code = millstream_output_end(&out, &error);
+ *
+ * That is one check per record. Shorter to write, with one check per part: millstream_output_put_text(&out, "Hello, ",
+ * &error), millstream_output_put_u64(&out, i, &error) and so on, of which each returns a code.
+ *
+ * A record is what is put between two commits. It is accepted as a whole or not at all: after an error, none of the
+ * record that was begun is there, and it has to be put from its first byte on.
+ */
+typedef struct {
+    millstream_writer *writer;
+    /*
+     * The window, NULL where none is open. Up to `record` there are whole records, from there to `at` what has been put
+     * of the next one, and behind it is room.
+     */
+    char *start, *record, *at, *end;
+    /* Whole records may stay in the window until it is full. */
+    bool collects;
+} millstream_output;
+
+/* The next window, with what there is of the record that was begun, and at least `least` bytes of room. */
+MILLSTREAM_COLD millstream_code millstream_output_next(millstream_output *out, size_t least, millstream_error **error) {
+    size_t used = (size_t)(out->record - out->start), kept = (size_t)(out->at - out->record);
+    millstream_code code =
+        millstream_writer_window(out->writer, used, kept, least, &out->at, &out->end, &out->collects, error);
+    out->start = out->record = code == MILLSTREAM_OK ? out->at - kept : NULL;
+    return code;
+}
+
+/* Begins to write behind what `writer` has accepted. */
+MILLSTREAM_INLINE millstream_code millstream_output_begin(millstream_output *out, millstream_writer *writer,
+                                                          millstream_error **error) {
+    out->writer = writer;
+    out->start = out->record = out->at = out->end = NULL;
+    return millstream_output_next(out, 1, error);
+}
+
+/* Sees to it that there are at least `least` bytes of room at `out->at`. */
+MILLSTREAM_INLINE millstream_code millstream_output_reserve(millstream_output *out, size_t least,
+                                                            millstream_error **error) {
+    return MILLSTREAM_LIKELY((size_t)(out->end - out->at) >= least) ? (millstream_code)MILLSTREAM_OK
+                                                                    : millstream_output_next(out, least, error);
+}
+
+/*
+ * A record is whole: the writer accepts it. With a writer that flushes at line ends (as to a terminal) or after a
+ * delay, it is handed over at once, and an error means that it was not accepted.
+ */
+MILLSTREAM_INLINE millstream_code millstream_output_commit(millstream_output *out, millstream_error **error) {
+    out->record = out->at;
+    return MILLSTREAM_LIKELY(out->collects) ? (millstream_code)MILLSTREAM_OK : millstream_output_next(out, 0, error);
+}
+
+/* Ends the writing: accepts what was put, committed or not, and the writer serves all calls again. */
+MILLSTREAM_INLINE millstream_code millstream_output_end(millstream_output *out, millstream_error **error) {
+    millstream_code code = MILLSTREAM_OK;
+    if (out->start != NULL)
+        code = millstream_writer_end_window(out->writer, (size_t)(out->at - out->start), error);
+    out->start = out->record = out->at = out->end = NULL;
+    return code;
+}
+
+/* Each of the following appends to the record. For one that fails see above. */
+
+MILLSTREAM_INLINE millstream_code millstream_output_put_bytes(millstream_output *out, const void *bytes, size_t len,
+                                                              millstream_error **error) {
+    millstream_code code = millstream_output_reserve(out, len, error);
+    if (MILLSTREAM_LIKELY(code == MILLSTREAM_OK && len != 0)) {
+        memcpy(out->at, bytes, len);
+        out->at += len;
+    }
+    return code;
+}
+
+/* A string that ends with a NUL, which is not put. */
+MILLSTREAM_INLINE millstream_code millstream_output_put_text(millstream_output *out, const char *text,
+                                                             millstream_error **error) {
+    return millstream_output_put_bytes(out, text, strlen(text), error);
+}
+
+MILLSTREAM_INLINE millstream_code millstream_output_put_char(millstream_output *out, char byte,
+                                                             millstream_error **error) {
+    millstream_code code = millstream_output_reserve(out, 1, error);
+    if (MILLSTREAM_LIKELY(code == MILLSTREAM_OK))
+        *out->at++ = byte;
+    return code;
+}
+
+/* `true` or `false`. */
+MILLSTREAM_INLINE millstream_code millstream_output_put_bool(millstream_output *out, bool value,
+                                                             millstream_error **error) {
+    return millstream_output_put_text(out, value ? "true" : "false", error);
+}
+
+MILLSTREAM_INLINE millstream_code millstream_output_put_u32(millstream_output *out, uint32_t value,
+                                                            millstream_error **error) {
+    millstream_code code = millstream_output_reserve(out, MILLSTREAM_NUMBER_SLACK, error);
+    if (MILLSTREAM_LIKELY(code == MILLSTREAM_OK))
+        out->at = millstream_put_u32(out->at, value);
+    return code;
+}
+
+MILLSTREAM_INLINE millstream_code millstream_output_put_u64(millstream_output *out, uint64_t value,
+                                                            millstream_error **error) {
+    millstream_code code = millstream_output_reserve(out, MILLSTREAM_NUMBER_SLACK, error);
+    if (MILLSTREAM_LIKELY(code == MILLSTREAM_OK))
+        out->at = millstream_put_u64(out->at, value);
+    return code;
+}
+
+MILLSTREAM_INLINE millstream_code millstream_output_put_i32(millstream_output *out, int32_t value,
+                                                            millstream_error **error) {
+    millstream_code code = millstream_output_reserve(out, MILLSTREAM_NUMBER_SLACK, error);
+    if (MILLSTREAM_LIKELY(code == MILLSTREAM_OK))
+        out->at = millstream_put_i32(out->at, value);
+    return code;
+}
+
+MILLSTREAM_INLINE millstream_code millstream_output_put_i64(millstream_output *out, int64_t value,
+                                                            millstream_error **error) {
+    millstream_code code = millstream_output_reserve(out, MILLSTREAM_NUMBER_SLACK, error);
+    if (MILLSTREAM_LIKELY(code == MILLSTREAM_OK))
+        out->at = millstream_put_i64(out->at, value);
+    return code;
+}
+
+/* Hexadecimal, lower case, no prefix. */
+MILLSTREAM_INLINE millstream_code millstream_output_put_hex_u64(millstream_output *out, uint64_t value,
+                                                                millstream_error **error) {
+    millstream_code code = millstream_output_reserve(out, MILLSTREAM_NUMBER_SLACK, error);
+    if (MILLSTREAM_LIKELY(code == MILLSTREAM_OK))
+        out->at = millstream_put_hex_u64(out->at, value);
+    return code;
+}
+
+/* Right-aligned in `width` bytes, with `fill` in front. */
+MILLSTREAM_INLINE millstream_code millstream_output_put_u64_padded(millstream_output *out, uint64_t value,
+                                                                   uint16_t width, char fill,
+                                                                   millstream_error **error) {
+    millstream_code code = millstream_output_reserve(out, (size_t)width + MILLSTREAM_NUMBER_SLACK, error);
+    if (MILLSTREAM_LIKELY(code == MILLSTREAM_OK))
+        out->at = millstream_put_u64_padded(out->at, value, width, fill);
+    return code;
+}
+
+/* The same for what has a sign, which is one of the `width` bytes. Zeros stand behind it, any other fill before it. */
+MILLSTREAM_INLINE millstream_code millstream_output_put_i64_padded(millstream_output *out, int64_t value,
+                                                                   uint16_t width, char fill,
+                                                                   millstream_error **error) {
+    millstream_code code = millstream_output_reserve(out, (size_t)width + MILLSTREAM_NUMBER_SLACK, error);
+    if (MILLSTREAM_LIKELY(code == MILLSTREAM_OK))
+        out->at = millstream_put_i64_padded(out->at, value, width, fill);
+    return code;
+}
+
+/* The shortest text that reads back as the same number. */
+MILLSTREAM_INLINE millstream_code millstream_output_put_f32(millstream_output *out, float value,
+                                                            millstream_error **error) {
+    size_t len = 0;
+    millstream_code code = millstream_output_reserve(out, MILLSTREAM_FLOAT_ROOM, error);
+    if (MILLSTREAM_LIKELY(code == MILLSTREAM_OK)) {
+        code = millstream_format_f32(value, out->at, (size_t)(out->end - out->at), &len, error);
+        out->at += len;
+    }
+    return code;
+}
+
+MILLSTREAM_INLINE millstream_code millstream_output_put_f64(millstream_output *out, double value,
+                                                            millstream_error **error) {
+    size_t len = 0;
+    millstream_code code = millstream_output_reserve(out, MILLSTREAM_FLOAT_ROOM, error);
+    if (MILLSTREAM_LIKELY(code == MILLSTREAM_OK)) {
+        code = millstream_format_f64(value, out->at, (size_t)(out->end - out->at), &len, error);
+        out->at += len;
+    }
+    return code;
+}
+
+/* With so many digits behind the point, as "%.*f" does. */
+MILLSTREAM_INLINE millstream_code millstream_output_put_f64_fixed(millstream_output *out, double value, uint16_t digits,
+                                                                  millstream_error **error) {
+    size_t len = 0;
+    millstream_code code = millstream_output_reserve(out, (size_t)digits + MILLSTREAM_FIXED_ROOM, error);
+    if (MILLSTREAM_LIKELY(code == MILLSTREAM_OK)) {
+        code = millstream_format_f64_fixed(value, digits, out->at, (size_t)(out->end - out->at), &len, error);
+        out->at += len;
+    }
+    return code;
 }
 
 #endif /* MILLSTREAM_WINDOW_H */

@@ -679,6 +679,182 @@ static void stopping_early(void) {
     millstream_command_free(command);
 }
 
+/* ---- scan ---- */
+
+static void scanning(void) {
+    millstream_reader *reader = memory_reader("1 -2\n3\t-4 0.5 2.5e-1 word  the rest \r\n7,8;x");
+    const char *text;
+    uint64_t record, bytes, u64;
+    uint32_t u32;
+    int64_t i64;
+    int32_t i32;
+    double f64;
+    float f32;
+    size_t len;
+    bool end;
+
+    MUST(millstream_reader_scan_u32(reader, MILLSTREAM_SPACE, &u32, &end, &error));
+    CHECK(u32 == 1 && !end);
+    MUST(millstream_reader_scan_i32(reader, MILLSTREAM_SPACE, &i32, &end, &error));
+    MUST(millstream_reader_scan_u64(reader, MILLSTREAM_SPACE, &u64, &end, &error));
+    MUST(millstream_reader_scan_i64(reader, MILLSTREAM_SPACE, &i64, &end, &error));
+    CHECK(i32 == -2 && u64 == 3 && i64 == -4);
+    MUST(millstream_reader_scan_f64(reader, MILLSTREAM_SPACE, &f64, &end, &error));
+    MUST(millstream_reader_scan_f32(reader, MILLSTREAM_SPACE, &f32, &end, &error));
+    CHECK(f64 + (double)f32 - 0.75 < 1e-9);
+    MUST(millstream_reader_next_word(reader, &text, &len, &error));
+    CHECK(is(text, len, "word"));
+    MUST(millstream_reader_rest_of_line(reader, &text, &len, &error));
+    CHECK(is(text, len, "the rest "));
+    MUST(millstream_reader_scan_u64(reader, ',', &u64, &end, &error));
+    CHECK(u64 == 7);
+    FAILS(MILLSTREAM_NUMBER_INVALID, millstream_reader_scan_u64(reader, ',', &u64, &end, &error));
+    MUST(millstream_reader_scan_u64(reader, ';', &u64, &end, &error));
+    CHECK(u64 == 8);
+    CHECK(millstream_reader_scan_u64(reader, MILLSTREAM_SPACE, &u64, &end, &error) == MILLSTREAM_NUMBER_INVALID);
+    CHECK(u64 == 0 && !end && strstr(millstream_error_found(error), "x") != NULL);
+    CHECK(millstream_error_record(error, &record) && record == 2);
+    millstream_error_free(error);
+    error = NULL;
+    MUST(millstream_reader_next_word(reader, &text, &len, &error));
+    MUST(millstream_reader_scan_u64(reader, MILLSTREAM_SPACE, &u64, &end, &error));
+    CHECK(end && u64 == 0);
+    FAILS(MILLSTREAM_VALUE_MISSING, millstream_reader_scan_u64(reader, ',', &u64, NULL, &error));
+    MUST(millstream_reader_next_word(reader, &text, &len, &error));
+    CHECK(text == NULL);
+    MUST(millstream_reader_rest_of_line(reader, &text, &len, &error));
+    CHECK(text == NULL);
+    MUST(millstream_reader_position(reader, &bytes, &record, &error));
+    CHECK(record == 3);
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_reader_scan_u64(reader, 256, &u64, &end, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_reader_scan_u64(reader, ',', NULL, &end, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_reader_scan_u64(NULL, ',', &u64, &end, &error));
+    millstream_reader_free(reader);
+
+    MUST(millstream_parse_f64("1e3", 3, &f64, &error));
+    MUST(millstream_parse_f32("-1e3", 4, &f32, &error));
+    CHECK(f64 + (double)f32 == 0);
+    FAILS(MILLSTREAM_NUMBER_INVALID, millstream_parse_f64("1e3 ", 4, &f64, &error));
+    FAILS(MILLSTREAM_NUMBER_INVALID, millstream_parse_f32(NULL, 0, &f32, &error));
+}
+
+/* A source that gives a text in pieces of `piece` bytes. */
+struct pieces {
+    const char *text;
+    size_t piece;
+};
+
+static ptrdiff_t fill_piece(void *user, char *space, size_t len) {
+    struct pieces *pieces = (struct pieces *)user;
+    size_t count = strlen(pieces->text);
+    if (count > pieces->piece)
+        count = pieces->piece;
+    CHECK(count <= len);
+    memcpy(space, pieces->text, count);
+    pieces->text += count;
+    return (ptrdiff_t)count;
+}
+
+/* The same text, cut everywhere: the results do not depend on where. */
+static void inlined_scanning(void) {
+    static const char text[] = "4294967295 -2147483648\n18446744073709551615 -9223372036854775808 1.5 -0.25 x\n"
+                               "two words \t of a line \r\n\n00000000000000000000000000000000000007 99999999999 ";
+    millstream_input in;
+    millstream_reader *reader;
+    const char *found;
+    uint64_t u64, record, bytes;
+    uint32_t u32;
+    int64_t i64;
+    int32_t i32;
+    double f64;
+    float f32;
+    size_t len, piece;
+    bool end;
+
+    for (piece = 1; piece <= sizeof text; piece++) {
+        struct pieces pieces;
+        pieces.text = text;
+        pieces.piece = piece;
+        MUST(millstream_reader_callback(fill_piece, &pieces, NULL, &reader, &error));
+        MUST(millstream_input_begin(&in, reader, &error));
+        MUST(millstream_input_scan_u32(&in, &u32, &end, &error));
+        CHECK(u32 == UINT32_MAX && !end);
+        MUST(millstream_input_scan_i32(&in, &i32, &end, &error));
+        CHECK(i32 == INT32_MIN && !end);
+        MUST(millstream_input_scan_u64(&in, &u64, &end, &error));
+        CHECK(u64 == UINT64_MAX && !end);
+        MUST(millstream_input_scan_i64(&in, &i64, &end, &error));
+        CHECK(i64 == INT64_MIN && !end);
+        MUST(millstream_input_scan_f64(&in, &f64, &end, &error));
+        MUST(millstream_input_scan_f32(&in, &f32, &end, &error));
+        CHECK(f64 + (double)f32 == 1.25 && !end);
+        /* What is no number stays, and the error knows where it is. */
+        CHECK(millstream_input_scan_u32(&in, &u32, &end, &error) == MILLSTREAM_NUMBER_INVALID);
+        CHECK(u32 == 0 && millstream_error_record(error, &record) && record == 1);
+        CHECK(millstream_error_offset(error, &bytes) && bytes == (size_t)(strchr(text, 'x') - text));
+        millstream_error_free(error);
+        error = NULL;
+        FAILS(MILLSTREAM_NUMBER_INVALID, millstream_input_scan_f64(&in, &f64, &end, &error));
+        MUST(millstream_input_next_word(&in, &found, &len, &error));
+        CHECK(is(found, len, "x"));
+        MUST(millstream_input_rest_of_line(&in, &found, &len, &error));
+        CHECK(is(found, len, ""));
+        MUST(millstream_input_next_word(&in, &found, &len, &error));
+        CHECK(is(found, len, "two"));
+        MUST(millstream_input_rest_of_line(&in, &found, &len, &error));
+        CHECK(is(found, len, "words \t of a line "));
+        MUST(millstream_input_rest_of_line(&in, &found, &len, &error));
+        CHECK(is(found, len, ""));
+        /* The reader serves no other call meanwhile, and all of them afterwards. */
+        FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_reader_next_line(reader, &found, &len, &error));
+        FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_reader_close(reader, &error));
+        MUST(millstream_input_end(&in, &error));
+        MUST(millstream_reader_position(reader, &bytes, &record, &error));
+        CHECK(record == 4 && text[bytes] == '0');
+        MUST(millstream_input_begin(&in, reader, &error));
+        MUST(millstream_input_scan_u64(&in, &u64, &end, &error));
+        CHECK(u64 == 7);
+        FAILS(MILLSTREAM_NUMBER_OVERFLOW, millstream_input_scan_u32(&in, &u32, &end, &error));
+        MUST(millstream_input_scan_i64(&in, &i64, NULL, &error));
+        CHECK(i64 == INT64_C(99999999999));
+        MUST(millstream_input_scan_i32(&in, &i32, &end, &error));
+        CHECK(end);
+        MUST(millstream_input_scan_i64(&in, &i64, &end, &error));
+        CHECK(end);
+        FAILS(MILLSTREAM_VALUE_MISSING, millstream_input_scan_i64(&in, &i64, NULL, &error));
+        MUST(millstream_input_scan_f32(&in, &f32, &end, &error));
+        CHECK(end);
+        MUST(millstream_input_next_word(&in, &found, &len, &error));
+        CHECK(found == NULL);
+        MUST(millstream_input_end(&in, &error));
+        MUST(millstream_input_end(&in, &error));
+        millstream_reader_free(reader);
+    }
+}
+
+/* What a source that failed has left behind is no number. */
+static void scanning_a_failure(void) {
+    struct script script = {"1 23", -EIO, 0};
+    millstream_input in;
+    millstream_reader *reader;
+    uint64_t value;
+    bool end;
+
+    MUST(millstream_reader_callback(fill_from, &script, NULL, &reader, &error));
+    MUST(millstream_input_begin(&in, reader, &error));
+    MUST(millstream_input_scan_u64(&in, &value, &end, &error));
+    CHECK(value == 1);
+    FAILS(MILLSTREAM_IO, millstream_input_scan_u64(&in, &value, &end, &error));
+    MUST(millstream_input_scan_u64(&in, &value, &end, &error));
+    CHECK(end);
+    MUST(millstream_input_end(&in, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_reader_end_window(reader, 0, &error));
+    MUST(millstream_reader_window(reader, &in.at, &in.end, &error));
+    CHECK(in.at == in.end);
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_reader_end_window(reader, 99, &error));
+    millstream_reader_free(reader);
+}
+
 /* ---- writer ---- */
 
 /* Writes "one\ntwo\n" and closes. */
@@ -715,6 +891,10 @@ static void sinks(void) {
     CHECK(strcmp(millstream_writer_name(writer), in_directory("out.txt")) == 0);
     write_two(writer);
     has_file("out.txt", "one\ntwo\n");
+    MUST(millstream_writer_mapped(in_directory("mapped.txt"), NULL, &writer, &error));
+    write_two(writer);
+    has_file("mapped.txt", "one\ntwo\n");
+    FAILS(MILLSTREAM_OPEN_FAILED, millstream_writer_mapped("/dev/null", NULL, &writer, &error));
     FAILS(MILLSTREAM_OPEN_FAILED, millstream_writer_path("/no/such/directory", NULL, &writer, &error));
     CHECK(writer == NULL);
 
@@ -777,6 +957,30 @@ static void sinks(void) {
     millstream_writer_free(NULL);
 }
 
+/* More than a pipe holds, lent to it, and what `wc` makes of it. */
+static void lending_pages(void) {
+    millstream_writer_options *options;
+    millstream_command *command = shell_command("wc -c");
+    millstream_writer *writer;
+    int fd = open(in_directory("counted.txt"), O_WRONLY | O_CREAT, 0600), i;
+    static char block[100000];
+
+    MUST(millstream_writer_options_new(&options, &error));
+    MUST(millstream_writer_options_set_lend_pages(options, MILLSTREAM_LEND_PAGES_CONSUMER_COPIES, &error));
+    FAILS(MILLSTREAM_INVALID_OPTION,
+          millstream_writer_options_set_lend_pages(options, (millstream_lend_pages)2, &error));
+    MUST(millstream_command_set_stdout_fd(command, fd, &error));
+    MUST(millstream_writer_command(command, options, &writer, &error));
+    for (i = 0; i < 40; i++)
+        MUST(millstream_writer_write(writer, block, sizeof block, &error));
+    MUST(millstream_writer_close(writer, &error));
+    millstream_writer_free(writer);
+    millstream_writer_options_free(options);
+    millstream_command_free(command);
+    CHECK(close(fd) == 0);
+    has_file("counted.txt", "4000000\n");
+}
+
 static ptrdiff_t write_to(void *user, const char *bytes, size_t len) {
     struct script *script = (struct script *)user;
     script->calls++;
@@ -828,6 +1032,7 @@ static void writer_options(void) {
     MUST(millstream_writer_options_set_capacity(options, 4096, &error));
     MUST(millstream_writer_options_set_flush_policy(options, MILLSTREAM_FLUSH_POLICY_LINE, &error));
     MUST(millstream_writer_options_set_existing(options, MILLSTREAM_EXISTING_APPEND, &error));
+    MUST(millstream_writer_options_set_durability(options, MILLSTREAM_DURABILITY_DATA, &error));
     MUST(millstream_writer_options_set_stall_timeout_ns(options, UINT64_C(60000000000), &error));
     MUST(millstream_writer_options_set_cancel(options, token, &error));
     MUST(millstream_writer_options_set_name(options, "the log", &error));
@@ -862,6 +1067,8 @@ static void writer_options(void) {
           millstream_writer_options_set_flush_policy(options, (millstream_flush_policy)3, &error));
     FAILS(MILLSTREAM_INVALID_OPTION, millstream_writer_options_set_encode(options, (millstream_encode)5, &error));
     FAILS(MILLSTREAM_INVALID_OPTION, millstream_writer_options_set_existing(options, (millstream_existing)2, &error));
+    FAILS(MILLSTREAM_INVALID_OPTION,
+          millstream_writer_options_set_durability(options, (millstream_durability)3, &error));
     FAILS(MILLSTREAM_INVALID_OPTION, millstream_writer_options_set_partial(options, (millstream_partial)2, &error));
     FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_writer_options_set_cancel(options, NULL, &error));
     FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_writer_options_set_name(options, NULL, &error));
@@ -909,6 +1116,168 @@ static void writing_bytes(void) {
     CHECK(millstream_writer_name(NULL) == NULL);
 }
 
+/* ---- put ---- */
+
+static void formatting(void) {
+    char text[1024];
+    size_t len;
+
+    MUST(millstream_format_f64(0.1, text, sizeof text, &len, &error));
+    CHECK(is(text, len, "0.1"));
+    MUST(millstream_format_f64(-1e16, text, MILLSTREAM_FLOAT_ROOM, &len, &error));
+    CHECK(is(text, len, "-1e16"));
+    MUST(millstream_format_f32(1.0F, text, sizeof text, &len, &error));
+    CHECK(is(text, len, "1.0"));
+    MUST(millstream_format_f64_fixed(0.125, 2, text, sizeof text, &len, &error));
+    CHECK(is(text, len, "0.12"));
+    MUST(millstream_format_f64_fixed(-1.7976931348623157e308, 1, text, MILLSTREAM_FIXED_ROOM + 1, &len, &error));
+    CHECK(len == 312);
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_format_f64(0.1, text, MILLSTREAM_FLOAT_ROOM - 1, &len, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_format_f32(0.1F, NULL, 99, &len, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_format_f64_fixed(0.1, 65536, text, SIZE_MAX, &len, &error));
+}
+
+/* What put_all() puts. */
+static const char put_record[] = "text bytes true4294967295-214748364818446744073709551615-9223372036854775808"
+                                 "beef007  -70.5-0.251.00\n";
+
+/* Puts one record of everything. */
+static millstream_code put_all(millstream_output *out) {
+    if (millstream_output_put_text(out, "text ", &error) != MILLSTREAM_OK ||
+        millstream_output_put_bytes(out, "bytes", 5, &error) != MILLSTREAM_OK ||
+        millstream_output_put_bytes(out, NULL, 0, &error) != MILLSTREAM_OK ||
+        millstream_output_put_char(out, ' ', &error) != MILLSTREAM_OK ||
+        millstream_output_put_bool(out, true, &error) != MILLSTREAM_OK ||
+        millstream_output_put_u32(out, UINT32_MAX, &error) != MILLSTREAM_OK ||
+        millstream_output_put_i32(out, INT32_MIN, &error) != MILLSTREAM_OK ||
+        millstream_output_put_u64(out, UINT64_MAX, &error) != MILLSTREAM_OK ||
+        millstream_output_put_i64(out, INT64_MIN, &error) != MILLSTREAM_OK ||
+        millstream_output_put_hex_u64(out, 0xbeef, &error) != MILLSTREAM_OK ||
+        millstream_output_put_u64_padded(out, 7, 3, '0', &error) != MILLSTREAM_OK ||
+        millstream_output_put_i64_padded(out, -7, 4, ' ', &error) != MILLSTREAM_OK ||
+        millstream_output_put_f32(out, 0.5F, &error) != MILLSTREAM_OK ||
+        millstream_output_put_f64(out, -0.25, &error) != MILLSTREAM_OK ||
+        millstream_output_put_f64_fixed(out, 1.0, 2, &error) != MILLSTREAM_OK)
+        return millstream_error_code(error);
+    return millstream_output_put_char(out, '\n', &error);
+}
+
+static void inlined_putting(void) {
+    static const size_t capacities[] = {1, 7, 100, 65536};
+    static const millstream_flush_policy policies[] = {MILLSTREAM_FLUSH_POLICY_WHEN_FULL, MILLSTREAM_FLUSH_POLICY_LINE};
+    millstream_output out;
+    millstream_writer_options *options;
+    millstream_writer *writer;
+    const char *memory;
+    uint64_t accepted;
+    size_t i, policy, count, len;
+
+    /* Records are the same whatever the size of the buffer, and whenever it is flushed. */
+    for (i = 0; i < 4; i++) {
+        for (policy = 0; policy < 2; policy++) {
+            MUST(millstream_writer_options_new(&options, &error));
+            MUST(millstream_writer_options_set_capacity(options, capacities[i], &error));
+            MUST(millstream_writer_options_set_flush_policy(options, policies[policy], &error));
+            MUST(millstream_writer_memory(options, &writer, &error));
+            millstream_writer_options_free(options);
+            MUST(millstream_writer_write(writer, "first\n", 6, &error));
+            MUST(millstream_output_begin(&out, writer, &error));
+            for (count = 0; count < 100; count++) {
+                MUST(put_all(&out));
+                MUST(millstream_output_commit(&out, &error));
+            }
+            MUST(millstream_output_reserve(&out, 100000, &error));
+            CHECK(out.end - out.at >= 100000);
+            *out.at++ = '.';
+            FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_writer_write(writer, "x", 1, &error));
+            FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_writer_close(writer, &error));
+            MUST(millstream_output_end(&out, &error));
+            MUST(millstream_output_end(&out, &error));
+            MUST(millstream_writer_accepted(writer, &accepted, &error));
+            CHECK(accepted == 6 + 100 * strlen(put_record) + 1);
+            MUST(millstream_writer_close(writer, &error));
+            MUST(millstream_writer_taken_memory(writer, &memory, &len, &error));
+            CHECK(len == accepted && memcmp(memory, "first\n", 6) == 0 && memory[len - 1] == '.');
+            for (count = 0; count < 100; count++)
+                CHECK(memcmp(memory + 6 + count * strlen(put_record), put_record, strlen(put_record)) == 0);
+            millstream_writer_free(writer);
+        }
+    }
+}
+
+static ptrdiff_t refuse_or_take(void *user, const char *bytes, size_t len) {
+    struct script *script = (struct script *)user;
+    ptrdiff_t taken = (ptrdiff_t)len;
+    if (script->otherwise != 0)
+        return script->otherwise;
+    for (; len != 0; len--)
+        script->calls += *bytes++ == '\n';
+    return taken;
+}
+
+/* A record is accepted as a whole or not at all, and none is lost or doubled. */
+static void putting_to_a_failure(void) {
+    static const millstream_flush_policy policies[] = {MILLSTREAM_FLUSH_POLICY_WHEN_FULL, MILLSTREAM_FLUSH_POLICY_LINE};
+    size_t policy;
+
+    for (policy = 0; policy < 2; policy++) {
+        struct script script = {"", 0, 0};
+        millstream_output out;
+        millstream_writer_options *options;
+        millstream_writer *writer;
+        uint64_t accepted;
+        int records = 0, failures = 0, tries;
+
+        MUST(millstream_writer_options_new(&options, &error));
+        MUST(millstream_writer_options_set_capacity(options, 300, &error));
+        MUST(millstream_writer_options_set_flush_policy(options, policies[policy], &error));
+        MUST(millstream_writer_callback(refuse_or_take, &script, options, &writer, &error));
+        millstream_writer_options_free(options);
+        MUST(millstream_output_begin(&out, writer, &error));
+        for (tries = 0; tries < 100; tries++) {
+            millstream_code code;
+            script.otherwise = tries % 3 == 0 ? -ENOSPC : 0;
+            code = put_all(&out);
+            if (code == MILLSTREAM_OK)
+                code = millstream_output_commit(&out, &error);
+            if (code == MILLSTREAM_OK) {
+                records++;
+            } else {
+                CHECK(code == MILLSTREAM_IO && millstream_error_errno(error) == ENOSPC);
+                millstream_error_free(error);
+                error = NULL;
+                failures++;
+            }
+        }
+        script.otherwise = 0;
+        CHECK(failures > 0 && records + failures == 100);
+        MUST(millstream_output_end(&out, &error));
+        MUST(millstream_writer_close(writer, &error));
+        MUST(millstream_writer_accepted(writer, &accepted, &error));
+        CHECK(script.calls == records && accepted == (uint64_t)records * strlen(put_record));
+        millstream_writer_free(writer);
+    }
+}
+
+static void windows_of_writers(void) {
+    millstream_writer *writer;
+    char *at, *end;
+    bool collects;
+
+    MUST(millstream_writer_nowhere(NULL, &writer, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_writer_window(writer, 1, 0, 1, &at, &end, &collects, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_writer_window(writer, 0, 0, SIZE_MAX, &at, &end, &collects, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_writer_end_window(writer, 0, &error));
+    MUST(millstream_writer_window(writer, 0, 0, 10, &at, &end, &collects, &error));
+    CHECK(end - at >= 10 && collects);
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_writer_end_window(writer, (size_t)(end - at) + 1, &error));
+    MUST(millstream_writer_window(writer, 0, 0, 10, &at, &end, &collects, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_writer_window(writer, SIZE_MAX, 1, 1, &at, &end, &collects, &error));
+    MUST(millstream_writer_close(writer, &error));
+    FAILS(MILLSTREAM_CLOSED, millstream_writer_window(writer, 0, 0, 1, &at, &end, &collects, &error));
+    millstream_writer_free(writer);
+}
+
 int main(int argc, char **argv) {
     CHECK(argc == 2);
     directory = argv[1];
@@ -925,10 +1294,18 @@ int main(int argc, char **argv) {
     reading_bytes();
     reading_records();
     stopping_early();
+    scanning();
+    inlined_scanning();
+    scanning_a_failure();
     sinks();
+    lending_pages();
     callback_sinks();
     writer_options();
     writing_bytes();
+    formatting();
+    inlined_putting();
+    putting_to_a_failure();
+    windows_of_writers();
     puts("all is well");
     return 0;
 }

@@ -26,6 +26,9 @@ mod sealed {
         /// The longest it becomes: the sign if it can have one, and the digits.
         const MAX_LEN: usize;
 
+        /// Whether it can have a sign.
+        const SIGNED: bool;
+
         /// Whether there is a `-` in front.
         fn is_negative(self) -> bool;
 
@@ -84,7 +87,9 @@ macro_rules! integers {
             }
 
             impl sealed::Number for $kind {
-                const MAX_LEN: usize = ($kind::MIN != 0) as usize + $kind::MAX.ilog10() as usize + 1;
+                const MAX_LEN: usize = Self::SIGNED as usize + $kind::MAX.ilog10() as usize + 1;
+
+                const SIGNED: bool = $kind::MIN != 0;
 
                 #[inline]
                 #[allow(unused_comparisons)] // unsigned ones are not
@@ -150,6 +155,9 @@ integers!(u128 count_u128 put_u128 count_hex_u128 put_hex_u128: u128 i128);
 /// A byte at `at` can be written, whatever the sign.
 #[inline]
 unsafe fn put_sign<N: sealed::Number>(at: *mut u8, number: N) -> *mut u8 {
+    if !N::SIGNED {
+        return at;
+    }
     // SAFETY: the caller's promise. Written always and kept or not: no branch.
     unsafe {
         at.write(b'-');
@@ -194,6 +202,8 @@ impl<I: Integer> Number for Hex<I> {}
 
 impl<I: Integer> sealed::Number for Hex<I> {
     const MAX_LEN: usize = I::HEX_LEN;
+
+    const SIGNED: bool = false;
 
     #[inline]
     fn is_negative(self) -> bool {

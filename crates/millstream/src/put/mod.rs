@@ -43,7 +43,7 @@
 //!
 //! # Unsafe code
 //! This room writes by raw pointers. Who calls [`Part::put`] or [`Room::put`] needs no trust: a [`Room`] checks each
-//! part. [`fill`] checks once for all parts; it relies on the lengths that the parts of this crate announce, and on
+//! part. A writer's room is measured once for all parts; it relies on the lengths that the parts of this crate announce, and on
 //! nothing that a part of somebody else says.
 
 mod digits;
@@ -62,7 +62,7 @@ use room::put_checked;
 
 /// Bytes behind the longest text of a part that it may overwrite with anything: copies of constant size are faster
 /// than exact ones.
-const SLACK: usize = 16;
+pub(crate) const SLACK: usize = 16;
 
 /// Puts parts into a [`Writer`](crate::Writer) as one record: all of them, or none.
 ///
@@ -224,24 +224,10 @@ impl<P: Part + ?Sized, R: Parts> Parts for (&P, R) {
     }
 }
 
-/// How much room [`fill`] wants for `parts`.
+/// How many bytes of room `parts` need.
 #[inline(always)]
 pub(crate) fn need(parts: &impl Parts) -> usize {
     parts.max_len().saturating_add(SLACK)
-}
-
-/// Puts `parts` at the front of `room`, and returns how many bytes they are. What lies behind them is arbitrary
-/// afterwards.
-///
-/// # Panics
-/// If `room` is smaller than what they [need].
-#[inline(always)]
-pub(crate) fn fill(room: &mut [u8], parts: &impl Parts) -> usize {
-    let most = parts.max_len();
-    assert!(most.saturating_add(SLACK) <= room.len());
-    let at = room.as_mut_ptr();
-    // SAFETY: `room` is that long, and ours as long as this borrow lasts; parts only move on, and within it.
-    unsafe { parts.put_unchecked(at, most).offset_from_unsigned(at) }
 }
 
 impl<P: Part + ?Sized> Part for &P {

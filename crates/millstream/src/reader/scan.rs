@@ -199,6 +199,42 @@ impl Reader {
         }))
     }
 
+    /// The unread bytes, for code that scans them itself: the inlined functions of other languages. They are none after
+    /// an error of the source, whose unread bytes are no value. [`consume_scanned`](Reader::consume_scanned) takes what
+    /// was scanned; a value that is not whole here, or is wrong, is what [`scan`](Reader::scan) is for.
+    ///
+    /// ```
+    /// use millstream::Reader;
+    /// let mut reader = Reader::memory("1\n2\n30")?;
+    /// reader.fill()?;
+    /// assert_eq!(reader.scan_window()?, b"1\n2\n30");
+    /// reader.consume_scanned(4);
+    /// assert_eq!(reader.position().records, 2); // by `consume` it would be none
+    /// assert_eq!(reader.scan::<u32>()?, Some(30));
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`RecordTooLong`](crate::ErrorKind::RecordTooLong) while a record waits to be skipped.
+    pub fn scan_window(&mut self) -> Result<&[u8]> {
+        match self.begin_scanning()? {
+            true => Ok(self.buffer.unread()),
+            false => Ok(&[]),
+        }
+    }
+
+    /// Takes `count` bytes from the front of [`scan_window`](Reader::scan_window), in which values were scanned: as
+    /// [`consume`](Reader::consume), but line ends among them count as records.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    pub fn consume_scanned(&mut self, count: usize) {
+        match self.is_scanning() {
+            true => self.buffer.consume(count),
+            false => self.consume(count),
+        }
+    }
+
     /// The next value, wherever it is and whatever it is.
     #[cold]
     #[inline(never)]

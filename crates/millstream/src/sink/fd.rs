@@ -67,6 +67,7 @@ pub(crate) struct FdSink {
     method: Method,
     wait: Wait,
     is_file: bool,
+    #[cfg(target_os = "linux")]
     is_pipe: bool,
     durability: Durability,
     #[cfg(target_os = "linux")]
@@ -95,6 +96,7 @@ impl FdSink {
             method: Method::Write,
             wait,
             is_file,
+            #[cfg(target_os = "linux")]
             is_pipe: medium == Medium::Pipe,
             durability: Durability::Cached,
             #[cfg(target_os = "linux")]
@@ -125,12 +127,14 @@ impl FdSink {
     }
 
     /// The same, which lends the pages of blocks of at least so many bytes, if it is a pipe and the system can.
-    pub(crate) fn lending(mut self, block_len: Option<usize>) -> FdSink {
-        #[cfg(target_os = "linux")]
-        {
-            self.lender = block_len.filter(|_| self.is_pipe).map(Lender::new);
-        }
-        let _ = (block_len, &mut self);
+    #[cfg(target_os = "linux")]
+    pub(crate) fn lending(self, block_len: Option<usize>) -> FdSink {
+        let lender = block_len.filter(|_| self.is_pipe).map(Lender::new);
+        FdSink { lender, ..self }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn lending(self, _: Option<usize>) -> FdSink {
         self
     }
 

@@ -3,9 +3,9 @@
 //! ```text
 //!     taken by the sink        accepted           room
 //!   [ ................. | xxxxxxxxxxxxxxxxxxx | ......... ]
-//!   0                 start                  end       buf.len()
+//!   0                 start                  end       capacity
 //!
-//!   always start <= end <= buf.len(); no bytes are left of `start` but after a failed write
+//!   always start <= end; no bytes are left of `start` but after a failed write; the rest: `space`
 //! ```
 //!
 //! It promises:
@@ -30,15 +30,17 @@ use std::time::Duration;
 use crate::command::Command;
 use crate::error::{CommandEnd, Error, ErrorKind, Result};
 use crate::put;
-use crate::sink::block::Block;
 use crate::sink::{Meter, OnDrop, Sink};
 
 mod builder;
 mod delay;
 mod shared;
+#[allow(unsafe_code)] // one pointer into memory that the same type owns, and parts that are put there
+mod space;
 
 pub use builder::{Durability, Encode, Existing, FlushPolicy, LendPages, Partial, WriterBuilder};
 pub use shared::SharedWriter;
+use space::Space;
 
 /// Writes bytes to a sink through a buffer.
 ///
@@ -72,12 +74,9 @@ pub use shared::SharedWriter;
 /// It is a [`std::io::Write`] too, so `write!` and every library can use it. Errors travel inside [`io::Error`]s, and
 /// [`Error::from_io`] gets them out.
 pub struct Writer {
-    /// Empty until the first byte; then of `capacity`, or longer after a long record.
-    buf: Block,
+    /// Without memory until the first byte; then of `capacity`, or longer after a long record.
+    space: Space,
     start: usize,
-    end: usize,
-    /// Where the room for writes ends that need no closer look: `buf.len()`, or 0 if all of them do.
-    fast_end: usize,
     /// Bytes that went from here to the sink; its own count is of bytes after encoding.
     delivered: u64,
     prompt: Prompt,
@@ -279,10 +278,8 @@ impl Writer {
         on_drop: OnDrop,
     ) -> Writer {
         Writer {
-            buf: Block::default(),
+            space: Space::new(),
             start: 0,
-            end: 0,
-            fast_end: 0,
             delivered: 0,
             prompt,
             capacity,
@@ -304,28 +301,26 @@ impl Writer {
     /// after part of a large write, the rest is kept, the call succeeds, and the next one reports the error.
     #[inline]
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        match self.buf.get_mut(self.end..self.fast_end) {
-            Some(room) if bytes.len() <= room.len() => {
-                room[..bytes.len()].copy_from_slice(bytes);
-                self.end += bytes.len();
+        match self.space.fast_slot(bytes.len()) {
+            Some(slot) => {
+                slot.copy(bytes);
                 Ok(())
             }
-            _ => self.write_slowly(bytes),
+            None => self.write_slowly(bytes),
         }
     }
 
     #[cold]
     fn write_slowly(&mut self, bytes: &[u8]) -> Result<()> {
         self.report()?;
-        if self.prompt == Prompt::AtOnce || bytes.len() > self.buf.len() - self.end {
+        if self.prompt == Prompt::AtOnce || bytes.len() > self.space.left() {
             self.drain()?;
             if self.prompt == Prompt::AtOnce || bytes.len() >= self.capacity {
                 return self.pass_through(bytes);
             }
         }
         self.grow(self.capacity);
-        self.buf[self.end..self.end + bytes.len()].copy_from_slice(bytes);
-        self.end += bytes.len();
+        self.space.slot(bytes.len()).copy(bytes);
         self.settle(bytes.len())
     }
 
@@ -337,17 +332,15 @@ impl Writer {
     #[inline(always)] // so that the parts are seen where they are put
     pub fn put_parts(&mut self, parts: &impl put::Parts) -> Result<()> {
         let need = put::need(parts);
-        let mut room = self.buf.get_mut(self.end..self.fast_end).unwrap_or_default();
-        if need > room.len() {
-            self.make_space(need)?;
-            room = &mut self.buf[self.end..];
-        }
-        let len = put::fill(room, parts);
-        self.end += len;
-        match self.fast_end {
-            0 => self.settle(len),
-            _ => Ok(()),
-        }
+        let slot = match self.space.fast_slot(need) {
+            Some(slot) => slot,
+            None => {
+                self.make_space(need)?;
+                self.space.slot(need)
+            }
+        };
+        let len = slot.put(parts);
+        if self.space.needs_look() { self.settle(len) } else { Ok(()) }
     }
 
     /// At least `n` bytes of room to fill: what they hold is arbitrary. [`commit`](Self::commit) says how many of them
@@ -367,16 +360,16 @@ impl Writer {
     /// As [`write`](Self::write).
     #[inline]
     pub fn space(&mut self, n: usize) -> Result<&mut [u8]> {
-        if n > self.fast_end.saturating_sub(self.end) {
+        if self.space.fast_slot(n).is_none() {
             self.make_space(n)?;
         }
-        Ok(&mut self.buf[self.end..])
+        Ok(self.space.room())
     }
 
     #[cold]
     fn make_space(&mut self, n: usize) -> Result<()> {
         self.report()?;
-        if n > self.buf.len() - self.end {
+        if n > self.space.left() {
             self.drain()?;
             self.grow(n.max(self.capacity));
         }
@@ -393,12 +386,24 @@ impl Writer {
     /// If `n` is more than there was space.
     #[inline]
     pub fn commit(&mut self, n: usize) -> Result<()> {
-        assert!(n <= self.buf.len() - self.end, "commit of more bytes than there was space");
-        self.end += n;
+        self.space.commit(n);
         match self.prompt {
             Prompt::WhenFull => Ok(()),
             Prompt::Line | Prompt::AtOnce => self.settle(n),
         }
+    }
+
+    /// Whether what is accepted stays here until the buffer is full. Then nobody notices when [`commit`](Self::commit)
+    /// is called once for many records instead of after each.
+    ///
+    /// ```
+    /// use millstream::{FlushPolicy, Writer};
+    /// assert!(Writer::memory()?.collects());
+    /// assert!(!Writer::builder().flush_policy(FlushPolicy::Line).memory()?.collects());
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    pub fn collects(&self) -> bool {
+        self.prompt == Prompt::WhenFull
     }
 
     /// Hands everything accepted so far to the system. A compressed stream can be decoded up to here then.
@@ -451,10 +456,9 @@ impl Writer {
     pub fn try_close(&mut self) -> Result<WriterEnd> {
         self.report_deferred()?;
         self.closing = true;
-        self.set_fast_end();
+        self.look_if_needed();
         let end = self.close_sink();
-        // No more than what is left: nor can space of before be committed.
-        self.buf = Block::Own(self.buf[..self.end].to_vec());
+        self.space.give_up_room(); // nor can space of before be committed
         end
     }
 
@@ -473,7 +477,7 @@ impl Writer {
 
     /// Bytes accepted so far, those in the buffer included.
     pub fn accepted(&self) -> u64 {
-        self.delivered + (self.end - self.start) as u64
+        self.delivered + (self.space.end() - self.start) as u64
     }
 
     /// Bytes handed to the system so far, after encoding.
@@ -501,19 +505,22 @@ impl Writer {
     fn settle(&mut self, new: usize) -> Result<()> {
         let to = match self.prompt {
             Prompt::WhenFull => return Ok(()),
-            Prompt::AtOnce => self.end,
-            Prompt::Line => match memchr::memrchr(b'\n', &self.buf[self.end - new..self.end]) {
-                Some(newline) => self.end - new + newline + 1,
-                None => return Ok(()),
-            },
+            Prompt::AtOnce => self.space.end(),
+            Prompt::Line => {
+                let before = self.space.end() - new;
+                match memchr::memrchr(b'\n', &self.space.filled()[before..]) {
+                    Some(newline) => before + newline + 1,
+                    None => return Ok(()),
+                }
+            }
         };
         let delivered = self.deliver(to).and_then(|()| match self.prompt {
             Prompt::Line => self.with_sink(|sink| sink.flush()),
             Prompt::WhenFull | Prompt::AtOnce => Ok(()),
         });
         match delivered {
-            Err(error) if self.end - self.start >= new => {
-                self.end -= new;
+            Err(error) if self.space.end() - self.start >= new => {
+                self.space.take_back(new);
                 Err(error)
             }
             Err(error) => {
@@ -526,7 +533,7 @@ impl Writer {
 
     /// Gives the sink everything in the buffer.
     fn drain(&mut self) -> Result<()> {
-        self.deliver(self.end)
+        self.deliver(self.space.end())
     }
 
     /// Gives the sink what is in the buffer up to `to`, and moves the rest to the front.
@@ -535,15 +542,13 @@ impl Writer {
             let Some(sink) = &mut self.sink else {
                 return Err(self.explain(Error::new(ErrorKind::Closed)));
             };
-            let taken = sink.write_block(&self.buf, self.start..to).map_err(|error| self.explain(error))?;
+            let taken = sink.write_block(self.space.block(), self.start..to).map_err(|error| self.explain(error))?;
             self.start += taken;
             self.delivered += taken as u64;
         }
         if let (Some(sink), 1..) = (&mut self.sink, self.start) {
-            sink.renew(&mut self.buf, self.start..self.end);
-            self.end -= self.start;
+            self.space.renew(self.start, |block, rest| sink.renew(block, rest));
             self.start = 0;
-            self.set_fast_end();
         }
         Ok(())
     }
@@ -562,8 +567,7 @@ impl Writer {
                     // Part of it is out, so all of it is accepted.
                     let rest = &bytes[taken..];
                     self.grow(rest.len());
-                    self.buf[..rest.len()].copy_from_slice(rest);
-                    self.end = rest.len();
+                    self.space.slot(rest.len()).copy(rest);
                     self.defer(error);
                     return Ok(());
                 }
@@ -579,18 +583,19 @@ impl Writer {
 
     /// Makes the buffer at least `len` bytes long.
     fn grow(&mut self, len: usize) {
-        self.buf.grow(len);
-        self.set_fast_end();
+        self.space.grow(len);
+        self.look_if_needed();
     }
 
-    fn set_fast_end(&mut self) {
+    /// Lets writes that fit in the room pass without a closer look, unless something asks for one.
+    fn look_if_needed(&mut self) {
         let is_plain = self.prompt == Prompt::WhenFull && self.deferred.is_none() && !self.closing;
-        self.fast_end = if is_plain { self.buf.len() } else { 0 };
+        self.space.set_needs_look(!is_plain);
     }
 
     fn defer(&mut self, error: Error) {
         self.deferred = Some(error);
-        self.set_fast_end();
+        self.look_if_needed();
     }
 
     /// What stands in the way of a call that the fast path could not serve: an error that was deferred, a close.
@@ -606,7 +611,7 @@ impl Writer {
         match self.deferred.take() {
             None => Ok(()),
             Some(error) => {
-                self.set_fast_end();
+                self.look_if_needed();
                 Err(error)
             }
         }

@@ -31,6 +31,8 @@ enum Numbers {
 enum Way {
     /// Millstream's `put!`.
     Put,
+    /// The same into a pipe that is lent pages.
+    PutLent,
     /// The same into a mapped file.
     PutMapped { path: PathBuf },
     /// Standard output, locked for each write.
@@ -66,6 +68,7 @@ fn main() -> Result<()> {
 fn print(way: Way, numbers: impl Iterator<Item = u64>) -> Result<()> {
     match way {
         Way::Put => ours::stdout(numbers)?,
+        Way::PutLent => ours::lent(numbers)?,
         Way::PutMapped { path } => ours::mapped(&path, numbers)?,
         Way::Glacial => rivals::glacial(numbers)?,
         Way::Slow => rivals::slow(numbers)?,

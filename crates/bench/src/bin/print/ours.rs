@@ -2,11 +2,16 @@
 
 use std::path::Path;
 
-use millstream::{Result, Writer, put};
+use millstream::{LendPages, Result, Writer, put};
 
 /// Into whatever standard output is.
 pub fn stdout(numbers: impl Iterator<Item = u64>) -> Result<()> {
     records(Writer::stdout()?, numbers)
+}
+
+/// Into a pipe that is lent pages: whoever measures reads it with read(2).
+pub fn lent(numbers: impl Iterator<Item = u64>) -> Result<()> {
+    records(Writer::builder().lend_pages(LendPages::ConsumerCopies).stdout()?, numbers)
 }
 
 /// Into a mapped file.

@@ -40,7 +40,7 @@ impl Way {
     }
 
     /// The way to take: never better than this machine's best.
-    #[inline]
+    #[inline(always)]
     fn chosen() -> Way {
         const PORTABLE: u8 = Way::Portable as u8;
         const IFMA: u8 = Way::Ifma as u8;
@@ -172,7 +172,7 @@ use by_size;
 ///
 /// # Safety
 /// As many bytes as it has digits, and [`SLACK`](super::SLACK) more, can be written at `at`.
-#[inline]
+#[inline(always)]
 pub(super) unsafe fn put_u64(at: *mut u8, n: u64) -> *mut u8 {
     // SAFETY: the caller's promise; the way is not better than the machine's best.
     unsafe { put_u64_by(Way::chosen(), at, n) }
@@ -180,7 +180,7 @@ pub(super) unsafe fn put_u64(at: *mut u8, n: u64) -> *mut u8 {
 
 /// # Safety
 /// That of [`put_u64`], and this machine can go that way.
-#[inline]
+#[inline(always)] // one call instead of two
 unsafe fn put_u64_by(way: Way, at: *mut u8, n: u64) -> *mut u8 {
     // SAFETY: the same promise.
     unsafe {

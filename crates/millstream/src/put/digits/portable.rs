@@ -5,7 +5,7 @@
 
 use super::{TEN_TO_8, TEN_TO_16, by_size, count_u32, count_u64};
 
-by_size!(#[inline]);
+by_size!(#[inline(never)]); // too long to be repeated wherever a number is put
 
 /// Writes the last `len` digits of `n < 10^8`; scribbles on 8 bytes.
 ///

@@ -1,0 +1,33 @@
+// The examples of the README do what it says.
+
+#include "millstream/reader.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace {
+
+constexpr const char *reads = "printf '@HD\\tVN:1.6\\nr1\\t0\\tchr2\\t7\\nr2\\t0\\tchr1\\t9\\nr3\\t0\\tchr2\\t9\\n'";
+
+TEST(SamtoolsLike, CountsWhatTheCommandPrints) {
+    std::vector<std::string> lines;
+    for (const std::string_view line : ms::lines(ms::command{SAMTOOLS_LIKE, "sh", "-c", reads}))
+        lines.emplace_back(line);
+    EXPECT_EQ(lines, (std::vector<std::string>{"chr1\t1", "chr2\t2"}));
+}
+
+TEST(SamtoolsLike, PrintsNoCountsWhenTheCommandFails) {
+    ms::command command{SAMTOOLS_LIKE, "sh", "-c", reads + std::string("; echo truncated file >&2; exit 2")};
+    ms::records lines = ms::lines(command.stderr_to(ms::stderr_to::capture));
+    std::error_code code;
+    EXPECT_EQ(lines.next(code), std::nullopt);
+    EXPECT_EQ(code, ms::errc::command_failed);
+    const ms::command_end &end = *lines.reader().last_error()->command();
+    EXPECT_EQ(end.value, 1);
+    EXPECT_NE(end.stderr_tail.find("exited with status 2"), std::string::npos) << end.stderr_tail;
+    EXPECT_NE(end.stderr_tail.find("it said last: truncated file"), std::string::npos) << end.stderr_tail;
+}
+
+} // namespace

@@ -1,0 +1,30 @@
+// All headers in one file: no name of one is another's.
+
+#include "millstream/cancel.hpp"
+#include "millstream/command.hpp"
+#include "millstream/error.hpp"
+#include "millstream/frame.hpp"
+#include "millstream/reader.hpp"
+#include "millstream/smart_buffer.hpp"
+#include "millstream/stdio.hpp"
+#include "millstream/writer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+namespace {
+
+TEST(Together, TheHeadersWithTheLibraryAndThoseWithout) {
+    int pipe[2];
+    ASSERT_EQ(::pipe(pipe), 0);
+    ms::output out(pipe[1]);
+    out.print("one ", 2, '\n').flush();
+    ::close(pipe[1]);
+    EXPECT_EQ(ms::lines(ms::fd{pipe[0]}).next(), "one 2");
+    // One class of errors.
+    EXPECT_THROW(out.print("three").flush(), ms::error);
+    EXPECT_THROW(ms::reader(ms::path{"/nonexistent/file"}), ms::error);
+}
+
+} // namespace

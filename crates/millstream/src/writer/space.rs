@@ -1,0 +1,272 @@
+//! The memory of a writer, filled from its front: all index arithmetic of the writing side.
+//!
+//! ```text
+//!   filled              room
+//!   [ xxxxxxxxxxxxxxxxx | ................ ]
+//!   0                   end                capacity         always end <= capacity, fast_end <= capacity
+//! ```
+//!
+//! Whether there is room for something is one comparison with `fast_end`. That is `capacity`, or 0 where each write
+//! needs a closer look.
+
+use std::ops::Range;
+
+use crate::put::{Parts, SLACK};
+use crate::sink::block::Block;
+
+pub(super) struct Space {
+    block: Block,
+    /// The first byte of `block`, and how many there are. Refreshed by every method that may change which memory it is.
+    base: *mut u8,
+    capacity: usize,
+    end: usize,
+    fast_end: usize,
+}
+
+// SAFETY: `base` points into `block`, which is Send, and nothing else does.
+unsafe impl Send for Space {}
+
+// SAFETY: nothing is written, and `base` is not handed out, through a shared reference.
+unsafe impl Sync for Space {}
+
+impl Space {
+    /// No memory at all, and each write needs a closer look.
+    pub(super) fn new() -> Space {
+        let mut block = Block::default();
+        Space { base: block.as_mut_ptr(), block, capacity: 0, end: 0, fast_end: 0 }
+    }
+
+    /// How many bytes are filled.
+    #[inline]
+    pub(super) fn end(&self) -> usize {
+        self.end
+    }
+
+    /// How long the room is.
+    #[inline]
+    pub(super) fn left(&self) -> usize {
+        self.capacity - self.end
+    }
+
+    /// The filled bytes.
+    pub(super) fn filled(&self) -> &[u8] {
+        &self.block[..self.end]
+    }
+
+    /// The memory, for a sink that takes filled bytes of it.
+    pub(super) fn block(&self) -> &Block {
+        &self.block
+    }
+
+    /// Everything behind the filled bytes: what it holds is arbitrary.
+    #[inline]
+    pub(super) fn room(&mut self) -> &mut [u8] {
+        // SAFETY: `base` is the start of `capacity` initialised bytes that `self` owns; `end <= capacity`.
+        unsafe { std::slice::from_raw_parts_mut(self.base.add(self.end), self.capacity - self.end) }
+    }
+
+    /// A slot for `len` bytes, if no closer look is needed.
+    #[inline(always)]
+    pub(super) fn fast_slot(&mut self, len: usize) -> Option<Slot<'_>> {
+        // One comparison: what is left is negative where `fast_end` is 0, and lengths of memory are no more than
+        // `isize::MAX`, as `len` is if it is one.
+        let left = self.fast_end.wrapping_sub(self.end) as isize;
+        match isize::try_from(len) {
+            Ok(wanted) if wanted <= left => Some(Slot { space: self, len }),
+            _ => None,
+        }
+    }
+
+    /// A slot for `len` bytes.
+    ///
+    /// # Panics
+    /// If the room is shorter.
+    pub(super) fn slot(&mut self, len: usize) -> Slot<'_> {
+        assert!(len <= self.left());
+        Slot { space: self, len }
+    }
+
+    /// Whether writes need a closer look.
+    #[inline]
+    pub(super) fn needs_look(&self) -> bool {
+        self.fast_end == 0
+    }
+
+    /// Says whether writes need a closer look. Where there is no memory, they do.
+    pub(super) fn set_needs_look(&mut self, needs_look: bool) {
+        self.fast_end = if needs_look { 0 } else { self.capacity };
+    }
+
+    /// Fills `n` bytes more, with what the room holds.
+    ///
+    /// # Panics
+    /// If the room is shorter.
+    #[inline]
+    pub(super) fn commit(&mut self, n: usize) {
+        assert!(n <= self.left(), "commit of more bytes than there was space");
+        self.end += n;
+    }
+
+    /// Makes the last `n` filled bytes room again.
+    pub(super) fn take_back(&mut self, n: usize) {
+        assert!(n <= self.end);
+        self.end -= n;
+    }
+
+    /// Removes the first `n` bytes. `renew` moves the rest of the filled ones, whose range it is given, to the front of
+    /// the block or of another one.
+    pub(super) fn renew(&mut self, n: usize, renew: impl FnOnce(&mut Block, Range<usize>)) {
+        let rest = n..self.end;
+        let needs_look = self.needs_look();
+        // All fields are right while `renew` runs, which may panic: there is no room.
+        (self.capacity, self.end, self.fast_end) = (0, 0, 0);
+        renew(&mut self.block, rest.clone());
+        self.refresh();
+        assert!(rest.len() <= self.capacity);
+        self.end = rest.len();
+        self.set_needs_look(needs_look);
+    }
+
+    /// Makes the memory at least `len` bytes long. What it holds stays.
+    pub(super) fn grow(&mut self, len: usize) {
+        if self.capacity < len {
+            self.block.grow(len);
+            self.refresh();
+        }
+    }
+
+    /// Gives up the room. Each write needs a closer look then.
+    pub(super) fn give_up_room(&mut self) {
+        self.block = Block::Own(self.filled().to_vec());
+        self.fast_end = 0;
+        self.refresh();
+    }
+
+    fn refresh(&mut self) {
+        (self.base, self.capacity) = (self.block.as_mut_ptr(), self.block.len());
+    }
+}
+
+/// Room that has been measured. It promises that `len` bytes at the end of the filled ones are part of the room.
+pub(super) struct Slot<'a> {
+    space: &'a mut Space,
+    len: usize,
+}
+
+impl Slot<'_> {
+    /// Fills the room's front with `parts`, and returns how many bytes they are. What lies behind them is arbitrary.
+    ///
+    /// # Panics
+    /// If the slot is shorter than what they [need](crate::put::need); then, or if a part panics, nothing is filled.
+    #[inline(always)]
+    pub(super) fn put(self, parts: &impl Parts) -> usize {
+        let most = parts.max_len();
+        assert!(most.saturating_add(SLACK) <= self.len);
+        // SAFETY: `base` is the start of `capacity` initialised bytes that the space owns, and `len` of them, which
+        // are enough, lie behind `end`. Parts only move on, and within `most`.
+        let len = unsafe {
+            let at = self.space.base.add(self.space.end);
+            parts.put_unchecked(at, most).offset_from_unsigned(at)
+        };
+        self.space.end += len;
+        len
+    }
+
+    /// Fills the slot with as many bytes as it is long.
+    #[inline(always)]
+    pub(super) fn copy(self, bytes: &[u8]) {
+        assert!(bytes.len() <= self.len);
+        // SAFETY: the same; `bytes` is borrowed, so it is no part of the space, which is borrowed mutably.
+        unsafe {
+            let at = self.space.base.add(self.space.end);
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), at, bytes.len());
+        }
+        self.space.end += bytes.len();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::put::{Part, Room, fixed, hex, json, need, pad, zero_fill};
+
+    /// A part of somebody else, made of others.
+    struct Pair(i32, &'static str);
+
+    impl Part for Pair {
+        fn max_len(&self) -> usize {
+            self.0.max_len() + self.1.max_len()
+        }
+
+        fn put(&self, room: &mut Room<'_>) {
+            room.put(self.0);
+            room.put(self.1);
+        }
+    }
+
+    /// Puts `parts` behind `before` bytes into memory that is just long enough, the fast way and the other.
+    fn check(parts: &impl Parts, expected: &str) {
+        // Under Miri, which needs a minute for one of them, the one that is not aligned.
+        for &before in if cfg!(miri) { &[1][..] } else { &[0, 1, 100] } {
+            for needs_look in [false, true] {
+                let mut space = Space::new();
+                space.grow(before + need(parts));
+                space.set_needs_look(needs_look);
+                space.slot(before).copy(&vec![b'<'; before]);
+                let slot = match space.fast_slot(need(parts)) {
+                    Some(slot) => {
+                        assert!(!needs_look);
+                        slot
+                    }
+                    None => {
+                        assert!(needs_look);
+                        space.slot(need(parts))
+                    }
+                };
+                assert_eq!(slot.put(parts), expected.len());
+                assert_eq!(String::from_utf8_lossy(&space.filled()[before..]), expected);
+                assert!(space.filled()[..before].iter().all(|&byte| byte == b'<'));
+            }
+        }
+    }
+
+    // Here, and not only in the tests from outside, so that Miri sees what each part does to exactly as much memory as
+    // it asked for.
+    #[test]
+    fn every_kind_of_part_in_as_much_memory_as_it_needs() {
+        check(&(), "");
+        check(&(&"", (&"Hello, ", (&b"bytes", (&String::from("owned"), ())))), "Hello, bytesowned");
+        check(&(&'a', (&'ß', (&'€', (&'😀', (&true, (&false, ())))))), "aß€😀truefalse");
+        check(&(&0_u8, (&u64::MAX, (&u128::MAX, ()))), &format!("0{}{}", u64::MAX, u128::MAX));
+        check(&(&i8::MIN, (&i64::MIN, (&i128::MIN, ()))), &format!("{}{}{}", i8::MIN, i64::MIN, i128::MIN));
+        check(&(&hex(0_u8), (&hex(u64::MAX), (&hex(-1_i128), ()))), &format!("0{:x}{:x}", u64::MAX, u128::MAX));
+        check(&(&pad(-7, 3), (&pad(-7, 40), (&pad(i64::MIN, 0), ()))), &format!("{:3}{:40}{}", -7, -7, i64::MIN));
+        check(&(&zero_fill(-7, 3), (&zero_fill(hex(7), 40), ())), &format!("{:03}{:040}", -7, 7));
+        check(&(&0.5, (&-2.225_073_858_507_201_4e-308, (&1e16, ()))), "0.5-2.2250738585072014e-3081e16");
+        check(&(&1e15_f32, (&2e-6_f32, (&f32::MAX, ()))), "1000000000000000.02e-63.4028235e38");
+        check(&(&fixed(1.0, 2), (&fixed(f64::MIN, 20), ())), &format!("1.00{:.20}", f64::MIN));
+        check(&(&json("\"\n\u{1}0123456789\\"), (&json(b"\xff\xe2\x82"), ())), r#""\"\n\u00010123456789\\""��""#);
+        check(&(&Pair(-3, "x"), (&1_u8, (&&&Pair(4, ""), ()))), "-3x14");
+    }
+
+    #[test]
+    fn room_comes_back_and_moves() {
+        let mut space = Space::new();
+        assert!(space.fast_slot(1).is_none());
+        space.grow(8);
+        space.set_needs_look(false);
+        space.fast_slot(8).unwrap().copy(b"abcdefgh");
+        assert!(space.fast_slot(1).is_none() && space.fast_slot(usize::MAX).is_none() && space.left() == 0);
+        space.renew(3, |block, rest| block.copy_within(rest, 0));
+        assert_eq!((space.filled(), space.left()), (&b"defgh"[..], 3));
+        space.take_back(4);
+        space.room()[..2].copy_from_slice(b"xy");
+        space.commit(2);
+        space.grow(16);
+        space.slot(2).copy(b"zz");
+        assert_eq!((space.filled(), space.end(), space.left()), (&b"dxyzz"[..], 5, 11));
+        space.give_up_room();
+        assert_eq!((space.filled(), space.left(), space.needs_look()), (&b"dxyzz"[..], 0, true));
+        assert!(space.fast_slot(1).is_none());
+    }
+}

@@ -1,0 +1,33 @@
+// Counts the records of each chromosome in what a command prints, such as `samtools view -h reads.bam`.
+//
+//     samtools_like COMMAND [ARGUMENT...]
+//
+// If the command fails, so does this program: a count of half the records is never printed as if it were all of them.
+#include <millstream/reader.hpp>
+
+#include <cstdlib>
+#include <iostream>
+#include <map>
+#include <string>
+
+int main(int argc, char **argv) try {
+    std::map<std::string, std::uint64_t, std::less<>> counts;
+    for (std::string_view line : ms::lines(ms::command(std::span(argv + 1, argv + argc)))) {
+        if (line.starts_with('@'))
+            continue; // the header
+        // Name, flags, chromosome, …, separated by tabs.
+        const auto flags = line.find('\t') + 1;
+        const auto begin = line.find('\t', flags) + 1;
+        const auto chromosome = line.substr(begin, line.find('\t', begin) - begin);
+        auto found = counts.find(chromosome);
+        if (found == counts.end())
+            found = counts.emplace(chromosome, 0).first;
+        ++found->second;
+    }
+    for (const auto &[chromosome, count] : counts)
+        std::cout << chromosome << '\t' << count << '\n';
+    return std::cout.flush() ? EXIT_SUCCESS : EXIT_FAILURE;
+} catch (const ms::error &error) {
+    std::cerr << error.what() << '\n';
+    return EXIT_FAILURE;
+}
