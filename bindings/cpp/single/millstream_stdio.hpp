@@ -192,8 +192,8 @@ inline std::error_code make_error_code(errc kind) noexcept { return {static_cast
 constexpr std::string_view name(errc kind) noexcept { return detail::text_of(static_cast<int>(kind)).name; }
 
 /// Whether the reader that reported this goes on: after `cancelled` by the next call, after `record_too_long` by
-/// `skip_record`, after `number_invalid` and `number_overflow` once the token has been taken. After any other error comes
-/// a plain end.
+/// `skip_record`, after `number_invalid` and `number_overflow` by taking what is there by other means. After any other
+/// error comes a plain end.
 constexpr bool is_resumable(errc kind) noexcept {
     return kind == errc::cancelled || kind == errc::record_too_long || kind == errc::number_invalid ||
            kind == errc::number_overflow;
