@@ -126,12 +126,26 @@ MILLSTREAM_INLINE size_t millstream_digits_plain(char *to, uint64_t value) {
 
 #ifdef MILLSTREAM_SWAR
 
+/* The index of the highest bit that is set; one must be. */
+MILLSTREAM_HOT unsigned millstream_highest_bit(uint64_t value) {
+#ifdef __x86_64__
+    /* The instruction waits for the old value of its target. Compilers like to give it the last number's length, and
+     * then each number waits for the one before: 6.9 ns a record instead of 3.7. A register that is zeroed waits for
+     * nothing. */
+    uint64_t index = 0;
+    __asm__("bsrq %1, %0" : "+r"(index) : "r"(value) : "cc");
+    return (unsigned)index;
+#else
+    return 63 - (unsigned)__builtin_clzll(value);
+#endif
+}
+
 /* How many decimal digits `value` has: 1 to 20. */
 MILLSTREAM_HOT unsigned millstream_count_digits(uint64_t value) {
     /* 0 has as many digits as 1, and no even number is the last before one with more digits. */
     uint64_t odd = value | 1;
     /* 1233 / 4096 is just above log10(2), so this is the number of digits or one less. */
-    unsigned least = (64 - (unsigned)__builtin_clzll(odd)) * 1233 >> 12;
+    unsigned least = (millstream_highest_bit(odd) + 1) * 1233 >> 12;
     return least + (odd >= millstream_power_of_10(least));
 }
 
@@ -305,7 +319,8 @@ MILLSTREAM_COLD size_t millstream_digits_unusual(char *to, uint64_t value) {
 MILLSTREAM_HOT size_t millstream_digits(char *to, uint64_t value) {
 #if defined(MILLSTREAM_IFMA)
     int way = __atomic_load_n(millstream_digits_way(), __ATOMIC_RELAXED);
-    if (MILLSTREAM_LIKELY(way == MILLSTREAM_DIGITS_IFMA))
+    /* No hint which is likely: what compilers take for rare they make small, with divisions that are ones. */
+    if (way == MILLSTREAM_DIGITS_IFMA)
         return millstream_digits_ifma(to, value);
     if (MILLSTREAM_LIKELY(way == MILLSTREAM_DIGITS_PORTABLE))
         return millstream_digits_portable(to, value);
