@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <thread>
+#include <tuple>
 #include <unistd.h>
 #include <vector>
 
@@ -495,6 +496,89 @@ TEST(Reader, StallsAreErrors) {
     ms::reader reader(ms::fd{pipe[0]}, {.stall_timeout = std::chrono::milliseconds(20)});
     EXPECT_EQ(error_of([&] { reader.fill(); }).code(), ms::errc::stalled);
     ::close(pipe[1]);
+}
+
+// ---- numbers and words ----
+
+TEST(Scan, GivesNumbersAndWords) {
+    ms::reader reader(ms::memory{"1 -2\n3 4.5 word  and the rest \nnext line\n 7"});
+    EXPECT_EQ((reader.scan<unsigned, long long>()), (std::tuple(1U, -2LL)));
+    EXPECT_EQ(reader.scan<std::int32_t>(), 3);
+    EXPECT_EQ(reader.scan<double>(), 4.5);
+    EXPECT_EQ(reader.next_word(), "word");
+    EXPECT_EQ(reader.position().bytes, 14U);
+    EXPECT_EQ(reader.rest_of_line(), "and the rest ");
+    EXPECT_EQ(reader.next_line(), "next line") << "what was scanned is consumed";
+    EXPECT_EQ(reader.scan<std::uint64_t>(), 7U);
+    EXPECT_EQ(reader.scan<std::uint64_t>(), std::nullopt);
+    EXPECT_EQ(reader.next_word(), std::nullopt);
+    EXPECT_EQ(reader.rest_of_line(), std::nullopt);
+}
+
+TEST(Scan, ReportsWhatIsNoNumberUntilItIsTaken) {
+    ms::reader reader(ms::memory{"1\n12x 5000000000 2"});
+    EXPECT_EQ(reader.scan<int>(), 1);
+    for (int again = 0; again < 2; ++again) {
+        const ms::error error = error_of([&] { reader.scan<int>(); });
+        EXPECT_EQ(error.code(), ms::errc::number_invalid);
+        EXPECT_EQ(error.found(), "12x");
+        EXPECT_EQ(error.offset(), 2U);
+    }
+    EXPECT_EQ(reader.next_word(), "12x");
+    std::error_code code;
+    EXPECT_EQ(reader.scan<int>(code), std::nullopt);
+    EXPECT_EQ(code, ms::errc::number_overflow);
+    EXPECT_EQ(reader.last_error()->found(), "5000000000");
+    EXPECT_EQ(reader.scan<std::int64_t>(code), 5000000000);
+    EXPECT_FALSE(code);
+    const ms::error missing = error_of([&] { reader.scan<int, int>(); });
+    EXPECT_EQ(missing.code(), ms::errc::value_missing);
+}
+
+TEST(Scan, TakesListsWithADelimiter) {
+    ms::reader reader(ms::memory{"1,2\n3"});
+    EXPECT_EQ(reader.scan_delimited<int>(','), 1);
+    EXPECT_EQ(reader.scan_delimited<int>(','), 2);
+    EXPECT_EQ(reader.scan_delimited<int>(','), 3);
+    EXPECT_EQ(reader.scan_delimited<int>(','), std::nullopt);
+    ms::reader wrong(ms::memory{"1,x"});
+    EXPECT_EQ(wrong.scan_delimited<int>(','), 1);
+    EXPECT_EQ(error_of([&] { wrong.scan_delimited<int>(','); }).code(), ms::errc::number_invalid);
+}
+
+TEST(Scan, GoesOnInAMovedReader) {
+    ms::reader first(ms::memory{"1 2 3"});
+    EXPECT_EQ(first.scan<int>(), 1);
+    ms::reader second = std::move(first);
+    EXPECT_EQ(second.scan<int>(), 2);
+    first = std::move(second);
+    EXPECT_EQ(first.scan<int>(), 3);
+    EXPECT_EQ(error_of([&] { second.scan<int>(); }).code(), ms::errc::argument_invalid);
+}
+
+TEST(Values, AreARange) {
+    static_assert(std::ranges::input_range<ms::value_range<int>>);
+    ms::reader reader(ms::command{"seq", "200000"});
+    std::uint64_t sum = 0;
+    for (const std::uint64_t value : reader.values<std::uint64_t>())
+        sum += value;
+    EXPECT_EQ(sum, 200000ULL * 200001 / 2);
+    EXPECT_EQ(reader.position().bytes, 1288895U);
+
+    ms::reader pairs(ms::memory{"1 0.5 2 0.25"});
+    double product = 0;
+    for (const auto &[factor, value] : pairs.values<int, double>())
+        product += factor * value;
+    EXPECT_EQ(product, 1.0);
+
+    ms::reader failing(quiet("echo 1 2; exit 3"));
+    std::vector<int> values;
+    EXPECT_EQ(error_of([&] {
+                  for (const int value : failing.values<int>())
+                      values.push_back(value);
+              }).code(),
+              ms::errc::command_failed);
+    EXPECT_EQ(values, (std::vector<int>{1, 2}));
 }
 
 // ---- ranges ----

@@ -1,9 +1,14 @@
-// The one-file form of stdio.hpp, with no other header of ours in reach. Includes it twice, and a second file does so
-// too.
+// The one-file form of stdio.hpp, with no other header of ours in reach, twice and from two files; and what C++20 adds.
 
 #include "../single/millstream_stdio.hpp"
 
 #include "../single/millstream_stdio.hpp"
+
+#include <array>
+#include <iterator>
+#include <span>
+
+static_assert(std::output_iterator<ms::inserter, const char &>, "what std::format_to asks for");
 
 ms::output &out_of_another_file();
 
@@ -11,6 +16,7 @@ int main() {
     int sum = 0, value = 0;
     while (ms::in >> value)
         sum += value;
-    ms::out.println(sum);
+    const std::array<char, 4> label{'s', 'u', 'm', ' '};
+    ms::out.write(std::span(label)).println(sum);
     return &ms::out == &out_of_another_file() ? 0 : 1;
 }

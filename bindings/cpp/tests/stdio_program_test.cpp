@@ -111,6 +111,12 @@ bool is_silent(int fd) {
     return ::poll(&one, 1, 50) == 0;
 }
 
+std::string text_of_file(const std::string &path) {
+    std::ifstream file(path);
+    EXPECT_TRUE(file) << path;
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
 struct Result {
     int status;
     std::string out, err;
@@ -183,8 +189,7 @@ TEST_P(Program, StdiosBuffersAreNotLostThen) {
     int full = ::open("/dev/full", O_WRONLY);
     EXPECT_EQ(run(GetParam(), {"stdio_too", path}, "", full).status, 1);
     ::close(full);
-    std::ifstream file(path);
-    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "kept");
+    EXPECT_EQ(text_of_file(path), "kept");
     ::unlink(path.c_str());
 }
 
@@ -283,9 +288,19 @@ TEST(Examples, Larger) {
     EXPECT_NE(cut.err.find("value missing"), std::string::npos) << cut.err;
 }
 
+TEST(Examples, TheReadmeShowsThem) {
+    const std::string repository = std::string(MILLSTREAM_VECTORS) + "/../";
+    std::string program = text_of_file(repository + "examples/cpp/larger.cpp");
+    program.erase(0, program.find('\n') + 1); // its comment
+    std::string shown;
+    for (std::size_t at = 0, end; (end = program.find('\n', at)) != program.npos; at = end + 1)
+        shown += (end == at ? "" : "    ") + program.substr(at, end + 1 - at);
+    EXPECT_NE(text_of_file(repository + "bindings/cpp/README.md").find(shown), std::string::npos) << shown;
+}
+
 TEST(SingleHeader, WorksInTwoFiles) {
     const Result result = run(SINGLE_HEADER_TEST, {}, "20 22\n");
-    EXPECT_EQ(result.out, "42\n");
+    EXPECT_EQ(result.out, "sum 42\n");
     EXPECT_EQ(result.status, 0);
 }
 

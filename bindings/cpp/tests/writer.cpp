@@ -77,6 +77,21 @@ TEST(Sink, APathAppearsWhenTheWriterIsClosed) {
     EXPECT_EQ(file.content(), "kept");
 }
 
+TEST(Sink, AMappedFileHasItsTrueLength) {
+    const temporary file("mapped");
+    ms::writer writer(ms::mapped{file.path()}, {.durability = ms::durability::data});
+    writer.print("one\n").close();
+    EXPECT_EQ(file.content(), "one\n");
+}
+
+TEST(Sink, APipeIsLentPages) {
+    int pipe[2];
+    ASSERT_EQ(::pipe(pipe), 0);
+    ms::writer writer(ms::fd{pipe[1]}, {.lend_pages = ms::lend_pages::consumer_copies});
+    writer.print("one\n").flush();
+    EXPECT_EQ(ms::reader(ms::fd{pipe[0]}).next_line(), "one");
+}
+
 TEST(Sink, APathIsCompressedByItsName) {
     const temporary file("numbers.gz");
     ms::writer writer(ms::path{file.path()}, {.level = 9});

@@ -149,9 +149,11 @@ fn run_once(
     match (definition.destination, look) {
         (Destination::File, _) => {
             command.stdout(destination::new_file(&output)?);
-            let (run, ()) = time(command, place.limit, |_| Ok(()))?;
-            Written::take(File::open(&output)?)?.check(right)?;
+            let timed = time(command, place.limit, |_| Ok(()));
+            let written = Written::take(File::open(&output)?);
             fs::remove_file(&output)?;
+            let (run, ()) = timed?;
+            written?.check(right)?;
             Ok(run)
         }
         (_, Look::Hash) => {

@@ -14,8 +14,9 @@
 //! ```
 //!
 //! The rooms, from source to sink: [`Reader`] (the only code that reads the operating system), [`frame`]
-//! (records out of bytes, no input or output), [`put`](mod@put) (text and numbers into bytes), [`Writer`] (the only code that writes the operating system), and
-//! [`error`] (one table of kinds for every language). `ARCHITECTURE.md` in the repository is the map.
+//! (records out of bytes, no input or output), [`scan`] (numbers out of bytes), [`put`](mod@put) (text and numbers
+//! into bytes), [`Writer`] (the only code that writes the operating system), and [`error`] (one table of kinds for every
+//! language). `ARCHITECTURE.md` in the repository is the map.
 
 #[allow(unsafe_code)] // one pointer into memory that the same type owns
 mod buffer;

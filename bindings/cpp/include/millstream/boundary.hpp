@@ -134,7 +134,7 @@ class callback_holder {
     }
 
     const std::exception_ptr &thrown() const noexcept { return thrown_; }
-    void rethrow() { std::rethrow_exception(std::exchange(thrown_, nullptr)); }
+    [[noreturn]] void rethrow() { std::rethrow_exception(std::exchange(thrown_, nullptr)); }
 
   private:
     std::exception_ptr thrown_;
@@ -162,16 +162,25 @@ class outcome {
         code = error.code();
     }
 
+    /// Remembers what a call has told of its failure, and throws it.
+    [[noreturn]] void fail(millstream_code result, millstream_error *error) {
+        std::error_code code;
+        set(taken(result, error), code);
+        raise();
+    }
+
     /// Does what reports by a `std::error_code`, and throws instead of reporting.
     template <class Act>
     auto throwing(Act act) {
         std::error_code code;
         if constexpr (std::is_void_v<decltype(act(code))>) {
             act(code);
-            raise(code);
+            if (code) [[unlikely]]
+                raise();
         } else {
             const auto result = act(code);
-            raise(code);
+            if (code) [[unlikely]]
+                raise();
             return result;
         }
     }
@@ -181,12 +190,10 @@ class outcome {
     void keep(std::unique_ptr<callback_holder> callback) noexcept { callback_ = std::move(callback); }
 
   private:
-    void raise(const std::error_code &code) {
-        if (!code) [[likely]]
-            return;
+    [[noreturn]] void raise() {
         if (thrown() != nullptr)
             callback_->rethrow();
-        fail(*last_);
+        detail::fail(*last_);
     }
 
     std::optional<ms::error> last_;

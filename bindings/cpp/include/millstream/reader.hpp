@@ -1,4 +1,4 @@
-// Readers: bytes and records out of a source.
+// Readers: bytes, records and numbers out of a source.
 //
 //     for (std::string_view line : ms::lines(ms::command{"samtools", "view", "-h", path}))
 //         use(line);
@@ -22,6 +22,7 @@
 #include <millstream/cancel.hpp>
 #include <millstream/command.hpp>
 #include <millstream/frame.hpp>
+#include <millstream/scan.hpp>
 #include <millstream/source.hpp>
 
 namespace ms {
@@ -178,6 +179,9 @@ inline reader_options_handle made(const reader_options &options, std::unique_ptr
 
 } // namespace detail
 
+template <scannable... Values>
+class value_range;
+
 /// Reads a source. Moves, and cannot be copied. One that was made from nothing or moved from is not open: its calls
 /// fail with `argument_invalid`.
 ///
@@ -196,6 +200,7 @@ class reader {
         open(std::forward<Source>(source), opening);
         outcome_.keep(std::move(opening.callback));
         handle_ = std::move(opening.reader);
+        window_.reader = handle_.get();
     }
 
     /// Opens a source; if that fails, `code` says why and the reader is not open.
@@ -211,11 +216,14 @@ class reader {
     template <source Source>
     reader(Source &&source, std::error_code &code) : reader(std::forward<Source>(source), reader_options{}, code) {}
 
-    reader(reader &&) noexcept = default;
+    reader(reader &&other) noexcept
+        : outcome_(std::move(other.outcome_)), observer_(std::move(other.observer_)), handle_(std::move(other.handle_)),
+          window_(std::exchange(other.window_, millstream_input{})) {}
     reader &operator=(reader &&other) noexcept {
-        handle_ = std::move(other.handle_); // first: what is closed now may still call back
+        handle_ = std::move(other.handle_); // before the rest: what is closed now may still call back
         observer_ = std::move(other.observer_);
         outcome_ = std::move(other.outcome_);
+        window_ = std::exchange(other.window_, millstream_input{});
         return *this;
     }
     ~reader() = default;
@@ -231,7 +239,7 @@ class reader {
         const char *bytes = nullptr;
         std::size_t len = 0;
         std::size_t added = 0;
-        outcome_.call(code, millstream_reader_fill, handle_.get(), &bytes, &len, &added);
+        call(code, millstream_reader_fill, &bytes, &len, &added);
         return added;
     }
 
@@ -239,6 +247,7 @@ class reader {
     std::span<const char> buffer() const noexcept {
         const char *bytes = nullptr;
         std::size_t len = 0;
+        end_window();
         millstream_reader_buffer(handle_.get(), &bytes, &len, nullptr);
         return {bytes, len};
     }
@@ -248,9 +257,7 @@ class reader {
     void consume(std::size_t count) {
         outcome_.throwing([&](std::error_code &code) { consume(count, code); });
     }
-    void consume(std::size_t count, std::error_code &code) noexcept {
-        outcome_.call(code, millstream_reader_consume, handle_.get(), count);
-    }
+    void consume(std::size_t count, std::error_code &code) noexcept { call(code, millstream_reader_consume, count); }
 
     /// Copies at least one byte, and at most `room.size()` of them, to `room`, which is not empty, and returns how
     /// many; 0 is the end, and says that the source succeeded.
@@ -259,7 +266,7 @@ class reader {
     }
     std::size_t read(std::span<char> room, std::error_code &code) noexcept {
         std::size_t len = 0;
-        outcome_.call(code, millstream_reader_read, handle_.get(), static_cast<void *>(room.data()), room.size(), &len);
+        call(code, millstream_reader_read, static_cast<void *>(room.data()), room.size(), &len);
         return len;
     }
 
@@ -296,7 +303,7 @@ class reader {
     }
     std::optional<batch> next_batch(framer &framer, std::size_t max, std::error_code &code) noexcept {
         millstream_batch found{};
-        outcome_.call(code, millstream_reader_next_batch, handle_.get(), framer.get(), max, &found);
+        call(code, millstream_reader_next_batch, framer.get(), max, &found);
         return found.count > 0 ? std::optional(batch(found)) : std::nullopt;
     }
 
@@ -307,8 +314,77 @@ class reader {
     }
     bool skip_record(framer &framer, std::error_code &code) noexcept {
         bool skipped = false;
-        outcome_.call(code, millstream_reader_skip_record, handle_.get(), framer.get(), &skipped);
+        call(code, millstream_reader_skip_record, framer.get(), &skipped);
         return skipped;
+    }
+
+    // ---- numbers and words ----
+
+    /// The next number, or the next few of them: `scan<int>()` gives a `std::optional<int>`, `scan<int, double>()` a
+    /// `std::optional<std::tuple<int, double>>`. Nothing at the end, with nothing but white space left, which says that
+    /// the source succeeded; `value_missing` if only the first ones of several are there.
+    ///
+    /// Types are the integers of 32 and 64 bits, float and double. Numbers are separated by white space; none is cut or
+    /// wraps: a token that is no number of the type is `number_invalid`, one that is too large `number_overflow`.
+    /// Nothing is consumed then, and the error comes again until the token is taken by other means, such as
+    /// `next_word`.
+    template <scannable First, scannable... Rest>
+    auto scan() -> std::optional<detail::values_of<First, Rest...>> {
+        First first{};
+        if (!scan_one(first)) [[unlikely]]
+            return std::nullopt;
+        if constexpr (sizeof...(Rest) == 0) {
+            return first;
+        } else {
+            std::tuple<First, Rest...> values{first, Rest{}...};
+            std::apply([&](First &, Rest &...rest) { ((scan_one(rest) || miss()), ...); }, values);
+            return values;
+        }
+    }
+    /// The same for one number; a failure is told by `code`.
+    template <scannable Value>
+    std::optional<Value> scan(std::error_code &code) noexcept {
+        detail::scanned_as<Value> value{};
+        bool end = false;
+        outcome_.call(code, detail::scan_in_window<detail::scanned_as<Value>>, &window_, &value, &end);
+        return !code && !end ? std::optional(static_cast<Value>(value)) : std::nullopt;
+    }
+
+    /// The next number of a list with exactly one `separator`, or a line end, between two of them.
+    template <scannable Value>
+    std::optional<Value> scan_delimited(char separator) {
+        return outcome_.throwing([&](std::error_code &code) { return scan_delimited<Value>(separator, code); });
+    }
+    template <scannable Value>
+    std::optional<Value> scan_delimited(char separator, std::error_code &code) noexcept {
+        detail::scanned_as<Value> value{};
+        bool end = false;
+        call(code, detail::scan_by_call<detail::scanned_as<Value>>(),
+             std::int32_t{static_cast<unsigned char>(separator)}, &value, &end);
+        return !code && !end ? std::optional(static_cast<Value>(value)) : std::nullopt;
+    }
+
+    /// All numbers, or tuples of them, up to the end: a single-pass range over this reader.
+    ///
+    ///     for (auto [key, value] : reader.values<std::uint32_t, double>()) …
+    template <scannable... Values>
+    value_range<Values...> values() noexcept;
+
+    /// The next word: the bytes up to the next white space or the end.
+    std::optional<std::string_view> next_word() {
+        return outcome_.throwing([&](std::error_code &code) { return next_word(code); });
+    }
+    std::optional<std::string_view> next_word(std::error_code &code) noexcept {
+        return word(code, millstream_input_next_word);
+    }
+
+    /// The rest of the line, without blanks and tabs in front of it and without its line end. Right after a number or a
+    /// word it is the rest of their line, which may be empty.
+    std::optional<std::string_view> rest_of_line() {
+        return outcome_.throwing([&](std::error_code &code) { return rest_of_line(code); });
+    }
+    std::optional<std::string_view> rest_of_line(std::error_code &code) noexcept {
+        return word(code, millstream_input_rest_of_line);
     }
 
     // ---- where we are ----
@@ -325,6 +401,7 @@ class reader {
     /// Where the reader is; once it is closed, where it was. The records of a batch count as soon as it is there.
     ms::position position() const noexcept {
         ms::position at;
+        end_window();
         millstream_reader_position(handle_.get(), &at.bytes, &at.records, nullptr);
         return at;
     }
@@ -332,6 +409,7 @@ class reader {
     /// How the reader gets on; once it is closed, how it did.
     ms::progress progress() const noexcept {
         millstream_progress at{};
+        end_window();
         millstream_reader_progress(handle_.get(), &at, nullptr);
         return detail::copied(at);
     }
@@ -340,6 +418,7 @@ class reader {
     std::vector<command_end> command_ends() {
         const millstream_command_end *ends = nullptr;
         std::size_t count = 0;
+        end_window();
         millstream_reader_command_ends(handle_.get(), &ends, &count, nullptr);
         return detail::copied(ends, count);
     }
@@ -351,7 +430,7 @@ class reader {
     void close() {
         outcome_.throwing([&](std::error_code &code) { close(code); });
     }
-    void close(std::error_code &code) noexcept { outcome_.call(code, millstream_reader_close, handle_.get()); }
+    void close(std::error_code &code) noexcept { call(code, millstream_reader_close); }
 
     /// The details of the last failure; null if there was none. Valid until the next failure.
     const error *last_error() const noexcept { return outcome_.last(); }
@@ -359,8 +438,11 @@ class reader {
     /// What a callback threw, for those who use `std::error_code`: the failing call has said `io`. Null if nothing.
     std::exception_ptr callback_exception() const noexcept { return outcome_.thrown(); }
 
-    /// The reader of the C ABI, which stays this object's.
-    millstream_reader *get() noexcept { return handle_.get(); }
+    /// The reader of the C ABI, which stays this object's. All that was scanned is consumed there.
+    millstream_reader *get() noexcept {
+        end_window();
+        return handle_.get();
+    }
 
   private:
     using handle_type = detail::handle<millstream_reader, millstream_reader_free>;
@@ -369,15 +451,102 @@ class reader {
     std::optional<std::string_view> record(std::error_code &code, Function function, Arguments... arguments) noexcept {
         const char *bytes = nullptr;
         std::size_t len = 0;
-        outcome_.call(code, function, handle_.get(), arguments..., &bytes, &len);
+        call(code, function, arguments..., &bytes, &len);
         return bytes != nullptr ? std::optional(std::string_view(bytes, len)) : std::nullopt;
+    }
+
+    template <class Function>
+    std::optional<std::string_view> word(std::error_code &code, Function function) noexcept {
+        const char *bytes = nullptr;
+        std::size_t len = 0;
+        outcome_.call(code, function, &window_, &bytes, &len);
+        return bytes != nullptr ? std::optional(std::string_view(bytes, len)) : std::nullopt;
+    }
+
+    /// Gives the next number to `to`; false at the end.
+    template <class Value>
+    bool scan_one(Value &to) {
+        detail::scanned_as<Value> value{};
+        bool end = false;
+        millstream_error *error = nullptr;
+        const millstream_code result =
+            detail::scan_in_window<detail::scanned_as<Value>>(&window_, &value, &end, &error);
+        if (result != MILLSTREAM_OK) [[unlikely]]
+            outcome_.fail(result, error);
+        to = static_cast<Value>(value);
+        return !end;
+    }
+
+    /// Reports that some of several numbers are not there.
+    [[noreturn]] bool miss() {
+        error_details details;
+        details.kind = errc::value_missing;
+        details.name = name();
+        details.offset = position().bytes;
+        details.record = position().records;
+        detail::fail(std::move(details));
+    }
+
+    /// Consumes what was scanned, and gives the reader back to the functions of the C ABI. What the window says of
+    /// itself cannot be wrong, so this does not fail.
+    void end_window() const noexcept { millstream_input_end(&window_, nullptr); }
+
+    /// Calls a function of the C ABI that is not const.
+    template <class Function, class... Arguments>
+    bool call(std::error_code &code, Function function, Arguments... arguments) noexcept {
+        end_window();
+        return outcome_.call(code, function, handle_.get(), arguments...);
     }
 
     // What the library calls back must outlive the handle: members are destroyed from the last to the first.
     detail::outcome outcome_;
     std::unique_ptr<detail::observer> observer_;
     handle_type handle_;
+    // Unread bytes, out of which numbers and words are taken without a call of the library. It is closed where the
+    // reader is asked where it is, which does not change what it says.
+    mutable millstream_input window_{};
 };
+
+/// The numbers of a reader, one (or one tuple) after another; see `reader::values`. The reader must outlive it.
+template <scannable... Values>
+class value_range {
+  public:
+    explicit value_range(reader &reader) noexcept : reader_(&reader) {}
+
+    /// Stands on a value. There is one place in a reader, whatever the iterators.
+    class iterator {
+      public:
+        using iterator_concept = std::input_iterator_tag;
+        using value_type = detail::values_of<Values...>;
+        using difference_type = std::ptrdiff_t;
+
+        explicit iterator(reader &reader) : reader_(&reader), value_(reader.scan<Values...>()) {}
+
+        const value_type &operator*() const noexcept { return *value_; }
+        iterator &operator++() {
+            value_ = reader_->scan<Values...>();
+            return *this;
+        }
+        void operator++(int) { ++*this; }
+        friend bool operator==(const iterator &it, std::default_sentinel_t) noexcept { return !it.value_; }
+
+      private:
+        reader *reader_;
+        std::optional<value_type> value_;
+    };
+
+    /// Goes on with the value behind the last one that was given.
+    iterator begin() const { return iterator(*reader_); }
+    std::default_sentinel_t end() const noexcept { return std::default_sentinel; }
+
+  private:
+    reader *reader_;
+};
+
+template <scannable... Values>
+value_range<Values...> reader::values() noexcept {
+    return value_range<Values...>(*this);
+}
 
 // ---- ranges ----
 

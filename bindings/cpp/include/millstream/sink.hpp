@@ -3,8 +3,8 @@
 //     ms::writer writer(ms::path{"counts.txt.gz"});
 //     ms::writer sorted(ms::command{"sort", "-o", file});
 //
-// Sinks are path, fd, borrowed_fd, command, tcp, unix_socket and callback, which are sources too (see source.hpp), and
-// standard_output, to_memory and nowhere.
+// Sinks are path, mapped, fd, borrowed_fd, command, tcp, unix_socket and callback, which are sources too (see
+// source.hpp), and standard_output, to_memory and nowhere.
 //
 // A file that is a path appears whole when the writer is closed, or not at all. A command must exit with status 0.
 #ifndef MILLSTREAM_SINK_HPP
@@ -40,6 +40,7 @@ struct writer_opening {
 };
 
 inline void open(const path &sink, writer_opening &to) { to.by(millstream_writer_path, c_path(sink.name).c_str()); }
+inline void open(const mapped &sink, writer_opening &to) { to.by(millstream_writer_mapped, c_path(sink.name).c_str()); }
 inline void open(const standard_output &, writer_opening &to) { to.by(millstream_writer_stdout); }
 inline void open(const fd &sink, writer_opening &to) { to.by(millstream_writer_fd, std::int32_t{sink.number}); }
 inline void open(const borrowed_fd &sink, writer_opening &to) {

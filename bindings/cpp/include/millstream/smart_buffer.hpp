@@ -34,6 +34,7 @@
 #include <deque>
 #include <exception>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -665,6 +666,7 @@ struct Conversation : std::enable_shared_from_this<Conversation<Side>> {
     void ask(Request request) {
         Visit visit(*this);
         requests.push_back(std::move(request));
+        side.queued(requests);
         work(visit);
     }
 
@@ -788,6 +790,8 @@ struct ReadSide {
                 len = static_cast<SizeType>(asked())](const Handler &handler) { io(to, len, handler); };
     }
 
+    void queued(std::deque<Request> &) {}
+
     std::size_t asked() const { return window.vacancy(); }
 
     void answered(std::deque<Request> &requests, std::size_t count) {
@@ -819,19 +823,31 @@ struct WriteSide {
         return first.moved == first.len || first.ended;
     }
 
+    /// What fits is copied at once, also while io has the bytes in front of it: they do not move, see `question`.
+    void queued(std::deque<Request> &requests) {
+        const auto last = requests.rbegin();
+        const auto before = std::next(last);
+        if (before == requests.rend() || before->ended || before->buffered == before->len) {
+            put(*last);
+        }
+    }
+
     /// Fills the buffer from as many requests as it has room for: small ones that have come together go together.
     auto question(std::deque<Request> &requests) {
+        window.room(); // moves the bytes to the beginning, so that all room is behind them
         for (Request &request : requests) {
-            request.buffered += window.put(request.data + request.buffered, request.len - request.buffered);
+            put(request);
             if (window.vacancy() == 0) {
                 break;
             }
         }
+        asked_of_io = window.size();
         const char *const from = window.bytes();
-        return [this, from, len = static_cast<SizeType>(asked())](const Handler &handler) { io(from, len, handler); };
+        return
+            [this, from, len = static_cast<SizeType>(asked_of_io)](const Handler &handler) { io(from, len, handler); };
     }
 
-    std::size_t asked() const { return window.size(); }
+    std::size_t asked() const { return asked_of_io; }
 
     /// The bytes in the buffer are those of the first requests, in order. When io takes no more, all requests end: if a
     /// later one went on, the output would have a hole.
@@ -854,8 +870,13 @@ struct WriteSide {
         }
     }
 
+    void put(Request &request) {
+        request.buffered += window.put(request.data + request.buffered, request.len - request.buffered);
+    }
+
     Window window;
     Io io;
+    std::size_t asked_of_io = 0; // there may be more in the buffer meanwhile
 };
 
 } // namespace ms::buffer_detail
@@ -937,8 +958,8 @@ struct AsyncIOWriteBuffer {
     AsyncIOWriteBuffer(const AsyncIOWriteBuffer &) = delete;
     AsyncIOWriteBuffer &operator=(const AsyncIOWriteBuffer &) = delete;
 
-    /// Writes the `len` bytes at `data`, which have to stay until `handler` is called with how many io has taken: fewer
-    /// than `len` only when it takes no more.
+    /// Writes the `len` bytes at `data`. Calls `handler` with how many io has taken: fewer than `len` only when it
+    /// takes no more. The bytes have to stay until then; only those that fit into the vacancy are copied at once.
     void write(const char *data, const SizeType &len, const WriteResultHandler &handler) {
         state_->ask({data, ms::buffer_detail::length_of(len), handler});
     }

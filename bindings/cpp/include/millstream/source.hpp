@@ -4,8 +4,8 @@
 //     for (std::string_view line : ms::lines(ms::command{"zcat", "-f", file})) …
 //
 // Sources are path, mapped, standard_input, fd, borrowed_fd, command, pipeline, shell (see command.hpp), tcp,
-// unix_socket, memory, lent_memory and callback. Of these path, fd, borrowed_fd, command, tcp, unix_socket and callback
-// are sinks too: see sink.hpp.
+// unix_socket, memory, lent_memory and callback. Of these path, mapped, fd, borrowed_fd, command, tcp, unix_socket
+// and callback are sinks too: see sink.hpp.
 //
 // A command's end is the end of the stream and exit status 0. Of standard input and sockets it is known only that they
 // closed.
@@ -27,10 +27,11 @@ struct path {
     std::filesystem::path name;
 };
 
-/// A regular file, mapped into memory and read without a copy (unless it is compressed).
+/// A regular file, mapped into memory. As a source it is read without a copy (unless it is compressed). As a sink it is
+/// in all else as `path`; measure before you take it: a plain write is faster for most.
 ///
-/// The file must not shrink meanwhile. Before it goes on the reader looks at its length, and reports `source_shrank`;
-/// but between this and the use of the bytes a file that shrinks ends the process with SIGBUS.
+/// The file must not shrink meanwhile. Before it goes on a reader looks at its length, and reports `source_shrank`; but
+/// between this and the use of the bytes, and while it is written, a file that shrinks ends the process with SIGBUS.
 struct mapped {
     std::filesystem::path name;
 };

@@ -65,6 +65,27 @@ enum class partial : std::uint32_t {
     keep = MILLSTREAM_PARTIAL_KEEP,
 };
 
+/// Whether a pipe is lent the pages of the writer's buffer, instead of a copy of them (vmsplice(2) of Linux).
+enum class lend_pages : std::uint32_t {
+    no = MILLSTREAM_LEND_PAGES_NO, ///< The pipe gets a copy.
+    /// Whoever reads the pipe copies what it reads, by read(2), as nearly all programs do.
+    ///
+    /// That is a promise of yours about the other side. The writer writes its pages again as soon as they have left the
+    /// pipe. A reader that takes them out without a copy, by splice(2) or tee(2) (such as pv, or a proxy), and passes
+    /// them on, passes on memory that changes under its hands: its output would be wrong, and nobody would know.
+    consumer_copies = MILLSTREAM_LEND_PAGES_CONSUMER_COPIES,
+};
+
+/// What closing a regular file waits for, before the file takes its name.
+enum class durability : std::uint32_t {
+    /// The system has the bytes, and writes them to the disk when it likes.
+    cached = MILLSTREAM_DURABILITY_CACHED,
+    /// The bytes are on the disk (fdatasync(2)): who finds the new file finds all of it.
+    data = MILLSTREAM_DURABILITY_DATA,
+    /// And so are the file's attributes and its name (fsync(2) of the file, and then of its directory).
+    all = MILLSTREAM_DURABILITY_ALL,
+};
+
 /// How to write: `ms::writer(sink, {.encode = ms::encode::zstd, .level = 19})`. What is not given is as usual.
 struct writer_options {
     /// The buffer's size, at least 1: 64 KiB, and 256 KiB for pipes.
@@ -79,6 +100,8 @@ struct writer_options {
     std::optional<std::uint32_t> level{};
     std::optional<ms::existing> existing{};
     std::optional<ms::partial> partial{};
+    std::optional<ms::lend_pages> lend_pages{};
+    std::optional<ms::durability> durability{};
     /// Fails with `stalled` when the sink takes nothing for this long. Not for callbacks.
     std::optional<std::chrono::nanoseconds> stall_timeout{};
     /// Ends waits. It need not outlive the writer.
@@ -86,6 +109,10 @@ struct writer_options {
     /// What errors call the sink, instead of its path, address or command line.
     std::string name{};
 };
+
+/// What put.hpp can make text of; other types are printed by their own `ms_put`.
+template <class Part>
+concept printable = detail::is_part<Part>;
 
 /// How a writer ended.
 struct writer_end {
@@ -107,7 +134,8 @@ inline writer_options_handle made(const writer_options &options) {
     if (options.capacity)
         call(millstream_writer_options_set_capacity, to, *options.capacity);
     if (options.flush_policy)
-        call(millstream_writer_options_set_flush_policy, to, static_cast<millstream_flush_policy>(*options.flush_policy));
+        call(millstream_writer_options_set_flush_policy, to,
+             static_cast<millstream_flush_policy>(*options.flush_policy));
     if (options.flush_delay)
         call(millstream_writer_options_set_flush_delay_ns, to, c_time(*options.flush_delay));
     if (options.encode)
@@ -118,6 +146,10 @@ inline writer_options_handle made(const writer_options &options) {
         call(millstream_writer_options_set_existing, to, static_cast<millstream_existing>(*options.existing));
     if (options.partial)
         call(millstream_writer_options_set_partial, to, static_cast<millstream_partial>(*options.partial));
+    if (options.lend_pages)
+        call(millstream_writer_options_set_lend_pages, to, static_cast<millstream_lend_pages>(*options.lend_pages));
+    if (options.durability)
+        call(millstream_writer_options_set_durability, to, static_cast<millstream_durability>(*options.durability));
     if (options.stall_timeout)
         call(millstream_writer_options_set_stall_timeout_ns, to, c_time(*options.stall_timeout));
     if (options.cancel != nullptr)
@@ -148,6 +180,7 @@ class writer {
         open(std::forward<Sink>(sink), opening);
         outcome_.keep(std::move(opening.callback));
         handle_ = std::move(opening.writer);
+        window_.writer = handle_.get();
     }
 
     /// Opens a sink; if that fails, `code` says why and the writer is not open.
@@ -163,25 +196,37 @@ class writer {
     template <sink Sink>
     writer(Sink &&sink, std::error_code &code) : writer(std::forward<Sink>(sink), writer_options{}, code) {}
 
-    writer(writer &&) noexcept = default;
+    writer(writer &&other) noexcept
+        : outcome_(std::move(other.outcome_)), handle_(std::move(other.handle_)),
+          window_(std::exchange(other.window_, millstream_output{})) {}
     writer &operator=(writer &&other) noexcept {
-        handle_ = std::move(other.handle_); // first: what is freed now may still call back
+        std::error_code ignored;
+        end_window(ignored);
+        handle_ = std::move(other.handle_); // before the rest: what is freed now may still call back
         outcome_ = std::move(other.outcome_);
+        window_ = std::exchange(other.window_, millstream_output{});
         return *this;
     }
-    ~writer() = default;
+    ~writer() {
+        std::error_code ignored;
+        end_window(ignored);
+    }
 
     // ---- bytes ----
 
     /// Writes all of the bytes. After an error none of them was accepted, and the call may be repeated. When the sink
     /// fails after part of a large write, the rest is kept, the call succeeds, and the next one reports the error.
     writer &write(std::span<const std::byte> bytes) {
+        if (bytes.size() <= small)
+            return print(std::string_view(reinterpret_cast<const char *>(bytes.data()), bytes.size()));
         outcome_.throwing([&](std::error_code &code) { write(bytes, code); });
         return *this;
     }
     void write(std::span<const std::byte> bytes, std::error_code &code) noexcept {
-        outcome_.call(code, millstream_writer_write, handle_.get(), static_cast<const void *>(bytes.data()),
-                      bytes.size());
+        if (bytes.size() <= small)
+            print(code, std::string_view(reinterpret_cast<const char *>(bytes.data()), bytes.size()));
+        else
+            call(code, millstream_writer_write, static_cast<const void *>(bytes.data()), bytes.size());
     }
     /// The same for text; of a literal, without its NUL.
     writer &write(std::string_view text) { return write(std::as_bytes(std::span(text))); }
@@ -195,7 +240,7 @@ class writer {
     std::span<char> space(std::size_t least, std::error_code &code) noexcept {
         char *room = nullptr;
         std::size_t len = 0;
-        outcome_.call(code, millstream_writer_space, handle_.get(), least, &room, &len);
+        call(code, millstream_writer_space, least, &room, &len);
         return {room, len};
     }
 
@@ -203,9 +248,7 @@ class writer {
     void commit(std::size_t count) {
         outcome_.throwing([&](std::error_code &code) { commit(count, code); });
     }
-    void commit(std::size_t count, std::error_code &code) noexcept {
-        outcome_.call(code, millstream_writer_commit, handle_.get(), count);
-    }
+    void commit(std::size_t count, std::error_code &code) noexcept { call(code, millstream_writer_commit, count); }
 
     // ---- text and numbers ----
 
@@ -216,15 +259,17 @@ class writer {
     /// serves `ms::output` too. What such a function has printed stays accepted when a later part fails.
     template <class... Parts>
     writer &print(const Parts &...parts) {
-        if constexpr ((detail::is_part<Parts> && ...))
-            outcome_.throwing([&](std::error_code &code) { put(code, detail::as_part(parts)...); });
+        if constexpr ((printable<Parts> && ...))
+            put(detail::as_part(parts)...);
         else
             (print_one(parts), ...);
         return *this;
     }
-    template <class... Parts>
-    requires(detail::is_part<Parts> &&...) void print(std::error_code &code, const Parts &...parts) noexcept {
-        put(code, detail::as_part(parts)...);
+    template <printable... Parts>
+    void print(std::error_code &code, const Parts &...parts) noexcept {
+        code.clear();
+        if (!put_quickly(detail::as_part(parts)...)) [[unlikely]]
+            put_slowly(code, detail::as_part(parts)...);
     }
 
     /// Prints the parts and ends the line.
@@ -245,7 +290,7 @@ class writer {
         outcome_.throwing([&](std::error_code &code) { flush(code); });
         return *this;
     }
-    void flush(std::error_code &code) noexcept { outcome_.call(code, millstream_writer_flush, handle_.get()); }
+    void flush(std::error_code &code) noexcept { call(code, millstream_writer_flush); }
 
     // ---- where we are ----
 
@@ -259,7 +304,9 @@ class writer {
     }
 
     /// Bytes accepted so far, those in the buffer included.
-    std::uint64_t accepted() const noexcept { return count(millstream_writer_accepted); }
+    std::uint64_t accepted() const noexcept {
+        return count(millstream_writer_accepted) + static_cast<std::uint64_t>(window_.at - window_.start);
+    }
     /// Bytes handed to the system so far, after encoding.
     std::uint64_t written() const noexcept { return count(millstream_writer_written); }
     /// The time spent in the sink so far; 0 once the writer is closed.
@@ -274,7 +321,7 @@ class writer {
         return outcome_.throwing([&](std::error_code &code) { return close(code); });
     }
     writer_end close(std::error_code &code) {
-        outcome_.call(code, millstream_writer_close, handle_.get());
+        call(code, millstream_writer_close);
         const millstream_command_end *ends = nullptr;
         std::size_t ends_count = 0;
         millstream_writer_command_ends(handle_.get(), &ends, &ends_count, nullptr);
@@ -296,25 +343,63 @@ class writer {
     /// What a callback threw, for those who use `std::error_code`: the failing call has said `io`. Null if nothing.
     std::exception_ptr callback_exception() const noexcept { return outcome_.thrown(); }
 
-    /// The writer of the C ABI, which stays this object's.
-    millstream_writer *get() noexcept { return handle_.get(); }
+    /// The writer of the C ABI, which stays this object's. It has everything that was accepted so far.
+    millstream_writer *get() {
+        outcome_.throwing([&](std::error_code &code) { end_window(code); });
+        return handle_.get();
+    }
 
   private:
     using handle_type = detail::handle<millstream_writer, millstream_writer_free>;
 
+    /// What is not larger goes through the window.
+    static constexpr std::size_t small = 4096;
+
     template <class... Parts>
-    void put(std::error_code &code, const Parts &...parts) noexcept {
-        char *const room = space((std::size_t{0} + ... + parts.room()), code).data();
-        if (code) [[unlikely]]
-            return;
-        std::size_t count = 0;
-        ((count += parts.put(room + count)), ...);
-        commit(count, code);
+    void put(const Parts &...parts) {
+        if (!put_quickly(parts...)) [[unlikely]]
+            outcome_.throwing([&](std::error_code &code) { put_slowly(code, parts...); });
+    }
+
+    /// Puts the parts where there is room for them and nothing else to do.
+    template <class... Parts>
+    bool put_quickly(const Parts &...parts) noexcept {
+        const std::size_t needed = (std::size_t{0} + ... + parts.room());
+        if (needed > static_cast<std::size_t>(window_.end - window_.at) || !window_.collects) [[unlikely]]
+            return false;
+        put_here(parts...);
+        return true;
+    }
+
+    template <class... Parts>
+    void put_slowly(std::error_code &code, const Parts &...parts) noexcept {
+        const std::size_t needed = (std::size_t{0} + ... + parts.room());
+        window_.record = window_.at;
+        if (outcome_.call(code, millstream_output_reserve, &window_, needed)) {
+            put_here(parts...);
+            outcome_.call(code, millstream_output_commit, &window_);
+        }
+    }
+
+    template <class... Parts>
+    void put_here(const Parts &...parts) noexcept {
+        std::size_t count = 0; // rather than a pointer: the lengths are added up while nobody waits for them
+        ((count += parts.put(window_.at + count)), ...);
+        window_.at += count;
+    }
+
+    /// Accepts what is in the window, and gives the writer back to the functions of the C ABI.
+    bool end_window(std::error_code &code) noexcept { return outcome_.call(code, millstream_output_end, &window_); }
+
+    /// Calls a function of the C ABI that is not const.
+    template <class Function, class... Arguments>
+    bool call(std::error_code &code, Function function, Arguments... arguments) noexcept {
+        return end_window(code) && outcome_.call(code, function, handle_.get(), arguments...);
     }
 
     template <class Part>
     void print_one(const Part &part) {
-        if constexpr (detail::is_part<Part>)
+        if constexpr (printable<Part>)
             print(part);
         else
             ms_put(*this, part);
@@ -330,6 +415,9 @@ class writer {
     // What the library calls back must outlive the handle: members are destroyed from the last to the first.
     detail::outcome outcome_;
     handle_type handle_;
+    // Room in the writer's buffer, where prints go without a call of the library. If the writer collects what it
+    // accepts until its buffer is full, the window stays open from one print to the next.
+    millstream_output window_{};
 };
 
 } // namespace ms

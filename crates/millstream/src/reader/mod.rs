@@ -530,11 +530,12 @@ impl Reader {
     /// the end: where one record of announced length is wrong, nobody knows where the next begins.
     pub fn next_frame<F: Framer + ?Sized>(&mut self, framer: &mut F) -> Result<Option<&[u8]>> {
         let Some((len, terminated)) = self.find_frame(framer)? else { return Ok(None) };
+        self.records += 1;
         let record = self.buffer.take_to(self.buffer.pos() + len);
         Ok(Some(framer.trim().apply(record, terminated)))
     }
 
-    /// Finds the next record, checks and counts it.
+    /// Finds the next record and checks it.
     fn find_frame<F: Framer + ?Sized>(&mut self, framer: &mut F) -> Result<Option<(usize, bool)>> {
         self.settle();
         self.check_resumed(framer)?;
@@ -557,7 +558,6 @@ impl Reader {
                 Step::Record { len, terminated } => {
                     let content = trim.apply(&input[..len], terminated).len();
                     self.check_record(len, content)?;
-                    self.records += 1;
                     return Ok(Some((len, terminated)));
                 }
                 Step::More { scanned: now, need } => {
@@ -600,32 +600,38 @@ impl Reader {
         if matches!(self.state, State::Failed) {
             return Ok(None);
         }
+        let mut terminated = self.find_batch(framer, max);
+        if self.offsets.len() == 1 {
+            // None, or a bad or long one at the front.
+            let Some((len, is_terminated)) = self.find_frame(framer)? else { return Ok(None) };
+            // More came with it, as a rule.
+            terminated = self.find_batch(framer, max);
+            if self.offsets.len() == 1 {
+                // It is longer than a batch.
+                self.offsets.push(len as u32);
+                terminated = is_terminated;
+            }
+        }
+        self.records += self.offsets.len() as u64 - 1;
+        let len = self.offsets[self.offsets.len() - 1] as usize;
+        let (offset, first_record) = (self.buffer.offset(), self.records - (self.offsets.len() as u64 - 1));
+        let bytes = self.buffer.take_to(self.buffer.pos() + len);
+        Ok(Some(Batch::new(bytes, &self.offsets, framer.trim(), terminated).at(offset, first_record)))
+    }
+
+    /// Finds the offsets of the whole records in the buffer, and whether the last of them is terminated.
+    fn find_batch<F: Framer + ?Sized>(&mut self, framer: &mut F, max: usize) -> bool {
         self.offsets.clear();
         self.offsets.push(0);
         let unread = self.buffer.unread();
         let input = &unread[..unread.len().min(BATCH_BYTES)];
         let eof = self.is_at_end() && input.len() == unread.len();
         // An error is about the first record that is not in the batch: the next call meets it again.
-        let mut terminated = framer.batch(input, eof, max.max(1), &mut self.offsets).unwrap_or(true);
-        if self.offsets.len() > 1 {
-            terminated = self.check_batch(framer.trim(), terminated);
+        let terminated = framer.batch(input, eof, max.max(1), &mut self.offsets).unwrap_or(true);
+        match self.offsets.len() {
+            1 => terminated,
+            _ => self.check_batch(framer.trim(), terminated),
         }
-        if self.offsets.len() == 1 {
-            // None, or a bad or long one at the front.
-            match self.find_frame(framer)? {
-                None => return Ok(None),
-                Some((len, is_terminated)) => {
-                    self.offsets.push(len as u32);
-                    terminated = is_terminated;
-                }
-            }
-        } else {
-            self.records += self.offsets.len() as u64 - 1;
-        }
-        let len = self.offsets[self.offsets.len() - 1] as usize;
-        let (offset, first_record) = (self.buffer.offset(), self.records - (self.offsets.len() as u64 - 1));
-        let bytes = self.buffer.take_to(self.buffer.pos() + len);
-        Ok(Some(Batch::new(bytes, &self.offsets, framer.trim(), terminated).at(offset, first_record)))
     }
 
     /// Notes the longest record of a batch, and ends the batch before one that is over the limit. `terminated` and

@@ -29,6 +29,7 @@
 //! Inside: `quick` decides what is right and far from the end of the bytes, `token` everything else. Where `quick`
 //! gives no answer nothing is lost but time, so that it needs to know no errors.
 
+mod digits;
 mod float;
 mod integer;
 mod quick;

@@ -206,7 +206,8 @@ mod tests {
 
     /// Puts `parts` behind `before` bytes into memory that is just long enough, the fast way and the other.
     fn check(parts: &impl Parts, expected: &str) {
-        for before in [0, 1, 100] {
+        // Under Miri, which needs a minute for one of them, the one that is not aligned.
+        for &before in if cfg!(miri) { &[1][..] } else { &[0, 1, 100] } {
             for needs_look in [false, true] {
                 let mut space = Space::new();
                 space.grow(before + need(parts));

@@ -480,3 +480,22 @@ fn check_long(spec: &Spec, input: &[u8], read_ahead: ReadAhead, asks: &[Ask]) {
         std::panic::catch_unwind(|| check(spec, input, &[65_536, 1, 30_000, 400_000], 64 << 10, read_ahead, asks));
     assert!(result.is_ok(), "{spec:?} {read_ahead:?} {asks:?}");
 }
+
+#[test]
+fn a_batch_holds_all_that_was_read_with_its_first_record() {
+    let mut reader = Reader::memory("one\ntwo\nthree\n").unwrap();
+    let batch = reader.next_batch(&mut Lines::new()).unwrap().unwrap();
+    assert_eq!(batch.iter().collect::<Vec<_>>(), [&b"one"[..], b"two", b"three"]);
+    // So does one whose first record began in what was read before.
+    let mut pieces = [&b"one\ntw"[..], b"o\nthree\nfour\n"].into_iter();
+    let mut reader = Reader::callback(move |room| {
+        let piece = pieces.next().unwrap_or_default();
+        room[..piece.len()].copy_from_slice(piece);
+        Ok(piece.len())
+    })
+    .unwrap();
+    let mut lines = Lines::new();
+    let lens = std::iter::from_fn(|| reader.next_batch(&mut lines).unwrap().map(|batch| batch.len()));
+    assert_eq!(lens.collect::<Vec<_>>(), [1, 3]);
+    assert_eq!(reader.position().records, 4);
+}
