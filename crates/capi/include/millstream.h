@@ -283,7 +283,8 @@ const char *millstream_code_advice(millstream_code code);
 
 /**
  * Whether the reader that reported this goes on: after MILLSTREAM_CANCELLED by the next call, after
- * MILLSTREAM_RECORD_TOO_LONG by millstream_reader_skip_record(). After any other error comes a plain end.
+ * MILLSTREAM_RECORD_TOO_LONG by millstream_reader_skip_record(), after MILLSTREAM_NUMBER_INVALID and
+ * MILLSTREAM_NUMBER_OVERFLOW by taking what is there by other means. After any other error comes a plain end.
  */
 bool millstream_code_is_resumable(millstream_code code);
 
@@ -2026,6 +2027,62 @@ millstream_code millstream_writer_command_ends(const millstream_writer *writer,
  * is fine.
  */
 void millstream_writer_free(millstream_writer *writer);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+/* ---- shared ----
+ *
+ * A writer that several threads use at the same time.
+ *
+ * A record is what one call of millstream_shared_writer_write_record() is given, with its delimiter. Each record is in
+ * the output as a whole and once; records of one thread keep their order, those of different threads come in the order
+ * in which the calls got their turn. A call costs a lock: threads with many small records collect some first.
+ */
+
+/**
+ * A writer for several threads, all of which use this one handle. Freed by millstream_shared_writer_free(), when none
+ * of them does any more.
+ */
+typedef struct millstream_shared_writer millstream_shared_writer;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * Makes a writer usable by several threads. It takes `writer` over, also if this fails: the caller neither uses nor
+ * frees it again.
+ */
+millstream_code millstream_shared_writer_new(millstream_writer *writer,
+                                             millstream_shared_writer **shared,
+                                             millstream_error **error);
+
+/**
+ * Writes one record of `len` bytes. After an error nothing of it was accepted.
+ */
+millstream_code millstream_shared_writer_write_record(const millstream_shared_writer *shared,
+                                                      const void *record,
+                                                      size_t len,
+                                                      millstream_error **error);
+
+/**
+ * Hands everything written so far, by all threads, to the system.
+ */
+millstream_code millstream_shared_writer_flush(const millstream_shared_writer *shared,
+                                               millstream_error **error);
+
+/**
+ * Closes the writer for all threads, as millstream_writer_close() does: their later calls are MILLSTREAM_CLOSED.
+ */
+millstream_code millstream_shared_writer_close(const millstream_shared_writer *shared,
+                                               millstream_error **error);
+
+/**
+ * Frees a shared writer. One that is open does its best silently, as millstream_writer_free() says. NULL is fine.
+ */
+void millstream_shared_writer_free(millstream_shared_writer *shared);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -24,5 +24,6 @@ mod put;
 mod reader;
 mod scan;
 mod settings;
+mod shared;
 mod version;
 mod writer;

@@ -11,7 +11,8 @@ use cbindgen::{Config, DocumentationStyle, EnumConfig, ExportConfig, FunctionCon
 use millstream::ErrorKind;
 
 /// The rooms in the order in which they need each other.
-const ROOMS: [&str; 9] = ["version", "error", "cancel", "command", "frame", "reader", "scan", "writer", "put"];
+const ROOMS: [&str; 10] =
+    ["version", "error", "cancel", "command", "frame", "reader", "scan", "writer", "shared", "put"];
 
 const TOP: &str = r#"/* Millstream: move records from commands, files and sockets at the speed of the machine, and know that all of them
  * arrived. Licence: MIT or Apache 2.0.

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -1116,6 +1117,55 @@ static void writing_bytes(void) {
     CHECK(millstream_writer_name(NULL) == NULL);
 }
 
+/* ---- shared ---- */
+
+static void *write_records(void *given) {
+    const millstream_shared_writer *shared = (const millstream_shared_writer *)given;
+    int i;
+    for (i = 0; i < 1000; i++)
+        if (millstream_shared_writer_write_record(shared, "a whole record\n", 15, NULL) != MILLSTREAM_OK)
+            return given;
+    return NULL;
+}
+
+static void sharing(void) {
+    millstream_writer *writer;
+    millstream_shared_writer *shared;
+    millstream_reader *reader;
+    pthread_t threads[4];
+    const char *line;
+    size_t len, count = 0;
+    int i;
+
+    MUST(millstream_writer_path(in_directory("shared.txt"), NULL, &writer, &error));
+    MUST(millstream_shared_writer_new(writer, &shared, &error));
+    for (i = 0; i < 4; i++)
+        CHECK(pthread_create(&threads[i], NULL, write_records, shared) == 0);
+    for (i = 0; i < 4; i++) {
+        void *failed;
+        CHECK(pthread_join(threads[i], &failed) == 0 && failed == NULL);
+    }
+    MUST(millstream_shared_writer_flush(shared, &error));
+    MUST(millstream_shared_writer_close(shared, &error));
+    FAILS(MILLSTREAM_CLOSED, millstream_shared_writer_write_record(shared, "x", 1, &error));
+    FAILS(MILLSTREAM_CLOSED, millstream_shared_writer_close(shared, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_shared_writer_write_record(NULL, "x", 1, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_shared_writer_new(NULL, &shared, &error));
+    millstream_shared_writer_free(shared);
+    millstream_shared_writer_free(NULL);
+
+    MUST(millstream_reader_path(in_directory("shared.txt"), NULL, &reader, &error));
+    for (;;) {
+        MUST(millstream_reader_next_line(reader, &line, &len, &error));
+        if (line == NULL)
+            break;
+        CHECK(is(line, len, "a whole record"));
+        count++;
+    }
+    CHECK(count == 4000);
+    millstream_reader_free(reader);
+}
+
 /* ---- put ---- */
 
 static void formatting(void) {
@@ -1302,6 +1352,7 @@ int main(int argc, char **argv) {
     callback_sinks();
     writer_options();
     writing_bytes();
+    sharing();
     formatting();
     inlined_putting();
     putting_to_a_failure();
