@@ -506,7 +506,7 @@ TEST(Scan, GivesNumbersAndWords) {
     EXPECT_EQ(reader.scan<std::int32_t>(), 3);
     EXPECT_EQ(reader.scan<double>(), 4.5);
     EXPECT_EQ(reader.next_word(), "word");
-    EXPECT_EQ(reader.position().bytes, 14U);
+    EXPECT_EQ(reader.position().bytes, 15U);
     EXPECT_EQ(reader.rest_of_line(), "and the rest ");
     EXPECT_EQ(reader.next_line(), "next line") << "what was scanned is consumed";
     EXPECT_EQ(reader.scan<std::uint64_t>(), 7U);
