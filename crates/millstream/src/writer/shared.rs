@@ -56,7 +56,7 @@ impl SharedWriter {
     ///
     /// # Errors
     /// Those of [`Writer::write`], for the first record that was not accepted. The ones before it were;
-    /// [`Error::record`] says how many.
+    /// [`Error::record`](crate::Error::record) says how many.
     pub fn write_records<R: AsRef<[u8]>>(&self, records: impl IntoIterator<Item = R>) -> Result<()> {
         self.with(|writer| {
             for (number, record) in records.into_iter().enumerate() {
