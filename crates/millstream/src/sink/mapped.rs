@@ -43,8 +43,11 @@ pub(crate) struct MappedSink {
     wait: Wait,
     /// The bytes taken: the length that the file is to have.
     len: u64,
-    /// The length that the file has: all of it is reserved.
+    /// How much of the file is reserved: it is at least that long.
     reserved: u64,
+    /// Whether the file's length is known to be `len`. Not once room was asked for: a system that has less than that
+    /// may refuse, and leave the file as much longer as it had (ext4 does).
+    is_trimmed: bool,
     step: u64,
     window: Option<Window>,
 }
@@ -61,23 +64,21 @@ struct Window {
 impl MappedSink {
     /// For a regular file that is empty, and open for reading and writing.
     pub(crate) fn new(file: FdSink, wait: Wait) -> MappedSink {
-        MappedSink { file, wait, len: 0, reserved: 0, step: FIRST, window: None }
+        MappedSink { file, wait, len: 0, reserved: 0, is_trimmed: true, step: FIRST, window: None }
     }
 
-    /// Reserves and maps the next step. If there is no room at all, the file gets its true length.
+    /// Maps what is reserved and not yet written, and reserves the next step if that is nothing.
     fn grow(&mut self) -> Result<()> {
         self.window = None;
-        let reserved = self.reserve();
-        if reserved.is_err() {
-            self.trim()?;
+        if self.len == self.reserved {
+            self.reserve().map_err(|error| match error {
+                Errno::OPNOTSUPP | Errno::NOSYS => Error::new(ErrorKind::Unsupported)
+                    .with_found("a file system that cannot reserve room")
+                    .with_expected("one that can, or a file that is not mapped")
+                    .with_io(error.into()),
+                _ => Error::from_io(error.into()),
+            })?;
         }
-        reserved.map_err(|error| match error {
-            Errno::OPNOTSUPP | Errno::NOSYS => Error::new(ErrorKind::Unsupported)
-                .with_found("a file system that cannot reserve room")
-                .with_expected("one that can, or a file that is not mapped")
-                .with_io(error.into()),
-            _ => Error::from_io(error.into()),
-        })?;
         // A mapping begins with a page, of which a part may have been written by way of the window before.
         let start = self.len - self.len % page_len();
         let len = usize::try_from(self.reserved - start).map_err(|_| Error::from_io(Errno::OVERFLOW.into()))?;
@@ -96,6 +97,7 @@ impl MappedSink {
         if limit > self.reserved {
             step = step.min(limit - self.reserved);
         }
+        self.is_trimmed = false;
         loop {
             match retry_on_intr(|| rustix::fs::fallocate(&self.file, FallocateFlags::empty(), self.reserved, step)) {
                 Ok(()) => break,
@@ -111,12 +113,28 @@ impl MappedSink {
     /// Gives the file its true length.
     fn trim(&mut self) -> Result<()> {
         self.window = None;
-        if self.reserved != self.len {
+        if !self.is_trimmed {
             retry_on_intr(|| rustix::fs::ftruncate(&self.file, self.len))
                 .map_err(|error| Error::from_io(error.into()))?;
             self.reserved = self.len;
+            self.is_trimmed = true;
         }
         Ok(())
+    }
+
+    /// Copies as many of `bytes` as there is room for in the window, and returns how many.
+    fn copy(&mut self, bytes: &[u8]) -> Result<usize> {
+        self.wait.check()?;
+        if bytes.is_empty() {
+            return Ok(0);
+        }
+        if self.len == self.reserved || self.window.is_none() {
+            self.grow()?;
+        }
+        let window = self.window.as_mut().expect("growing makes a window");
+        let taken = window.write(bytes)?;
+        self.len += taken as u64;
+        Ok(taken)
     }
 }
 
@@ -156,17 +174,11 @@ impl Window {
 
 impl Sink for MappedSink {
     fn write(&mut self, bytes: &[u8]) -> Result<usize> {
-        self.wait.check()?;
-        if bytes.is_empty() {
-            return Ok(0);
+        let taken = self.copy(bytes);
+        if taken.is_err() {
+            let _ = self.trim(); // if that fails, the next error or the close tries again
         }
-        if self.len == self.reserved || self.window.is_none() {
-            self.grow()?;
-        }
-        let window = self.window.as_mut().expect("growing makes a window");
-        let taken = window.write(bytes)?;
-        self.len += taken as u64;
-        Ok(taken)
+        taken
     }
 
     fn close(&mut self, end: &mut WriterEnd) -> Result<()> {
@@ -183,4 +195,61 @@ impl Drop for MappedSink {
 
 fn page_len() -> u64 {
     rustix::param::page_size() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{File, OpenOptions};
+    use std::path::Path;
+
+    use super::*;
+    use crate::sink::fd::Handle;
+
+    fn descriptor(options: &mut OpenOptions, path: &Path) -> FdSink {
+        let file = options.open(path).unwrap();
+        FdSink::new(Handle::Owned(file.into()), Wait::new(None, None)).unwrap().0
+    }
+
+    /// A sink that has taken exactly its first step, its file, and its directory.
+    fn one_step() -> (MappedSink, File, tempfile::TempDir) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("out");
+        let file = descriptor(OpenOptions::new().read(true).write(true).create(true), &path);
+        let mut sink = MappedSink::new(file, Wait::new(None, None));
+        assert_eq!(sink.write(&[b'x'; FIRST as usize]).unwrap(), FIRST as usize);
+        let file = OpenOptions::new().write(true).open(&path).unwrap();
+        (sink, file, directory)
+    }
+
+    #[test]
+    fn room_that_was_refused_and_yet_made_the_file_longer_is_given_back() {
+        let (mut sink, file, _directory) = one_step();
+        // More than any file system has; and what ext4 does when it has not enough.
+        sink.step = i64::MAX as u64;
+        file.set_len(FIRST + 5 * 4096).unwrap();
+        assert!(sink.write(b"more").is_err());
+        assert_eq!(file.metadata().unwrap().len(), FIRST);
+        // The same for a smaller step that there is room for, and that happens to end where the bytes do.
+        sink.step = 4096;
+        assert_eq!(sink.write(&[b'y'; 4096]).unwrap(), 4096);
+        file.set_len(FIRST + 5 * 4096).unwrap();
+        sink.close(&mut WriterEnd::default()).unwrap();
+        assert_eq!(file.metadata().unwrap().len(), FIRST + 4096);
+    }
+
+    #[test]
+    fn a_step_that_cannot_be_mapped_is_given_back_each_time() {
+        let (mut sink, file, directory) = one_step();
+        let path = directory.path().join("out");
+        // A file that is not open for reading can be made longer, but not be mapped.
+        let whole = std::mem::replace(&mut sink.file, descriptor(OpenOptions::new().write(true), &path));
+        for _ in 0..3 {
+            assert!(sink.write(b"more").is_err());
+            assert_eq!(file.metadata().unwrap().len(), FIRST);
+        }
+        sink.file = whole;
+        assert_eq!(sink.write(b"more").unwrap(), 4);
+        sink.close(&mut WriterEnd::default()).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap()[FIRST as usize - 1..], *b"xmore");
+    }
 }
