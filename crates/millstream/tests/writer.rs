@@ -226,6 +226,18 @@ fn from_the_first_close_on_no_more_bytes_are_accepted() {
 }
 
 #[test]
+fn an_error_of_before_does_not_keep_a_close_from_beginning() {
+    let sink = Scripted::new([Act::Take(10), Act::Fail]);
+    let mut writer = Writer::builder().capacity(16).from_write(sink.clone()).unwrap();
+    writer.write(&[b'a'; 40]).unwrap(); // part of it is out, so all of it is accepted
+    assert_eq!(writer.try_close().unwrap_err().kind(), ErrorKind::Io);
+    assert_eq!(writer.write(b"more").unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(writer.space(1).unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(writer.try_close().unwrap().bytes, 40);
+    assert_eq!(sink.arrived(), [b'a'; 40]);
+}
+
+#[test]
 #[should_panic(expected = "more bytes than there was space")]
 fn space_of_before_a_close_is_gone() {
     let mut writer = Writer::from_write(Scripted::new([Act::Fail])).unwrap();

@@ -454,10 +454,9 @@ impl Writer {
     /// As [`close`](Self::close): a command that has failed has failed for the next call too. [`ErrorKind::Closed`]
     /// after a call that succeeded.
     pub fn try_close(&mut self) -> Result<WriterEnd> {
-        self.report_deferred()?;
         self.closing = true;
         self.look_if_needed();
-        let end = self.close_sink();
+        let end = self.report_deferred().and_then(|()| self.close_sink());
         self.space.give_up_room(); // nor can space of before be committed
         end
     }
