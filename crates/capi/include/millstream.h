@@ -1739,7 +1739,7 @@ extern "C" {
 millstream_code millstream_writer_options_new(millstream_writer_options **options, millstream_error **error);
 
 /**
- * The buffer's size, at least 1: 64 KiB unless told otherwise, 256 KiB for pipes.
+ * The buffer's size, at least 1 and less than 4 GiB: 64 KiB unless told otherwise, 256 KiB for pipes.
  */
 millstream_code millstream_writer_options_set_capacity(millstream_writer_options *options,
                                                        size_t bytes,

@@ -168,7 +168,7 @@ fn set(
     Ok(())
 }
 
-/// The buffer's size, at least 1: 64 KiB unless told otherwise, 256 KiB for pipes.
+/// The buffer's size, at least 1 and less than 4 GiB: 64 KiB unless told otherwise, 256 KiB for pipes.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_options_set_capacity(
     options: Option<&mut millstream_writer_options>,

@@ -238,6 +238,36 @@ fn an_error_of_before_does_not_keep_a_close_from_beginning() {
 }
 
 #[test]
+fn more_space_than_there_is_memory_is_an_error_and_costs_nothing() {
+    let mut writer = Writer::memory().unwrap();
+    writer.write(b"one").unwrap();
+    for len in [1 << 50, isize::MAX as usize, usize::MAX] {
+        let error = writer.space(len).unwrap_err();
+        assert_eq!((error.kind(), error.errno()), (ErrorKind::Io, Some(rustix::io::Errno::NOMEM.raw_os_error())));
+        assert_eq!(error.name(), Some(writer.name()));
+        put!(writer, 2).unwrap();
+    }
+    assert_eq!(writer.close().unwrap().memory.unwrap(), b"one222");
+}
+
+/// A write that is longer than half of the address space, so that there can be no copy of it.
+#[cfg(all(target_os = "linux", target_arch = "x86_64", not(miri)))]
+#[test]
+fn a_large_write_that_is_neither_out_nor_kept_ends_the_writer() {
+    let Ok(huge) = memmap2::MmapOptions::new().len(96 << 40).no_reserve_swap().map_anon() else {
+        return eprintln!("SKIPPED: a system that promises no more memory than it has");
+    };
+    let sink = Scripted::new([Act::Take(10), Act::Fail]);
+    let mut writer = Writer::from_write(sink.clone()).unwrap();
+    let error = writer.write(&huge).unwrap_err();
+    assert_eq!((error.errno(), error.written()), (Some(rustix::io::Errno::NOMEM.raw_os_error()), Some(10)));
+    assert_eq!(writer.write(b"more").unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(writer.try_close().unwrap_err().kind(), ErrorKind::Closed);
+    drop(writer);
+    assert_eq!(sink.arrived(), [0; 10]);
+}
+
+#[test]
 #[should_panic(expected = "more bytes than there was space")]
 fn space_of_before_a_close_is_gone() {
     let mut writer = Writer::from_write(Scripted::new([Act::Fail])).unwrap();
@@ -405,8 +435,10 @@ fn options_that_cannot_be_are_refused() {
     ];
     let ms = Duration::from_millis(1);
     // What is found, by which option; and the sinks that have it.
-    let rows: [(&str, Set, &[&str]); 13] = [
+    let rows: [(&str, Set, &[&str]); 15] = [
         ("0 bytes", &|builder| builder.capacity(0), &[]),
+        ("1125899906842624 bytes", &|builder| builder.capacity(1 << 50), &[]),
+        ("18446744073709551615 bytes", &|builder| builder.capacity(usize::MAX), &[]),
         ("a level without", &|builder| builder.level(3), &["path"]),
         ("a level without", &|builder| builder.level(3).encode(Encode::Off), &[]),
         ("0 s", &|builder| builder.stall_timeout(Duration::ZERO), &[]),

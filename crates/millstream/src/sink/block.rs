@@ -3,6 +3,9 @@
 use std::ops::{Deref, DerefMut};
 
 use memmap2::MmapMut;
+use rustix::io::Errno;
+
+use crate::error::{Error, Result};
 
 /// A block of bytes. What they hold is arbitrary, but initialised.
 pub(crate) enum Block {
@@ -14,17 +17,29 @@ pub(crate) enum Block {
 
 impl Block {
     /// Makes it at least `len` bytes long, by memory of the writer's own. What it holds stays.
-    pub(crate) fn grow(&mut self, len: usize) {
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) with ENOMEM where there is not so much memory. Nothing has changed then.
+    pub(crate) fn grow(&mut self, len: usize) -> Result<()> {
         match self {
             _ if self.len() >= len => {}
-            Block::Own(bytes) => bytes.resize(len, 0),
+            Block::Own(bytes) => lengthen(bytes, len)?,
             Block::Pages(pages) => {
-                let mut bytes = pages.to_vec();
-                bytes.resize(len, 0);
+                let mut bytes = Vec::new();
+                lengthen(&mut bytes, len)?;
+                bytes[..pages.len()].copy_from_slice(pages);
                 *self = Block::Own(bytes);
             }
         }
+        Ok(())
     }
+}
+
+fn lengthen(bytes: &mut Vec<u8>, len: usize) -> Result<()> {
+    // Whoever asks for more than there is hears of it. Vec itself would end the process.
+    bytes.try_reserve_exact(len - bytes.len()).map_err(|_| Error::from_io(Errno::NOMEM.into()))?;
+    bytes.resize(len, 0);
+    Ok(())
 }
 
 impl Default for Block {

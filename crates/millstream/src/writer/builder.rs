@@ -27,6 +27,9 @@ const CAPACITY: usize = 64 << 10;
 /// 330 ms with 32 KiB and the default pipe for the same records).
 const PIPE_CAPACITY: usize = 256 << 10;
 
+/// The most that a buffer may hold at first: as much as a reader's.
+const MOST: usize = (u32::MAX - 0xffff) as usize;
+
 /// When a writer hands its bytes to the sink, apart from [`flush`](Writer::flush) and [`close`](Writer::close).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -167,7 +170,7 @@ pub struct WriterBuilder {
 }
 
 impl WriterBuilder {
-    /// The buffer's size in bytes, at least 1: 64 KiB unless told otherwise, 256 KiB for pipes. Memory is taken when
+    /// The buffer's size in bytes, at least 1 and less than 4 GiB: 64 KiB unless told otherwise, 256 KiB for pipes. Memory is taken when
     /// the first byte is written.
     pub fn capacity(mut self, bytes: usize) -> WriterBuilder {
         self.capacity = Some(bytes);
@@ -444,6 +447,11 @@ impl WriterBuilder {
         let runs_in_program = matches!(kind, Kind::Callback | Kind::Program);
         refuse(&[
             (self.capacity == Some(0), &"a capacity of 0 bytes", &"at least 1"),
+            (
+                self.capacity > Some(MOST),
+                &format_args!("a capacity of {} bytes", self.capacity.unwrap_or_default()),
+                &format_args!("at most {MOST}"),
+            ),
             (self.level.is_some() && !may_encode, &"a level without an encoding", &"an encoding, or no level"),
             (
                 !levels.contains(&level),

@@ -298,7 +298,8 @@ impl Writer {
     /// # Errors
     /// What the sink ends with; [`ErrorKind::BrokenPipe`] if nobody reads it any more. None of `bytes` was accepted
     /// then: what had been accepted before stays in the buffer, and the call may be repeated. When the sink fails
-    /// after part of a large write, the rest is kept, the call succeeds, and the next one reports the error.
+    /// after part of a large write, the rest is kept, the call succeeds, and the next one reports the error; where there
+    /// is no memory for the rest, this call reports that, and the writer is at its end ([`ErrorKind::Closed`]).
     #[inline]
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         match self.space.fast_slot(bytes.len()) {
@@ -319,7 +320,7 @@ impl Writer {
                 return self.pass_through(bytes);
             }
         }
-        self.grow(self.capacity);
+        self.grow(self.capacity)?;
         self.space.slot(bytes.len()).copy(bytes);
         self.settle(bytes.len())
     }
@@ -357,7 +358,7 @@ impl Writer {
     /// ```
     ///
     /// # Errors
-    /// As [`write`](Self::write).
+    /// As [`write`](Self::write); [`ErrorKind::Io`] with ENOMEM where there is no memory for so much.
     #[inline]
     pub fn space(&mut self, n: usize) -> Result<&mut [u8]> {
         if self.space.fast_slot(n).is_none() {
@@ -371,7 +372,7 @@ impl Writer {
         self.report()?;
         if n > self.space.left() {
             self.drain()?;
-            self.grow(n.max(self.capacity));
+            self.grow(n.max(self.capacity))?;
         }
         Ok(())
     }
@@ -565,7 +566,11 @@ impl Writer {
                 Err(error) => {
                     // Part of it is out, so all of it is accepted.
                     let rest = &bytes[taken..];
-                    self.grow(rest.len());
+                    if let Err(error) = self.grow(rest.len()) {
+                        // But there is no memory for it. What cannot be whole any more goes no further.
+                        (self.closing, self.sink) = (true, None);
+                        return Err(error);
+                    }
                     self.space.slot(rest.len()).copy(rest);
                     self.defer(error);
                     return Ok(());
@@ -581,9 +586,10 @@ impl Writer {
     }
 
     /// Makes the buffer at least `len` bytes long.
-    fn grow(&mut self, len: usize) {
-        self.space.grow(len);
+    fn grow(&mut self, len: usize) -> Result<()> {
+        self.space.grow(len).map_err(|error| self.explain(error))?;
         self.look_if_needed();
+        Ok(())
     }
 
     /// Lets writes that fit in the room pass without a closer look, unless something asks for one.

@@ -11,6 +11,7 @@
 
 use std::ops::Range;
 
+use crate::error::Result;
 use crate::put::{Parts, SLACK};
 use crate::sink::block::Block;
 
@@ -128,11 +129,15 @@ impl Space {
     }
 
     /// Makes the memory at least `len` bytes long. What it holds stays.
-    pub(super) fn grow(&mut self, len: usize) {
+    ///
+    /// # Errors
+    /// As [`Block::grow`].
+    pub(super) fn grow(&mut self, len: usize) -> Result<()> {
         if self.capacity < len {
-            self.block.grow(len);
+            self.block.grow(len)?;
             self.refresh();
         }
+        Ok(())
     }
 
     /// Gives up the room. Each write needs a closer look then.
@@ -210,7 +215,7 @@ mod tests {
         for &before in if cfg!(miri) { &[1][..] } else { &[0, 1, 100] } {
             for needs_look in [false, true] {
                 let mut space = Space::new();
-                space.grow(before + need(parts));
+                space.grow(before + need(parts)).unwrap();
                 space.set_needs_look(needs_look);
                 space.slot(before).copy(&vec![b'<'; before]);
                 let slot = match space.fast_slot(need(parts)) {
@@ -253,7 +258,7 @@ mod tests {
     fn room_comes_back_and_moves() {
         let mut space = Space::new();
         assert!(space.fast_slot(1).is_none());
-        space.grow(8);
+        space.grow(8).unwrap();
         space.set_needs_look(false);
         space.fast_slot(8).unwrap().copy(b"abcdefgh");
         assert!(space.fast_slot(1).is_none() && space.fast_slot(usize::MAX).is_none() && space.left() == 0);
@@ -262,7 +267,8 @@ mod tests {
         space.take_back(4);
         space.room()[..2].copy_from_slice(b"xy");
         space.commit(2);
-        space.grow(16);
+        assert!(space.grow(usize::MAX).is_err());
+        space.grow(16).unwrap();
         space.slot(2).copy(b"zz");
         assert_eq!((space.filled(), space.end(), space.left()), (&b"dxyzz"[..], 5, 11));
         space.give_up_room();
