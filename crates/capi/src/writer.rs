@@ -369,8 +369,9 @@ pub unsafe extern "C" fn millstream_writer_path(
 /// else it is as millstream_writer_path(), and it has its true length after a close, an error and a free. Measure before
 /// you take it: a plain write is faster for most.
 ///
-/// Nobody may make the file shorter meanwhile: that ends the process with SIGBUS. And a process that is killed leaves
-/// zeros behind what it wrote, where MILLSTREAM_PARTIAL_KEEP writes in place.
+/// Nobody may make the file shorter meanwhile: that ends the process with SIGBUS. And where MILLSTREAM_PARTIAL_KEEP
+/// writes in place, the file is longer than what was written, by zeros, until it has its true length: a flush does not
+/// see to that, and a process that is killed leaves it so.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_writer_mapped(
     path: *const c_char,

@@ -5,8 +5,9 @@
 //! then, the system has no other way to say so than SIGBUS. So a full disk is an error like that of a write(2), and
 //! smaller steps are tried before it is one.
 //!
-//! It promises the file's true length after a close, an error and a drop. A process that is killed leaves the zeros of
-//! its last step behind what it wrote, which nobody sees unless the file is written in place ([`Partial::Keep`]).
+//! It promises the file's true length after a close, an error and a drop. Until then, after a flush too and when the
+//! process is killed, the zeros of its last step are behind what it wrote, which nobody sees unless the file is written
+//! in place ([`Partial::Keep`]).
 //!
 //! Somebody else who makes the file shorter meanwhile ends the process with SIGBUS. That is the risk of mapping, and
 //! nobody else knows the name of a file that is to appear whole.

@@ -143,8 +143,9 @@ impl Writer {
     /// Measure before you take it: for a file in memory a plain write takes three quarters of the time, because the
     /// system need not clear pages that a write fills.
     ///
-    /// Nobody may make the file shorter meanwhile: that ends the process with SIGBUS. And a process that is killed leaves
-    /// zeros behind what it wrote, where [`Partial::Keep`] writes in place.
+    /// Nobody may make the file shorter meanwhile: that ends the process with SIGBUS. And where [`Partial::Keep`] writes
+    /// in place, the file is longer than what was written, by zeros, until it has its true length: a
+    /// [`flush`](Self::flush) does not see to that, and a process that is killed leaves it so.
     ///
     /// ```
     /// use millstream::Writer;
