@@ -7,6 +7,9 @@ use std::process::{Command, Stdio};
 
 use millstream::{Durability, ErrorKind, Existing, Partial, Writer};
 
+mod skip;
+mod strace;
+
 const MIB: usize = 1 << 20;
 
 /// Bytes that tell their position.
@@ -145,8 +148,8 @@ fn assert_passed(output: &std::process::Output, what: &str) {
 
 #[test]
 fn room_is_reserved_before_it_is_written() {
-    if !Command::new("strace").args(["-qq", "true"]).stderr(Stdio::null()).status().is_ok_and(|s| s.success()) {
-        return eprintln!("SKIPPED: strace is missing or not allowed here");
+    if strace::is_missing() {
+        return;
     }
     let directory = tempfile::tempdir().unwrap();
     let (path, log) = (directory.path().join("out"), directory.path().join("strace.log"));
@@ -187,7 +190,7 @@ fn a_small_file_system_and_a_limit_end_in_an_error() {
     let argv = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, mount];
     let output = run_child(&argv, &path, "io", false);
     if output.status.code() == Some(77) || output.stderr.starts_with(b"unshare:") {
-        return eprintln!("SKIPPED: a small file system cannot be mounted here");
+        return skip::say("a small file system cannot be mounted here");
     }
     assert_passed(&output, "a small file system");
 }

@@ -9,6 +9,8 @@ use std::process::Stdio;
 use millstream::{ErrorKind, Existing, Partial, Writer};
 use tempfile::TempDir;
 
+mod skip;
+
 fn dir() -> TempDir {
     tempfile::tempdir().unwrap()
 }
@@ -177,8 +179,7 @@ fn a_name_as_long_as_the_system_allows_is_fine() {
 #[test]
 fn a_file_that_may_not_be_written_is_not_replaced() {
     if rustix::process::geteuid().is_root() {
-        eprintln!("SKIPPED: root may write every file");
-        return;
+        return skip::say("root may write every file");
     }
     let dir = dir();
     let path = dir.path().join("mine");
@@ -221,8 +222,7 @@ fn a_full_disk_says_how_much_is_on_it_and_leaves_nothing() {
     let mount = |args: &[&str]| std::process::Command::new("mount").args(args).stderr(Stdio::null()).status();
     let target = dir.path().to_str().unwrap();
     if !mount(&["-t", "tmpfs", "-o", "size=64k", "tmpfs", target]).is_ok_and(|status| status.success()) {
-        eprintln!("SKIPPED: mounting a small tmpfs is not allowed here");
-        return;
+        return skip::say("mounting a small tmpfs is not allowed here");
     }
     struct Unmount<'a>(&'a str);
     impl Drop for Unmount<'_> {
