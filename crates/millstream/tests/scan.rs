@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use scan_twin::{TYPES, by_reader, byte_by_byte, naive, split};
 
 const COMMA: Separator = Separator::Byte(b',');
+const NEWLINE: Separator = Separator::Byte(b'\n');
 
 /// Scans `input` by every kind of source and at every split, and compares with the twin.
 fn every_way(words: &str, separator: Separator, input: &[u8]) {
@@ -175,9 +176,9 @@ proptest! {
 
     #[test]
     fn columns_are_what_a_reader_scans(
-        input in input(), comma: bool,
+        input in input(),
+        separator in prop::sample::select(vec![Separator::Space, COMMA, NEWLINE, Separator::Byte(b'\r'), Separator::Byte(b' ')]),
     ) {
-        let separator = if comma { COMMA } else { Separator::Space };
         for words in ["u64", "f64", "u8 i8"] {
             let shown = |value: Result<String, Error>| value.map_err(|error| (error.kind(), error.offset()));
             let found: Vec<_> = match words {
@@ -522,5 +523,17 @@ fn a_column_is_found_whatever_stands_before_it() {
     for (column, separator) in [(5, COMMA), (9, COMMA), (3, Separator::Space), (9, Separator::Space)] {
         let error = scan::column::<u8>(line, column, separator).unwrap_err();
         assert_eq!((error.kind(), error.offset()), (ErrorKind::ValueMissing, Some(22)), "{column} {separator:?}");
+    }
+}
+
+#[test]
+fn a_carriage_return_at_the_end_of_a_line_is_no_line_end() {
+    for separator in [NEWLINE, COMMA, Separator::Byte(b' ')] {
+        let mut columns = scan::columns::<u32>(b"1\r\n2\r", separator);
+        assert_eq!(columns.next().unwrap().unwrap(), 1);
+        let error = columns.next().unwrap().unwrap_err();
+        assert_eq!((error.kind(), error.offset()), (ErrorKind::NumberInvalid, Some(3)), "{separator:?}");
+        assert!(columns.next().is_none());
+        assert_eq!(scan::column::<u32>(b"2\r", 0, separator).unwrap_err().kind(), ErrorKind::NumberInvalid);
     }
 }
