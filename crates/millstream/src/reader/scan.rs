@@ -393,3 +393,18 @@ impl<T: Scan> Iterator for Values<'_, T> {
 }
 
 impl<T: Scan> std::iter::FusedIterator for Values<'_, T> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rest_of_a_line_does_not_index_the_lines_behind_it() {
+        let mut reader = Reader::memory("1 one\n2\n3\n").unwrap();
+        assert_eq!(reader.scan::<u8>().unwrap(), Some(1));
+        assert_eq!(reader.rest_of_line().unwrap(), Some(&b"one"[..]));
+        assert_eq!(reader.index.next(), None);
+        assert_eq!(reader.next_line().unwrap(), Some(&b"2"[..]));
+        assert_eq!(reader.index.next(), Some("1 one\n2\n3\n".len()), "from the second line on it is used");
+    }
+}
