@@ -157,7 +157,8 @@ pub extern "C" fn millstream_reader_next_word(
 }
 
 /// The rest of the line, without blanks and tabs in front of it and without its line end. Right after a number or a
-/// word it is the rest of their line, which may be empty. At the end `line` is NULL.
+/// word it is the rest of their line, which may be empty, also where the input ends without a line end. At the end
+/// `line` is NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_rest_of_line(
     reader: Option<&mut millstream_reader>,

@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use scan_twin::{TYPES, by_reader, byte_by_byte, naive, split};
 
 const COMMA: Separator = Separator::Byte(b',');
+const NEWLINE: Separator = Separator::Byte(b'\n');
 
 /// Scans `input` by every kind of source and at every split, and compares with the twin.
 fn every_way(words: &str, separator: Separator, input: &[u8]) {
@@ -175,9 +176,9 @@ proptest! {
 
     #[test]
     fn columns_are_what_a_reader_scans(
-        input in input(), comma: bool,
+        input in input(),
+        separator in prop::sample::select(vec![Separator::Space, COMMA, NEWLINE, Separator::Byte(b'\r'), Separator::Byte(b' ')]),
     ) {
-        let separator = if comma { COMMA } else { Separator::Space };
         for words in ["u64", "f64", "u8 i8"] {
             let shown = |value: Result<String, Error>| value.map_err(|error| (error.kind(), error.offset()));
             let found: Vec<_> = match words {
@@ -201,6 +202,8 @@ proptest! {
         let at = at.index(input.len() + 1);
         let mut reader = split(input.as_bytes(), &[at], 8);
         let mut pos = 0;
+        // Where a value was the last that was taken, until the end is reported: the rest of its line is there once.
+        let mut open = None;
         for act in acts {
             let rest = &input[pos..];
             let words = rest.trim_start_matches([' ', '\n']);
@@ -214,6 +217,7 @@ proptest! {
                 }
                 1 => {
                     let found = reader.rest_of_line().unwrap().map(<[u8]>::to_vec);
+                    let line = line.or((open == Some(pos)).then_some(""));
                     prop_assert_eq!(found, line.map(|line| content(line.trim_start_matches(' '))));
                     pos += line.map_or(0, str::len);
                 }
@@ -221,6 +225,7 @@ proptest! {
                     let found = reader.next_word().unwrap().map(<[u8]>::to_vec);
                     prop_assert_eq!(found, (!word.is_empty()).then(|| word.as_bytes().to_vec()));
                     pos = start + word.len();
+                    open = Some(pos);
                 }
                 3 => {
                     let found = reader.scan::<u16>();
@@ -228,6 +233,7 @@ proptest! {
                         Ok(number) => {
                             prop_assert_eq!(found.unwrap(), Some(number));
                             pos = start + word.len();
+                            open = Some(pos);
                         }
                         Err(_) if word.is_empty() => {
                             prop_assert_eq!(found.unwrap(), None);
@@ -252,6 +258,14 @@ proptest! {
                 }
             }
             prop_assert_eq!(reader.position().bytes, pos as u64);
+            let reported_end = match act {
+                0 | 1 | 5 => line.is_none(),
+                2 | 3 => word.is_empty(),
+                _ => false,
+            };
+            if reported_end {
+                open = None;
+            }
         }
     }
 }
@@ -523,4 +537,45 @@ fn a_column_is_found_whatever_stands_before_it() {
         let error = scan::column::<u8>(line, column, separator).unwrap_err();
         assert_eq!((error.kind(), error.offset()), (ErrorKind::ValueMissing, Some(22)), "{column} {separator:?}");
     }
+}
+
+#[test]
+fn a_carriage_return_at_the_end_of_a_line_is_no_line_end() {
+    for separator in [NEWLINE, COMMA, Separator::Byte(b' ')] {
+        let mut columns = scan::columns::<u32>(b"1\r\n2\r", separator);
+        assert_eq!(columns.next().unwrap().unwrap(), 1);
+        let error = columns.next().unwrap().unwrap_err();
+        assert_eq!((error.kind(), error.offset()), (ErrorKind::NumberInvalid, Some(3)), "{separator:?}");
+        assert!(columns.next().is_none());
+        assert_eq!(scan::column::<u32>(b"2\r", 0, separator).unwrap_err().kind(), ErrorKind::NumberInvalid);
+    }
+}
+
+#[test]
+fn the_rest_of_the_last_line_is_there_with_and_without_a_line_end() {
+    for (input, records) in [("k 1\n", 1), ("k 1", 1), ("k 1 ", 1), ("j\nk 1\r\n", 2), ("j\nk 1", 2)] {
+        for mut reader in [Reader::memory(input).unwrap(), byte_by_byte(input.as_bytes())] {
+            while reader.next_word().unwrap() != Some(b"k") {}
+            assert_eq!(reader.scan::<u8>().unwrap(), Some(1));
+            assert_eq!(reader.rest_of_line().unwrap(), Some(&b""[..]), "{input:?}");
+            assert_eq!(reader.position().records, records);
+            assert_eq!(reader.rest_of_line().unwrap(), None, "{input:?}");
+            assert_eq!(reader.position().records, records);
+        }
+    }
+    let mut reader = Reader::command(["sh", "-c", "printf 1; exit 3"]).unwrap();
+    assert_eq!(reader.scan::<u8>().unwrap(), Some(1));
+    assert_eq!(reader.rest_of_line().unwrap_err().kind(), ErrorKind::CommandFailed);
+    assert_eq!(reader.rest_of_line().unwrap(), None);
+    // A line that an error cut off has no rest.
+    let mut pieces = [&b"1 23"[..]].into_iter();
+    let mut reader = Reader::callback(move |space: &mut [u8]| {
+        let piece = pieces.next().ok_or_else(|| std::io::Error::other("the disk is on fire"))?;
+        space[..piece.len()].copy_from_slice(piece);
+        Ok(piece.len())
+    })
+    .unwrap();
+    assert_eq!(reader.scan::<u8>().unwrap(), Some(1));
+    assert_eq!(reader.scan::<u8>().unwrap_err().kind(), ErrorKind::Io);
+    assert_eq!(reader.rest_of_line().unwrap(), None);
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use millstream::{ErrorKind, FlushPolicy, Writer, WriterBuilder};
+use millstream::{ErrorKind, FlushPolicy, Writer, WriterBuilder, put};
 
 const THREADS: usize = 8;
 const RECORDS: usize = 2_000;
@@ -90,6 +90,32 @@ fn no_record_is_torn_or_doubled_when_the_sink_fails_and_calls_are_repeated() {
         });
         while writer.flush().is_err() {}
         writer.close().unwrap();
+        assert_whole(std::str::from_utf8(&arrived.lock().unwrap()).unwrap());
+    }
+}
+
+#[test]
+fn a_record_of_parts_is_put_whole_or_not_at_all() {
+    for builder in policies() {
+        let arrived = Arc::new(Mutex::new(Vec::new()));
+        let writer = builder.from_write(awkward(arrived.clone())).unwrap().shared();
+        thread::scope(|scope| {
+            for thread in 0..THREADS {
+                let writer = writer.clone();
+                scope.spawn(move || {
+                    for number in 0..RECORDS {
+                        let record = record(thread, number);
+                        let (_, filler) = record[1..record.len() - 1].rsplit_once(' ').unwrap();
+                        while let Err(error) = put!(writer, '<', thread, ' ', number, ' ', filler, '>') {
+                            assert_eq!(error.kind(), ErrorKind::Io);
+                        }
+                    }
+                });
+            }
+        });
+        while writer.flush().is_err() {}
+        writer.close().unwrap();
+        assert_eq!(put!(writer, 1).unwrap_err().kind(), ErrorKind::Closed);
         assert_whole(std::str::from_utf8(&arrived.lock().unwrap()).unwrap());
     }
 }

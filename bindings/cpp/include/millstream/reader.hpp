@@ -379,7 +379,7 @@ class reader {
     }
 
     /// The rest of the line, without blanks and tabs in front of it and without its line end. Right after a number or a
-    /// word it is the rest of their line, which may be empty.
+    /// word it is the rest of their line, which may be empty, also where the input ends without a line end.
     std::optional<std::string_view> rest_of_line() {
         return outcome_.throwing([&](std::error_code &code) { return rest_of_line(code); });
     }

@@ -231,7 +231,8 @@ MILLSTREAM_INLINE millstream_code millstream_input_next_word(millstream_input *i
 
 /*
  * The rest of the line, without blanks and tabs in front of it and without its line end, valid until the next call.
- * Right after a number or a word it is the rest of their line. At the end it is NULL.
+ * Right after a number or a word it is the rest of their line, also where the input ends without a line end. At the end
+ * it is NULL.
  */
 MILLSTREAM_INLINE millstream_code millstream_input_rest_of_line(millstream_input *in, const char **line, size_t *len,
                                                                 millstream_error **error) {

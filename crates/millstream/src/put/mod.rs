@@ -96,8 +96,9 @@ pub(crate) const SLACK: usize = 16;
 /// # Ok::<(), millstream::Error>(())
 /// ```
 ///
-/// The first argument is a `Writer` or a reference to one; the value is a [`Result<()>`](crate::Result). What the parts
-/// may be: [`millstream::put`](mod@crate::put).
+/// The first argument is a `Writer`, a [`SharedWriter`](crate::SharedWriter) or a reference to one; the value is a
+/// [`Result<()>`](crate::Result). What the parts may be: [`millstream::put`](mod@crate::put). Of a shared writer, the
+/// lock is held while the parts are put: a part must not use that writer itself.
 ///
 /// # Errors
 /// Those of [`Writer::write`](crate::Writer::write): nothing of the record was accepted then.

@@ -427,7 +427,10 @@ impl Reader {
     #[cold]
     fn find_line(&mut self) -> Result<Option<usize>> {
         if self.is_scanning() {
-            self.end_scanning();
+            // The rest of a line, after which values are scanned again as a rule: the index would look at many lines
+            // for this one, each time. From the next line on it is used.
+            let found = self.find_frame(&mut Lines::new())?;
+            return Ok(found.map(|(len, _)| self.buffer.pos() + len));
         }
         self.check_resumed(&mut Lines::new())?;
         if matches!(self.state, State::Failed) {

@@ -186,17 +186,27 @@ impl Reader {
 
     /// The rest of the line, without blanks and tabs in front of it and without its line end; `None` at the end.
     ///
-    /// Right after a number or a word it is the rest of *their* line, which may be empty; so it also is what takes the
-    /// line end after the last number of a line before [`next_line`](Reader::next_line) reads the lines that follow.
+    /// Right after a number or a word it is the rest of *their* line, which may be empty, also where the input ends
+    /// without a line end. So it also is what takes the line end after the last number of a line before
+    /// [`next_line`](Reader::next_line) reads the lines that follow.
     /// (That takes the rest of a line too, with the blanks in front.)
     ///
     /// # Errors
     /// As [`next_line`](Reader::next_line).
     pub fn rest_of_line(&mut self) -> Result<Option<&[u8]>> {
-        Ok(self.next_line()?.map(|line| {
-            let start = line.iter().position(|&byte| byte != b' ' && byte != b'\t').unwrap_or(line.len());
-            &line[start..]
-        }))
+        if self.is_scanning() {
+            self.count_scanned();
+        }
+        let is_open = self.is_in_open_line() && !matches!(self.state, State::Failed);
+        Ok(match self.next_line()? {
+            Some(line) => {
+                let start = line.iter().position(|&byte| byte != b' ' && byte != b'\t').unwrap_or(line.len());
+                Some(&line[start..])
+            }
+            // What was taken before was all of a last line that has no end.
+            None if is_open => Some(&[]),
+            None => None,
+        })
     }
 
     /// The unread bytes, for code that scans them itself: the inlined functions of other languages. They are none after
@@ -344,10 +354,15 @@ impl Reader {
 
     /// At the end of the bytes: a last line that has no end is a record too, if scanning took all of it.
     pub(super) fn count_open_line(&mut self) {
-        if self.scanning.open_line == Some(self.buffer.offset()) && self.buffer.unread().is_empty() {
+        if self.is_in_open_line() && self.buffer.unread().is_empty() {
             self.scanning.open_line = None;
             self.records += 1;
         }
+    }
+
+    /// Whether scanning has taken something of the line that goes on here, as far as scanned bytes are counted.
+    fn is_in_open_line(&self) -> bool {
+        self.scanning.open_line == Some(self.buffer.offset())
     }
 
     /// Whether values are being scanned.
@@ -393,3 +408,18 @@ impl<T: Scan> Iterator for Values<'_, T> {
 }
 
 impl<T: Scan> std::iter::FusedIterator for Values<'_, T> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rest_of_a_line_does_not_index_the_lines_behind_it() {
+        let mut reader = Reader::memory("1 one\n2\n3\n").unwrap();
+        assert_eq!(reader.scan::<u8>().unwrap(), Some(1));
+        assert_eq!(reader.rest_of_line().unwrap(), Some(&b"one"[..]));
+        assert_eq!(reader.index.next(), None);
+        assert_eq!(reader.next_line().unwrap(), Some(&b"2"[..]));
+        assert_eq!(reader.index.next(), Some("1 one\n2\n3\n".len()), "from the second line on it is used");
+    }
+}

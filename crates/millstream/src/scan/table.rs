@@ -144,8 +144,11 @@ impl<T: Scan> Columns<'_, T> {
         let rest = &self.line[self.at..];
         self.tail_at = self.at;
         self.tail[..rest.len()].copy_from_slice(rest);
-        if let Separator::Byte(separator) = self.separator {
-            self.tail[rest.len()..].fill(separator);
+        match self.separator {
+            // Behind a carriage return a newline would make a line end, which is not there. So nothing ends the last
+            // value, and it is decided the careful way.
+            Separator::Space | Separator::Byte(b'\n') => {}
+            Separator::Byte(separator) => self.tail[rest.len()..].fill(separator),
         }
     }
 

@@ -132,7 +132,7 @@ pub(crate) struct Extent {
     separator: Separator,
     /// How many tokens are still to end.
     left: usize,
-    /// Whether the bytes looked at end within a token.
+    /// Whether the bytes looked at end within a token, which only white space has to know.
     in_token: bool,
     /// How many bytes, from the first, have been looked at.
     scanned: usize,
@@ -147,18 +147,25 @@ impl Extent {
     /// Looks at what `input`, whose [`leading`](Extent::leading) bytes are gone, has more than the last time. Returns
     /// where the last token ends, if it does.
     pub(crate) fn look(&mut self, input: &[u8]) -> Option<usize> {
-        for (at, &byte) in input.iter().enumerate().skip(self.scanned) {
-            let ends = match self.separator {
-                Separator::Space => is_space(byte) && self.in_token,
-                Separator::Byte(separator) => byte == separator || byte == b'\n',
-            };
-            self.in_token = match self.separator {
-                Separator::Space => !is_space(byte),
-                Separator::Byte(_) => !ends,
-            };
-            self.left -= usize::from(ends);
-            if self.left == 0 {
-                return Some(at);
+        match self.separator {
+            Separator::Space => {
+                let mut at = self.scanned;
+                while let Some(len) = input[at..].iter().position(|&byte| is_space(byte) == self.in_token) {
+                    at += len;
+                    self.left -= usize::from(self.in_token);
+                    if self.left == 0 {
+                        return Some(at);
+                    }
+                    self.in_token = !self.in_token;
+                }
+            }
+            Separator::Byte(separator) => {
+                for end in memchr::memchr2_iter(separator, b'\n', &input[self.scanned..]) {
+                    self.left -= 1;
+                    if self.left == 0 {
+                        return Some(self.scanned + end);
+                    }
+                }
             }
         }
         self.scanned = input.len();

@@ -3,24 +3,25 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::Result;
+use crate::put;
 use crate::writer::{Writer, WriterEnd};
 
 /// A [`Writer`] that several threads use at the same time: cheap to clone, and it never tears a record.
 ///
-/// A record is what one call of [`write_record`](Self::write_record) is given, with its delimiter. Each record is in
-/// the output as a whole and once; records of one thread keep their order, those of different threads come in the
-/// order in which the calls got their turn. A call costs a lock: threads with many small records collect some
-/// and use [`write_records`](Self::write_records).
+/// A record is what one call of [`write_record`](Self::write_record) or one [`put!`](crate::put!) is given, with its
+/// delimiter. Each record is in the output as a whole and once; records of one thread keep their order, those of
+/// different threads come in the order in which the calls got their turn. A call costs a lock: threads with many small
+/// records collect some and use [`write_records`](Self::write_records).
 ///
 /// Dropping the last clone does what dropping the writer does; only [`close`](Self::close) reports errors.
 ///
 /// ```
-/// use millstream::Writer;
+/// use millstream::{Writer, put};
 /// let writer = Writer::memory()?.shared();
 /// std::thread::scope(|scope| {
 ///     for name in ["one", "two"] {
 ///         let writer = writer.clone();
-///         scope.spawn(move || writer.write_record(format!("{name}\n").as_bytes()));
+///         scope.spawn(move || put!(writer, name, '\n'));
 ///     }
 /// });
 /// let output = writer.close()?.memory.unwrap();
@@ -64,6 +65,15 @@ impl SharedWriter {
             }
             Ok(())
         })
+    }
+
+    /// Writes one record, made of parts by [`put!`](crate::put!).
+    ///
+    /// # Errors
+    /// As [`write_record`](Self::write_record): none of the record was accepted then.
+    #[doc(hidden)]
+    pub fn put_parts(&self, parts: &impl put::Parts) -> Result<()> {
+        self.with(|writer| writer.put_parts(parts))
     }
 
     /// Hands everything written so far, by all threads, to the system.
