@@ -373,7 +373,8 @@ class writer {
 
     template <class... Parts>
     void put_slowly(std::error_code &code, const Parts &...parts) noexcept {
-        const std::size_t needed = (std::size_t{0} + ... + parts.room());
+        // At least 1, for which a window must be open: so the writer has its say about no bytes too.
+        const std::size_t needed = (std::size_t{1} + ... + parts.room());
         window_.record = window_.at;
         if (outcome_.call(code, millstream_output_reserve, &window_, needed)) {
             put_here(parts...);
