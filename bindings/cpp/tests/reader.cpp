@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <arpa/inet.h>
 #include <csignal>
 #include <fcntl.h>
@@ -234,6 +235,35 @@ TEST(Callback, WhatItThrowsIsThrownByTheCall) {
     EXPECT_EQ(code, ms::errc::io);
     ASSERT_NE(moved.callback_exception(), nullptr);
     EXPECT_THROW(std::rethrow_exception(moved.callback_exception()), std::out_of_range);
+}
+
+TEST(Callback, WhatItThrewIsNotThrownByACallThatFailsForAnotherReason) {
+    ms::reader reader{ms::callback{[first = true](std::span<char> space) mutable -> std::size_t {
+        if (!std::exchange(first, false))
+            throw std::out_of_range("enough");
+        std::ranges::copy(std::string_view("word\n"), space.begin());
+        return 5;
+    }}};
+    reader.fill();
+    std::error_code code;
+    reader.fill(code);
+    EXPECT_EQ(code, ms::errc::io);
+    EXPECT_NE(reader.callback_exception(), nullptr);
+    EXPECT_EQ(error_of([&] { reader.consume(99999); }).code(), ms::errc::argument_invalid);
+    EXPECT_EQ(reader.callback_exception(), nullptr);
+    EXPECT_EQ(reader.last_error()->code(), ms::errc::argument_invalid);
+}
+
+TEST(Callback, WhatItThrowsIsThrownByTheCallThatReportsIt) {
+    ms::reader reader{ms::callback{[first = true](std::span<char> space) mutable -> std::size_t {
+        if (!std::exchange(first, false))
+            throw std::out_of_range("enough");
+        std::ranges::copy(std::string_view("1 2 3"), space.begin());
+        return 5;
+    }}};
+    EXPECT_EQ(reader.scan<int>(), 1);
+    EXPECT_EQ(reader.scan<int>(), 2);
+    EXPECT_THROW(reader.scan<int>(), std::out_of_range) << "the 3 may go on";
 }
 
 TEST(Callback, ThatSaysMoreThanItWasAskedForIsAnError) {

@@ -117,7 +117,8 @@ inline std::uint64_t c_time(std::chrono::nanoseconds time) noexcept {
 /// A callback of the user's, where the library can find it however its reader or writer moves.
 ///
 /// No exception may pass through the library. So a callback's is kept here, the library is told of a failure, and the
-/// call that has failed throws it on when it is back in C++.
+/// call that reports this failure throws it on when it is back in C++. That may be a later call than the one that ran
+/// the callback: a writer whose sink has taken part of a record, a reader that has records to give first.
 class callback_holder {
   public:
     virtual ~callback_holder() = default;
@@ -133,8 +134,8 @@ class callback_holder {
         }
     }
 
-    const std::exception_ptr &thrown() const noexcept { return thrown_; }
-    [[noreturn]] void rethrow() { std::rethrow_exception(std::exchange(thrown_, nullptr)); }
+    /// What it has thrown and no call has reported yet. It is reported now.
+    std::exception_ptr take() noexcept { return std::exchange(thrown_, nullptr); }
 
   private:
     std::exception_ptr thrown_;
@@ -156,10 +157,13 @@ class outcome {
         return false;
     }
 
-    /// Remembers an error that did not come from a call.
+    /// Remembers an error, and forgets what belonged to the one before.
     void set(const ms::error &error, std::error_code &code) noexcept {
         last_ = error;
         code = error.code();
+        // What a callback throws the library knows as this, and as nothing else.
+        const bool is_callback = code == errc::io && error.system_errno() == EIO;
+        thrown_ = is_callback && callback_ != nullptr ? callback_->take() : nullptr;
     }
 
     /// Remembers what a call has told of its failure, and throws it.
@@ -186,17 +190,18 @@ class outcome {
     }
 
     const ms::error *last() const noexcept { return last_ ? &*last_ : nullptr; }
-    std::exception_ptr thrown() const noexcept { return callback_ != nullptr ? callback_->thrown() : nullptr; }
+    std::exception_ptr thrown() const noexcept { return thrown_; }
     void keep(std::unique_ptr<callback_holder> callback) noexcept { callback_ = std::move(callback); }
 
   private:
     [[noreturn]] void raise() {
-        if (thrown() != nullptr)
-            callback_->rethrow();
+        if (thrown_ != nullptr)
+            std::rethrow_exception(std::exchange(thrown_, nullptr));
         detail::fail(*last_);
     }
 
     std::optional<ms::error> last_;
+    std::exception_ptr thrown_; // what the callback threw, if that was the last error
     std::unique_ptr<callback_holder> callback_;
 };
 

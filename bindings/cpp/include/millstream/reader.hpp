@@ -435,7 +435,8 @@ class reader {
     /// The details of the last failure; null if there was none. Valid until the next failure.
     const error *last_error() const noexcept { return outcome_.last(); }
 
-    /// What a callback threw, for those who use `std::error_code`: the failing call has said `io`. Null if nothing.
+    /// What a callback threw, for those who use `std::error_code`: the failing call has said `io`. Null if the last
+    /// failure was another one.
     std::exception_ptr callback_exception() const noexcept { return outcome_.thrown(); }
 
     /// The reader of the C ABI, which stays this object's. All that was scanned is consumed there.

@@ -340,7 +340,8 @@ class writer {
     /// The details of the last failure; null if there was none. Valid until the next failure.
     const error *last_error() const noexcept { return outcome_.last(); }
 
-    /// What a callback threw, for those who use `std::error_code`: the failing call has said `io`. Null if nothing.
+    /// What a callback threw, for those who use `std::error_code`: the failing call has said `io`. Null if the last
+    /// failure was another one.
     std::exception_ptr callback_exception() const noexcept { return outcome_.thrown(); }
 
     /// The writer of the C ABI, which stays this object's. It has everything that was accepted so far.
