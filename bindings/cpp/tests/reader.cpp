@@ -629,6 +629,21 @@ TEST(Lines, GoOnBehindTheLastOne) {
     EXPECT_FALSE(lines.skip_record());
 }
 
+TEST(Lines, GoOnInARangeThatTheyMovedTo) {
+    ms::records first = ms::lines(ms::memory{"1\n2\n3\n4\n"});
+    EXPECT_EQ(first.next(), "1");
+    ms::records second = std::move(first);
+    EXPECT_EQ(second.next(), "2");
+    EXPECT_EQ(error_of([&] { first.next(); }).code(), ms::errc::argument_invalid); // NOLINT: that is what is tested
+    EXPECT_EQ(first.position().records, 0U);
+    first = std::move(second);
+    EXPECT_EQ(first.next(), "3");
+    EXPECT_EQ(error_of([&] { second.next(); }).code(), ms::errc::argument_invalid); // NOLINT: as above
+    first = ms::lines(ms::memory{"other\n"});
+    EXPECT_EQ(first.next(), "other");
+    EXPECT_EQ(first.next(), std::nullopt);
+}
+
 TEST(Lines, OfAReaderBeginWhereItIs) {
     ms::reader reader(ms::memory{"head\nbody\nend\n"});
     EXPECT_EQ(reader.next_line(), "head");

@@ -568,6 +568,19 @@ class records {
 
     records(ms::reader reader, ms::framer framer) noexcept : reader_(std::move(reader)), framer_(std::move(framer)) {}
 
+    // A range that was moved from has no reader, and no batch of it either.
+    records(records &&other) noexcept
+        : reader_(std::move(other.reader_)), framer_(std::move(other.framer_)),
+          batch_(std::exchange(other.batch_, batch())), next_(std::exchange(other.next_, 0)) {}
+    records &operator=(records &&other) noexcept {
+        reader_ = std::move(other.reader_);
+        framer_ = std::move(other.framer_);
+        batch_ = std::exchange(other.batch_, batch());
+        next_ = std::exchange(other.next_, 0);
+        return *this;
+    }
+    ~records() = default;
+
     /// Goes on with the record behind the last one that was given.
     iterator begin();
     std::default_sentinel_t end() const noexcept { return std::default_sentinel; }
