@@ -134,8 +134,12 @@ class callback_holder {
         }
     }
 
-    /// What it has thrown and no call has reported yet. It is reported now.
-    std::exception_ptr take() noexcept { return std::exchange(thrown_, nullptr); }
+    /// What it has thrown, if that is what `error` reports. It has been reported then.
+    std::exception_ptr take(const ms::error &error) noexcept {
+        // The library knows an exception as this error, and as nothing else.
+        const bool is_callback = error.code() == errc::io && error.system_errno() == EIO;
+        return is_callback ? std::exchange(thrown_, nullptr) : nullptr;
+    }
 
   private:
     std::exception_ptr thrown_;
@@ -161,9 +165,7 @@ class outcome {
     void set(const ms::error &error, std::error_code &code) noexcept {
         last_ = error;
         code = error.code();
-        // What a callback throws the library knows as this, and as nothing else.
-        const bool is_callback = code == errc::io && error.system_errno() == EIO;
-        thrown_ = is_callback && callback_ != nullptr ? callback_->take() : nullptr;
+        thrown_ = callback_ != nullptr ? callback_->take(error) : nullptr;
     }
 
     /// Remembers what a call has told of its failure, and throws it.
@@ -192,6 +194,7 @@ class outcome {
     const ms::error *last() const noexcept { return last_ ? &*last_ : nullptr; }
     std::exception_ptr thrown() const noexcept { return thrown_; }
     void keep(std::unique_ptr<callback_holder> callback) noexcept { callback_ = std::move(callback); }
+    std::unique_ptr<callback_holder> release() noexcept { return std::move(callback_); }
 
   private:
     [[noreturn]] void raise() {

@@ -15,7 +15,8 @@
 // A pipe or connection that nobody reads any more is `broken_pipe` in a program that ignores SIGPIPE; others are ended
 // by that signal. The library never changes what signals do.
 //
-// Different writers may be used by different threads at the same time; one writer, by one thread at a time.
+// Different writers may be used by different threads at the same time; one writer, by one thread at a time. For several
+// threads there is `ms::shared_writer`, in shared.hpp.
 #ifndef MILLSTREAM_WRITER_HPP
 #define MILLSTREAM_WRITER_HPP
 
@@ -351,6 +352,8 @@ class writer {
     }
 
   private:
+    friend class shared_writer; // which takes all of it
+
     using handle_type = detail::handle<millstream_writer, millstream_writer_free>;
 
     /// What is not larger goes through the window.
