@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <arpa/inet.h>
 #include <csignal>
 #include <fcntl.h>
@@ -234,6 +235,35 @@ TEST(Callback, WhatItThrowsIsThrownByTheCall) {
     EXPECT_EQ(code, ms::errc::io);
     ASSERT_NE(moved.callback_exception(), nullptr);
     EXPECT_THROW(std::rethrow_exception(moved.callback_exception()), std::out_of_range);
+}
+
+TEST(Callback, WhatItThrewIsNotThrownByACallThatFailsForAnotherReason) {
+    ms::reader reader{ms::callback{[first = true](std::span<char> space) mutable -> std::size_t {
+        if (!std::exchange(first, false))
+            throw std::out_of_range("enough");
+        std::ranges::copy(std::string_view("word\n"), space.begin());
+        return 5;
+    }}};
+    reader.fill();
+    std::error_code code;
+    reader.fill(code);
+    EXPECT_EQ(code, ms::errc::io);
+    EXPECT_NE(reader.callback_exception(), nullptr);
+    EXPECT_EQ(error_of([&] { reader.consume(99999); }).code(), ms::errc::argument_invalid);
+    EXPECT_EQ(reader.callback_exception(), nullptr);
+    EXPECT_EQ(reader.last_error()->code(), ms::errc::argument_invalid);
+}
+
+TEST(Callback, WhatItThrowsIsThrownByTheCallThatReportsIt) {
+    ms::reader reader{ms::callback{[first = true](std::span<char> space) mutable -> std::size_t {
+        if (!std::exchange(first, false))
+            throw std::out_of_range("enough");
+        std::ranges::copy(std::string_view("1 2 3"), space.begin());
+        return 5;
+    }}};
+    EXPECT_EQ(reader.scan<int>(), 1);
+    EXPECT_EQ(reader.scan<int>(), 2);
+    EXPECT_THROW(reader.scan<int>(), std::out_of_range) << "the 3 may go on";
 }
 
 TEST(Callback, ThatSaysMoreThanItWasAskedForIsAnError) {
@@ -597,6 +627,21 @@ TEST(Lines, GoOnBehindTheLastOne) {
     EXPECT_EQ(rest, strings{"end"});
     EXPECT_EQ(lines.position().records, 4U);
     EXPECT_FALSE(lines.skip_record());
+}
+
+TEST(Lines, GoOnInARangeThatTheyMovedTo) {
+    ms::records first = ms::lines(ms::memory{"1\n2\n3\n4\n"});
+    EXPECT_EQ(first.next(), "1");
+    ms::records second = std::move(first);
+    EXPECT_EQ(second.next(), "2");
+    EXPECT_EQ(error_of([&] { first.next(); }).code(), ms::errc::argument_invalid); // NOLINT: that is what is tested
+    EXPECT_EQ(first.position().records, 0U);
+    first = std::move(second);
+    EXPECT_EQ(first.next(), "3");
+    EXPECT_EQ(error_of([&] { second.next(); }).code(), ms::errc::argument_invalid); // NOLINT: as above
+    first = ms::lines(ms::memory{"other\n"});
+    EXPECT_EQ(first.next(), "other");
+    EXPECT_EQ(first.next(), std::nullopt);
 }
 
 TEST(Lines, OfAReaderBeginWhereItIs) {

@@ -5,6 +5,7 @@
 #include "millstream/error.hpp"
 #include "millstream/frame.hpp"
 #include "millstream/reader.hpp"
+#include "millstream/shared.hpp"
 #include "millstream/smart_buffer.hpp"
 #include "millstream/stdio.hpp"
 #include "millstream/writer.hpp"

@@ -224,6 +224,45 @@ TEST(Callback, WhatItThrowsIsThrownByTheCallAndNothingIsLost) {
     { ms::writer(ms::callback{take}).print("three"); }
 }
 
+// When the sink has taken part of a record, the record is accepted, and the error is the next one's: who repeats what
+// has failed, and nothing else, loses nothing and doubles nothing.
+TEST(Callback, ThatTakesPartAndThenFailsDoublesNothing) {
+    for (const bool writes : {false, true}) {
+        std::string taken;
+        int calls = 0;
+        const auto take = [&](std::span<const char> bytes) {
+            const int turn = ++calls % 4;
+            if (turn == 0)
+                throw std::out_of_range("not now");
+            const std::size_t len = turn == 3 ? 1 : bytes.size();
+            taken.append(bytes.data(), len);
+            return len;
+        };
+        ms::writer writer(ms::callback{take}, {.flush_policy = ms::flush_policy::line});
+        std::string expected;
+        int failures = 0;
+        for (int i = 0; i < 100; ++i) {
+            const std::string record = "record " + std::to_string(i) + '\n';
+            for (bool accepted = false; !accepted;) {
+                try {
+                    if (writes)
+                        writer.write(record);
+                    else
+                        writer.print("record ", i, '\n');
+                    accepted = true;
+                    expected += record;
+                } catch (const std::out_of_range &) {
+                    ++failures;
+                }
+                ASSERT_EQ(writer.accepted(), expected.size());
+            }
+        }
+        EXPECT_GT(failures, 10);
+        writer.close();
+        EXPECT_EQ(taken, expected);
+    }
+}
+
 // ---- text ----
 
 TEST(Writer, PrintsParts) {
@@ -399,6 +438,9 @@ TEST(Failure, IsToldByACode) {
     EXPECT_EQ(nothing.last_error()->name(), "/nonexistent/file");
     nothing.print(code, 1);
     EXPECT_EQ(code, ms::errc::argument_invalid);
+    code.clear();
+    nothing.print(code, "");
+    EXPECT_EQ(code, ms::errc::argument_invalid) << "also for no bytes";
 }
 
 TEST(Failure, OfAnOptionIsAnError) {

@@ -117,7 +117,8 @@ inline std::uint64_t c_time(std::chrono::nanoseconds time) noexcept {
 /// A callback of the user's, where the library can find it however its reader or writer moves.
 ///
 /// No exception may pass through the library. So a callback's is kept here, the library is told of a failure, and the
-/// call that has failed throws it on when it is back in C++.
+/// call that reports this failure throws it on when it is back in C++. That may be a later call than the one that ran
+/// the callback: a writer whose sink has taken part of a record, a reader that has records to give first.
 class callback_holder {
   public:
     virtual ~callback_holder() = default;
@@ -133,8 +134,12 @@ class callback_holder {
         }
     }
 
-    const std::exception_ptr &thrown() const noexcept { return thrown_; }
-    [[noreturn]] void rethrow() { std::rethrow_exception(std::exchange(thrown_, nullptr)); }
+    /// What it has thrown, if that is what `error` reports. It has been reported then.
+    std::exception_ptr take(const ms::error &error) noexcept {
+        // The library knows an exception as this error, and as nothing else.
+        const bool is_callback = error.code() == errc::io && error.system_errno() == EIO;
+        return is_callback ? std::exchange(thrown_, nullptr) : nullptr;
+    }
 
   private:
     std::exception_ptr thrown_;
@@ -156,10 +161,11 @@ class outcome {
         return false;
     }
 
-    /// Remembers an error that did not come from a call.
+    /// Remembers an error, and forgets what belonged to the one before.
     void set(const ms::error &error, std::error_code &code) noexcept {
         last_ = error;
         code = error.code();
+        thrown_ = callback_ != nullptr ? callback_->take(error) : nullptr;
     }
 
     /// Remembers what a call has told of its failure, and throws it.
@@ -186,17 +192,19 @@ class outcome {
     }
 
     const ms::error *last() const noexcept { return last_ ? &*last_ : nullptr; }
-    std::exception_ptr thrown() const noexcept { return callback_ != nullptr ? callback_->thrown() : nullptr; }
+    std::exception_ptr thrown() const noexcept { return thrown_; }
     void keep(std::unique_ptr<callback_holder> callback) noexcept { callback_ = std::move(callback); }
+    std::unique_ptr<callback_holder> release() noexcept { return std::move(callback_); }
 
   private:
     [[noreturn]] void raise() {
-        if (thrown() != nullptr)
-            callback_->rethrow();
+        if (thrown_ != nullptr)
+            std::rethrow_exception(std::exchange(thrown_, nullptr));
         detail::fail(*last_);
     }
 
     std::optional<ms::error> last_;
+    std::exception_ptr thrown_; // what the callback threw, if that was the last error
     std::unique_ptr<callback_holder> callback_;
 };
 

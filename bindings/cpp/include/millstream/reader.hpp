@@ -435,7 +435,8 @@ class reader {
     /// The details of the last failure; null if there was none. Valid until the next failure.
     const error *last_error() const noexcept { return outcome_.last(); }
 
-    /// What a callback threw, for those who use `std::error_code`: the failing call has said `io`. Null if nothing.
+    /// What a callback threw, for those who use `std::error_code`: the failing call has said `io`. Null if the last
+    /// failure was another one.
     std::exception_ptr callback_exception() const noexcept { return outcome_.thrown(); }
 
     /// The reader of the C ABI, which stays this object's. All that was scanned is consumed there.
@@ -566,6 +567,19 @@ class records {
     class iterator;
 
     records(ms::reader reader, ms::framer framer) noexcept : reader_(std::move(reader)), framer_(std::move(framer)) {}
+
+    // A range that was moved from has no reader, and no batch of it either.
+    records(records &&other) noexcept
+        : reader_(std::move(other.reader_)), framer_(std::move(other.framer_)),
+          batch_(std::exchange(other.batch_, batch())), next_(std::exchange(other.next_, 0)) {}
+    records &operator=(records &&other) noexcept {
+        reader_ = std::move(other.reader_);
+        framer_ = std::move(other.framer_);
+        batch_ = std::exchange(other.batch_, batch());
+        next_ = std::exchange(other.next_, 0);
+        return *this;
+    }
+    ~records() = default;
 
     /// Goes on with the record behind the last one that was given.
     iterator begin();

@@ -15,7 +15,8 @@
 // A pipe or connection that nobody reads any more is `broken_pipe` in a program that ignores SIGPIPE; others are ended
 // by that signal. The library never changes what signals do.
 //
-// Different writers may be used by different threads at the same time; one writer, by one thread at a time.
+// Different writers may be used by different threads at the same time; one writer, by one thread at a time. For several
+// threads there is `ms::shared_writer`, in shared.hpp.
 #ifndef MILLSTREAM_WRITER_HPP
 #define MILLSTREAM_WRITER_HPP
 
@@ -340,7 +341,8 @@ class writer {
     /// The details of the last failure; null if there was none. Valid until the next failure.
     const error *last_error() const noexcept { return outcome_.last(); }
 
-    /// What a callback threw, for those who use `std::error_code`: the failing call has said `io`. Null if nothing.
+    /// What a callback threw, for those who use `std::error_code`: the failing call has said `io`. Null if the last
+    /// failure was another one.
     std::exception_ptr callback_exception() const noexcept { return outcome_.thrown(); }
 
     /// The writer of the C ABI, which stays this object's. It has everything that was accepted so far.
@@ -350,6 +352,8 @@ class writer {
     }
 
   private:
+    friend class shared_writer; // which takes all of it
+
     using handle_type = detail::handle<millstream_writer, millstream_writer_free>;
 
     /// What is not larger goes through the window.
@@ -373,7 +377,8 @@ class writer {
 
     template <class... Parts>
     void put_slowly(std::error_code &code, const Parts &...parts) noexcept {
-        const std::size_t needed = (std::size_t{0} + ... + parts.room());
+        // At least 1, for which a window must be open: so the writer has its say about no bytes too.
+        const std::size_t needed = (std::size_t{1} + ... + parts.room());
         window_.record = window_.at;
         if (outcome_.call(code, millstream_output_reserve, &window_, needed)) {
             put_here(parts...);

@@ -310,15 +310,6 @@ MILLSTREAM_INLINE millstream_code millstream_output_reserve(millstream_output *o
                                                                     : millstream_output_next(out, least, error);
 }
 
-/*
- * A record is whole: the writer accepts it. With a writer that flushes at line ends (as to a terminal) or after a
- * delay, it is handed over at once, and an error means that it was not accepted.
- */
-MILLSTREAM_INLINE millstream_code millstream_output_commit(millstream_output *out, millstream_error **error) {
-    out->record = out->at;
-    return MILLSTREAM_LIKELY(out->collects) ? (millstream_code)MILLSTREAM_OK : millstream_output_next(out, 0, error);
-}
-
 /* Ends the writing: accepts what was put, committed or not, and the writer serves all calls again. */
 MILLSTREAM_INLINE millstream_code millstream_output_end(millstream_output *out, millstream_error **error) {
     millstream_code code = MILLSTREAM_OK;
@@ -326,6 +317,20 @@ MILLSTREAM_INLINE millstream_code millstream_output_end(millstream_output *out, 
         code = millstream_writer_end_window(out->writer, (size_t)(out->at - out->start), error);
     out->start = out->record = out->at = out->end = NULL;
     return code;
+}
+
+/*
+ * A record is whole: the writer accepts it. With a writer that flushes at line ends (as to a terminal) or after a
+ * delay, it is handed over at once, and an error means that it was not accepted. When the sink fails after part of it,
+ * the record is accepted, and the next call reports the error.
+ */
+MILLSTREAM_INLINE millstream_code millstream_output_commit(millstream_output *out, millstream_error **error) {
+    if (MILLSTREAM_LIKELY(out->collects)) {
+        out->record = out->at;
+        return MILLSTREAM_OK;
+    }
+    /* The next record opens a window. To do so here would report its errors as this record's, which is accepted. */
+    return millstream_output_end(out, error);
 }
 
 /* Each of the following appends to the record. For one that fails see above. */

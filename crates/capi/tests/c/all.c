@@ -1309,6 +1309,57 @@ static void putting_to_a_failure(void) {
     }
 }
 
+/* Takes everything, everything, one byte, nothing, and so on. */
+static ptrdiff_t take_part(void *user, const char *bytes, size_t len) {
+    struct script *script = (struct script *)user;
+    int turn = ++script->calls % 4;
+    (void)bytes;
+    if (turn == 0)
+        return -ENOSPC;
+    if (turn == 3)
+        len = 1;
+    script->otherwise += (ptrdiff_t)len;
+    return (ptrdiff_t)len;
+}
+
+/* When the sink has taken part of a record, the record is accepted, and the error is the next one's. */
+static void putting_to_a_sink_that_takes_part(void) {
+    struct script script = {"", 0, 0};
+    millstream_output out;
+    millstream_writer_options *options;
+    millstream_writer *writer;
+    uint64_t accepted, before;
+    int records = 0, failures = 0, tries;
+
+    MUST(millstream_writer_options_new(&options, &error));
+    MUST(millstream_writer_options_set_flush_policy(options, MILLSTREAM_FLUSH_POLICY_LINE, &error));
+    MUST(millstream_writer_callback(take_part, &script, options, &writer, &error));
+    millstream_writer_options_free(options);
+    MUST(millstream_output_begin(&out, writer, &error));
+    for (tries = 0; tries < 100; tries++) {
+        millstream_code code;
+        MUST(millstream_writer_accepted(writer, &before, &error));
+        code = put_all(&out);
+        if (code == MILLSTREAM_OK)
+            code = millstream_output_commit(&out, &error);
+        MUST(millstream_writer_accepted(writer, &accepted, NULL));
+        if (code == MILLSTREAM_OK) {
+            CHECK(accepted == before + strlen(put_record));
+            records++;
+        } else {
+            CHECK(code == MILLSTREAM_IO && accepted == before);
+            millstream_error_free(error);
+            error = NULL;
+            failures++;
+        }
+    }
+    CHECK(failures > 10 && records + failures == 100);
+    MUST(millstream_output_end(&out, &error));
+    MUST(millstream_writer_close(writer, &error));
+    CHECK(script.otherwise == (ptrdiff_t)((size_t)records * strlen(put_record)));
+    millstream_writer_free(writer);
+}
+
 static void windows_of_writers(void) {
     millstream_writer *writer;
     char *at, *end;
@@ -1356,6 +1407,7 @@ int main(int argc, char **argv) {
     formatting();
     inlined_putting();
     putting_to_a_failure();
+    putting_to_a_sink_that_takes_part();
     windows_of_writers();
     puts("all is well");
     return 0;

@@ -1,0 +1,130 @@
+// A writer that several threads use at the same time.
+//
+//     ms::shared_writer log(ms::path{"log.txt"});
+//     {
+//         std::jthread one([&] { log.write_record("one\n"); });
+//         std::jthread two([&] { log.write_record("two\n"); });
+//     }
+//     log.close();
+//
+// A record is what one call of `write_record` is given, with its delimiter. Each record is in the output as a whole and
+// once; records of one thread keep their order, those of different threads come in the order in which the calls got
+// their turn. A call costs a lock: threads with many small records collect some first.
+#ifndef MILLSTREAM_SHARED_HPP
+#define MILLSTREAM_SHARED_HPP
+
+#include <mutex>
+
+#include <millstream/writer.hpp>
+
+namespace ms {
+
+/// Writes whole records, from several threads. Moves, and cannot be copied: threads use one object by reference. All
+/// members that are const may be called by several threads at a time.
+///
+/// Those that can fail have two forms. One throws `ms::error`, or what a callback of yours threw. The other takes a
+/// `std::error_code &` as its last argument and throws nothing; the code is all that it tells.
+///
+/// One that was made from nothing or moved from is not open: its calls fail with `argument_invalid`. The destructor of
+/// one that was not closed does its best silently, as that of `ms::writer`.
+class shared_writer {
+  public:
+    /// Not open.
+    shared_writer() noexcept = default;
+
+    /// Takes a writer over, and goes on behind what it has accepted.
+    explicit shared_writer(writer writer) {
+        millstream_writer *const raw = writer.get();
+        callback_ = writer.outcome_.release();
+        if (callback_ != nullptr)
+            turn_ = std::make_unique<std::mutex>();
+        // From here on it is the library's, also if the call fails.
+        writer.handle_.release();
+        handle_ = detail::made<handle_type>(millstream_shared_writer_new, raw);
+    }
+
+    /// Opens a sink.
+    template <sink Sink>
+    explicit shared_writer(Sink &&sink, const writer_options &options = {})
+        : shared_writer(writer(std::forward<Sink>(sink), options)) {}
+
+    shared_writer(shared_writer &&) noexcept = default;
+    shared_writer &operator=(shared_writer &&other) noexcept {
+        handle_ = std::move(other.handle_); // before the rest: what is freed now may still call back
+        callback_ = std::move(other.callback_);
+        turn_ = std::move(other.turn_);
+        return *this;
+    }
+    ~shared_writer() = default;
+
+    /// Writes one record. After an error nothing of it was accepted, and the call may be repeated.
+    void write_record(std::span<const std::byte> record) const {
+        raise(call(millstream_shared_writer_write_record, static_cast<const void *>(record.data()), record.size()));
+    }
+    void write_record(std::span<const std::byte> record, std::error_code &code) const noexcept {
+        tell(call(millstream_shared_writer_write_record, static_cast<const void *>(record.data()), record.size()),
+             code);
+    }
+    /// The same for text; of a literal, without its NUL.
+    void write_record(std::string_view record) const { write_record(std::as_bytes(std::span(record))); }
+    void write_record(std::string_view record, std::error_code &code) const noexcept {
+        write_record(std::as_bytes(std::span(record)), code);
+    }
+
+    /// Hands everything written so far, by all threads, to the system.
+    void flush() const { raise(call(millstream_shared_writer_flush)); }
+    void flush(std::error_code &code) const noexcept { tell(call(millstream_shared_writer_flush), code); }
+
+    /// Closes the writer for all threads, as `ms::writer::close` does: their later calls are `closed`.
+    void close() const { raise(call(millstream_shared_writer_close)); }
+    void close(std::error_code &code) const noexcept { tell(call(millstream_shared_writer_close), code); }
+
+    /// Whether there is a writer at all; so also after `close`.
+    explicit operator bool() const noexcept { return handle_ != nullptr; }
+
+  private:
+    using handle_type = detail::handle<millstream_shared_writer, millstream_shared_writer_free>;
+
+    struct failure {
+        ms::error error;
+        std::exception_ptr thrown; // what the callback threw, if that is the error
+    };
+
+    /// Calls a function of the C ABI, and returns how it failed.
+    template <class Function, class... Arguments>
+    std::optional<failure> call(Function function, Arguments... arguments) const {
+        std::unique_lock<std::mutex> turn;
+        if (turn_ != nullptr)
+            turn = std::unique_lock(*turn_);
+        millstream_error *raw = nullptr;
+        const millstream_code result = function(handle_.get(), arguments..., &raw);
+        if (result == MILLSTREAM_OK) [[likely]]
+            return std::nullopt;
+        failure failed{detail::taken(result, raw), nullptr};
+        if (callback_ != nullptr)
+            failed.thrown = callback_->take(failed.error);
+        return failed;
+    }
+
+    static void raise(std::optional<failure> failed) {
+        if (!failed) [[likely]]
+            return;
+        if (failed->thrown != nullptr)
+            std::rethrow_exception(std::move(failed->thrown));
+        detail::fail(std::move(failed->error));
+    }
+
+    static void tell(const std::optional<failure> &failed, std::error_code &code) noexcept {
+        code = failed ? failed->error.code() : std::error_code();
+    }
+
+    // What the library calls back must outlive the handle: members are destroyed from the last to the first.
+    std::unique_ptr<detail::callback_holder> callback_;
+    // With a callback, a thread that has made it throw takes the exception before another thread has its turn.
+    std::unique_ptr<std::mutex> turn_;
+    handle_type handle_;
+};
+
+} // namespace ms
+
+#endif // MILLSTREAM_SHARED_HPP

@@ -1,0 +1,140 @@
+// Shared writers: every record is there as a whole and once, whoever has written it, and failures are told.
+
+#include "millstream/shared.hpp"
+#include "millstream/reader.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+// The library's locks are system calls, of which ThreadSanitizer knows nothing: it is to judge the headers alone.
+#ifdef __has_feature
+#if __has_feature(thread_sanitizer)
+extern "C" const char *__tsan_default_suppressions();
+extern "C" const char *__tsan_default_suppressions() { return "called_from_lib:libmillstream.so\n"; }
+#endif
+#endif
+
+namespace {
+
+static_assert(std::movable<ms::shared_writer> && !std::copyable<ms::shared_writer>);
+
+template <class Act>
+ms::error error_of(Act act) {
+    try {
+        act();
+    } catch (const ms::error &error) {
+        return error;
+    }
+    throw std::logic_error("this should have failed");
+}
+
+constexpr int threads = 4;
+constexpr int records = 1000;
+
+/// Lets several threads write their records, each with the thread's number and its own, by `write(thread, record)`.
+template <class Write>
+void write_all(Write write) {
+    std::vector<std::thread> running;
+    for (int thread = 0; thread < threads; ++thread)
+        running.emplace_back([thread, &write] {
+            for (int i = 0; i < records; ++i)
+                write(std::to_string(thread) + ' ' + std::to_string(i) + '\n');
+        });
+    for (std::thread &thread : running)
+        thread.join();
+}
+
+/// All records of all threads, and those of each thread in their order.
+void expect_all(ms::reader reader) {
+    std::vector<int> next(threads);
+    int count = 0;
+    for (const auto &[thread, i] : reader.values<int, int>()) {
+        ASSERT_TRUE(thread >= 0 && thread < threads);
+        ASSERT_EQ(i, next[static_cast<std::size_t>(thread)]++);
+        ++count;
+    }
+    EXPECT_EQ(count, threads * records);
+}
+
+TEST(SharedWriter, HasEveryRecordOnce) {
+    const auto path = std::filesystem::temp_directory_path() / (std::to_string(::getpid()) + "-shared");
+    const ms::shared_writer writer(ms::path{path}, {.capacity = 100});
+    write_all([&](const std::string &record) { writer.write_record(record); });
+    writer.close();
+    expect_all(ms::reader(ms::path{path}));
+    std::filesystem::remove(path);
+    EXPECT_EQ(error_of([&] { writer.write_record("late\n"); }).code(), ms::errc::closed);
+}
+
+TEST(SharedWriter, GoesOnBehindWhatItsWriterHasAccepted) {
+    std::string taken;
+    ms::writer first(ms::callback{[&](std::span<const char> bytes) {
+        taken.append(bytes.data(), bytes.size());
+        return bytes.size();
+    }});
+    first.print("one ", 1, '\n');
+    ms::shared_writer second(std::move(first));
+    EXPECT_FALSE(first); // NOLINT: that is what is tested
+    const std::byte bytes[] = {std::byte{'2'}, std::byte{'\n'}};
+    second.write_record(bytes);
+    const ms::shared_writer third = std::move(second);
+    third.write_record("three\n");
+    third.flush();
+    EXPECT_EQ(taken, "one 1\n2\nthree\n");
+    EXPECT_TRUE(third);
+    EXPECT_FALSE(second); // NOLINT: as above
+    EXPECT_EQ(error_of([&] { second.write_record("x"); }).code(), ms::errc::argument_invalid);
+    EXPECT_EQ(error_of([] { ms::shared_writer{ms::writer()}; }).code(), ms::errc::argument_invalid);
+}
+
+// Each failing call throws what the callback threw, and repeating just that call loses and doubles nothing.
+TEST(SharedWriter, ThrowsWhatItsCallbackThrows) {
+    std::string taken;
+    int calls = 0;
+    const ms::shared_writer writer(ms::callback{[&](std::span<const char> bytes) {
+                                       if (++calls % 3 == 0)
+                                           throw std::out_of_range("not now");
+                                       const std::size_t len = calls % 3 == 2 ? 1 : bytes.size();
+                                       taken.append(bytes.data(), len);
+                                       return len;
+                                   }},
+                                   {.flush_policy = ms::flush_policy::line});
+    std::atomic<int> failures = 0;
+    write_all([&](const std::string &record) {
+        for (;;) {
+            try {
+                return writer.write_record(record);
+            } catch (const std::out_of_range &) {
+                ++failures;
+            }
+        }
+    });
+    EXPECT_GT(failures, threads * records / 10);
+    try {
+        writer.close();
+    } catch (const std::out_of_range &) { // the last record's, which was accepted
+        writer.close();
+    }
+    expect_all(ms::reader(ms::memory{taken}));
+}
+
+TEST(SharedWriter, TellsByACode) {
+    const ms::shared_writer writer(ms::path{"/dev/full"});
+    std::error_code code = ms::errc::internal;
+    writer.write_record("one\n", code);
+    EXPECT_FALSE(code);
+    writer.flush(code);
+    EXPECT_EQ(code, ms::errc::io);
+    writer.close(code);
+    EXPECT_EQ(code, ms::errc::io);
+    EXPECT_EQ(error_of([&] { writer.close(); }).system_errno(), ENOSPC);
+}
+
+} // namespace
