@@ -449,9 +449,24 @@ TEST(Output, PartsLargerThanTheBuffer) {
     const std::string large(1000000, 'x');
     EXPECT_EQ(text_of("a", large, 5, large, "b"), "a" + large + "5" + large + "b");
     EXPECT_EQ(text_of(1, ms::json(large), 2), "1\"" + large + "\"2");
-    EXPECT_EQ(text_of(ms::zero_fill(7, large.size())), std::string(large.size() - 1, '0') + "7");
-    EXPECT_EQ(text_of(ms::fixed(0.5, 200000)), "0.5" + std::string(199999, '0'));
+    EXPECT_EQ(text_of(ms::zero_fill(7, 65535)), std::string(65534, '0') + "7");
+    EXPECT_EQ(text_of(ms::fixed(0.5, 65535)), "0.5" + std::string(65534, '0'));
     EXPECT_EQ(printed([&](ms::output &out) { out.print("a").write(large).write("b"); }), "a" + large + "b");
+}
+
+// A width that was computed may be far too large, or below zero.
+TEST(Output, WidthsHaveABound) {
+    const volatile int used = 4;
+    const auto negative = static_cast<std::size_t>(3 - used);
+    for (const std::size_t width : {std::size_t{65536}, SIZE_MAX - 23, SIZE_MAX - 1, negative}) {
+        EXPECT_EQ(text_of(ms::pad(42, width), '.'), std::string(65533, ' ') + "42.");
+        EXPECT_EQ(text_of(ms::zero_fill(-7, width), '.'), "-" + std::string(65533, '0') + "7.");
+        EXPECT_EQ(text_of("a", ms::pad(1, width), ms::pad(2, width)),
+                  "a" + std::string(65534, ' ') + "1" + std::string(65534, ' ') + "2");
+    }
+    for (const int digits : {65536, std::numeric_limits<int>::max() - 312, std::numeric_limits<int>::max()})
+        EXPECT_EQ(text_of(ms::fixed(0.5, digits)), "0.5" + std::string(65534, '0'));
+    EXPECT_EQ(text_of(ms::fixed(2.5, std::numeric_limits<int>::min())), "2");
 }
 
 TEST(Output, HoldsBackUntilFlushed) {
