@@ -805,6 +805,43 @@ TEST(Input, TheRecordLimit) {
     });
 }
 
+// A limit is one for the bytes between the ends, however they arrive: at the end of the buffer, in one piece or many.
+TEST(Input, ExactlyTheRecordLimit) {
+    for (const std::size_t limit : {std::size_t{5}, std::size_t{1} << 18}) {
+        const std::string most(limit, 'x'), more(limit + 1, 'x');
+        for (const std::string end : {"", "\n", "\r\n"}) {
+            with_large_input(most + end, [&](ms::input &in) {
+                in.set_record_limit(limit);
+                EXPECT_EQ(in.line(), most);
+            });
+            with_large_input("a\n" + more + end, [&](ms::input &in) {
+                in.set_record_limit(limit);
+                EXPECT_EQ(in.line(), "a");
+                const ms::error error = error_of([&] { in.line(); });
+                EXPECT_EQ(error.kind(), ms::errc::record_too_long);
+                EXPECT_EQ(error.offset(), 2u);
+                EXPECT_EQ(error_of([&] { in.word(); }).kind(), ms::errc::record_too_long);
+                in.set_record_limit(limit + 1);
+                EXPECT_EQ(in.line(), more);
+            });
+        }
+        with_large_input(most + " " + most, [&](ms::input &in) {
+            in.set_record_limit(limit);
+            EXPECT_EQ(in.word(), most);
+            EXPECT_EQ(in.word(), most);
+        });
+    }
+    with_every_split("123456\n000000000012,5\nabc\n", [](ms::input &in) {
+        in.set_record_limit(3);
+        EXPECT_EQ(in.require<int>(), 123456);
+        EXPECT_EQ(in.line(), "");
+        int a = 0, b = 0;
+        EXPECT_TRUE(in.scan_delimited(',', a, b));
+        EXPECT_EQ(a + b, 17);
+        EXPECT_EQ(in.line(), "abc");
+    });
+}
+
 TEST(Input, TheWindow) {
     with_input({"abc", "def"}, [](ms::input &in) {
         EXPECT_EQ(in.buffer(), "");
