@@ -2,8 +2,9 @@
 #
 #   MILLSTREAM_LIBRARY         a libmillstream.so that is there already; cargo builds one if this is empty
 #   MILLSTREAM_CARGO_PROFILE   how cargo builds it
+#   MILLSTREAM_HEADERS_ONLY    no library, whatever is there
 #
-# Without either there are only the headers that need no library.
+# Without a library and without cargo there are only the headers that need none, too.
 
 # Installed under its real name; programs look for the soname, which is in the file, the linker for libmillstream.so.
 set(soname libmillstream.so.0)
@@ -12,7 +13,11 @@ set(real_name "libmillstream.so.${PROJECT_VERSION}")
 set(MILLSTREAM_LIBRARY "" CACHE FILEPATH "libmillstream.so, with libmillstream.a beside it; built by cargo if empty")
 set(MILLSTREAM_CARGO_PROFILE release CACHE STRING "The profile by which cargo builds the library")
 
-if(MILLSTREAM_LIBRARY)
+option(MILLSTREAM_HEADERS_ONLY "Only the headers that need no library" OFF)
+
+if(MILLSTREAM_HEADERS_ONLY)
+    return()
+elseif(MILLSTREAM_LIBRARY)
     cmake_path(GET MILLSTREAM_LIBRARY PARENT_PATH library_directory)
 else()
     find_program(CARGO cargo)
@@ -67,5 +72,8 @@ foreach(link ${soname} libmillstream.so)
 endforeach()
 
 # pkg-config --cflags --libs millstream
+set(pkgconfig_directory "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+file(RELATIVE_PATH prefix_from_pkgconfig "/${pkgconfig_directory}" /)
+cmake_path(SET prefix_from_pkgconfig NORMALIZE "${prefix_from_pkgconfig}.")
 configure_file(cmake/millstream.pc.in millstream.pc @ONLY)
-install(FILES "${CMAKE_CURRENT_BINARY_DIR}/millstream.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+install(FILES "${CMAKE_CURRENT_BINARY_DIR}/millstream.pc" DESTINATION "${pkgconfig_directory}")

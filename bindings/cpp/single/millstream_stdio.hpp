@@ -1103,14 +1103,17 @@ MILLSTREAM_INLINE int millstream_scan_i128(const char **at, const char *end, mil
 //   hex(x)                      lower-case hexadecimal without a prefix; of negative numbers, two's complement
 //   pad(x, width)               an integer with spaces in front
 //   zero_fill(x, width)         an integer with zeros in front, behind its sign
-//   fixed(x, digits)            so many digits behind the point, rounded from the exact value
+//   fixed(x, digits)            so many digits behind the point, rounded from the exact value; width and digits count
+//                               as 65535 if they are more
 //   json(text)                  a quoted string; bytes that are not UTF-8 become U+FFFD
 //
 // Your own type: a function `void ms_put(ms::output &out, const your_type &value)` in your type's namespace, which
 // prints to `out`. (std::string and other views that convert to std::string_view need none.)
 //
 // Each part knows how many bytes it needs at most (`room`) and writes itself there (`put`): print adds up the rooms and
-// looks once whether there is so much. Part and room are no business of a user of stdio.hpp.
+// looks once whether there is so much. Rooms are 64 bits wide everywhere, and then no sum of them wraps: it is a small
+// multiple of bytes that are in memory, and of widths that are bounded. Part and room are no business of a user of
+// stdio.hpp.
 //
 // C++17; needs no library. Floating-point numbers need a standard library that has std::to_chars for them (libstdc++
 // of gcc 11 and later).
@@ -1163,6 +1166,23 @@ inline std::size_t put_digits(char *to, millstream_u128 value) {
     return static_cast<std::size_t>(millstream_put_u128(to, value) - to);
 }
 #endif
+
+/// The largest width, and the largest number of digits behind the point, as in every language of Millstream.
+inline constexpr std::size_t most_wide = UINT16_MAX;
+constexpr std::uint16_t as_width(std::size_t width) {
+    return static_cast<std::uint16_t>(width < most_wide ? width : most_wide);
+}
+
+/// The room that parts need one behind the other.
+template <class... Parts>
+MILLSTREAM_HOT std::uint64_t room_of(const Parts &...parts) {
+    return (std::uint64_t{0} + ... + parts.room());
+}
+
+/// A room as a size: more than any memory has if it is more than a size can say.
+MILLSTREAM_HOT std::size_t as_size(std::uint64_t room) {
+    return room < SIZE_MAX ? static_cast<std::size_t>(room) : SIZE_MAX;
+}
 
 /// The room that digits and a sign need.
 template <class T>
@@ -1226,7 +1246,7 @@ struct hex_part {
 template <class T>
 struct padded_part {
     T value;
-    std::size_t width;
+    std::uint16_t width;
     char fill;
     std::size_t room() const { return width + number_room<T>; }
     std::size_t put(char *to) const {
@@ -1307,10 +1327,8 @@ struct real_part {
 
 struct fixed_part {
     double value;
-    int digits;
-    std::size_t room() const {
-        return static_cast<std::size_t>(std::numeric_limits<double>::max_exponent10 + 4 + digits);
-    }
+    std::uint16_t digits;
+    std::size_t room() const { return std::size_t{std::numeric_limits<double>::max_exponent10} + 4 + digits; }
     std::size_t put(char *to) const {
         if (const std::size_t count = put_special(to, value))
             return count;
@@ -1342,7 +1360,7 @@ inline std::size_t utf8_length(std::string_view text, std::size_t &bad) {
 
 struct json_part {
     std::string_view text;
-    std::size_t room() const { return 6 * text.size() + 2; }
+    std::uint64_t room() const { return std::uint64_t{6} * text.size() + 2; }
     std::size_t put(char *to) const {
         char *const begin = to;
         *to++ = '"';
@@ -1426,23 +1444,25 @@ constexpr detail::hex_part<T> hex(T value) {
     return {value};
 }
 
-/// Right-aligned with spaces: ms::pad(42, 5) is "   42".
+/// Right-aligned with spaces: ms::pad(42, 5) is "   42". A width counts as 65535 if it is more; so does a negative one.
 template <class T>
 constexpr detail::padded_part<T> pad(T value, std::size_t width) {
     static_assert(detail::is_number<T>, "pad is for integers");
-    return {value, width, ' '};
+    return {value, detail::as_width(width), ' '};
 }
 
-/// With zeros in front, behind the sign, which counts: ms::zero_fill(-42, 5) is -0042.
+/// With zeros in front, behind the sign, which counts: ms::zero_fill(-42, 5) is -0042. Widths are those of `pad`.
 template <class T>
 constexpr detail::padded_part<T> zero_fill(T value, std::size_t width) {
     static_assert(detail::is_number<T>, "zero_fill is for integers");
-    return {value, width, '0'};
+    return {value, detail::as_width(width), '0'};
 }
 
 /// `digits` digits behind the point: ms::fixed(1.005, 2) is 1.00, since the number is a little less than that. A
-/// negative number of digits counts as 0.
-constexpr detail::fixed_part fixed(double value, int digits) { return {value, digits < 0 ? 0 : digits}; }
+/// negative number of digits counts as 0, and one above 65535 as that.
+constexpr detail::fixed_part fixed(double value, int digits) {
+    return {value, digits < 0 ? std::uint16_t{0} : detail::as_width(static_cast<std::size_t>(digits))};
+}
 
 /// A quoted JSON string. `text` must live until it is printed.
 constexpr detail::json_part json(std::string_view text) { return {text}; }
@@ -1631,7 +1651,7 @@ class output {
 
     template <class... Parts>
     MILLSTREAM_HOT void put(const Parts &...parts) {
-        const std::size_t room = (std::size_t{0} + ... + parts.room());
+        const std::uint64_t room = detail::room_of(parts...);
         const bool fits = room <= static_cast<std::size_t>(end_ - at_);
         // One assignment for both ways, so that compilers keep the position in a register from print to print: waiting
         // for its last store would take longer than a number.
@@ -1647,7 +1667,7 @@ class output {
 
     template <class... Parts>
     [[gnu::noinline, gnu::cold]] char *put_slowly(Parts... parts) {
-        const std::size_t room = (std::size_t{0} + ... + parts.room());
+        const std::uint64_t room = detail::room_of(parts...);
         make_room(room);
         if (room <= static_cast<std::size_t>(capacity_end_ - at_)) {
             char *const from = at_;
@@ -1663,7 +1683,7 @@ class output {
     void put_large(const detail::text_part &part) { write(part.text); }
     template <class Part>
     void put_large(const Part &part) {
-        std::string text(part.room(), '\0');
+        std::string text(detail::as_size(part.room()), '\0');
         text.resize(part.put(text.data()));
         write(text);
     }
@@ -1705,7 +1725,7 @@ class output {
     }
 
     /// Makes `room` between at_ and capacity_end_, if the buffer has so much.
-    void make_room(std::size_t room) {
+    void make_room(std::uint64_t room) {
         if (when_ == flushes::undecided)
             prepare();
         if (when_ == flushes::never_again) {
@@ -2004,7 +2024,7 @@ class input {
 
     /// The next word: all up to white space. False at the end. Valid until the next call.
     bool word(std::string_view &word) {
-        if (!find_token(word))
+        if (!find_token(word, record_limit_))
             return false;
         at_ += word.size();
         return true;
@@ -2025,6 +2045,7 @@ class input {
         while ((end = find_line_end(size)) == nullptr) {
             size = unread();
             if (!fill()) {
+                check_length(size, record_limit_);
                 line = {at_, size};
                 at_ += size;
                 ended_ = size == 0;
@@ -2032,7 +2053,9 @@ class input {
             }
         }
         size = static_cast<std::size_t>(end - at_);
-        line = {at_, size - (size != 0 && end[-1] == '\r')};
+        const std::size_t content = size - (size != 0 && end[-1] == '\r');
+        check_length(content, record_limit_);
+        line = {at_, content};
         at_ += size + 1;
         return true;
     }
@@ -2082,7 +2105,8 @@ class input {
     /// Takes `count` bytes from the front of `buffer`.
     void consume(std::size_t count) noexcept { at_ += count < unread() ? count : unread(); }
 
-    /// How many bytes a word or a line may have: 64 MiB unless told otherwise. What is buffered already may be longer.
+    /// How many bytes a word may have, or a line without its end: 64 MiB unless told otherwise. A number may have 1024
+    /// at least. What is longer is an error (record_too_long), again and again until the limit is higher.
     void set_record_limit(std::size_t bytes) noexcept { record_limit_ = bytes; }
 
     int fd() const noexcept { return fd_; }
@@ -2139,7 +2163,7 @@ class input {
     [[gnu::noinline]] bool get_slowly(T &value) {
         if constexpr (detail::is_number<T> || detail::is_real<T>) {
             std::string_view token;
-            if (!find_token(token))
+            if (!find_token(token, longest_number()))
                 return false;
             check(token, value);
             at_ += token.size();
@@ -2176,6 +2200,7 @@ class input {
             return false;
         }
         const bool crlf = size != unread() && at_[size] == '\n' && size != 0 && at_[size - 1] == '\r';
+        check_length(size - crlf, longest_number());
         check({at_, size - crlf}, value);
         consume(size + 1);
         return true;
@@ -2204,8 +2229,8 @@ class input {
         return true;
     }
 
-    /// The next word, not consumed; false at the end. No byte is looked at twice.
-    bool find_token(std::string_view &token) {
+    /// The next word, of at most `most` bytes, not consumed; false at the end. No byte is looked at twice.
+    bool find_token(std::string_view &token, std::size_t most) {
         if (!find_value())
             return false;
         std::size_t size = 0;
@@ -2215,6 +2240,7 @@ class input {
             if (size != unread() || !fill())
                 break;
         }
+        check_length(size, most);
         token = {at_, size};
         return true;
     }
@@ -2224,16 +2250,28 @@ class input {
         return size == unread() ? nullptr : static_cast<const char *>(std::memchr(at_ + size, '\n', unread() - size));
     }
 
+    /// So that a small record limit is one for words and lines, and no number depends on how its bytes arrive.
+    std::size_t longest_number() const noexcept { return record_limit_ < 1024 ? 1024 : record_limit_; }
+
+    /// What begins at at_ and has `size` bytes, without an end, may have `most`.
+    void check_length(std::size_t size, std::size_t most) {
+        if (!MILLSTREAM_LIKELY(size <= most))
+            fail_too_long(size, most);
+    }
+
+    [[noreturn, gnu::noinline, gnu::cold]] void fail_too_long(std::size_t size, std::size_t most) {
+        error_details details = at(at_);
+        details.kind = errc::record_too_long;
+        details.found = std::to_string(size) + " bytes without its end";
+        details.expected = "at most " + std::to_string(most) + " bytes";
+        fail(std::move(details));
+    }
+
     /// Makes room behind end_: where consumed bytes were, or in a larger buffer.
     void make_room() {
         const std::size_t kept = unread();
-        if (kept >= record_limit_) {
-            error_details details = at(at_);
-            details.kind = errc::record_too_long;
-            details.found = "more than " + std::to_string(kept) + " bytes";
-            details.expected = "at most " + std::to_string(record_limit_) + " bytes";
-            fail(std::move(details));
-        }
+        if (kept > longest_number() && kept - longest_number() > 2) // two bytes may still be a line's end
+            fail_too_long(kept, record_limit_);
         if (at_ != begin_) {
             lines_ += detail::count_lines(begin_, at_);
             offset_ += static_cast<std::uint64_t>(at_ - begin_);

@@ -114,6 +114,20 @@ TEST(LockedWriting, WhatIsDueIsWrittenThoughNobodyCalls) {
     }
 }
 
+TEST(LockedWriting, AShorterIntervalCountsForWhatIsBufferedAlready) {
+    std::atomic<std::size_t> written{0};
+    const auto io = [&](const char *, std::size_t len) { written += len; };
+    ms::LockedWriteBuffer<std::size_t> buffer(100, io, 1h);
+    std::this_thread::sleep_for(20ms); // the thread sleeps, and again with the hour before it
+    buffer.write("hello", std::size_t{5});
+    std::this_thread::sleep_for(20ms);
+    buffer.with([](auto &locked) { locked.flushEvery(1ms); });
+    for (int i = 0; i < 10000 && written == 0; ++i) {
+        std::this_thread::sleep_for(1ms);
+    }
+    EXPECT_EQ(written, 5U);
+}
+
 TEST(LockedWriting, WhatGoesWrongInTheThreadIsToldOnce) {
     std::atomic<int> calls{0};
     std::atomic<bool> broken{true};

@@ -449,9 +449,24 @@ TEST(Output, PartsLargerThanTheBuffer) {
     const std::string large(1000000, 'x');
     EXPECT_EQ(text_of("a", large, 5, large, "b"), "a" + large + "5" + large + "b");
     EXPECT_EQ(text_of(1, ms::json(large), 2), "1\"" + large + "\"2");
-    EXPECT_EQ(text_of(ms::zero_fill(7, large.size())), std::string(large.size() - 1, '0') + "7");
-    EXPECT_EQ(text_of(ms::fixed(0.5, 200000)), "0.5" + std::string(199999, '0'));
+    EXPECT_EQ(text_of(ms::zero_fill(7, 65535)), std::string(65534, '0') + "7");
+    EXPECT_EQ(text_of(ms::fixed(0.5, 65535)), "0.5" + std::string(65534, '0'));
     EXPECT_EQ(printed([&](ms::output &out) { out.print("a").write(large).write("b"); }), "a" + large + "b");
+}
+
+// A width that was computed may be far too large, or below zero.
+TEST(Output, WidthsHaveABound) {
+    const volatile int used = 4;
+    const auto negative = static_cast<std::size_t>(3 - used);
+    for (const std::size_t width : {std::size_t{65536}, SIZE_MAX - 23, SIZE_MAX - 1, negative}) {
+        EXPECT_EQ(text_of(ms::pad(42, width), '.'), std::string(65533, ' ') + "42.");
+        EXPECT_EQ(text_of(ms::zero_fill(-7, width), '.'), "-" + std::string(65533, '0') + "7.");
+        EXPECT_EQ(text_of("a", ms::pad(1, width), ms::pad(2, width)),
+                  "a" + std::string(65534, ' ') + "1" + std::string(65534, ' ') + "2");
+    }
+    for (const int digits : {65536, std::numeric_limits<int>::max() - 312, std::numeric_limits<int>::max()})
+        EXPECT_EQ(text_of(ms::fixed(0.5, digits)), "0.5" + std::string(65534, '0'));
+    EXPECT_EQ(text_of(ms::fixed(2.5, std::numeric_limits<int>::min())), "2");
 }
 
 TEST(Output, HoldsBackUntilFlushed) {
@@ -787,6 +802,43 @@ TEST(Input, TheRecordLimit) {
         in.set_record_limit(2500000);
         EXPECT_EQ(in.line(), large);
         EXPECT_EQ(in.line(), "after");
+    });
+}
+
+// A limit is one for the bytes between the ends, however they arrive: at the end of the buffer, in one piece or many.
+TEST(Input, ExactlyTheRecordLimit) {
+    for (const std::size_t limit : {std::size_t{5}, std::size_t{1} << 18}) {
+        const std::string most(limit, 'x'), more(limit + 1, 'x');
+        for (const std::string end : {"", "\n", "\r\n"}) {
+            with_large_input(most + end, [&](ms::input &in) {
+                in.set_record_limit(limit);
+                EXPECT_EQ(in.line(), most);
+            });
+            with_large_input("a\n" + more + end, [&](ms::input &in) {
+                in.set_record_limit(limit);
+                EXPECT_EQ(in.line(), "a");
+                const ms::error error = error_of([&] { in.line(); });
+                EXPECT_EQ(error.kind(), ms::errc::record_too_long);
+                EXPECT_EQ(error.offset(), 2u);
+                EXPECT_EQ(error_of([&] { in.word(); }).kind(), ms::errc::record_too_long);
+                in.set_record_limit(limit + 1);
+                EXPECT_EQ(in.line(), more);
+            });
+        }
+        with_large_input(most + " " + most, [&](ms::input &in) {
+            in.set_record_limit(limit);
+            EXPECT_EQ(in.word(), most);
+            EXPECT_EQ(in.word(), most);
+        });
+    }
+    with_every_split("123456\n000000000012,5\nabc\n", [](ms::input &in) {
+        in.set_record_limit(3);
+        EXPECT_EQ(in.require<int>(), 123456);
+        EXPECT_EQ(in.line(), "");
+        int a = 0, b = 0;
+        EXPECT_TRUE(in.scan_delimited(',', a, b));
+        EXPECT_EQ(a + b, 17);
+        EXPECT_EQ(in.line(), "abc");
     });
 }
 

@@ -294,6 +294,15 @@ TEST(Writer, PrintsWhatIsLargerThanItsBuffer) {
     EXPECT_EQ(writer.memory(), expected + large + '1' + large);
 }
 
+TEST(Writer, BoundsWidths) {
+    ms::writer writer(ms::to_memory{}, {.capacity = 16});
+    writer.print(ms::pad(42, SIZE_MAX), ms::zero_fill(-7, SIZE_MAX - 23),
+                 ms::fixed(0.5, std::numeric_limits<int>::max()));
+    writer.close();
+    EXPECT_EQ(writer.memory(),
+              std::string(65533, ' ') + "42-" + std::string(65533, '0') + "70.5" + std::string(65534, '0'));
+}
+
 struct point {
     int x, y;
 };

@@ -271,7 +271,7 @@ class input {
 
     /// The next word: all up to white space. False at the end. Valid until the next call.
     bool word(std::string_view &word) {
-        if (!find_token(word))
+        if (!find_token(word, record_limit_))
             return false;
         at_ += word.size();
         return true;
@@ -292,6 +292,7 @@ class input {
         while ((end = find_line_end(size)) == nullptr) {
             size = unread();
             if (!fill()) {
+                check_length(size, record_limit_);
                 line = {at_, size};
                 at_ += size;
                 ended_ = size == 0;
@@ -299,7 +300,9 @@ class input {
             }
         }
         size = static_cast<std::size_t>(end - at_);
-        line = {at_, size - (size != 0 && end[-1] == '\r')};
+        const std::size_t content = size - (size != 0 && end[-1] == '\r');
+        check_length(content, record_limit_);
+        line = {at_, content};
         at_ += size + 1;
         return true;
     }
@@ -349,7 +352,8 @@ class input {
     /// Takes `count` bytes from the front of `buffer`.
     void consume(std::size_t count) noexcept { at_ += count < unread() ? count : unread(); }
 
-    /// How many bytes a word or a line may have: 64 MiB unless told otherwise. What is buffered already may be longer.
+    /// How many bytes a word may have, or a line without its end: 64 MiB unless told otherwise. A number may have 1024
+    /// at least. What is longer is an error (record_too_long), again and again until the limit is higher.
     void set_record_limit(std::size_t bytes) noexcept { record_limit_ = bytes; }
 
     int fd() const noexcept { return fd_; }
@@ -406,7 +410,7 @@ class input {
     [[gnu::noinline]] bool get_slowly(T &value) {
         if constexpr (detail::is_number<T> || detail::is_real<T>) {
             std::string_view token;
-            if (!find_token(token))
+            if (!find_token(token, longest_number()))
                 return false;
             check(token, value);
             at_ += token.size();
@@ -443,6 +447,7 @@ class input {
             return false;
         }
         const bool crlf = size != unread() && at_[size] == '\n' && size != 0 && at_[size - 1] == '\r';
+        check_length(size - crlf, longest_number());
         check({at_, size - crlf}, value);
         consume(size + 1);
         return true;
@@ -471,8 +476,8 @@ class input {
         return true;
     }
 
-    /// The next word, not consumed; false at the end. No byte is looked at twice.
-    bool find_token(std::string_view &token) {
+    /// The next word, of at most `most` bytes, not consumed; false at the end. No byte is looked at twice.
+    bool find_token(std::string_view &token, std::size_t most) {
         if (!find_value())
             return false;
         std::size_t size = 0;
@@ -482,6 +487,7 @@ class input {
             if (size != unread() || !fill())
                 break;
         }
+        check_length(size, most);
         token = {at_, size};
         return true;
     }
@@ -491,16 +497,28 @@ class input {
         return size == unread() ? nullptr : static_cast<const char *>(std::memchr(at_ + size, '\n', unread() - size));
     }
 
+    /// So that a small record limit is one for words and lines, and no number depends on how its bytes arrive.
+    std::size_t longest_number() const noexcept { return record_limit_ < 1024 ? 1024 : record_limit_; }
+
+    /// What begins at at_ and has `size` bytes, without an end, may have `most`.
+    void check_length(std::size_t size, std::size_t most) {
+        if (!MILLSTREAM_LIKELY(size <= most))
+            fail_too_long(size, most);
+    }
+
+    [[noreturn, gnu::noinline, gnu::cold]] void fail_too_long(std::size_t size, std::size_t most) {
+        error_details details = at(at_);
+        details.kind = errc::record_too_long;
+        details.found = std::to_string(size) + " bytes without its end";
+        details.expected = "at most " + std::to_string(most) + " bytes";
+        fail(std::move(details));
+    }
+
     /// Makes room behind end_: where consumed bytes were, or in a larger buffer.
     void make_room() {
         const std::size_t kept = unread();
-        if (kept >= record_limit_) {
-            error_details details = at(at_);
-            details.kind = errc::record_too_long;
-            details.found = "more than " + std::to_string(kept) + " bytes";
-            details.expected = "at most " + std::to_string(record_limit_) + " bytes";
-            fail(std::move(details));
-        }
+        if (kept > longest_number() && kept - longest_number() > 2) // two bytes may still be a line's end
+            fail_too_long(kept, record_limit_);
         if (at_ != begin_) {
             lines_ += detail::count_lines(begin_, at_);
             offset_ += static_cast<std::uint64_t>(at_ - begin_);

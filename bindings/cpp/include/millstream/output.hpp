@@ -224,7 +224,7 @@ class output {
 
     template <class... Parts>
     MILLSTREAM_HOT void put(const Parts &...parts) {
-        const std::size_t room = (std::size_t{0} + ... + parts.room());
+        const std::uint64_t room = detail::room_of(parts...);
         const bool fits = room <= static_cast<std::size_t>(end_ - at_);
         // One assignment for both ways, so that compilers keep the position in a register from print to print: waiting
         // for its last store would take longer than a number.
@@ -240,7 +240,7 @@ class output {
 
     template <class... Parts>
     [[gnu::noinline, gnu::cold]] char *put_slowly(Parts... parts) {
-        const std::size_t room = (std::size_t{0} + ... + parts.room());
+        const std::uint64_t room = detail::room_of(parts...);
         make_room(room);
         if (room <= static_cast<std::size_t>(capacity_end_ - at_)) {
             char *const from = at_;
@@ -256,7 +256,7 @@ class output {
     void put_large(const detail::text_part &part) { write(part.text); }
     template <class Part>
     void put_large(const Part &part) {
-        std::string text(part.room(), '\0');
+        std::string text(detail::as_size(part.room()), '\0');
         text.resize(part.put(text.data()));
         write(text);
     }
@@ -298,7 +298,7 @@ class output {
     }
 
     /// Makes `room` between at_ and capacity_end_, if the buffer has so much.
-    void make_room(std::size_t room) {
+    void make_room(std::uint64_t room) {
         if (when_ == flushes::undecided)
             prepare();
         if (when_ == flushes::never_again) {

@@ -13,14 +13,17 @@
 //   hex(x)                      lower-case hexadecimal without a prefix; of negative numbers, two's complement
 //   pad(x, width)               an integer with spaces in front
 //   zero_fill(x, width)         an integer with zeros in front, behind its sign
-//   fixed(x, digits)            so many digits behind the point, rounded from the exact value
+//   fixed(x, digits)            so many digits behind the point, rounded from the exact value; width and digits count
+//                               as 65535 if they are more
 //   json(text)                  a quoted string; bytes that are not UTF-8 become U+FFFD
 //
 // Your own type: a function `void ms_put(ms::output &out, const your_type &value)` in your type's namespace, which
 // prints to `out`. (std::string and other views that convert to std::string_view need none.)
 //
 // Each part knows how many bytes it needs at most (`room`) and writes itself there (`put`): print adds up the rooms and
-// looks once whether there is so much. Part and room are no business of a user of stdio.hpp.
+// looks once whether there is so much. Rooms are 64 bits wide everywhere, and then no sum of them wraps: it is a small
+// multiple of bytes that are in memory, and of widths that are bounded. Part and room are no business of a user of
+// stdio.hpp.
 //
 // C++17; needs no library. Floating-point numbers need a standard library that has std::to_chars for them (libstdc++
 // of gcc 11 and later).
@@ -74,6 +77,23 @@ inline std::size_t put_digits(char *to, millstream_u128 value) {
     return static_cast<std::size_t>(millstream_put_u128(to, value) - to);
 }
 #endif
+
+/// The largest width, and the largest number of digits behind the point, as in every language of Millstream.
+inline constexpr std::size_t most_wide = UINT16_MAX;
+constexpr std::uint16_t as_width(std::size_t width) {
+    return static_cast<std::uint16_t>(width < most_wide ? width : most_wide);
+}
+
+/// The room that parts need one behind the other.
+template <class... Parts>
+MILLSTREAM_HOT std::uint64_t room_of(const Parts &...parts) {
+    return (std::uint64_t{0} + ... + parts.room());
+}
+
+/// A room as a size: more than any memory has if it is more than a size can say.
+MILLSTREAM_HOT std::size_t as_size(std::uint64_t room) {
+    return room < SIZE_MAX ? static_cast<std::size_t>(room) : SIZE_MAX;
+}
 
 /// The room that digits and a sign need.
 template <class T>
@@ -137,7 +157,7 @@ struct hex_part {
 template <class T>
 struct padded_part {
     T value;
-    std::size_t width;
+    std::uint16_t width;
     char fill;
     std::size_t room() const { return width + number_room<T>; }
     std::size_t put(char *to) const {
@@ -218,10 +238,8 @@ struct real_part {
 
 struct fixed_part {
     double value;
-    int digits;
-    std::size_t room() const {
-        return static_cast<std::size_t>(std::numeric_limits<double>::max_exponent10 + 4 + digits);
-    }
+    std::uint16_t digits;
+    std::size_t room() const { return std::size_t{std::numeric_limits<double>::max_exponent10} + 4 + digits; }
     std::size_t put(char *to) const {
         if (const std::size_t count = put_special(to, value))
             return count;
@@ -253,7 +271,7 @@ inline std::size_t utf8_length(std::string_view text, std::size_t &bad) {
 
 struct json_part {
     std::string_view text;
-    std::size_t room() const { return 6 * text.size() + 2; }
+    std::uint64_t room() const { return std::uint64_t{6} * text.size() + 2; }
     std::size_t put(char *to) const {
         char *const begin = to;
         *to++ = '"';
@@ -337,23 +355,25 @@ constexpr detail::hex_part<T> hex(T value) {
     return {value};
 }
 
-/// Right-aligned with spaces: ms::pad(42, 5) is "   42".
+/// Right-aligned with spaces: ms::pad(42, 5) is "   42". A width counts as 65535 if it is more; so does a negative one.
 template <class T>
 constexpr detail::padded_part<T> pad(T value, std::size_t width) {
     static_assert(detail::is_number<T>, "pad is for integers");
-    return {value, width, ' '};
+    return {value, detail::as_width(width), ' '};
 }
 
-/// With zeros in front, behind the sign, which counts: ms::zero_fill(-42, 5) is -0042.
+/// With zeros in front, behind the sign, which counts: ms::zero_fill(-42, 5) is -0042. Widths are those of `pad`.
 template <class T>
 constexpr detail::padded_part<T> zero_fill(T value, std::size_t width) {
     static_assert(detail::is_number<T>, "zero_fill is for integers");
-    return {value, width, '0'};
+    return {value, detail::as_width(width), '0'};
 }
 
 /// `digits` digits behind the point: ms::fixed(1.005, 2) is 1.00, since the number is a little less than that. A
-/// negative number of digits counts as 0.
-constexpr detail::fixed_part fixed(double value, int digits) { return {value, digits < 0 ? 0 : digits}; }
+/// negative number of digits counts as 0, and one above 65535 as that.
+constexpr detail::fixed_part fixed(double value, int digits) {
+    return {value, digits < 0 ? std::uint16_t{0} : detail::as_width(static_cast<std::size_t>(digits))};
+}
 
 /// A quoted JSON string. `text` must live until it is printed.
 constexpr detail::json_part json(std::string_view text) { return {text}; }

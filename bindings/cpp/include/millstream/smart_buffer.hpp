@@ -1252,9 +1252,10 @@ class LockedWriteBuffer {
         }
         struct Wake { // also after an exception: the bytes that were accepted are due as well
             LockedWriteBuffer &self;
-            const bool slept = !self.buffer_.due();
+            const std::optional<typename Clock::time_point> before = self.buffer_.due();
             ~Wake() {
-                if (slept && self.buffer_.due()) {
+                const auto due = self.buffer_.due();
+                if (due && (!before || *due < *before)) { // the thread sleeps for longer
                     self.changed_.notify_one();
                 }
             }

@@ -368,7 +368,7 @@ class writer {
     /// Puts the parts where there is room for them and nothing else to do.
     template <class... Parts>
     bool put_quickly(const Parts &...parts) noexcept {
-        const std::size_t needed = (std::size_t{0} + ... + parts.room());
+        const std::uint64_t needed = detail::room_of(parts...);
         if (needed > static_cast<std::size_t>(window_.end - window_.at) || !window_.collects) [[unlikely]]
             return false;
         put_here(parts...);
@@ -378,7 +378,7 @@ class writer {
     template <class... Parts>
     void put_slowly(std::error_code &code, const Parts &...parts) noexcept {
         // At least 1, for which a window must be open: so the writer has its say about no bytes too.
-        const std::size_t needed = (std::size_t{1} + ... + parts.room());
+        const std::size_t needed = detail::as_size(1 + detail::room_of(parts...));
         window_.record = window_.at;
         if (outcome_.call(code, millstream_output_reserve, &window_, needed)) {
             put_here(parts...);
