@@ -880,8 +880,8 @@ pub extern "C" fn millstream_reader_position(
     call(error, || {
         let (bytes, records) = (out(bytes, "bytes")?, out(records, "records")?);
         let reader = given(reader, "reader")?;
-        let (at, count) = match &reader.reader {
-            Some(reader) => (reader.position().bytes, reader.position().records),
+        let (at, count) = match reader.reader.as_ref().map(Reader::position) {
+            Some(position) => (position.bytes, position.records),
             None => (reader.closed_at.bytes, reader.closed_at.records),
         };
         bytes.write(at);

@@ -204,6 +204,8 @@ proptest! {
         let mut pos = 0;
         // Where a value was the last that was taken, until the end is reported: the rest of its line is there once.
         let mut open = None;
+        // Lines that are consumed as bytes are not counted.
+        let mut is_consumed = false;
         for act in acts {
             let rest = &input[pos..];
             let words = rest.trim_start_matches([' ', '\n']);
@@ -250,6 +252,7 @@ proptest! {
                     let some = reader.buffer().len().min(2);
                     reader.consume(some);
                     pos += some;
+                    is_consumed |= some > 0;
                 }
                 _ => {
                     let found = reader.next_frame(&mut Lines::new()).unwrap().map(<[u8]>::to_vec);
@@ -258,6 +261,10 @@ proptest! {
                 }
             }
             prop_assert_eq!(reader.position().bytes, pos as u64);
+            let lines = input[..pos].matches('\n').count() as u64;
+            let counted = reader.position().records;
+            let may_be_all = counted == lines + 1 && pos == input.len();
+            prop_assert!(is_consumed || counted == lines || may_be_all, "{} of {}", counted, lines);
             let reported_end = match act {
                 0 | 1 | 5 => line.is_none(),
                 2 | 3 => word.is_empty(),

@@ -5,6 +5,7 @@
 //! are counted where the scanned bytes are about to go, all at once.
 
 use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Reader, State};
 use crate::error::{Error, Result};
@@ -21,10 +22,33 @@ const SHORT: usize = 1 << 10;
 pub(super) struct Scanning {
     /// The last that was taken was scanned: the index of lines is empty, and nothing forbids to go on.
     is_on: bool,
-    /// While on: up to this position of the buffer, lines have been counted.
+    /// While on: up to this position of the buffer, lines are in the reader's count.
     counted: usize,
+    /// What was counted from there on because somebody asked: bytes in the upper half, lines in the lower one. It
+    /// spares the next one who asks those bytes. Calls of `&self` may come from several threads; all of them count the
+    /// same bytes, so that any value that was stored is right.
+    asked: AtomicU64,
     /// Where scanning left a line of which it took something but not the end.
     open_line: Option<u64>,
+}
+
+impl Scanning {
+    /// All lines up to `pos` are in the reader's count.
+    fn count_from(&mut self, pos: usize) {
+        self.counted = pos;
+        *self.asked.get_mut() = 0;
+    }
+
+    /// The lines of `scanned`, the bytes from `counted` on.
+    fn lines(&self, scanned: &[u8]) -> u64 {
+        let asked = self.asked.load(Ordering::Relaxed);
+        let (bytes, lines) = (asked >> 32, asked & u64::from(u32::MAX));
+        let lines = lines + count_lines(&scanned[bytes as usize..]);
+        if let Ok(bytes) = u32::try_from(scanned.len()) {
+            self.asked.store(u64::from(bytes) << 32 | lines, Ordering::Relaxed);
+        }
+        lines
+    }
 }
 
 /// Numbers and words.
@@ -305,7 +329,7 @@ impl Reader {
             self.count_scanned();
             let more = self.read_more();
             // Also after a wait that was cancelled: positions have moved all the same.
-            self.scanning.counted = self.buffer.pos();
+            self.scanning.count_from(self.buffer.pos());
             if !more? && (len == 0 || !self.is_at_end()) {
                 // The end, or an error that cut the stream off within this value.
                 self.settle();
@@ -323,7 +347,7 @@ impl Reader {
             }
             self.settle();
             self.scanning.is_on = true;
-            self.scanning.counted = self.buffer.pos();
+            self.scanning.count_from(self.buffer.pos());
         }
         Ok(true)
     }
@@ -339,15 +363,15 @@ impl Reader {
         let scanned = self.buffer.consumed_from(self.scanning.counted);
         if let Some(last) = scanned.last() {
             self.scanning.open_line = (*last != b'\n').then(|| self.buffer.offset());
-            self.records += count_lines(scanned);
-            self.scanning.counted = self.buffer.pos();
+            self.records += self.scanning.lines(scanned);
+            self.scanning.count_from(self.buffer.pos());
         }
     }
 
     /// Lines that are scanned and not counted yet.
     pub(super) fn lines_scanned(&self) -> u64 {
         match self.scanning.is_on {
-            true => count_lines(self.buffer.consumed_from(self.scanning.counted)),
+            true => self.scanning.lines(self.buffer.consumed_from(self.scanning.counted)),
             false => 0,
         }
     }
@@ -412,6 +436,25 @@ impl<T: Scan> std::iter::FusedIterator for Values<'_, T> {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_that_were_counted_for_a_position_are_not_counted_again() {
+        let mut reader = Reader::memory("1\n2\n3\n4\n").unwrap();
+        let asked = |reader: &mut Reader| {
+            let asked = *reader.scanning.asked.get_mut();
+            (asked >> 32, asked as u32)
+        };
+        assert_eq!(reader.scan::<(u8, u8)>().unwrap(), Some((1, 2)));
+        assert_eq!((reader.position().records, asked(&mut reader)), (1, (3, 1)));
+        assert_eq!((reader.position().records, asked(&mut reader)), (1, (3, 1)));
+        assert_eq!(reader.scan::<u8>().unwrap(), Some(3));
+        assert_eq!((reader.progress().records, asked(&mut reader)), (2, (5, 2)));
+        assert_eq!(reader.next_line().unwrap(), Some(&b""[..]));
+        assert_eq!((reader.position().records, asked(&mut reader)), (3, (0, 0)));
+        assert_eq!(reader.scan::<u8>().unwrap(), Some(4));
+        assert_eq!((reader.position().records, reader.scan::<u8>().unwrap()), (3, None));
+        assert_eq!((reader.position().records, asked(&mut reader)), (4, (0, 0)));
+    }
 
     #[test]
     fn the_rest_of_a_line_does_not_index_the_lines_behind_it() {
