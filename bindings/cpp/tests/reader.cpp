@@ -115,6 +115,22 @@ TEST(Source, Descriptors) {
     EXPECT_EQ(error_of([&] { ms::reader(ms::fd{number}); }).code(), ms::errc::open_failed);
 }
 
+TEST(Source, ADescriptorThatWasGivenIsClosedWhateverFails) {
+    const auto opened = [] { return ::open("/dev/null", O_RDONLY | O_CLOEXEC); };
+    const auto is_open = [](int number) { return ::fcntl(number, F_GETFD) != -1; };
+    using namespace std::string_literals;
+    int number = opened();
+    EXPECT_THROW(ms::reader(ms::fd{number}, {.name = "a\0b"s}), ms::error); // before the library is asked
+    EXPECT_FALSE(is_open(number));
+    number = opened();
+    EXPECT_THROW(ms::reader(ms::fd{number}, {.capacity = 0}), ms::error);
+    EXPECT_FALSE(is_open(number));
+    number = opened();
+    EXPECT_THROW(ms::reader(ms::borrowed_fd{number}, {.name = "a\0b"s}), ms::error);
+    EXPECT_TRUE(is_open(number));
+    ::close(number);
+}
+
 TEST(Source, StandardInput) {
     const temporary file("stdin", "one\n");
     const int saved = ::dup(0);

@@ -194,9 +194,11 @@ class reader {
     /// Opens a source.
     template <source Source>
     explicit reader(Source &&source, const reader_options &options = {}) {
+        detail::given_away given(source);
         const auto handle = detail::made(options, observer_);
         detail::reader_opening opening;
         opening.options = handle.get();
+        given.taken();
         open(std::forward<Source>(source), opening);
         outcome_.keep(std::move(opening.callback));
         handle_ = std::move(opening.reader);

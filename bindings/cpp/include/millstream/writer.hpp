@@ -175,9 +175,11 @@ class writer {
     /// Opens a sink.
     template <sink Sink>
     explicit writer(Sink &&sink, const writer_options &options = {}) {
+        detail::given_away given(sink);
         const auto handle = detail::made(options);
         detail::writer_opening opening;
         opening.options = handle.get();
+        given.taken();
         open(std::forward<Sink>(sink), opening);
         outcome_.keep(std::move(opening.callback));
         handle_ = std::move(opening.writer);
