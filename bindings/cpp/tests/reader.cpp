@@ -366,6 +366,15 @@ TEST(Failure, OfARecordThatIsTooLongCanBeSkipped) {
     }
     EXPECT_EQ(found, (strings{"one", "two"}));
     EXPECT_EQ(lines.position().records, 3U);
+
+    ms::records again = ms::lines(ms::memory{input}, {.record_limit = 100});
+    std::error_code code;
+    EXPECT_EQ(again.next(code), "one");
+    EXPECT_EQ(again.next(code), std::nullopt);
+    EXPECT_EQ(code, ms::errc::record_too_long);
+    EXPECT_TRUE(again.skip_record(code));
+    EXPECT_FALSE(code);
+    EXPECT_EQ(again.next(code), "two");
 }
 
 TEST(Failure, IsToldByACode) {
@@ -643,6 +652,9 @@ TEST(Lines, GoOnBehindTheLastOne) {
     EXPECT_EQ(rest, strings{"end"});
     EXPECT_EQ(lines.position().records, 4U);
     EXPECT_FALSE(lines.skip_record());
+    std::error_code code = ms::errc::internal;
+    EXPECT_FALSE(lines.skip_record(code));
+    EXPECT_FALSE(code);
 }
 
 TEST(Lines, GoOnInARangeThatTheyMovedTo) {
