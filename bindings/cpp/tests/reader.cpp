@@ -115,6 +115,22 @@ TEST(Source, Descriptors) {
     EXPECT_EQ(error_of([&] { ms::reader(ms::fd{number}); }).code(), ms::errc::open_failed);
 }
 
+TEST(Source, ADescriptorThatWasGivenIsClosedWhateverFails) {
+    const auto opened = [] { return ::open("/dev/null", O_RDONLY | O_CLOEXEC); };
+    const auto is_open = [](int number) { return ::fcntl(number, F_GETFD) != -1; };
+    using namespace std::string_literals;
+    int number = opened();
+    EXPECT_THROW(ms::reader(ms::fd{number}, {.name = "a\0b"s}), ms::error); // before the library is asked
+    EXPECT_FALSE(is_open(number));
+    number = opened();
+    EXPECT_THROW(ms::reader(ms::fd{number}, {.capacity = 0}), ms::error);
+    EXPECT_FALSE(is_open(number));
+    number = opened();
+    EXPECT_THROW(ms::reader(ms::borrowed_fd{number}, {.name = "a\0b"s}), ms::error);
+    EXPECT_TRUE(is_open(number));
+    ::close(number);
+}
+
 TEST(Source, StandardInput) {
     const temporary file("stdin", "one\n");
     const int saved = ::dup(0);
@@ -350,6 +366,15 @@ TEST(Failure, OfARecordThatIsTooLongCanBeSkipped) {
     }
     EXPECT_EQ(found, (strings{"one", "two"}));
     EXPECT_EQ(lines.position().records, 3U);
+
+    ms::records again = ms::lines(ms::memory{input}, {.record_limit = 100});
+    std::error_code code;
+    EXPECT_EQ(again.next(code), "one");
+    EXPECT_EQ(again.next(code), std::nullopt);
+    EXPECT_EQ(code, ms::errc::record_too_long);
+    EXPECT_TRUE(again.skip_record(code));
+    EXPECT_FALSE(code);
+    EXPECT_EQ(again.next(code), "two");
 }
 
 TEST(Failure, IsToldByACode) {
@@ -627,6 +652,9 @@ TEST(Lines, GoOnBehindTheLastOne) {
     EXPECT_EQ(rest, strings{"end"});
     EXPECT_EQ(lines.position().records, 4U);
     EXPECT_FALSE(lines.skip_record());
+    std::error_code code = ms::errc::internal;
+    EXPECT_FALSE(lines.skip_record(code));
+    EXPECT_FALSE(code);
 }
 
 TEST(Lines, GoOnInARangeThatTheyMovedTo) {

@@ -117,6 +117,12 @@ TEST(Sink, Descriptors) {
     EXPECT_EQ(error_of([&] { ms::writer(ms::fd{number}); }).code(), ms::errc::open_failed);
 }
 
+TEST(Sink, ADescriptorThatWasGivenIsClosedWhateverFails) {
+    const int number = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+    EXPECT_THROW(ms::writer(ms::fd{number}, {.name = std::string(1, '\0')}), ms::error);
+    EXPECT_EQ(::fcntl(number, F_GETFD), -1);
+}
+
 TEST(Sink, StandardOutput) {
     const temporary file("stdout");
     const int saved = ::dup(1);

@@ -8,8 +8,9 @@
 // after every byte it wrote has been delivered. An error is reported once; after it comes a plain end, unless
 // `ms::is_resumable`.
 //
-// Every member that can fail has two forms. One throws `ms::error`, or what a callback of yours threw. The other takes
-// a `std::error_code &` as its last argument, throws nothing, and leaves the details in `last_error()`.
+// Members that can fail have two forms. One throws `ms::error`, or what a callback of yours threw. The other takes a
+// `std::error_code &` as its last argument, throws nothing, and leaves the details in `last_error()`. What goes from
+// one value to the next by itself only throws: loops over ranges, `values()`, and `scan` of several values at once.
 //
 // The bytes of lines, records and batches stay the reader's: they are valid until the next call on it that is not
 // const. Different readers may be used by different threads at the same time; one reader, by one thread at a time.
@@ -194,9 +195,11 @@ class reader {
     /// Opens a source.
     template <source Source>
     explicit reader(Source &&source, const reader_options &options = {}) {
+        detail::given_away given(source);
         const auto handle = detail::made(options, observer_);
         detail::reader_opening opening;
         opening.options = handle.get();
+        given.taken();
         open(std::forward<Source>(source), opening);
         outcome_.keep(std::move(opening.callback));
         handle_ = std::move(opening.reader);
@@ -604,13 +607,10 @@ class records {
 
     /// Skips the next record, however long it is, and returns whether there was one: after `record_too_long` the one
     /// that was too long. Then the range can be gone on with.
-    bool skip_record() {
-        if (next_ < batch_.size()) {
-            ++next_;
-            return true;
-        }
-        forget();
-        return reader_.skip_record(framer_);
+    bool skip_record() { return skip_waiting() || reader_.skip_record(framer_); }
+    bool skip_record(std::error_code &code) noexcept {
+        code.clear();
+        return skip_waiting() || reader_.skip_record(framer_, code);
     }
 
     /// Where the stream is: behind the last record that was given.
@@ -629,6 +629,16 @@ class records {
     void forget() noexcept {
         batch_ = batch();
         next_ = 0;
+    }
+
+    /// Skips a record of the batch. If none is left there, the batch is forgotten.
+    bool skip_waiting() noexcept {
+        if (next_ < batch_.size()) {
+            ++next_;
+            return true;
+        }
+        forget();
+        return false;
     }
 
     std::optional<std::string_view> take() noexcept {

@@ -17,6 +17,8 @@
 #include <span>
 #include <type_traits>
 
+#include <unistd.h>
+
 #include <millstream/boundary.hpp>
 #include <millstream/command.hpp>
 
@@ -85,6 +87,28 @@ template <class Function>
 callback(Function) -> callback<Function>;
 
 namespace detail {
+
+/// What was given away is closed here, unless the library has taken it: a file descriptor.
+class given_away {
+  public:
+    template <class Given>
+    explicit given_away(const Given &given) noexcept {
+        if constexpr (std::same_as<Given, fd>)
+            number_ = given.number;
+    }
+    given_away(const given_away &) = delete;
+    given_away &operator=(const given_away &) = delete;
+    ~given_away() {
+        if (number_ >= 0)
+            ::close(number_);
+    }
+
+    /// The library takes it, and closes it if it fails.
+    void taken() noexcept { number_ = -1; }
+
+  private:
+    int number_ = -1;
+};
 
 /// What opens a reader: in go the options, out come the handle and what must live as long as it does.
 struct reader_opening {

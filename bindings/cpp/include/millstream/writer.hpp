@@ -8,9 +8,9 @@
 // A write that fails has accepted none of its bytes; one that succeeds has accepted all. What was accepted is with the
 // sink after `close` has succeeded, and not before; a file appears whole then, or not at all.
 //
-// Every member that can fail has two forms. One throws `ms::error`, or what a callback of yours threw. The other takes
-// a `std::error_code &` as its last argument (`print`: as its first), throws nothing, and leaves the details in
-// `last_error()`.
+// Members that can fail have two forms. One throws `ms::error`, or what a callback of yours threw. The other takes a
+// `std::error_code &` as its last argument (`print`: as its first), throws nothing, and leaves the details in
+// `last_error()`. `println`, `<<`, `get`, and `print` of types of yours only throw.
 //
 // A pipe or connection that nobody reads any more is `broken_pipe` in a program that ignores SIGPIPE; others are ended
 // by that signal. The library never changes what signals do.
@@ -175,9 +175,11 @@ class writer {
     /// Opens a sink.
     template <sink Sink>
     explicit writer(Sink &&sink, const writer_options &options = {}) {
+        detail::given_away given(sink);
         const auto handle = detail::made(options);
         detail::writer_opening opening;
         opening.options = handle.get();
+        given.taken();
         open(std::forward<Sink>(sink), opening);
         outcome_.keep(std::move(opening.callback));
         handle_ = std::move(opening.writer);
