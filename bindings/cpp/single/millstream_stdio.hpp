@@ -1,5 +1,8 @@
 // Millstream 0.1.0: millstream/stdio.hpp in one file, to paste or to copy. Licence: MIT or Apache-2.0.
 // Written by tools/single-header; change the headers it is made of, not this file.
+#if defined(__GNUC__) && __INCLUDE_LEVEL__ > 0 // unless it is pasted: no warnings that only your options ask for
+#pragma GCC system_header
+#endif
 
 // millstream/stdio.hpp: ms::in and ms::out, standard input and output at the speed of the machine.
 //
