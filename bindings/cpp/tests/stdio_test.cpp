@@ -12,6 +12,7 @@
 #include <functional>
 #include <iterator>
 #include <limits>
+#include <memory>
 #include <random>
 #include <sstream>
 #include <string>
@@ -452,6 +453,22 @@ TEST(Output, PartsLargerThanTheBuffer) {
     EXPECT_EQ(text_of(ms::zero_fill(7, 65535)), std::string(65534, '0') + "7");
     EXPECT_EQ(text_of(ms::fixed(0.5, 65535)), "0.5" + std::string(65534, '0'));
     EXPECT_EQ(printed([&](ms::output &out) { out.print("a").write(large).write("b"); }), "a" + large + "b");
+}
+
+// The arrays are on the heap, where a byte behind them would be noticed.
+TEST(Output, ArraysOfChar) {
+    using three = char[3];
+    const auto print = [](const std::string &bytes) {
+        const std::unique_ptr<three[]> array(new three[1]);
+        bytes.copy(array[0], sizeof(three));
+        return text_of(array[0], '.');
+    };
+    EXPECT_EQ(print("abc"), "abc.");
+    EXPECT_EQ(print({'a', 'b', '\0'}), "ab.");
+    EXPECT_EQ(print({'a', '\0', 'c'}), "a.");
+    EXPECT_EQ(print({'a', '\0', '\0'}), "a.");
+    EXPECT_EQ(print({'\0', 'b', 'c'}), ".");
+    EXPECT_EQ(text_of("", "a\0b"), "a");
 }
 
 // A width that was computed may be far too large, or below zero.

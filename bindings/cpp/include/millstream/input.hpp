@@ -594,6 +594,10 @@ class input {
 /// What `in >> a >> b` is, until the end of the statement. Tested by `if`, `while` or `!`, it is false when the input
 /// had ended before the first value. When nobody tests, that is an error (value_missing), and always when it ended
 /// between two values.
+///
+/// The exception: in a destructor that runs because another error is on its way out, a missing first value that nobody
+/// tests is not reported, and the value stays as it was, since a second exception would end the program. Test there, or
+/// use `require`, and catch what it throws.
 class input::extraction {
   public:
     extraction(const extraction &) = delete;

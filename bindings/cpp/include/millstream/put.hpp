@@ -326,6 +326,19 @@ template <>
 inline constexpr bool is_part_already<json_part> = true;
 
 template <class T>
+inline constexpr bool is_char_array = false;
+template <std::size_t N>
+inline constexpr bool is_char_array<char[N]> = true;
+
+/// What is in an array before its first '\0', or all of it.
+MILLSTREAM_HOT std::string_view until_zero(const char *text, std::size_t size) {
+    if (MILLSTREAM_LIKELY(text[size - 1] == '\0'))
+        return text; // of a literal, compilers know the length
+    const void *const zero = std::memchr(text, '\0', size);
+    return {text, zero == nullptr ? size : static_cast<std::size_t>(static_cast<const char *>(zero) - text)};
+}
+
+template <class T>
 MILLSTREAM_HOT auto as_part(const T &value) {
     if constexpr (is_part_already<T>)
         return value;
@@ -337,6 +350,8 @@ MILLSTREAM_HOT auto as_part(const T &value) {
         return number_part<T>{value};
     else if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
         return real_part<T>{value};
+    else if constexpr (is_char_array<T>)
+        return text_part{until_zero(value, std::extent_v<T>)};
     else if constexpr (std::is_convertible_v<const T &, std::string_view>)
         return text_part{std::string_view(value)};
     else

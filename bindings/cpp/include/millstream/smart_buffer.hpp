@@ -893,7 +893,9 @@ struct WriteSide {
 /// A handler may read again, and destroy the buffer. An exception of io or of a handler comes out of the call that it
 /// was called by; the queue stays in order and goes on with the next call of `read` or of a handler of io's.
 ///
-/// Reads that are not answered when the buffer is destroyed are forgotten: their handlers are not called.
+/// Reads that are not answered when the buffer is destroyed are forgotten: their handlers are not called. The
+/// destructor does not wait: a handler, or io, that another thread has called before may still run after it, and needs
+/// what it uses for that long. No other call begins.
 template <class SizeType>
 struct AsyncIOReadBuffer {
     using ReadResultHandler = std::function<void(const SizeType &)>;
