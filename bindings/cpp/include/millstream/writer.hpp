@@ -20,6 +20,7 @@
 #ifndef MILLSTREAM_WRITER_HPP
 #define MILLSTREAM_WRITER_HPP
 
+#include <algorithm>
 #include <cstring>
 #include <span>
 
@@ -380,7 +381,7 @@ class writer {
     template <class... Parts>
     void put_slowly(std::error_code &code, const Parts &...parts) noexcept {
         // At least 1, for which a window must be open: so the writer has its say about no bytes too.
-        const std::size_t needed = detail::as_size(1 + detail::room_of(parts...));
+        const std::size_t needed = detail::as_size(std::max<std::uint64_t>(1, detail::room_of(parts...)));
         window_.record = window_.at;
         if (outcome_.call(code, millstream_output_reserve, &window_, needed)) {
             put_here(parts...);
