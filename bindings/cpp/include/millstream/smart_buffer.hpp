@@ -894,8 +894,8 @@ struct WriteSide {
 /// was called by; the queue stays in order and goes on with the next call of `read` or of a handler of io's.
 ///
 /// Reads that are not answered when the buffer is destroyed are forgotten: their handlers are not called. The
-/// destructor does not wait: a handler, or io, that another thread has called before may still run after it, and needs
-/// what it uses for that long. No other call begins.
+/// destructor does not wait: one handler, or io, that another thread is calling at that moment may still run after it,
+/// and needs what it uses for that long.
 template <class SizeType>
 struct AsyncIOReadBuffer {
     using ReadResultHandler = std::function<void(const SizeType &)>;
