@@ -46,6 +46,30 @@ fn failing_command_is_noticed() {
 }
 
 #[test]
+fn column_sum_sums_and_says_what_is_wrong() {
+    let mut child = example("column_sum")
+        .arg("2")
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"a 1 x\nb 2.5 x\n").unwrap();
+    assert_eq!(stdout(&child.wait_with_output().unwrap()), "2 lines, sum 3.5\n");
+
+    let mut child = example("column_sum")
+        .arg("1")
+        .stdin(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"1\ntwo\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("two"), "{output:?}");
+}
+
+#[test]
 fn socket_log_writes_the_file() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("log.txt");
@@ -64,20 +88,24 @@ fn socket_log_writes_the_file() {
     assert_eq!(stdout(&child.wait_with_output().unwrap()), "2 lines\n");
 }
 
-/// Every block of Rust in the README is a piece of a file that is compiled and run.
+/// Every block of Rust, C and C++ in the README is a piece of a file that is compiled and run.
 #[test]
 fn the_readme_shows_the_examples() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
     let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
-    let examples: Vec<String> = std::fs::read_dir(root.join("examples"))
-        .unwrap()
-        .map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap())
-        .collect();
-    let mut blocks = 0;
-    for block in readme.split("```rust\n").skip(1) {
-        let block = block.split("```").next().unwrap();
-        assert!(examples.iter().any(|example| example.contains(block)), "no example holds:\n{block}");
-        blocks += 1;
+    for (language, directory) in [("rust", "examples"), ("c", "examples/c"), ("cpp", "examples/cpp")] {
+        let examples: Vec<String> = std::fs::read_dir(root.join(directory))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.is_file())
+            .map(|path| std::fs::read_to_string(path).unwrap())
+            .collect();
+        let mut blocks = 0;
+        for block in readme.split(&format!("```{language}\n")).skip(1) {
+            let block = block.split("```").next().unwrap();
+            assert!(examples.iter().any(|example| example.contains(block)), "no example holds:\n{block}");
+            blocks += 1;
+        }
+        assert!(blocks > 0, "the README shows no {language}");
     }
-    assert!(blocks > 0, "the README shows no Rust");
 }
