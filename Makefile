@@ -40,13 +40,13 @@ setup:
 loom:
 	RUSTFLAGS="--cfg loom" cargo test --release --target-dir $(TARGET)/loom --package millstream --lib handover
 
-# The C++ front end, with both compilers; `cpp-deep` has what is left of compilers and sanitizers.
+# The C++ front end; `cpp-deep` has the other compiler and the sanitizers.
 cpp:
 	tools/cpp g++ plain
-	tools/cpp clang++ sanitized
 
 cpp-deep:
 	tools/cpp clang++ plain
+	tools/cpp clang++ sanitized
 	tools/cpp g++ sanitized
 	tools/cpp clang++ threads
 
