@@ -193,6 +193,42 @@ enum millstream_code
      * An argument that a call across a language boundary cannot take, such as a null pointer.
      */
     MILLSTREAM_ARGUMENT_INVALID = 24,
+    /**
+     * Bytes that are no BSON document: a type, a length or a terminator that cannot be there.
+     */
+    MILLSTREAM_DOCUMENT_INVALID = 25,
+    /**
+     * A BSON document, or something in it, is longer than the bytes that there are.
+     */
+    MILLSTREAM_DOCUMENT_TRUNCATED = 26,
+    /**
+     * Documents and arrays are nested deeper than the limit.
+     */
+    MILLSTREAM_TOO_DEEP = 27,
+    /**
+     * A document has no member of this name, or an array no element of this number.
+     */
+    MILLSTREAM_KEY_MISSING = 28,
+    /**
+     * A value has another type than was asked for, or a document other members.
+     */
+    MILLSTREAM_SHAPE_MISMATCH = 29,
+    /**
+     * A value does not fit the type that was asked for.
+     */
+    MILLSTREAM_VALUE_OUT_OF_RANGE = 30,
+    /**
+     * Text that is no Extended JSON, object id, date or decimal number.
+     */
+    MILLSTREAM_TEXT_INVALID = 31,
+    /**
+     * What a file of BSON.jl says of its Julia values cannot be.
+     */
+    MILLSTREAM_JULIA_INVALID = 32,
+    /**
+     * Going on would take more memory than allowed.
+     */
+    MILLSTREAM_MEMORY_LIMIT = 33,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L

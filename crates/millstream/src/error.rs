@@ -121,7 +121,25 @@ error_kinds! {
     /// The input ended where a value was expected.
     23 ValueMissing "value_missing" "the input was cut short, or fewer values should be asked for";
     /// An argument that a call across a language boundary cannot take, such as a null pointer.
-    24 ArgumentInvalid "argument_invalid" "see what the call expects"; // last added
+    24 ArgumentInvalid "argument_invalid" "see what the call expects";
+    /// Bytes that are no BSON document: a type, a length or a terminator that cannot be there.
+    25 DocumentInvalid "document_invalid" "check what wrote the document";
+    /// A BSON document, or something in it, is longer than the bytes that there are.
+    26 DocumentTruncated "document_truncated" "the input was cut short, or a length in it is wrong";
+    /// Documents and arrays are nested deeper than the limit.
+    27 TooDeep "too_deep" "raise the depth limit if the source is trusted";
+    /// A document has no member of this name, or an array no element of this number.
+    28 KeyMissing "key_missing" "check the path";
+    /// A value has another type than was asked for, or a document other members.
+    29 ShapeMismatch "shape_mismatch" "ask for the type that is there, or check what wrote the document";
+    /// A value does not fit the type that was asked for.
+    30 ValueOutOfRange "value_out_of_range" "use a wider type, or check what wrote the document";
+    /// Text that is no Extended JSON, object id, date or decimal number.
+    31 TextInvalid "text_invalid" "check the text there";
+    /// What a file of BSON.jl says of its Julia values cannot be.
+    32 JuliaInvalid "julia_invalid" "check what wrote the file; its plain document can still be read";
+    /// Going on would take more memory than allowed.
+    33 MemoryLimit "memory_limit" "raise the limit if the source is trusted"; // last added
 }
 
 impl ErrorKind {
@@ -228,6 +246,7 @@ struct Inner {
     name: Option<String>,
     offset: Option<u64>,
     record: Option<u64>,
+    path: Option<String>,
     written: Option<u64>,
     expected: Option<String>,
     found: Option<String>,
@@ -243,6 +262,7 @@ impl Error {
             name: None,
             offset: None,
             record: None,
+            path: None,
             written: None,
             expected: None,
             found: None,
@@ -283,6 +303,18 @@ impl Error {
     /// Adds the record's number (the first is 0), unless it has one.
     pub fn with_record(mut self, record: u64) -> Error {
         self.0.record.get_or_insert(record);
+        self
+    }
+
+    /// Adds the path of keys inside a document, unless it has one.
+    pub fn with_path(mut self, path: impl Into<String>) -> Error {
+        self.0.path.get_or_insert_with(|| path.into());
+        self
+    }
+
+    /// Moves the byte offset, which was counted from the start of something that itself begins at `base`.
+    pub(crate) fn shift_offset(mut self, base: u64) -> Error {
+        self.0.offset = self.0.offset.map(|offset| offset.saturating_add(base));
         self
     }
 
@@ -339,6 +371,11 @@ impl Error {
     /// Which record; the first is 0.
     pub fn record(&self) -> Option<u64> {
         self.0.record
+    }
+
+    /// Which value in a document: its keys from the outermost on, as [`split_path`](crate::bson::split_path) reads them.
+    pub fn path(&self) -> Option<&str> {
+        self.0.path.as_deref()
     }
 
     /// Of a writer's error: how many bytes the system has taken for certain.
@@ -425,6 +462,9 @@ impl fmt::Display for Error {
         if let Some(io) = &e.io {
             write!(f, ": {io}")?;
         }
+        if let Some(path) = &e.path {
+            write!(f, ", in {path}")?;
+        }
         if let Some(offset) = e.offset {
             write!(f, ", at byte {offset}")?;
         }
@@ -468,16 +508,24 @@ impl From<Error> for io::Error {
     /// For the `std::io` traits. [`Error::from_io`] gets the error back whole.
     fn from(error: Error) -> io::Error {
         let kind = match error.kind() {
-            ErrorKind::FrameTruncated | ErrorKind::DecodeTruncated | ErrorKind::ValueMissing => {
-                io::ErrorKind::UnexpectedEof
-            }
+            ErrorKind::FrameTruncated
+            | ErrorKind::DecodeTruncated
+            | ErrorKind::ValueMissing
+            | ErrorKind::DocumentTruncated => io::ErrorKind::UnexpectedEof,
             ErrorKind::RecordTooLong
             | ErrorKind::LengthInvalid
             | ErrorKind::Utf8Invalid
             | ErrorKind::DecodeDamaged
             | ErrorKind::DecodeLimit
             | ErrorKind::NumberInvalid
-            | ErrorKind::NumberOverflow => io::ErrorKind::InvalidData,
+            | ErrorKind::NumberOverflow
+            | ErrorKind::DocumentInvalid
+            | ErrorKind::TooDeep
+            | ErrorKind::KeyMissing
+            | ErrorKind::ShapeMismatch
+            | ErrorKind::ValueOutOfRange
+            | ErrorKind::TextInvalid
+            | ErrorKind::JuliaInvalid => io::ErrorKind::InvalidData,
             ErrorKind::Stalled => io::ErrorKind::TimedOut,
             ErrorKind::BrokenPipe => io::ErrorKind::BrokenPipe,
             ErrorKind::InvalidOption => io::ErrorKind::InvalidInput,

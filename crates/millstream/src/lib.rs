@@ -18,6 +18,7 @@
 //! into bytes), [`Writer`] (the only code that writes the operating system), and [`error`] (one table of kinds for every
 //! language). `ARCHITECTURE.md` in the repository is the map.
 
+pub mod bson;
 #[allow(unsafe_code)] // one pointer into memory that the same type owns
 mod buffer;
 mod cancel;

@@ -122,7 +122,7 @@ mod tests {
                     for (number, count) in [sixteen_digits(&bytes), portable::sixteen_digits(&bytes)] {
                         assert_eq!(count, digits.len(), "{bytes:?}");
                         if count > 0 {
-                            assert_eq!(number, digits.parse().unwrap(), "{bytes:?}");
+                            assert_eq!(number, digits.parse::<u64>().unwrap(), "{bytes:?}");
                         }
                     }
                 }

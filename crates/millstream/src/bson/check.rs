@@ -1,0 +1,112 @@
+//! Whether a document is right in every byte.
+
+use super::cursor::{Cursor, text_at};
+use super::document::Document;
+use super::{ElementType, Strictness, Utf8};
+use crate::error::{Error, ErrorKind, Result};
+use std::collections::HashSet;
+
+impl Document<'_> {
+    /// Looks at every byte: types, lengths, terminators, UTF-8 of keys and text (unless the rules say
+    /// [`Utf8::Lossy`]), depth, and what the [`Strictness`] of its rules asks for.
+    ///
+    /// ```
+    /// use millstream::bson::Document;
+    /// let bytes = b"\x0e\0\0\0\x02s\0\x02\0\0\0\xff\0\0";
+    /// let error = Document::new(bytes)?.check().unwrap_err();
+    /// assert_eq!((error.path(), error.offset()), (Some("s"), Some(11)));
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The first that is wrong.
+    pub fn check(&self) -> Result<()> {
+        check(&mut self.cursor()).map_err(|error| self.locate(error))
+    }
+}
+
+/// A document or array that is open.
+struct Open<'a> {
+    outer: super::cursor::Outer<'a>,
+    /// What strict rules remember of it.
+    strict: Option<Keys<'a>>,
+}
+
+enum Keys<'a> {
+    /// Of a document: all so far.
+    Seen(HashSet<&'a [u8]>),
+    /// Of an array: how many.
+    Count(usize),
+}
+
+fn check(cursor: &mut Cursor<'_>) -> Result<()> {
+    let strict = cursor.rules().strictness == Strictness::Strict;
+    let keys = |kind| match kind {
+        _ if !strict => None,
+        ElementType::Array => Some(Keys::Count(0)),
+        _ => Some(Keys::Seen(HashSet::new())),
+    };
+    let mut open = vec![Open { outer: cursor.enter()?, strict: keys(ElementType::Document) }];
+    while let Some(top) = open.last_mut() {
+        let key_at = cursor.offset() + 1;
+        let Some((kind, key)) = cursor.next()? else {
+            let outer = top.outer;
+            open.pop();
+            cursor.leave(outer);
+            continue;
+        };
+        if cursor.rules().utf8 == Utf8::Checked {
+            text_at(key, key_at)?;
+        }
+        match &mut top.strict {
+            None => {}
+            Some(Keys::Count(count)) => {
+                if std::str::from_utf8(key).ok() != Some(count.to_string().as_str()) {
+                    return Err(bad_key(key, format!("the array's next position, \"{count}\""), key_at));
+                }
+                *count += 1;
+            }
+            Some(Keys::Seen(seen)) => {
+                let is_new = seen.insert(key);
+                if !is_new {
+                    return Err(bad_key(key, "a key that is not there yet".to_string(), key_at));
+                }
+            }
+        }
+        match kind {
+            ElementType::Document | ElementType::Array => {
+                open.push(Open { outer: cursor.enter()?, strict: keys(kind) });
+            }
+            ElementType::CodeWithScope => {
+                let mut inside = cursor.code_with_scope()?;
+                inside.text()?;
+                // Recursion, but each scope takes a level of the depth that the rules allow.
+                check(&mut inside)?;
+            }
+            ElementType::String | ElementType::Code | ElementType::Symbol => drop(cursor.text()?),
+            ElementType::Binary => drop(cursor.binary()?),
+            ElementType::Bool => drop(cursor.bool()?),
+            ElementType::Regex => {
+                for _ in 0..2 {
+                    let at = cursor.offset();
+                    let bytes = cursor.cstring()?;
+                    cursor.text_of(bytes, at)?;
+                }
+            }
+            ElementType::DbPointer => {
+                cursor.text()?;
+                cursor.take::<12>()?;
+            }
+            _ => cursor.skip(kind)?,
+        }
+    }
+    Ok(())
+}
+
+#[cold]
+fn bad_key(key: &[u8], expected: String, at: usize) -> Error {
+    Error::new(ErrorKind::DocumentInvalid)
+        .with_found(format!("the key {:?}", String::from_utf8_lossy(key)))
+        .with_expected(expected)
+        .with_offset(at as u64)
+}

@@ -1,0 +1,488 @@
+//! A place in a document, and the steps from there.
+
+use super::{ElementType, Rules, Strictness, Utf8};
+use crate::error::{Error, ErrorKind, Result};
+use std::borrow::Cow;
+
+/// A place in a document: the walker that everything else in this room uses.
+///
+/// ```text
+///   root                                     the current document
+///   [ … | type key NUL payload | type key NUL payload | … ] 0
+///                                ^ at                     ^ bytes.len(): its terminator, which is not in `bytes`
+/// ```
+///
+/// [`enter`](Cursor::enter) goes into the document or array that begins here, [`next`](Cursor::next) reads a type and
+/// a key, and then *exactly one* of the readers, [`skip`](Cursor::skip) or `enter` must take the payload. Errors have
+/// an offset counted from the root's first byte; [`Document`](super::Document) adds the rest.
+///
+/// ```
+/// use millstream::bson::{Cursor, ElementType, Rules};
+/// let bytes = b"\x16\0\0\0\x10n\0\x2a\0\0\0\x02s\0\x03\0\0\0hi\0\0";
+/// let mut cursor = Cursor::new(bytes, Rules::new());
+/// let outer = cursor.enter()?;
+/// assert_eq!(cursor.next()?, Some((ElementType::Int32, &b"n"[..])));
+/// assert_eq!(cursor.i32()?, 42);
+/// assert_eq!(cursor.next()?, Some((ElementType::String, &b"s"[..])));
+/// assert_eq!(cursor.str()?, "hi");
+/// assert_eq!(cursor.next()?, None);
+/// cursor.leave(outer);
+/// assert_eq!(cursor.offset(), bytes.len());
+/// # Ok::<(), millstream::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Cursor<'a> {
+    /// From the root's first byte to the end of the current document, its terminator left out.
+    bytes: &'a [u8],
+    /// Always at most `bytes.len()`.
+    at: usize,
+    /// Where in the stream the root's first byte is; only for what is made from here.
+    base: u64,
+    /// How many more documents may be entered.
+    depth: u16,
+    rules: Rules,
+}
+
+/// What [`Cursor::enter`] left, for [`Cursor::leave`].
+#[derive(Clone, Copy, Debug)]
+#[must_use = "give it back to `leave`"]
+pub struct Outer<'a>(&'a [u8]);
+
+impl<'a> Cursor<'a> {
+    /// At the start of these bytes, before a document.
+    #[inline]
+    pub const fn new(bytes: &'a [u8], rules: Rules) -> Cursor<'a> {
+        Cursor { bytes, at: 0, base: 0, depth: rules.depth, rules }
+    }
+
+    /// At a payload inside `bytes`, whose first byte is at `base` in the stream, with `depth` more levels to go.
+    #[inline]
+    pub(crate) const fn inside(bytes: &'a [u8], at: usize, base: u64, depth: u16, rules: Rules) -> Cursor<'a> {
+        debug_assert!(at <= bytes.len());
+        Cursor { bytes, at, base, depth, rules }
+    }
+
+    /// Where in the stream the root's first byte is.
+    #[inline]
+    pub(crate) const fn base(&self) -> u64 {
+        self.base
+    }
+
+    /// Where it is, in bytes from the root's first.
+    #[inline]
+    pub const fn offset(&self) -> usize {
+        self.at
+    }
+
+    /// The rules it reads by.
+    #[inline]
+    pub const fn rules(&self) -> Rules {
+        self.rules
+    }
+
+    /// How many more documents and arrays may be entered.
+    #[inline]
+    pub const fn depth_left(&self) -> u16 {
+        self.depth
+    }
+
+    /// From the root's first byte to the end of the current document, its terminator left out.
+    #[inline]
+    pub(crate) const fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// The bytes from here to the end of the current document, its terminator left out.
+    #[inline]
+    pub fn rest(&self) -> &'a [u8] {
+        &self.bytes[self.at..]
+    }
+
+    /// Goes into the document or array that begins here.
+    ///
+    /// # Errors
+    /// [`DocumentTruncated`](ErrorKind::DocumentTruncated) where it is longer than what is left,
+    /// [`DocumentInvalid`](ErrorKind::DocumentInvalid) for an impossible length or a missing terminator,
+    /// [`TooDeep`](ErrorKind::TooDeep).
+    #[inline]
+    pub fn enter(&mut self) -> Result<Outer<'a>> {
+        let end = self.document_end()?;
+        if self.depth == 0 {
+            return Err(self.too_deep());
+        }
+        self.depth -= 1;
+        let outer = Outer(self.bytes);
+        self.bytes = &self.bytes[..end - 1];
+        self.at += 4;
+        Ok(outer)
+    }
+
+    /// Leaves the document that the matching `enter` went into, wherever in it the cursor is.
+    #[inline]
+    pub fn leave(&mut self, outer: Outer<'a>) {
+        self.at = self.bytes.len() + 1;
+        self.bytes = outer.0;
+        self.depth += 1;
+        debug_assert!(self.at <= self.bytes.len(), "`leave` without its `enter`");
+    }
+
+    /// Where the document that begins here ends, its terminator included.
+    #[inline]
+    fn document_end(&self) -> Result<usize> {
+        let Some(len) = self.peek_i32() else { return Err(self.truncated(4)) };
+        let left = self.bytes.len() - self.at;
+        match usize::try_from(len) {
+            Ok(len) if (5..=left).contains(&len) => {
+                let end = self.at + len;
+                if self.bytes[end - 1] == 0 { Ok(end) } else { Err(self.no_terminator(end - 1)) }
+            }
+            _ => Err(self.bad_length(len, 5)),
+        }
+    }
+
+    #[inline]
+    fn peek_i32(&self) -> Option<i32> {
+        Some(i32::from_le_bytes(*self.bytes[self.at..].first_chunk()?))
+    }
+
+    /// The next element's type and key, or `None` at the end of the document. The key's bytes are not checked to be
+    /// UTF-8: [`key_text`](Cursor::key_text) does that.
+    #[inline]
+    #[allow(clippy::should_implement_trait)] // it is no iterator: a payload is between two of them
+    pub fn next(&mut self) -> Result<Option<(ElementType, &'a [u8])>> {
+        let Some(&byte) = self.bytes.get(self.at) else { return Ok(None) };
+        let Some(kind) = ElementType::from_byte(byte) else { return Err(self.bad_type(byte)) };
+        self.at += 1;
+        Ok(Some((kind, self.cstring()?)))
+    }
+
+    /// A key as text.
+    ///
+    /// # Errors
+    /// [`Utf8Invalid`](ErrorKind::Utf8Invalid).
+    #[inline]
+    pub fn key_text(&self, key: &'a [u8]) -> Result<&'a str> {
+        // The key is before the payload, so that is where it was.
+        text_at(key, self.at.saturating_sub(key.len() + 1))
+    }
+
+    /// Bytes up to a NUL, which is passed.
+    #[inline]
+    pub(crate) fn cstring(&mut self) -> Result<&'a [u8]> {
+        let rest = &self.bytes[self.at..];
+        let Some(len) = find_nul(rest) else { return Err(self.no_nul()) };
+        self.at += len + 1;
+        Ok(&rest[..len])
+    }
+
+    /// Passes a payload of this type, however deep it is, by its lengths alone.
+    #[inline]
+    pub fn skip(&mut self, kind: ElementType) -> Result<()> {
+        use ElementType as T;
+        match kind {
+            T::Double | T::DateTime | T::Timestamp | T::Int64 => self.take::<8>().map(drop),
+            T::String | T::Code | T::Symbol => self.string_bytes().map(drop),
+            T::Document | T::Array => {
+                self.at = self.document_end()?;
+                Ok(())
+            }
+            T::Binary => self.binary_bytes().map(drop),
+            T::Undefined | T::Null | T::MinKey | T::MaxKey => Ok(()),
+            T::ObjectId => self.take::<12>().map(drop),
+            T::Bool => self.take::<1>().map(drop),
+            T::Int32 => self.take::<4>().map(drop),
+            T::Decimal128 => self.take::<16>().map(drop),
+            T::Regex => self.cstring().and_then(|_| self.cstring()).map(drop),
+            T::DbPointer => self.string_bytes().and_then(|_| self.take::<12>()).map(drop),
+            T::CodeWithScope => self.code_with_scope().map(drop),
+        }
+    }
+
+    /// So many bytes, copied.
+    #[inline]
+    pub(crate) fn take<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let Some(bytes) = self.bytes[self.at..].first_chunk::<N>() else { return Err(self.truncated(N)) };
+        self.at += N;
+        Ok(*bytes)
+    }
+
+    /// The payload of a [`Double`](ElementType::Double).
+    #[inline]
+    pub fn f64(&mut self) -> Result<f64> {
+        self.take().map(f64::from_le_bytes)
+    }
+
+    /// The payload of an [`Int32`](ElementType::Int32).
+    #[inline]
+    pub fn i32(&mut self) -> Result<i32> {
+        self.take().map(i32::from_le_bytes)
+    }
+
+    /// The payload of an [`Int64`](ElementType::Int64); also what a `DateTime` holds.
+    #[inline]
+    pub fn i64(&mut self) -> Result<i64> {
+        self.take().map(i64::from_le_bytes)
+    }
+
+    /// The payload of a [`Bool`](ElementType::Bool).
+    ///
+    /// # Errors
+    /// [`DocumentInvalid`](ErrorKind::DocumentInvalid) for a byte other than 0 and 1, unless the rules are lenient.
+    #[inline]
+    pub fn bool(&mut self) -> Result<bool> {
+        match self.take()? {
+            [0] => Ok(false),
+            [1] => Ok(true),
+            [_] if self.rules.strictness == Strictness::Lenient => Ok(true),
+            [byte] => Err(self.bad_bool(byte)),
+        }
+    }
+
+    /// The payload of a [`String`](ElementType::String), [`Code`](ElementType::Code) or
+    /// [`Symbol`](ElementType::Symbol).
+    ///
+    /// # Errors
+    /// [`Utf8Invalid`](ErrorKind::Utf8Invalid), also where the rules say [`Utf8::Lossy`]: borrowed text is never lossy.
+    #[inline]
+    pub fn str(&mut self) -> Result<&'a str> {
+        let bytes = self.string_bytes()?;
+        text_at(bytes, self.at - bytes.len() - 1)
+    }
+
+    /// The same, owned only where the rules say [`Utf8::Lossy`] and bytes had to be replaced.
+    #[inline]
+    pub fn text(&mut self) -> Result<Cow<'a, str>> {
+        let bytes = self.string_bytes()?;
+        self.text_of(bytes, self.at - bytes.len() - 1)
+    }
+
+    /// Text at an offset, by the rules.
+    #[inline]
+    pub(crate) fn text_of(&self, bytes: &'a [u8], at: usize) -> Result<Cow<'a, str>> {
+        match self.rules.utf8 {
+            Utf8::Checked => text_at(bytes, at).map(Cow::Borrowed),
+            Utf8::Lossy => Ok(String::from_utf8_lossy(bytes)),
+        }
+    }
+
+    /// The bytes of a string, unchecked, its NUL left out.
+    #[inline]
+    pub fn string_bytes(&mut self) -> Result<&'a [u8]> {
+        let Some(len) = self.peek_i32() else { return Err(self.truncated(4)) };
+        let rest = &self.bytes[self.at + 4..];
+        match usize::try_from(len) {
+            Ok(len) if (1..=rest.len()).contains(&len) => {
+                if rest[len - 1] != 0 {
+                    return Err(self.no_terminator(self.at + 4 + len - 1));
+                }
+                self.at += 4 + len;
+                Ok(&rest[..len - 1])
+            }
+            _ => Err(self.bad_length(len, 1)),
+        }
+    }
+
+    /// The payload of a [`Binary`](ElementType::Binary): its subtype and its bytes. Of the old subtype 2 the inner
+    /// length is checked (unless the rules are lenient) and left out.
+    #[inline]
+    pub fn binary(&mut self) -> Result<(u8, &'a [u8])> {
+        let start = self.at;
+        let (subtype, bytes) = self.binary_bytes()?;
+        if subtype != 2 {
+            return Ok((subtype, bytes));
+        }
+        match bytes.split_first_chunk::<4>() {
+            Some((inner, rest)) if usize::try_from(i32::from_le_bytes(*inner)) == Ok(rest.len()) => Ok((2, rest)),
+            _ if self.rules.strictness == Strictness::Lenient => Ok((2, bytes.get(4..).unwrap_or(&[]))),
+            _ => Err(bad_inner_length(bytes, start + 5)),
+        }
+    }
+
+    /// The subtype and the bytes, whatever the subtype says of them.
+    #[inline]
+    pub(crate) fn binary_bytes(&mut self) -> Result<(u8, &'a [u8])> {
+        let Some(len) = self.peek_i32() else { return Err(self.truncated(5)) };
+        let Some((&subtype, rest)) = self.bytes[self.at + 4..].split_first() else { return Err(self.truncated(5)) };
+        match usize::try_from(len) {
+            Ok(len) if len <= rest.len() => {
+                self.at += 5 + len;
+                Ok((subtype, &rest[..len]))
+            }
+            _ => Err(self.bad_length(len, 0)),
+        }
+    }
+
+    /// Text up to a NUL: one of the two of a [`Regex`](ElementType::Regex).
+    #[inline]
+    pub fn cstr(&mut self) -> Result<&'a str> {
+        let start = self.at;
+        text_at(self.cstring()?, start)
+    }
+
+    /// Passes the payload of a [`CodeWithScope`](ElementType::CodeWithScope) and returns a cursor at its code, behind
+    /// which comes its scope. Both fill it exactly.
+    pub fn code_with_scope(&mut self) -> Result<Cursor<'a>> {
+        let Some(len) = self.peek_i32() else { return Err(self.truncated(4)) };
+        let end = match usize::try_from(len) {
+            Ok(len) if (14..=self.bytes.len() - self.at).contains(&len) => self.at + len,
+            _ => return Err(self.bad_length(len, 14)),
+        };
+        let inside = Cursor { bytes: &self.bytes[..end], at: self.at + 4, ..*self };
+        let mut parts = inside.clone();
+        parts.string_bytes()?;
+        let filled = parts.document_end()?;
+        if filled != end {
+            return Err(Error::new(ErrorKind::DocumentInvalid)
+                .with_found(format!("{len} bytes for code and scope, which take {}", filled - self.at))
+                .with_expected("a length that counts exactly both")
+                .with_offset(self.at as u64));
+        }
+        self.at = end;
+        Ok(inside)
+    }
+
+    // Errors, which are rare.
+
+    #[cold]
+    fn truncated(&self, need: usize) -> Error {
+        let left = self.bytes.len() - self.at;
+        Error::new(ErrorKind::DocumentTruncated)
+            .with_found(bytes_text(left))
+            .with_expected(bytes_text(need))
+            .with_offset(self.at as u64)
+    }
+
+    #[cold]
+    fn bad_length(&self, len: i32, least: i32) -> Error {
+        let left = self.bytes.len() - self.at;
+        let kind = if len < least { ErrorKind::DocumentInvalid } else { ErrorKind::DocumentTruncated };
+        Error::new(kind)
+            .with_found(format!("the length {len} with {} left", bytes_text(left)))
+            .with_expected(format!("a length of {least} or more that fits in what is left"))
+            .with_offset(self.at as u64)
+    }
+
+    #[cold]
+    fn no_terminator(&self, at: usize) -> Error {
+        Error::new(ErrorKind::DocumentInvalid)
+            .with_found(format!("byte 0x{:02x}", self.bytes[at]))
+            .with_expected("a zero byte where the length says that it ends")
+            .with_offset(at as u64)
+    }
+
+    #[cold]
+    fn no_nul(&self) -> Error {
+        Error::new(ErrorKind::DocumentInvalid)
+            .with_found("a key or pattern without an end")
+            .with_expected("a zero byte before the document's end")
+            .with_offset(self.at as u64)
+    }
+
+    #[cold]
+    fn bad_type(&self, byte: u8) -> Error {
+        let found = match byte {
+            0 => format!("a zero byte with {} of the document left", bytes_text(self.bytes.len() - self.at)),
+            _ => format!("0x{byte:02x}"),
+        };
+        Error::new(ErrorKind::DocumentInvalid)
+            .with_found(found)
+            .with_expected("the type of an element, or the end where the document's length says")
+            .with_offset(self.at as u64)
+    }
+
+    #[cold]
+    fn bad_bool(&self, byte: u8) -> Error {
+        Error::new(ErrorKind::DocumentInvalid)
+            .with_found(format!("0x{byte:02x} for a boolean"))
+            .with_expected("0 or 1")
+            .with_offset(self.at as u64 - 1)
+    }
+
+    #[cold]
+    fn too_deep(&self) -> Error {
+        Error::new(ErrorKind::TooDeep)
+            .with_found(format!("more than {} documents and arrays inside each other", self.rules.depth))
+            .with_expected(format!("at most {}", self.rules.depth))
+            .with_offset(self.at as u64)
+    }
+
+    /// The error of a value that has another type than was asked for; `at` its payload.
+    #[cold]
+    pub fn mismatch(&self, kind: ElementType, expected: &str) -> Error {
+        Error::new(ErrorKind::ShapeMismatch)
+            .with_found(format!("a value of type {kind}"))
+            .with_expected(expected)
+            .with_offset(self.at as u64)
+    }
+}
+
+#[cold]
+fn bad_inner_length(bytes: &[u8], at: usize) -> Error {
+    let found = match bytes.first_chunk::<4>() {
+        Some(inner) => format!("the inner length {} of {}", i32::from_le_bytes(*inner), bytes_text(bytes.len())),
+        None => format!("{} without an inner length", bytes_text(bytes.len())),
+    };
+    Error::new(ErrorKind::DocumentInvalid)
+        .with_found(found)
+        .with_expected("binary subtype 2: an inner length that is 4 less than the outer one")
+        .with_offset(at as u64)
+}
+
+pub(crate) fn bytes_text(count: usize) -> String {
+    if count == 1 { "1 byte".to_string() } else { format!("{count} bytes") }
+}
+
+/// Checks text that begins at `at`.
+#[inline]
+pub(crate) fn text_at(bytes: &[u8], at: usize) -> Result<&str> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Ok(text),
+        Err(error) => Err(bad_text(bytes, error.valid_up_to(), at)),
+    }
+}
+
+#[cold]
+fn bad_text(bytes: &[u8], good: usize, at: usize) -> Error {
+    Error::new(ErrorKind::Utf8Invalid)
+        .with_found(format!("0x{:02x}", bytes[good]))
+        .with_expected("UTF-8")
+        .with_offset((at + good) as u64)
+}
+
+/// Where the first zero byte is. Keys are short: eight bytes at a time, and memchr for what is longer than 24.
+#[inline]
+fn find_nul(bytes: &[u8]) -> Option<usize> {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGHS: u64 = 0x8080_8080_8080_8080;
+    for word in 0..3 {
+        let Some(chunk) = bytes.get(word * 8..).and_then(|rest| rest.first_chunk::<8>()) else {
+            return bytes[word * 8..].iter().position(|&byte| byte == 0).map(|i| word * 8 + i);
+        };
+        let chunk = u64::from_le_bytes(*chunk);
+        let zeros = chunk.wrapping_sub(ONES) & !chunk & HIGHS;
+        if zeros != 0 {
+            return Some(word * 8 + zeros.trailing_zeros() as usize / 8);
+        }
+    }
+    memchr::memchr(0, &bytes[24..]).map(|i| 24 + i)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn finds_the_first_zero_byte(bytes in prop::collection::vec(0u8..4, 0..80)) {
+            prop_assert_eq!(find_nul(&bytes), bytes.iter().position(|&byte| byte == 0));
+        }
+
+        #[test]
+        fn finds_a_far_zero_byte(before in prop::collection::vec(1u8.., 0..80), after in prop::collection::vec(0u8.., 0..20)) {
+            let bytes = [&before[..], b"\0", &after].concat();
+            prop_assert_eq!(find_nul(&bytes), Some(before.len()));
+            prop_assert_eq!(find_nul(&before), None);
+        }
+    }
+}

@@ -1,0 +1,524 @@
+//! Documents and arrays, read where they lie.
+
+use super::path::{join_path, path_at};
+use super::{Cursor, ElementType, FromBson, Rules, Strictness, ValueRef};
+use crate::error::{Error, ErrorKind, Result};
+use std::borrow::Cow;
+use std::fmt;
+
+/// A document, borrowed: nothing of it is parsed before it is asked for, and nothing is remembered.
+///
+/// Making one checks its length and its terminator only. Each look-up walks over the members before the one it finds.
+/// An error carries the path of keys and the offset.
+///
+/// ```
+/// use millstream::bson::Document;
+/// // {"a": {"b": [1, 2]}}
+/// let bytes = b"\x23\0\0\0\x03a\0\x1b\0\0\0\x04b\0\x13\0\0\0\x100\0\x01\0\0\0\x101\0\x02\0\0\0\0\0\0";
+/// let document = Document::new(bytes)?;
+/// assert_eq!(document.get_path::<i32>(["a", "b", "1"])?, Some(2));
+/// assert_eq!(document.get_path::<i32>(["a", "c"])?, None);
+/// for element in document {
+///     assert_eq!(element?.key()?, "a");
+/// }
+/// # Ok::<(), millstream::Error>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct Document<'a> {
+    /// The root's bytes, as far as the document around this one goes.
+    root: &'a [u8],
+    /// Where in them this document begins. Its length has been checked.
+    start: usize,
+    /// Where in the stream the root begins.
+    base: u64,
+    /// How many documents may be entered, this one included.
+    depth: u16,
+    rules: Rules,
+}
+
+impl<'a> Document<'a> {
+    /// The document that these bytes are, by the default rules.
+    ///
+    /// # Errors
+    /// [`DocumentTruncated`](ErrorKind::DocumentTruncated), or [`DocumentInvalid`](ErrorKind::DocumentInvalid) for an
+    /// impossible length, a missing terminator, or bytes behind it.
+    #[inline]
+    pub fn new(bytes: &'a [u8]) -> Result<Document<'a>> {
+        Document::with_rules(bytes, Rules::new())
+    }
+
+    /// The document that these bytes are.
+    ///
+    /// # Errors
+    /// As for [`new`](Document::new); lenient rules let bytes behind the document pass.
+    #[inline]
+    pub fn with_rules(bytes: &'a [u8], rules: Rules) -> Result<Document<'a>> {
+        let (document, rest) = Document::first(bytes, rules)?;
+        if !rest.is_empty() && rules.strictness != Strictness::Lenient {
+            return Err(Error::new(ErrorKind::DocumentInvalid)
+                .with_found(format!("{} behind the document", super::cursor::bytes_text(rest.len())))
+                .with_expected("nothing, or a reader of many documents")
+                .with_offset(document.len() as u64));
+        }
+        Ok(document)
+    }
+
+    /// The document at the front of these bytes, and what is behind it.
+    ///
+    /// # Errors
+    /// As for [`new`](Document::new).
+    #[inline]
+    pub fn first(bytes: &'a [u8], rules: Rules) -> Result<(Document<'a>, &'a [u8])> {
+        let mut cursor = Cursor::new(bytes, rules);
+        cursor.skip(ElementType::Document)?;
+        let (whole, rest) = bytes.split_at(cursor.offset());
+        Ok((Document { root: whole, start: 0, base: 0, depth: rules.depth, rules }, rest))
+    }
+
+    /// The document that the cursor is at; passes it.
+    pub(crate) fn at(cursor: &mut Cursor<'a>) -> Result<Document<'a>> {
+        let start = cursor.offset();
+        cursor.skip(ElementType::Document)?;
+        Ok(Document {
+            root: cursor.bytes(),
+            start,
+            base: cursor.base(),
+            depth: cursor.depth_left(),
+            rules: cursor.rules(),
+        })
+    }
+
+    /// The same document, which begins at this byte of its stream: errors and offsets are counted from there.
+    #[inline]
+    pub fn at_offset(self, offset: u64) -> Document<'a> {
+        Document { base: offset.wrapping_sub(self.start as u64), ..self }
+    }
+
+    /// Where it begins: in bytes from the start of the stream, or of the outermost document.
+    #[inline]
+    pub fn offset(&self) -> u64 {
+        self.base.wrapping_add(self.start as u64)
+    }
+
+    /// The rules it is read by.
+    pub fn rules(&self) -> Rules {
+        self.rules
+    }
+
+    /// Its bytes, length and terminator included.
+    #[inline]
+    pub fn as_bytes(&self) -> &'a [u8] {
+        &self.root[self.start..self.end()]
+    }
+
+    /// Its length in bytes, at least 5.
+    #[inline]
+    #[allow(clippy::len_without_is_empty)] // see below
+    pub fn len(&self) -> usize {
+        let prefix = self.root[self.start..].first_chunk().expect("checked when it was made");
+        u32::from_le_bytes(*prefix) as usize
+    }
+
+    #[inline]
+    fn end(&self) -> usize {
+        self.start + self.len()
+    }
+
+    /// Whether it has no member.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 5
+    }
+
+    /// A cursor before the document: [`Cursor::enter`] goes in.
+    #[inline]
+    pub fn cursor(&self) -> Cursor<'a> {
+        Cursor::inside(&self.root[..self.end()], self.start, self.base, self.depth, self.rules)
+    }
+
+    /// Its members, in their order.
+    #[inline]
+    pub fn iter(&self) -> Elements<'a> {
+        Elements { cursor: None, document: *self, ended: false }
+    }
+
+    /// The member of this name, as any type that [`FromBson`] reads; the first, if there are several.
+    ///
+    /// # Errors
+    /// What is wrong with the members before it, or with its value.
+    #[inline]
+    pub fn get<T: FromBson<'a>>(&self, key: &str) -> Result<Option<T>> {
+        let mut cursor = self.cursor();
+        seek(&mut cursor, key)
+            .and_then(|kind| kind.map(|kind| T::from_bson(kind, &mut cursor)).transpose())
+            .map_err(|error| self.locate(error))
+    }
+
+    /// The same for a member that must be there.
+    ///
+    /// # Errors
+    /// Also [`KeyMissing`](ErrorKind::KeyMissing).
+    #[inline]
+    pub fn require<T: FromBson<'a>>(&self, key: &str) -> Result<T> {
+        self.get(key)?.ok_or_else(|| self.missing(&[key]))
+    }
+
+    /// The value at the end of a path of keys; in arrays the keys are positions. No keys: the document itself.
+    ///
+    /// # Errors
+    /// As for [`get`](Document::get). A path that goes through a value that is neither document nor array leads nowhere: `None`.
+    pub fn get_path<T: FromBson<'a>>(&self, keys: impl IntoIterator<Item = impl AsRef<str>>) -> Result<Option<T>> {
+        let mut cursor = self.cursor();
+        let mut kind = ElementType::Document;
+        for key in keys {
+            if !matches!(kind, ElementType::Document | ElementType::Array) {
+                return Ok(None);
+            }
+            match seek(&mut cursor, key.as_ref()).map_err(|error| self.locate(error))? {
+                Some(found) => kind = found,
+                None => return Ok(None),
+            }
+        }
+        T::from_bson(kind, &mut cursor).map(Some).map_err(|error| self.locate(error))
+    }
+
+    /// The member of this name, not yet read.
+    ///
+    /// # Errors
+    /// What is wrong with the members before it.
+    pub fn find(&self, key: &str) -> Result<Option<Element<'a>>> {
+        for element in self {
+            let element = element?;
+            if element.key_bytes() == key.as_bytes() {
+                return Ok(Some(element));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Adds the path of keys and where the root begins to an error whose offset is counted from there.
+    #[cold]
+    pub(crate) fn locate(&self, error: Error) -> Error {
+        locate(self.root, self.base, error)
+    }
+
+    #[cold]
+    fn missing(&self, keys: &[&str]) -> Error {
+        let mut path = path_at(self.root, self.start + 4).unwrap_or_default();
+        if !path.is_empty() {
+            path.push('.');
+        }
+        path.push_str(&join_path(keys));
+        Error::new(ErrorKind::KeyMissing)
+            .with_found("no such member")
+            .with_expected(format!("a member {:?}", keys.last().copied().unwrap_or_default()))
+            .with_path(path)
+            .with_offset(self.offset())
+    }
+}
+
+/// Adds the path of keys and where the root begins to an error whose offset is counted from there.
+#[cold]
+pub(crate) fn locate(root: &[u8], base: u64, error: Error) -> Error {
+    if error.path().is_some() {
+        return error; // it has been located already, by an inner document
+    }
+    let path = error.offset().and_then(|at| path_at(root, usize::try_from(at).ok()?));
+    let error = error.shift_offset(base);
+    match path {
+        Some(path) => error.with_path(path),
+        None => error,
+    }
+}
+
+/// Enters the document at the cursor and goes to the payload of the member of this name.
+#[inline]
+fn seek(cursor: &mut Cursor<'_>, key: &str) -> Result<Option<ElementType>> {
+    let _outer = cursor.enter()?; // never left: what is behind it does not matter
+    while let Some((kind, found)) = cursor.next()? {
+        if found == key.as_bytes() {
+            return Ok(Some(kind));
+        }
+        cursor.skip(kind)?;
+    }
+    Ok(None)
+}
+
+/// The same bytes.
+impl PartialEq for Document<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_bytes() == other.as_bytes()
+    }
+}
+
+impl Eq for Document<'_> {}
+
+impl fmt::Debug for Document<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Document({} bytes at {})", self.len(), self.offset())
+    }
+}
+
+impl<'a> IntoIterator for Document<'a> {
+    type Item = Result<Element<'a>>;
+    type IntoIter = Elements<'a>;
+
+    fn into_iter(self) -> Elements<'a> {
+        self.iter()
+    }
+}
+
+impl<'a> IntoIterator for &Document<'a> {
+    type Item = Result<Element<'a>>;
+    type IntoIter = Elements<'a>;
+
+    fn into_iter(self) -> Elements<'a> {
+        self.iter()
+    }
+}
+
+/// An array, borrowed: a document whose keys are not looked at.
+///
+/// ```
+/// use millstream::bson::{Array, Document};
+/// let document = Document::new(b"\x1b\0\0\0\x04b\0\x13\0\0\0\x100\0\x01\0\0\0\x101\0\x02\0\0\0\0\0")?;
+/// let array: Array = document.require("b")?;
+/// let values = array.iter().map(|element| element?.get::<i64>()).collect::<Result<Vec<_>, _>>()?;
+/// assert_eq!(values, [1, 2]);
+/// # Ok::<(), millstream::Error>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Array<'a>(Document<'a>);
+
+impl<'a> Array<'a> {
+    pub(crate) fn at(cursor: &mut Cursor<'a>) -> Result<Array<'a>> {
+        Document::at(cursor).map(Array)
+    }
+
+    /// The same bytes as a document.
+    pub fn as_document(&self) -> Document<'a> {
+        self.0
+    }
+
+    /// Its bytes, length and terminator included.
+    pub fn as_bytes(&self) -> &'a [u8] {
+        self.0.as_bytes()
+    }
+
+    /// Its elements, in their order.
+    pub fn iter(&self) -> Elements<'a> {
+        self.0.iter()
+    }
+
+    /// How many elements it has; they are counted by walking over them.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn count(&self) -> Result<usize> {
+        let mut count = 0;
+        for element in self.iter() {
+            element?;
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// Whether it has no element.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl fmt::Debug for Array<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Array({} bytes at {})", self.0.len(), self.0.offset())
+    }
+}
+
+impl<'a> IntoIterator for Array<'a> {
+    type Item = Result<Element<'a>>;
+    type IntoIter = Elements<'a>;
+
+    fn into_iter(self) -> Elements<'a> {
+        self.iter()
+    }
+}
+
+/// The members of a document, in their order. After an error comes nothing.
+#[derive(Clone, Debug)]
+pub struct Elements<'a> {
+    /// Inside the document, once it has begun.
+    cursor: Option<Cursor<'a>>,
+    document: Document<'a>,
+    ended: bool,
+}
+
+impl<'a> Elements<'a> {
+    fn step(&mut self) -> Result<Option<Element<'a>>> {
+        let cursor = match &mut self.cursor {
+            Some(cursor) => cursor,
+            empty => {
+                let mut cursor = self.document.cursor();
+                let _outer = cursor.enter()?; // never left
+                empty.insert(cursor)
+            }
+        };
+        let Some((kind, key)) = cursor.next()? else { return Ok(None) };
+        let payload = cursor.clone();
+        cursor.skip(kind)?;
+        Ok(Some(Element { kind, key, payload, end: cursor.offset() }))
+    }
+}
+
+impl<'a> Iterator for Elements<'a> {
+    type Item = Result<Element<'a>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        let step = self.step().map_err(|error| self.document.locate(error));
+        self.ended = !matches!(step, Ok(Some(_)));
+        step.transpose()
+    }
+}
+
+impl std::iter::FusedIterator for Elements<'_> {}
+
+/// A member of a document, not yet read.
+#[derive(Clone, Debug)]
+pub struct Element<'a> {
+    kind: ElementType,
+    key: &'a [u8],
+    /// At the payload.
+    payload: Cursor<'a>,
+    /// Where the payload ends.
+    end: usize,
+}
+
+impl<'a> Element<'a> {
+    /// Its type.
+    #[inline]
+    pub fn kind(&self) -> ElementType {
+        self.kind
+    }
+
+    /// Its key.
+    ///
+    /// # Errors
+    /// [`Utf8Invalid`](ErrorKind::Utf8Invalid).
+    #[inline]
+    pub fn key(&self) -> Result<&'a str> {
+        self.payload.key_text(self.key).map_err(|error| self.locate(error))
+    }
+
+    /// Its key, with U+FFFD for what is not UTF-8.
+    pub fn key_lossy(&self) -> Cow<'a, str> {
+        String::from_utf8_lossy(self.key)
+    }
+
+    /// Its key's bytes.
+    #[inline]
+    pub fn key_bytes(&self) -> &'a [u8] {
+        self.key
+    }
+
+    /// Where its payload begins: in bytes from the start of the stream, or of the outermost document.
+    #[inline]
+    pub fn offset(&self) -> u64 {
+        self.payload.base().wrapping_add(self.payload.offset() as u64)
+    }
+
+    /// Its payload's bytes, lengths and terminators included.
+    #[inline]
+    pub fn payload(&self) -> &'a [u8] {
+        &self.payload.bytes()[self.payload.offset()..self.end]
+    }
+
+    /// Its value.
+    ///
+    /// # Errors
+    /// What is wrong with it, or [`Utf8Invalid`](ErrorKind::Utf8Invalid).
+    pub fn value(&self) -> Result<ValueRef<'a>> {
+        self.get()
+    }
+
+    /// Its value as any type that [`FromBson`] reads.
+    ///
+    /// # Errors
+    /// What is wrong with it, [`ShapeMismatch`](ErrorKind::ShapeMismatch),
+    /// [`ValueOutOfRange`](ErrorKind::ValueOutOfRange).
+    #[inline]
+    pub fn get<T: FromBson<'a>>(&self) -> Result<T> {
+        T::from_bson(self.kind, &mut self.payload.clone()).map_err(|error| self.locate(error))
+    }
+
+    #[cold]
+    fn locate(&self, error: Error) -> Error {
+        locate(self.payload.bytes(), self.payload.base(), error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Documents inside each other, so many.
+    fn nested(levels: usize) -> Vec<u8> {
+        let mut bytes = vec![5, 0, 0, 0, 0];
+        for _ in 1..levels {
+            let len = bytes.len() as i32 + 8;
+            bytes = [&len.to_le_bytes()[..], b"\x03a\0", &bytes, b"\0"].concat();
+        }
+        bytes
+    }
+
+    #[test]
+    fn depth_is_limited_by_the_rules() {
+        for (depth, levels, good) in
+            [(200, 200, true), (200, 201, false), (1, 1, true), (1, 2, false), (1000, 1000, true)]
+        {
+            let bytes = nested(levels);
+            let document = Document::with_rules(&bytes, Rules::new().depth(depth)).unwrap();
+            assert_eq!(document.check().err().map(|error| error.kind()), (!good).then_some(ErrorKind::TooDeep));
+            assert_eq!(document.get_path::<ValueRef>(vec!["a"; levels]).is_ok(), good);
+        }
+        // Skipping does not go in.
+        let bytes = nested(10_000);
+        assert_eq!(Document::new(&bytes).unwrap().get::<i32>("b").unwrap(), None);
+    }
+
+    #[test]
+    fn errors_say_where_in_the_stream() {
+        let bytes = b"\x16\0\0\0\x03a\0\x0e\0\0\0\x02s\0\x02\0\0\0\xff\0\0\0";
+        let document = Document::new(&bytes[..]).unwrap().at_offset(1000);
+        let error = document.get_path::<&str>(["a", "s"]).unwrap_err();
+        assert_eq!((error.kind(), error.path(), error.offset()), (ErrorKind::Utf8Invalid, Some("a.s"), Some(1018)));
+        let inner: Document = document.require("a").unwrap();
+        assert_eq!(inner.offset(), 1007);
+        let again = inner.get::<&str>("s").unwrap_err();
+        assert_eq!((again.path(), again.offset()), (Some("a.s"), Some(1018)));
+        let missing = inner.require::<i32>("t").unwrap_err();
+        assert_eq!((missing.kind(), missing.path()), (ErrorKind::KeyMissing, Some("a.t")));
+        assert_eq!(inner.iter().next().unwrap().unwrap().value().unwrap_err().offset(), Some(1018));
+    }
+
+    #[test]
+    fn every_cut_and_every_flipped_bit_is_an_answer() {
+        let whole = b"\x2d\0\0\0\x03a\0\x1b\0\0\0\x04b\0\x13\0\0\0\x100\0\x01\0\0\0\x101\0\x02\0\0\0\0\0\x0ac\0\x10d\0\x03\0\0\0\0";
+        for len in 0..whole.len() {
+            assert!(Document::new(&whole[..len]).is_err());
+        }
+        for bit in 0..whole.len() * 8 {
+            let mut bytes = *whole;
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            if let Ok(document) = Document::new(&bytes) {
+                let _ = document.check();
+                let _ = document.get_path::<i32>(["a", "b", "1"]);
+                for element in document.iter().flatten() {
+                    let _ = element.value();
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! BSON: documents as bytes that are looked at where they lie.
+//!
+//! ```
+//! use millstream::bson::{Document, ObjectId};
+//!
+//! let bytes = b"\x16\0\0\0\x10n\0\x2a\0\0\0\x02s\0\x03\0\0\0hi\0\0";
+//! let document = Document::new(bytes)?;
+//! assert_eq!(document.get::<i32>("n")?, Some(42));
+//! assert_eq!(document.get::<&str>("s")?, Some("hi")); // borrowed from `bytes`
+//! assert_eq!(document.get::<ObjectId>("_id")?, None);
+//! # Ok::<(), millstream::Error>(())
+//! ```
+//!
+//! | to | use |
+//! |---|---|
+//! | look at a few members, walk, or view arrays without a copy | [`Document`], [`Array`], [`Element`], [`ValueRef`] |
+//! | write code that decodes by itself | [`Cursor`], [`FromBson`] |
+//! | know that a document is right in every byte | [`Document::check`] |
+//!
+//! The walker promises: every length is checked before it is used; nothing is allocated for a length whose bytes are
+//! not there; skipping is iterative; nesting is limited ([`Rules::depth`]). An error says what was found and expected,
+//! the [path of keys](crate::Error::path) and the byte offset. This room does no input or output, and it never runs
+//! or resolves anything that a document names.
+//!
+//! The format: <https://bsonspec.org/spec.html> (version 1.1). Names of types are those of MongoDB's `$type` aliases.
+
+mod check;
+mod cursor;
+mod document;
+mod from;
+mod path;
+mod rules;
+mod scalar;
+mod value_ref;
+
+pub use cursor::Cursor;
+pub use document::{Array, Document, Element, Elements};
+pub use from::FromBson;
+pub use path::{join_path, split_path};
+pub use rules::{Rules, Strictness, Utf8};
+pub use scalar::{DateTime, Decimal128, ObjectId, Timestamp};
+pub use value_ref::ValueRef;
+
+/// Makes the table of types: byte, Rust name, MongoDB's alias.
+macro_rules! element_types {
+    ($($(#[doc = $doc:literal])* $byte:literal $kind:ident $name:literal;)*) => {
+        /// The types that a value can have, with the byte that announces each.
+        ///
+        /// ```
+        /// use millstream::bson::ElementType;
+        /// assert_eq!(ElementType::from_byte(0x12), Some(ElementType::Int64));
+        /// assert_eq!(ElementType::Int64.name(), "long");
+        /// ```
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum ElementType {
+            $($(#[doc = $doc])* $kind = $byte,)*
+        }
+
+        impl ElementType {
+            /// Every type, in the order of the specification.
+            pub const ALL: &'static [ElementType] = &[$(ElementType::$kind),*];
+
+            /// The type that this byte announces; 0 ends a document and is no type.
+            #[inline]
+            pub const fn from_byte(byte: u8) -> Option<ElementType> {
+                match byte {
+                    $($byte => Some(ElementType::$kind),)*
+                    _ => None,
+                }
+            }
+
+            /// The name of the type: MongoDB's alias for `$type`.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(ElementType::$kind => $name,)*
+                }
+            }
+        }
+    };
+}
+
+element_types! {
+    /// A 64-bit floating point number.
+    0x01 Double "double";
+    /// UTF-8 text.
+    0x02 String "string";
+    /// A document.
+    0x03 Document "object";
+    /// An array: a document whose keys are "0", "1", ….
+    0x04 Array "array";
+    /// Bytes with a subtype.
+    0x05 Binary "binData";
+    /// No value (deprecated).
+    0x06 Undefined "undefined";
+    /// A 12-byte object id.
+    0x07 ObjectId "objectId";
+    /// True or false.
+    0x08 Bool "bool";
+    /// Milliseconds since 1970, UTC.
+    0x09 DateTime "date";
+    /// No value.
+    0x0a Null "null";
+    /// A regular expression and its options.
+    0x0b Regex "regex";
+    /// A namespace and an object id (deprecated).
+    0x0c DbPointer "dbPointer";
+    /// JavaScript.
+    0x0d Code "javascript";
+    /// A symbol (deprecated).
+    0x0e Symbol "symbol";
+    /// JavaScript and the document it runs with (deprecated).
+    0x0f CodeWithScope "javascriptWithScope";
+    /// A 32-bit integer.
+    0x10 Int32 "int";
+    /// MongoDB's internal timestamp.
+    0x11 Timestamp "timestamp";
+    /// A 64-bit integer.
+    0x12 Int64 "long";
+    /// A 128-bit decimal floating point number.
+    0x13 Decimal128 "decimal";
+    /// Compares higher than everything.
+    0x7f MaxKey "maxKey";
+    /// Compares lower than everything.
+    0xff MinKey "minKey";
+}
+
+impl std::fmt::Display for ElementType {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,69 @@
+//! How deep, how strict, and what to do with text that is none.
+
+/// What reading a document accepts.
+///
+/// ```
+/// use millstream::bson::{Document, Rules, Strictness};
+/// let bytes = b"\x05\0\0\0\0 and more";
+/// assert!(Document::new(bytes).is_err()); // bytes behind the document
+/// assert!(Document::with_rules(bytes, Rules::new().strictness(Strictness::Lenient))?.is_empty());
+/// # Ok::<(), millstream::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    pub(crate) depth: u16,
+    pub(crate) strictness: Strictness,
+    pub(crate) utf8: Utf8,
+}
+
+impl Rules {
+    /// Depth 200, [`Strictness::Standard`], [`Utf8::Checked`].
+    pub const fn new() -> Rules {
+        Rules { depth: 200, strictness: Strictness::Standard, utf8: Utf8::Checked }
+    }
+
+    /// How many documents and arrays may be open at once, the outermost included: at most 1,000, more counts as that.
+    ///
+    /// The limit keeps what works by recursion (serde, values, Extended JSON) from overflowing its stack.
+    pub const fn depth(self, depth: u16) -> Rules {
+        Rules { depth: if depth > 1000 { 1000 } else { depth }, ..self }
+    }
+
+    /// What is let pass.
+    pub const fn strictness(self, strictness: Strictness) -> Rules {
+        Rules { strictness, ..self }
+    }
+
+    /// What happens where text is not UTF-8.
+    pub const fn utf8(self, utf8: Utf8) -> Rules {
+        Rules { utf8, ..self }
+    }
+}
+
+impl Default for Rules {
+    fn default() -> Rules {
+        Rules::new()
+    }
+}
+
+/// What is let pass, beyond what could not be read anyway.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Strictness {
+    /// Bytes behind the document, booleans other than 0 and 1, and a wrong inner length of the old binary subtype.
+    Lenient,
+    /// None of that. Keys of arrays are not looked at, and keys may repeat (the first is found, as in MongoDB).
+    #[default]
+    Standard,
+    /// Also the keys of arrays must be "0", "1", …, and no key may repeat within a document.
+    Strict,
+}
+
+/// What happens where text or a key is not UTF-8.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Utf8 {
+    /// It is an error, [`Utf8Invalid`](crate::ErrorKind::Utf8Invalid).
+    #[default]
+    Checked,
+    /// What is read as an owned text has U+FFFD there; what would be borrowed is still an error.
+    Lossy,
+}
