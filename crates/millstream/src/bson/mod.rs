@@ -31,6 +31,7 @@ mod from;
 mod path;
 mod rules;
 mod scalar;
+mod to;
 mod value_ref;
 
 pub use cursor::Cursor;
@@ -39,6 +40,7 @@ pub use from::FromBson;
 pub use path::{join_path, split_path};
 pub use rules::{Rules, Strictness, Utf8};
 pub use scalar::{DateTime, Decimal128, ObjectId, Timestamp};
+pub use to::{ToBson, append_element};
 pub use value_ref::ValueRef;
 
 /// Makes the table of types: byte, Rust name, MongoDB's alias.
