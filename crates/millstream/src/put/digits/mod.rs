@@ -1,10 +1,11 @@
 //! Decimal digits of integers, as fast as the processor can make them, and hexadecimal ones.
 //!
-//! Nothing depends on how many digits there are but whether more than eight, or sixteen, are needed, which a stream of
-//! numbers mostly repeats. A branch on the exact count would be mispredicted for every other number.
+//! No branch depends on how many digits there are but on whether more than sixteen are needed (without AVX-512: more
+//! than eight), which a stream of numbers mostly repeats. A branch on the exact count would be mispredicted for every
+//! other number.
 //!
-//! A way to make decimal digits is a module with two functions, `put_u64` and `put_sixteen`. Which way is taken is
-//! looked up with each number: a load that is in the cache and a branch that is always the same.
+//! A way to make decimal digits is a module with a function `put_u64`, which returns a length. Which way is taken is looked
+//! up with each number: a load that is in the cache and a branch that is always the same.
 
 #[cfg(target_arch = "x86_64")]
 mod ifma;
@@ -44,10 +45,14 @@ impl Way {
         const PORTABLE: u8 = Way::Portable as u8;
         const IFMA: u8 = Way::Ifma as u8;
         // What is loaded stands for itself, so no order with other memory is needed.
-        match CHOSEN.load(Ordering::Relaxed) {
-            PORTABLE => Way::Portable,
-            IFMA => Way::Ifma,
-            _ => Way::choose(),
+        // The best is asked for first: it is where a comparison counts.
+        let chosen = CHOSEN.load(Ordering::Relaxed);
+        if chosen == IFMA {
+            Way::Ifma
+        } else if chosen == PORTABLE {
+            Way::Portable
+        } else {
+            Way::choose()
         }
     }
 
@@ -127,50 +132,6 @@ pub(super) fn count_u128(n: u128) -> usize {
     }
 }
 
-/// Defines `put_u64` and `put_sixteen` on top of a way's `put_at_most_8`, `put_at_most_16`: functions that write the
-/// last `len` digits of a number with at most so many, and scribble on as many bytes as these would be.
-macro_rules! by_size {
-    ($(#[$attribute:meta])*) => {
-        /// Writes the digits of `n`, without leading zeros, and returns where they end.
-        ///
-        /// # Safety
-        /// As many bytes as it has digits, and [`SLACK`](crate::put::SLACK) more, can be written at `at`.
-        $(#[$attribute])*
-        pub(super) unsafe fn put_u64(at: *mut u8, n: u64) -> *mut u8 {
-            // SAFETY: the slack is 16 bytes. The upper part of the largest numbers has 1 to 4 digits, and scribbles on
-            // what the lower part overwrites.
-            unsafe {
-                if n < TEN_TO_8 {
-                    let len = count_u32(n as u32);
-                    put_at_most_8(at, n as u32, len);
-                    at.add(len)
-                } else if n < TEN_TO_16 {
-                    let len = count_u64(n);
-                    put_at_most_16(at, n, len);
-                    at.add(len)
-                } else {
-                    let upper = (n / TEN_TO_16) as u32;
-                    let len = count_u32(upper);
-                    put_at_most_8(at, upper, len);
-                    put_at_most_16(at.add(len), n % TEN_TO_16, 16);
-                    at.add(len + 16)
-                }
-            }
-        }
-
-        /// Writes sixteen digits of `n`, which is less than 10^16.
-        ///
-        /// # Safety
-        /// 16 bytes at `at` can be written.
-        $(#[$attribute])*
-        pub(super) unsafe fn put_sixteen(at: *mut u8, n: u64) {
-            // SAFETY: the same promise.
-            unsafe { put_at_most_16(at, n, 16) }
-        }
-    };
-}
-use by_size;
-
 /// Writes the decimal digits of `n` and returns where they end.
 ///
 /// # Safety
@@ -187,27 +148,14 @@ pub(super) unsafe fn put_u64(at: *mut u8, n: u64) -> *mut u8 {
 unsafe fn put_u64_by(way: Way, at: *mut u8, n: u64) -> *mut u8 {
     // SAFETY: the same promise.
     unsafe {
-        match way {
+        // A length, because a pointer could come from either way: then the compiler would not see that what the next
+        // record waits for is a sum.
+        let len = match way {
             #[cfg(target_arch = "x86_64")]
             Way::Ifma => ifma::put_u64(at, n),
             _ => portable::put_u64(at, n),
-        }
-    }
-}
-
-/// Writes sixteen digits of `n`, which is less than 10^16.
-///
-/// # Safety
-/// 16 bytes at `at` can be written, and this machine can go that way.
-#[inline]
-unsafe fn put_sixteen_by(way: Way, at: *mut u8, n: u64) {
-    // SAFETY: the same promise.
-    unsafe {
-        match way {
-            #[cfg(target_arch = "x86_64")]
-            Way::Ifma => ifma::put_sixteen(at, n),
-            _ => portable::put_sixteen(at, n),
-        }
+        };
+        at.add(len)
     }
 }
 
@@ -228,7 +176,7 @@ unsafe fn put_u128_by(way: Way, at: *mut u8, n: u128) -> *mut u8 {
     unsafe {
         let Ok(n) = u64::try_from(n) else {
             let at = put_u128_by(way, at, n / TEN_TO_16);
-            put_sixteen_by(way, at, (n % TEN_TO_16) as u64);
+            portable::put_sixteen(at, (n % TEN_TO_16) as u64);
             return at.add(16);
         };
         put_u64_by(way, at, n)
@@ -384,11 +332,12 @@ mod tests {
         for way in ways() {
             for hundred in (0..TEN_TO_8).step_by(step) {
                 for n in [hundred, hundred + step as u64 - 1] {
-                    let mut digits = [0; 16];
-                    // SAFETY: it writes 16 bytes; the machine can go this way.
-                    unsafe { put_sixteen_by(way, digits.as_mut_ptr(), n) };
-                    let value = digits.iter().fold(0, |value, digit| 10 * value + u64::from(digit - b'0'));
-                    assert!(digits.iter().all(u8::is_ascii_digit) && value == n, "{n}: {digits:?}, {way:?}");
+                    let mut digits = [0; 25];
+                    // SAFETY: it writes 9 bytes, and has room for the slack; the machine can go this way.
+                    unsafe { put_u64_by(way, digits.as_mut_ptr(), TEN_TO_8 + n) };
+                    let value = digits[..9].iter().fold(0, |value, digit| 10 * value + u64::from(digit - b'0'));
+                    assert!(digits[..9].iter().all(u8::is_ascii_digit), "{n}: {digits:?}, {way:?}");
+                    assert_eq!(value, TEN_TO_8 + n, "{way:?}");
                 }
             }
         }

@@ -3,9 +3,43 @@
 //! The table of 40 KiB is what this costs; computing eight digits in a word instead took 1.6 times as long for a
 //! counter, and 1.25 times for random lengths, where the whole table is in use.
 
-use super::{TEN_TO_8, TEN_TO_16, by_size, count_u32, count_u64};
+use super::{TEN_TO_8, TEN_TO_16, count_u32, count_u64};
 
-by_size!(#[inline(never)]); // too long to be repeated wherever a number is put
+/// Writes the digits of `n`, without leading zeros, and returns how many they are.
+///
+/// # Safety
+/// As many bytes as it has digits, and [`SLACK`](crate::put::SLACK) more, can be written at `at`.
+#[inline(never)] // too long to be repeated wherever a number is put
+pub(super) unsafe fn put_u64(at: *mut u8, n: u64) -> usize {
+    // SAFETY: the slack is 16 bytes. The upper part of the largest numbers has 1 to 4 digits, and scribbles on what the
+    // lower part overwrites.
+    unsafe {
+        if n < TEN_TO_8 {
+            let len = count_u32(n as u32);
+            put_at_most_8(at, n as u32, len);
+            len
+        } else if n < TEN_TO_16 {
+            let len = count_u64(n);
+            put_at_most_16(at, n, len);
+            len
+        } else {
+            let upper = (n / TEN_TO_16) as u32;
+            let len = count_u32(upper);
+            put_at_most_8(at, upper, len);
+            put_sixteen(at.add(len), n % TEN_TO_16);
+            len + 16
+        }
+    }
+}
+
+/// Writes sixteen digits of `n`, which is less than 10^16.
+///
+/// # Safety
+/// 16 bytes at `at` can be written.
+pub(super) unsafe fn put_sixteen(at: *mut u8, n: u64) {
+    // SAFETY: the same promise.
+    unsafe { put_at_most_16(at, n, 16) }
+}
 
 /// Writes the last `len` digits of `n < 10^8`; scribbles on 8 bytes.
 ///
