@@ -16,6 +16,7 @@
 //! | look at a few members, walk, or view arrays without a copy | [`Document`], [`Array`], [`Element`], [`ValueRef`] |
 //! | write code that decodes by itself | [`Cursor`], [`FromBson`] |
 //! | build, change or keep documents of any shape | [`Map`], [`Value`] |
+//! | write and read Extended JSON | [`Document::to_json`], [`Document::append_json`], [`from_json`], [`json_to_bson`] |
 //! | know that a document is right in every byte | [`Document::check`] |
 //!
 //! The walker promises: every length is checked before it is used; nothing is allocated for a length whose bytes are
@@ -29,6 +30,7 @@ mod check;
 mod cursor;
 mod document;
 mod from;
+mod json;
 mod map;
 mod path;
 mod rules;
@@ -40,6 +42,7 @@ mod value_ref;
 pub use cursor::Cursor;
 pub use document::{Array, Document, Element, Elements};
 pub use from::FromBson;
+pub use json::{Json, from_json, json_to_bson};
 pub use map::Map;
 pub use path::{join_path, split_path};
 pub use rules::{Rules, Strictness, Utf8};

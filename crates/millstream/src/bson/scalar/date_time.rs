@@ -33,10 +33,10 @@ pub struct DateTime(pub i64);
 const FIRST: i64 = -62_167_219_200_000;
 /// The first millisecond of the year 10000.
 const END: i64 = 253_402_300_800_000;
-/// The longest text: `9999-12-31T23:59:59.999Z`.
-const LONGEST: usize = 24;
-
 impl DateTime {
+    /// The longest text: `9999-12-31T23:59:59.999Z`.
+    pub(crate) const LONGEST: usize = 24;
+
     /// The present, to the millisecond.
     pub fn now() -> DateTime {
         SystemTime::now().into()
@@ -99,7 +99,7 @@ impl TryFrom<DateTime> for SystemTime {
 
 impl fmt::Display for DateTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = [0; LONGEST];
+        let mut text = [0; DateTime::LONGEST];
         let mut room = Room::over(&mut text);
         if !self.put_rfc3339(&mut room) {
             room.put(self.0);

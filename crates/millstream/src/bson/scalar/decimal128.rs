@@ -43,8 +43,6 @@ const MOST: i64 = 6111;
 const SIGN: u128 = 1 << 127;
 const INFINITY: u128 = 0b11110 << 122;
 const NAN: u128 = 0b11111 << 122;
-/// The longest text: `-1.234567890123456789012345678901234E-6143`.
-pub(crate) const LONGEST: usize = 42;
 
 /// What the bits mean.
 enum Class {
@@ -54,6 +52,9 @@ enum Class {
 }
 
 impl Decimal128 {
+    /// The longest text: `-1.234567890123456789012345678901234E-6143`.
+    pub(crate) const LONGEST: usize = 42;
+
     fn bits(self) -> u128 {
         u128::from_le_bytes(self.0)
     }
@@ -76,7 +77,7 @@ impl Decimal128 {
         }
     }
 
-    /// Appends its text, of at most [`LONGEST`] bytes.
+    /// Appends its text, of at most [`LONGEST`](Decimal128::LONGEST) bytes.
     pub(crate) fn put_text(self, out: &mut Room<'_>) {
         let class = self.class();
         if self.bits() & SIGN != 0 && !matches!(class, Class::Nan) {
@@ -120,7 +121,7 @@ impl Decimal128 {
 
 impl fmt::Display for Decimal128 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = [0; LONGEST];
+        let mut text = [0; Decimal128::LONGEST];
         let mut room = Room::over(&mut text);
         self.put_text(&mut room);
         f.pad(std::str::from_utf8(room.as_bytes()).expect("digits are ASCII"))
@@ -258,7 +259,7 @@ mod tests {
         for (exponent, text) in [(-6176, format!("-9.{nines}E-6143")), (-39, format!("-0.000009{nines}"))] {
             let bits = ((exponent + BIAS) as u128) << 113 | (TOO_LARGE - 1);
             assert_eq!(Decimal128::from_parts(true, bits).to_string(), text);
-            assert_eq!(text.len(), LONGEST);
+            assert_eq!(text.len(), Decimal128::LONGEST);
         }
     }
 
