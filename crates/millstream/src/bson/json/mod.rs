@@ -20,6 +20,7 @@ mod wrapper;
 mod write;
 
 pub use read::{from_json, json_to_bson};
+pub(super) use write::append_value;
 
 use super::{Cursor, Document, Map, Rules, ToBson, Value};
 use crate::error::Result;
@@ -85,7 +86,7 @@ impl super::Element<'_> {
     /// What is wrong with it. Nothing is appended then.
     pub fn append_json(&self, out: &mut Vec<u8>, mode: Json) -> Result<()> {
         let len = out.len();
-        write::append_value(out, &mut self.cursor(), self.kind(), mode).map_err(|error| {
+        append_value(out, &mut self.cursor(), self.kind(), mode).map_err(|error| {
             out.truncate(len);
             self.locate(error)
         })
@@ -119,7 +120,7 @@ impl Value {
         self.to_bson(&mut payload)?;
         let mut text = Vec::new();
         let mut cursor = Cursor::new(&payload, Rules::new().depth(Rules::MOST_DEPTH));
-        write::append_value(&mut text, &mut cursor, self.kind(), mode)?;
+        append_value(&mut text, &mut cursor, self.kind(), mode)?;
         Ok(String::from_utf8(text).expect("all text has been checked"))
     }
 }

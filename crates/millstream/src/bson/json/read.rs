@@ -309,3 +309,73 @@ fn syntax_error(text: &[u8], offset: usize, error: &serde_json::Error) -> Error 
         None => new.with_found(format!("{found} ({message})")).with_expected("JSON"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Objects inside each other, so many.
+    fn nested(levels: usize) -> String {
+        r#"{"a":"#.repeat(levels - 1) + "{}" + &"}".repeat(levels - 1)
+    }
+
+    #[test]
+    fn depth_is_limited_by_the_rules() {
+        let read = |text: &str, depth| {
+            let mut out = b"before".to_vec();
+            let result = json_to_bson(text, Rules::new().depth(depth), &mut out).map_err(|error| error.kind());
+            assert_eq!(result.is_ok(), out != b"before");
+            result
+        };
+        assert_eq!(read(&nested(1000), 1000), Ok(()));
+        assert_eq!(read(&nested(1001), 1000), Err(ErrorKind::TooDeep));
+        assert_eq!(read(&"[".repeat(1 << 20), 1000), Err(ErrorKind::TextInvalid));
+        assert_eq!(read(&(r#"{"a":"#.to_string() + &"[".repeat(1 << 20)), 1000), Err(ErrorKind::TooDeep));
+        assert_eq!(read(&r#"{"a":"#.repeat(1 << 20), 1000), Err(ErrorKind::TooDeep));
+        let scopes = r#"{"$code":"","$scope":{"a":"#;
+        let text = |levels: usize| format!(r#"{{"a":{}1{}}}"#, scopes.repeat(levels), "}}".repeat(levels));
+        assert_eq!(read(&text(999), 1000), Ok(()));
+        assert_eq!(read(&text(1000), 1000), Err(ErrorKind::TooDeep));
+    }
+
+    #[test]
+    fn errors_say_where() {
+        for (text, offset, path, found) in [
+            ("", 0, None, "the end of the text"),
+            ("[]", 0, None, "sequence"),
+            ("{}x", 2, None, "'x' (trailing characters)"),
+            (r#"{"a": {"b": [1, 2x]}}"#, 17, Some("a.b.2"), "'x'"), // in front of it
+            ("{\"a\":\n {\"b\": nul}}", 16, Some("a.b"), "'}'"),
+            (r#"{"a": {"$numberInt": 1}}"#, 21, Some("a"), "integer `1`"),
+            (r#"{"a": {"$numberInt": "2147483648"}}"#, 32, Some("a"), "\"2147483648\""),
+            (r#"{"a": {"b": 1, "$oid": ""}}"#, 20, Some("a"), "other keys beside \"$oid\""),
+            (r#"{"a": {"$scope": {}}}"#, 19, Some("a"), "\"$scope\" alone"),
+            (r#"{"a": 1e400}"#, 10, Some("a"), "'0' (number out of range)"),
+            (r#"{"a\u0000b": 1}"#, 10, None, "\"a\\0b\""),
+            (r#"{"a": "\ud800"}"#, 13, Some("a"), "'\"' (unexpected end of hex escape)"),
+            (r#"{"a": [[0], [{"": {"$date": "soon"}}]]}"#, 33, Some(r#"a.1.0."""#), "\"soon\""),
+        ] {
+            let error = from_json(text).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::TextInvalid, "{text}");
+            assert_eq!((error.offset(), error.path(), error.found()), (Some(offset), path, Some(found)), "{text}");
+        }
+        let latin1 = from_json(b"{\"a\": \"\xe9\"}").unwrap_err();
+        assert_eq!((latin1.kind(), latin1.path()), (ErrorKind::TextInvalid, Some("a")));
+    }
+
+    #[test]
+    fn every_cut_and_every_flipped_bit_is_an_answer() {
+        let text = br#"{"a":{"$code":"x","$scope":{"b":[1,-2.5,{"$date":"1970-01-01T00:00:00Z"}]}},"c":{"$uuid":"00000000-0000-0000-0000-000000000000"}}"#;
+        from_json(text).unwrap();
+        for len in 0..text.len() {
+            assert!(from_json(&text[..len]).is_err());
+        }
+        for bit in 0..text.len() * 8 {
+            let mut text = *text;
+            text[bit / 8] ^= 1 << (bit % 8);
+            if let Ok(map) = from_json(text) {
+                map.to_json(super::super::Json::Canonical).unwrap();
+            }
+        }
+    }
+}

@@ -25,7 +25,12 @@ pub(super) fn append_document(out: &mut Vec<u8>, cursor: &mut Cursor<'_>, mode: 
 }
 
 /// Appends the value of this type that the cursor is at.
-pub(super) fn append_value(out: &mut Vec<u8>, cursor: &mut Cursor<'_>, kind: ElementType, mode: Json) -> Result<()> {
+pub(in crate::bson) fn append_value(
+    out: &mut Vec<u8>,
+    cursor: &mut Cursor<'_>,
+    kind: ElementType,
+    mode: Json,
+) -> Result<()> {
     let mut open = Vec::new();
     begin_value(out, cursor, kind, mode, &mut open)?;
     while let Some(top) = open.last_mut() {
