@@ -312,6 +312,12 @@ impl Error {
         self
     }
 
+    /// Takes the byte offset away, which was counted from the start of something whose place is not known.
+    pub(crate) fn without_offset(mut self) -> Error {
+        self.0.offset = None;
+        self
+    }
+
     /// Moves the byte offset, which was counted from the start of something that itself begins at `base`.
     pub(crate) fn shift_offset(mut self, base: u64) -> Error {
         self.0.offset = self.0.offset.map(|offset| offset.saturating_add(base));

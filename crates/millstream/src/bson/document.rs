@@ -453,8 +453,14 @@ impl<'a> Element<'a> {
         T::from_bson(self.kind, &mut self.payload.clone()).map_err(|error| self.locate(error))
     }
 
+    /// A cursor at its payload.
+    #[inline]
+    pub(crate) fn cursor(&self) -> Cursor<'a> {
+        self.payload.clone()
+    }
+
     #[cold]
-    fn locate(&self, error: Error) -> Error {
+    pub(crate) fn locate(&self, error: Error) -> Error {
         locate(self.payload.bytes(), self.payload.base(), error)
     }
 }

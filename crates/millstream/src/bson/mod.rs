@@ -15,6 +15,8 @@
 //! |---|---|
 //! | look at a few members, walk, or view arrays without a copy | [`Document`], [`Array`], [`Element`], [`ValueRef`] |
 //! | write code that decodes by itself | [`Cursor`], [`FromBson`] |
+//! | build, change or keep documents of any shape | [`Map`], [`Value`] |
+//! | write and read Extended JSON | [`Document::to_json`], [`Document::append_json`], [`from_json`], [`json_to_bson`] |
 //! | know that a document is right in every byte | [`Document::check`] |
 //!
 //! The walker promises: every length is checked before it is used; nothing is allocated for a length whose bytes are
@@ -28,19 +30,25 @@ mod check;
 mod cursor;
 mod document;
 mod from;
+mod json;
+mod map;
 mod path;
 mod rules;
 mod scalar;
 mod to;
+mod value;
 mod value_ref;
 
 pub use cursor::Cursor;
 pub use document::{Array, Document, Element, Elements};
 pub use from::FromBson;
+pub use json::{Json, from_json, json_to_bson};
+pub use map::Map;
 pub use path::{join_path, split_path};
 pub use rules::{Rules, Strictness, Utf8};
 pub use scalar::{DateTime, Decimal128, ObjectId, Timestamp};
 pub use to::{ToBson, append_element};
+pub use value::Value;
 pub use value_ref::ValueRef;
 
 /// Makes the table of types: byte, Rust name, MongoDB's alias.

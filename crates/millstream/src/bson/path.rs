@@ -125,11 +125,22 @@ pub(crate) fn path_at(root: &[u8], at: usize) -> Option<String> {
         }
         break;
     }
-    let mut path = join_path(&keys);
-    if deeper > 0 {
-        path.push_str(&format!(".(and {deeper} more)"));
+    (!keys.is_empty()).then(|| join_with_more(&keys, deeper))
+}
+
+/// Joins the first keys of a path, behind which there are more.
+fn join_with_more(keys: &[String], more: usize) -> String {
+    let mut path = join_path(keys);
+    if more > 0 {
+        path.push_str(&format!(".(and {more} more)"));
     }
-    (!keys.is_empty()).then_some(path)
+    path
+}
+
+/// Joins as many keys of a path as an error shows.
+pub(crate) fn join_shortened(keys: &[String]) -> String {
+    let shown = keys.len().min(MOST_KEYS);
+    join_with_more(&keys[..shown], keys.len() - shown)
 }
 
 #[cfg(test)]

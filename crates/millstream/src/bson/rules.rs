@@ -17,6 +17,9 @@ pub struct Rules {
 }
 
 impl Rules {
+    /// The most that [`depth`](Rules::depth) can be.
+    pub(crate) const MOST_DEPTH: u16 = 1000;
+
     /// Depth 200, [`Strictness::Standard`], [`Utf8::Checked`].
     pub const fn new() -> Rules {
         Rules { depth: 200, strictness: Strictness::Standard, utf8: Utf8::Checked }
@@ -26,7 +29,7 @@ impl Rules {
     ///
     /// The limit keeps what works by recursion (serde, values, Extended JSON) from overflowing its stack.
     pub const fn depth(self, depth: u16) -> Rules {
-        Rules { depth: if depth > 1000 { 1000 } else { depth }, ..self }
+        Rules { depth: if depth > Rules::MOST_DEPTH { Rules::MOST_DEPTH } else { depth }, ..self }
     }
 
     /// What is let pass.

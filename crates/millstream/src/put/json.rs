@@ -54,7 +54,7 @@ impl Part for Json<'_> {
     fn put(&self, room: &mut Room<'_>) {
         room.copy(b"\"");
         for chunk in self.text.utf8_chunks() {
-            put_escaped(chunk.valid().as_bytes(), room);
+            escape(chunk.valid().as_bytes(), |bytes| room.copy(bytes));
             if !chunk.invalid().is_empty() {
                 room.copy("\u{fffd}".as_bytes());
             }
@@ -63,22 +63,31 @@ impl Part for Json<'_> {
     }
 }
 
-fn put_escaped(mut text: &[u8], room: &mut Room<'_>) {
+/// Appends text in quotes, escaped as by [`json`].
+pub(crate) fn append_json(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    escape(text.as_bytes(), |bytes| out.extend_from_slice(bytes));
+    out.push(b'"');
+}
+
+/// Hands the pieces of the escaped text out.
+#[inline(always)]
+fn escape(mut text: &[u8], mut copy: impl FnMut(&[u8])) {
     loop {
         let (plain, rest) = text.split_at(count_plain(text));
-        room.copy(plain);
+        copy(plain);
         let Some((&byte, rest)) = rest.split_first() else { return };
         match byte {
-            b'"' => room.copy(br#"\""#),
-            b'\\' => room.copy(br"\\"),
-            0x08 => room.copy(br"\b"),
-            0x09 => room.copy(br"\t"),
-            0x0a => room.copy(br"\n"),
-            0x0c => room.copy(br"\f"),
-            0x0d => room.copy(br"\r"),
+            b'"' => copy(br#"\""#),
+            b'\\' => copy(br"\\"),
+            0x08 => copy(br"\b"),
+            0x09 => copy(br"\t"),
+            0x0a => copy(br"\n"),
+            0x0c => copy(br"\f"),
+            0x0d => copy(br"\r"),
             _ => {
-                room.copy(br"\u00");
-                room.copy(&[b'0' + (byte >> 4), b"0123456789abcdef"[usize::from(byte & 0xf)]]);
+                copy(br"\u00");
+                copy(&[b'0' + (byte >> 4), b"0123456789abcdef"[usize::from(byte & 0xf)]]);
             }
         }
         text = rest;

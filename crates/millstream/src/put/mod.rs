@@ -55,6 +55,7 @@ mod text;
 
 pub use float::{Fixed, fixed};
 pub use integer::{Hex, Integer, Number, Pad, ZeroFill, hex, pad, zero_fill};
+pub(crate) use json::append_json;
 pub use json::{Json, json};
 pub use room::Room;
 
@@ -229,6 +230,17 @@ impl<P: Part + ?Sized, R: Parts> Parts for (&P, R) {
 #[inline(always)]
 pub(crate) fn need(parts: &impl Parts) -> usize {
     parts.max_len().saturating_add(SLACK)
+}
+
+/// Appends parts to a vector, as [`put!`](crate::put!) does to a writer.
+#[inline]
+pub(crate) fn append(out: &mut Vec<u8>, parts: &impl Parts) {
+    let (len, most) = (out.len(), parts.max_len());
+    out.resize(len + most + SLACK, 0);
+    let at = out[len..].as_mut_ptr();
+    // SAFETY: `most` + `SLACK` bytes were just put there; the end lies within them.
+    let added = unsafe { parts.put_unchecked(at, most).offset_from_unsigned(at) };
+    out.truncate(len + added);
 }
 
 impl<P: Part + ?Sized> Part for &P {

@@ -1,14 +1,13 @@
-//! The types that are no Rust types.
+//! MongoDB's internal timestamp.
 
-/// A 12-byte object id.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ObjectId(pub [u8; 12]);
-
-/// A point in time: milliseconds since 1970-01-01T00:00:00Z, leap seconds not counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct DateTime(pub i64);
-
-/// MongoDB's internal timestamp.
+/// MongoDB's internal timestamp. It is no date: for that there is [`DateTime`](super::DateTime).
+///
+/// ```
+/// use millstream::bson::Timestamp;
+/// let timestamp = Timestamp { time: 123_456_789, increment: 42 };
+/// assert_eq!(Timestamp::from_bits(timestamp.to_bits()), timestamp);
+/// assert!(timestamp < Timestamp { time: 123_456_790, increment: 0 });
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp {
     /// Seconds since 1970.
@@ -16,11 +15,6 @@ pub struct Timestamp {
     /// Counts the operations within that second.
     pub increment: u32,
 }
-
-/// A 128-bit decimal floating point number (IEEE 754-2008, binary integer significand), as its 16 bytes, the lowest
-/// first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Decimal128(pub [u8; 16]);
 
 impl Timestamp {
     /// From the 8 bytes of its payload, the lowest first.

@@ -1,0 +1,381 @@
+//! Extended JSON into bytes, in one pass. serde_json finds the tokens; recursion, but as deep as the rules allow.
+
+use super::wrapper::Wrapper;
+use crate::bson::path::join_shortened;
+use crate::bson::to::append_string;
+use crate::bson::value::{append_position, begin_document, end_document};
+use crate::bson::{Document, ElementType, Map, Rules};
+use crate::error::{Error, ErrorKind, Result};
+use serde::de::DeserializeSeed;
+use serde::de::{Deserializer as _, MapAccess, SeqAccess, Visitor};
+use std::cell::RefCell;
+use std::fmt;
+
+/// The document that this text is: Extended JSON, canonical, relaxed or mixed.
+///
+/// Integers are of 32 bits if they fit, else of 64, else doubles. The outermost object is always a document; what is in
+/// it and has a key such as `$oid` must be a type's wrapper and nothing else. Other keys with a `$` are ordinary.
+///
+/// ```
+/// use millstream::bson::{DateTime, Value, from_json};
+/// let map = from_json(r#"{"at": {"$date": "1970-01-01T00:00:01Z"}, "query": {"$gt": 5000000000}}"#)?;
+/// assert_eq!(map["at"], Value::DateTime(DateTime(1000)));
+/// assert_eq!(map["query"].as_map().unwrap()["$gt"], Value::Int64(5_000_000_000));
+///
+/// let error = from_json(r#"{"a": [{"$oid": "no"}]}"#).unwrap_err();
+/// assert_eq!(error.kind(), millstream::ErrorKind::TextInvalid);
+/// assert_eq!((error.path(), error.offset()), (Some("a.0"), Some(19)));
+/// # Ok::<(), millstream::Error>(())
+/// ```
+///
+/// # Errors
+/// [`TextInvalid`](ErrorKind::TextInvalid) with the path and the offset in the text, a few bytes behind what is wrong;
+/// [`TooDeep`](ErrorKind::TooDeep) beyond the default rules' depth.
+pub fn from_json(text: impl AsRef<[u8]>) -> Result<Map> {
+    let mut bytes = Vec::new();
+    json_to_bson(text, Rules::new(), &mut bytes)?;
+    Map::from_document(Document::new(&bytes)?)
+}
+
+/// Appends the document that this text is, as bytes: [`from_json`] without the tree. Of the rules, only the depth
+/// matters.
+///
+/// ```
+/// use millstream::bson::{Document, Rules, json_to_bson};
+/// let mut bytes = Vec::new();
+/// json_to_bson(r#"{"n": 42}"#, Rules::new(), &mut bytes)?;
+/// assert_eq!(Document::new(&bytes)?.get::<i32>("n")?, Some(42));
+/// # Ok::<(), millstream::Error>(())
+/// ```
+///
+/// # Errors
+/// Those of [`from_json`]. Nothing is appended then.
+pub fn json_to_bson(text: impl AsRef<[u8]>, rules: Rules, out: &mut Vec<u8>) -> Result<()> {
+    let text = text.as_ref();
+    let len = out.len();
+    let failure = RefCell::new(Failure::default());
+    let mut tokens = serde_json::Deserializer::from_slice(text);
+    tokens.disable_recursion_limit(); // the rules limit it
+    let root = Payload { out, failure: &failure, depth: rules.depth, is_root: true };
+    let read = tokens.deserialize_map(root).and_then(|_| tokens.end());
+    read.map_err(|error| {
+        out.truncate(len);
+        failure.into_inner().locate(text, &error)
+    })
+}
+
+/// What serde_json's errors have no room for.
+#[derive(Default)]
+pub(super) struct Failure {
+    /// The error itself, where it is ours.
+    error: Option<Error>,
+    /// The keys from the place of the error outwards.
+    keys: Vec<String>,
+}
+
+impl Failure {
+    /// The whole error.
+    fn locate(mut self, text: &[u8], error: &serde_json::Error) -> Error {
+        let offset = offset_of(text, error.line(), error.column());
+        let located = self.error.take().unwrap_or_else(|| syntax_error(text, offset, error));
+        self.keys.reverse();
+        let located = located.with_offset(offset as u64);
+        if self.keys.is_empty() { located } else { located.with_path(join_shortened(&self.keys)) }
+    }
+}
+
+/// Keeps an error of ours, and makes the one that travels through serde_json in its place.
+#[cold]
+pub(super) fn fail<E: serde::de::Error>(failure: &RefCell<Failure>, error: Error) -> E {
+    failure.borrow_mut().error.get_or_insert(error);
+    E::custom("")
+}
+
+/// A value that can be anything, whose payload is appended.
+pub(super) struct Payload<'o> {
+    pub(super) out: &'o mut Vec<u8>,
+    pub(super) failure: &'o RefCell<Failure>,
+    /// How many documents and arrays may still be opened.
+    pub(super) depth: u16,
+    /// Whether it is the outermost object, which is never a wrapper.
+    pub(super) is_root: bool,
+}
+
+impl<'de> DeserializeSeed<'de> for Payload<'_> {
+    type Value = ElementType;
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, tokens: D) -> Result<ElementType, D::Error> {
+        tokens.deserialize_any(self)
+    }
+}
+
+impl<'o> Payload<'o> {
+    /// The same for a value inside this one.
+    pub(super) fn inside(&mut self, depth: u16) -> Payload<'_> {
+        Payload { out: self.out, failure: self.failure, depth, is_root: false }
+    }
+
+    /// Appends bytes of a constant number.
+    fn fixed<const N: usize>(self, kind: ElementType, bytes: [u8; N]) -> ElementType {
+        self.out.extend_from_slice(&bytes);
+        kind
+    }
+
+    fn open<E: serde::de::Error>(&self) -> Result<u16, E> {
+        self.depth.checked_sub(1).ok_or_else(|| {
+            let error = Error::new(ErrorKind::TooDeep)
+                .with_found("objects and arrays inside each other")
+                .with_expected("fewer levels of them");
+            fail(self.failure, error)
+        })
+    }
+
+    /// Adds the key whose type is at `at` to the path of an error.
+    #[cold]
+    fn add_key(&self, at: usize) {
+        let key = self.out[at + 1..].split(|&byte| byte == 0).next().unwrap_or_default();
+        self.failure.borrow_mut().keys.push(String::from_utf8_lossy(key).into_owned());
+    }
+}
+
+impl<'de> Visitor<'de> for Payload<'_> {
+    type Value = ElementType;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.is_root { "a document" } else { "a value" })
+    }
+
+    fn visit_unit<E>(self) -> Result<ElementType, E> {
+        Ok(ElementType::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<ElementType, E> {
+        Ok(self.fixed(ElementType::Bool, [u8::from(value)]))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<ElementType, E> {
+        Ok(match i32::try_from(value) {
+            Ok(value) => self.fixed(ElementType::Int32, value.to_le_bytes()),
+            Err(_) => self.fixed(ElementType::Int64, value.to_le_bytes()),
+        })
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<ElementType, E> {
+        match i64::try_from(value) {
+            Ok(value) => self.visit_i64(value),
+            Err(_) => self.visit_f64(value as f64),
+        }
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<ElementType, E> {
+        Ok(self.fixed(ElementType::Double, value.to_le_bytes()))
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<ElementType, E> {
+        match append_string(self.out, text) {
+            Ok(()) => Ok(ElementType::String),
+            Err(error) => Err(fail(self.failure, error)),
+        }
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut values: A) -> Result<ElementType, A::Error> {
+        let depth = self.open()?;
+        let start = begin_document(self.out);
+        for position in 0.. {
+            let at = self.out.len();
+            self.out.push(0);
+            append_position(self.out, position);
+            match values.next_element_seed(self.inside(depth)) {
+                Ok(Some(kind)) => self.out[at] = kind as u8,
+                Ok(None) => {
+                    self.out.truncate(at);
+                    break;
+                }
+                Err(error) => {
+                    self.add_key(at);
+                    return Err(error);
+                }
+            }
+        }
+        end_document(self.out, start).map_err(|error| fail(self.failure, error))?;
+        Ok(ElementType::Array)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut members: A) -> Result<ElementType, A::Error> {
+        let depth = self.open()?;
+        let start = begin_document(self.out);
+        loop {
+            let at = self.out.len();
+            match members.next_key_seed(Key { payload: &mut self })? {
+                None => break,
+                Some(None) => match members.next_value_seed(self.inside(depth)) {
+                    Ok(kind) => self.out[at] = kind as u8,
+                    Err(error) => {
+                        self.add_key(at);
+                        return Err(error);
+                    }
+                },
+                Some(Some(wrapper)) if at == start + 4 => {
+                    self.out.truncate(start);
+                    return wrapper.read(members, self);
+                }
+                Some(Some(wrapper)) => return Err(fail(self.failure, wrapper.not_alone())),
+            }
+        }
+        end_document(self.out, start).map_err(|error| fail(self.failure, error))?;
+        Ok(ElementType::Document)
+    }
+}
+
+/// The key of a member: appended behind a byte for the type, unless it is that of a wrapper.
+struct Key<'p, 'o> {
+    payload: &'p mut Payload<'o>,
+}
+
+impl<'de> DeserializeSeed<'de> for Key<'_, '_> {
+    type Value = Option<Wrapper>;
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, tokens: D) -> Result<Self::Value, D::Error> {
+        tokens.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Key<'_, '_> {
+    type Value = Option<Wrapper>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, key: &str) -> Result<Self::Value, E> {
+        if !self.payload.is_root
+            && let Some(wrapper) = Wrapper::from_key(key)
+        {
+            return Ok(Some(wrapper));
+        }
+        self.payload.out.push(0);
+        match append_text_without_nul(self.payload.out, key) {
+            Ok(()) => Ok(None),
+            Err(error) => Err(fail(self.payload.failure, error)),
+        }
+    }
+}
+
+/// Appends a key or a pattern.
+fn append_text_without_nul(out: &mut Vec<u8>, text: &str) -> Result<()> {
+    without_nul(text)?;
+    out.extend_from_slice(text.as_bytes());
+    out.push(0);
+    Ok(())
+}
+
+/// Refuses text that has a NUL where BSON has no room for one.
+pub(super) fn without_nul(text: &str) -> Result<()> {
+    match memchr::memchr(0, text.as_bytes()) {
+        None => Ok(()),
+        Some(_) => Err(Error::new(ErrorKind::TextInvalid)
+            .with_found(format!("{text:?}"))
+            .with_expected("a key, pattern or options without a NUL")),
+    }
+}
+
+/// The offset of a line and a column as serde_json counts them, both from 1.
+fn offset_of(text: &[u8], line: usize, column: usize) -> usize {
+    let start = match line.checked_sub(2) {
+        Some(newline) => memchr::memchr_iter(b'\n', text).nth(newline).map_or(0, |at| at + 1),
+        None => 0,
+    };
+    (start + column.saturating_sub(1)).min(text.len())
+}
+
+/// An error that serde_json found.
+fn syntax_error(text: &[u8], offset: usize, error: &serde_json::Error) -> Error {
+    let message = error.to_string();
+    let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
+    let new = Error::new(ErrorKind::TextInvalid);
+    if error.is_eof() {
+        return new.with_found("the end of the text").with_expected("the rest of a document");
+    }
+    if let Some((found, expected)) = message.split_once(", expected ") {
+        let found = found.split_once(": ").map_or(found, |(_, found)| found);
+        return new.with_found(found).with_expected(expected);
+    }
+    let found = match text.get(offset) {
+        Some(byte) => format!("{:?}", char::from(*byte)),
+        None => "the end of the text".to_string(),
+    };
+    match message.strip_prefix("expected ") {
+        Some(expected) => new.with_found(found).with_expected(expected),
+        None => new.with_found(format!("{found} ({message})")).with_expected("JSON"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Objects inside each other, so many.
+    fn nested(levels: usize) -> String {
+        r#"{"a":"#.repeat(levels - 1) + "{}" + &"}".repeat(levels - 1)
+    }
+
+    #[test]
+    fn depth_is_limited_by_the_rules() {
+        let read = |text: &str, depth| {
+            let mut out = b"before".to_vec();
+            let result = json_to_bson(text, Rules::new().depth(depth), &mut out).map_err(|error| error.kind());
+            assert_eq!(result.is_ok(), out != b"before");
+            result
+        };
+        assert_eq!(read(&nested(1000), 1000), Ok(()));
+        assert_eq!(read(&nested(1001), 1000), Err(ErrorKind::TooDeep));
+        assert_eq!(read(&"[".repeat(1 << 20), 1000), Err(ErrorKind::TextInvalid));
+        assert_eq!(read(&(r#"{"a":"#.to_string() + &"[".repeat(1 << 20)), 1000), Err(ErrorKind::TooDeep));
+        assert_eq!(read(&r#"{"a":"#.repeat(1 << 20), 1000), Err(ErrorKind::TooDeep));
+        let scopes = r#"{"$code":"","$scope":{"a":"#;
+        let text = |levels: usize| format!(r#"{{"a":{}1{}}}"#, scopes.repeat(levels), "}}".repeat(levels));
+        assert_eq!(read(&text(999), 1000), Ok(()));
+        assert_eq!(read(&text(1000), 1000), Err(ErrorKind::TooDeep));
+    }
+
+    #[test]
+    fn errors_say_where() {
+        for (text, offset, path, found) in [
+            ("", 0, None, "the end of the text"),
+            ("[]", 0, None, "sequence"),
+            ("{}x", 2, None, "'x' (trailing characters)"),
+            (r#"{"a": {"b": [1, 2x]}}"#, 17, Some("a.b.2"), "'x'"), // in front of it
+            ("{\"a\":\n {\"b\": nul}}", 16, Some("a.b"), "'}'"),
+            (r#"{"a": {"$numberInt": 1}}"#, 21, Some("a"), "integer `1`"),
+            (r#"{"a": {"$numberInt": "2147483648"}}"#, 32, Some("a"), "\"2147483648\""),
+            (r#"{"a": {"b": 1, "$oid": ""}}"#, 20, Some("a"), "other keys beside \"$oid\""),
+            (r#"{"a": {"$scope": {}}}"#, 19, Some("a"), "\"$scope\" alone"),
+            (r#"{"a": 1e400}"#, 10, Some("a"), "'0' (number out of range)"),
+            (r#"{"a\u0000b": 1}"#, 10, None, "\"a\\0b\""),
+            (r#"{"a": "\ud800"}"#, 13, Some("a"), "'\"' (unexpected end of hex escape)"),
+            (r#"{"a": [[0], [{"": {"$date": "soon"}}]]}"#, 33, Some(r#"a.1.0."""#), "\"soon\""),
+        ] {
+            let error = from_json(text).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::TextInvalid, "{text}");
+            assert_eq!((error.offset(), error.path(), error.found()), (Some(offset), path, Some(found)), "{text}");
+        }
+        let latin1 = from_json(b"{\"a\": \"\xe9\"}").unwrap_err();
+        assert_eq!((latin1.kind(), latin1.path()), (ErrorKind::TextInvalid, Some("a")));
+    }
+
+    #[test]
+    fn every_cut_and_every_flipped_bit_is_an_answer() {
+        let text = br#"{"a":{"$code":"x","$scope":{"b":[1,-2.5,{"$date":"1970-01-01T00:00:00Z"}]}},"c":{"$uuid":"00000000-0000-0000-0000-000000000000"}}"#;
+        from_json(text).unwrap();
+        for len in 0..text.len() {
+            assert!(from_json(&text[..len]).is_err());
+        }
+        for bit in 0..text.len() * 8 {
+            let mut text = *text;
+            text[bit / 8] ^= 1 << (bit % 8);
+            if let Ok(map) = from_json(text) {
+                map.to_json(super::super::Json::Canonical).unwrap();
+            }
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! The types that are no Rust types: a file each.
+//!
+//! They are newtypes over what the bytes hold, so that decoding costs nothing; what they mean, and their text, is in
+//! their methods.
+
+mod date_time;
+mod decimal128;
+mod object_id;
+mod timestamp;
+
+pub use date_time::DateTime;
+pub use decimal128::Decimal128;
+pub use object_id::ObjectId;
+pub use timestamp::Timestamp;
+
+use crate::error::{Error, ErrorKind};
+
+/// The most of a wrong text that an error repeats, in bytes.
+const SHOWN: usize = 60;
+
+/// The error of a text that is not what it should be, from the byte `at` on.
+#[cold]
+pub(crate) fn bad_text(text: &str, expected: &str, at: usize) -> Error {
+    let end = text.floor_char_boundary(SHOWN);
+    let rest = if end < text.len() { " …" } else { "" };
+    Error::new(ErrorKind::TextInvalid)
+        .with_found(format!("{:?}{rest}", &text[..end]))
+        .with_expected(expected)
+        .with_offset(at as u64)
+}

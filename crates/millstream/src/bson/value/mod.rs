@@ -1,0 +1,363 @@
+//! Any value, owned.
+
+mod read;
+mod write;
+
+pub(super) use read::read_document;
+pub(super) use write::{
+    append_binary, append_map, append_position, append_regex, begin_document, end_document, patch_length, sorted,
+};
+
+use super::{DateTime, Decimal128, ElementType, Map, ObjectId, Timestamp};
+use std::borrow::Cow;
+
+/// A value of any type, owned, with all that is in it.
+///
+/// Comparing goes by type and content: `Int32(1)` is not `Int64(1)`, documents differ if their order does, and a NaN is not
+/// equal to itself, as for `f64`.
+///
+/// What is read is never deeper than the [`Rules`](super::Rules) allow, at most 1,000 levels. Comparing, cloning and dropping
+/// recurse: who builds a value by hand that is a hundred times deeper should also take it apart by hand. Writing it is
+/// an error.
+///
+/// ```
+/// use millstream::bson::{Document, Map, Value};
+/// let value = Value::from(Map::from([("n", Value::from(42)), ("tags", vec!["a", "b"].into())]));
+/// assert_eq!(value.as_map().unwrap()["tags"].as_array().unwrap().len(), 2);
+///
+/// let document = Document::new(b"\x0c\0\0\0\x10n\0\x2a\0\0\0\0")?;
+/// assert_eq!(document.require::<Value>("n")?.as_f64(), Some(42.0));
+/// # Ok::<(), millstream::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Value {
+    /// A 64-bit floating point number.
+    Double(f64),
+    /// Text.
+    String(String),
+    /// A document.
+    Document(Map),
+    /// An array.
+    Array(Vec<Value>),
+    /// Bytes with a subtype. Of the old subtype 2 the inner length is left out.
+    Binary {
+        /// What the bytes are: 0 generic, 4 UUID, ….
+        subtype: u8,
+        /// The bytes.
+        bytes: Vec<u8>,
+    },
+    /// No value (deprecated).
+    Undefined,
+    /// An object id.
+    ObjectId(ObjectId),
+    /// True or false.
+    Bool(bool),
+    /// A point in time.
+    DateTime(DateTime),
+    /// No value.
+    #[default]
+    Null,
+    /// A regular expression.
+    Regex {
+        /// The pattern.
+        pattern: String,
+        /// Its options, a letter each. They are written in the order of the alphabet, as the specification asks for.
+        options: String,
+    },
+    /// A namespace and an object id (deprecated).
+    DbPointer {
+        /// The namespace.
+        namespace: String,
+        /// The object id.
+        id: ObjectId,
+    },
+    /// JavaScript, which is text here and never run.
+    Code(String),
+    /// A symbol (deprecated).
+    Symbol(String),
+    /// JavaScript and the document it runs with (deprecated).
+    CodeWithScope {
+        /// The code.
+        code: String,
+        /// The document.
+        scope: Map,
+    },
+    /// A 32-bit integer.
+    Int32(i32),
+    /// MongoDB's internal timestamp.
+    Timestamp(Timestamp),
+    /// A 64-bit integer.
+    Int64(i64),
+    /// A 128-bit decimal floating point number.
+    Decimal128(Decimal128),
+    /// Compares lower than everything.
+    MinKey,
+    /// Compares higher than everything.
+    MaxKey,
+}
+
+impl Value {
+    /// Its type.
+    pub const fn kind(&self) -> ElementType {
+        match self {
+            Value::Double(_) => ElementType::Double,
+            Value::String(_) => ElementType::String,
+            Value::Document(_) => ElementType::Document,
+            Value::Array(_) => ElementType::Array,
+            Value::Binary { .. } => ElementType::Binary,
+            Value::Undefined => ElementType::Undefined,
+            Value::ObjectId(_) => ElementType::ObjectId,
+            Value::Bool(_) => ElementType::Bool,
+            Value::DateTime(_) => ElementType::DateTime,
+            Value::Null => ElementType::Null,
+            Value::Regex { .. } => ElementType::Regex,
+            Value::DbPointer { .. } => ElementType::DbPointer,
+            Value::Code(_) => ElementType::Code,
+            Value::Symbol(_) => ElementType::Symbol,
+            Value::CodeWithScope { .. } => ElementType::CodeWithScope,
+            Value::Int32(_) => ElementType::Int32,
+            Value::Timestamp(_) => ElementType::Timestamp,
+            Value::Int64(_) => ElementType::Int64,
+            Value::Decimal128(_) => ElementType::Decimal128,
+            Value::MinKey => ElementType::MinKey,
+            Value::MaxKey => ElementType::MaxKey,
+        }
+    }
+
+    /// Whether it is null or undefined.
+    pub const fn is_null(&self) -> bool {
+        matches!(self, Value::Null | Value::Undefined)
+    }
+
+    /// True or false.
+    pub const fn as_bool(&self) -> Option<bool> {
+        match self {
+            Value::Bool(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// An integer of either width, or a double that is one.
+    pub fn as_i64(&self) -> Option<i64> {
+        match self {
+            Value::Int32(value) => Some(i64::from(*value)),
+            Value::Int64(value) => Some(*value),
+            // 2^63 itself does not fit; every f64 below it does.
+            Value::Double(value) if value.fract() == 0.0 && (-(2_f64.powi(63))..2_f64.powi(63)).contains(value) => {
+                Some(*value as i64)
+            }
+            _ => None,
+        }
+    }
+
+    /// A double, or an integer that a double holds exactly.
+    pub fn as_f64(&self) -> Option<f64> {
+        match self {
+            Value::Double(value) => Some(*value),
+            Value::Int32(value) => Some(f64::from(*value)),
+            Value::Int64(value) => ((*value as f64) as i128 == i128::from(*value)).then_some(*value as f64),
+            _ => None,
+        }
+    }
+
+    /// Text: a string, a symbol or code.
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Value::String(text) | Value::Symbol(text) | Value::Code(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Bytes, of whatever subtype.
+    pub fn as_bytes(&self) -> Option<&[u8]> {
+        match self {
+            Value::Binary { bytes, .. } => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// A document.
+    pub const fn as_map(&self) -> Option<&Map> {
+        match self {
+            Value::Document(map) => Some(map),
+            _ => None,
+        }
+    }
+
+    /// A document, to change it.
+    pub const fn as_map_mut(&mut self) -> Option<&mut Map> {
+        match self {
+            Value::Document(map) => Some(map),
+            _ => None,
+        }
+    }
+
+    /// An array.
+    pub fn as_array(&self) -> Option<&[Value]> {
+        match self {
+            Value::Array(values) => Some(values),
+            _ => None,
+        }
+    }
+
+    /// An array, to change it.
+    pub const fn as_array_mut(&mut self) -> Option<&mut Vec<Value>> {
+        match self {
+            Value::Array(values) => Some(values),
+            _ => None,
+        }
+    }
+
+    /// An object id.
+    pub const fn as_object_id(&self) -> Option<ObjectId> {
+        match self {
+            Value::ObjectId(id) => Some(*id),
+            _ => None,
+        }
+    }
+
+    /// A point in time.
+    pub const fn as_date_time(&self) -> Option<DateTime> {
+        match self {
+            Value::DateTime(date) => Some(*date),
+            _ => None,
+        }
+    }
+}
+
+// Out of Rust's types.
+
+macro_rules! from {
+    ($($type:ty, |$value:ident| $make:expr;)*) => {
+        $(impl From<$type> for Value {
+            fn from($value: $type) -> Value {
+                $make
+            }
+        })*
+    };
+}
+
+from! {
+    f64, |value| Value::Double(value);
+    f32, |value| Value::Double(value.into());
+    bool, |value| Value::Bool(value);
+    i8, |value| Value::Int32(value.into());
+    i16, |value| Value::Int32(value.into());
+    i32, |value| Value::Int32(value);
+    i64, |value| Value::Int64(value);
+    u8, |value| Value::Int32(value.into());
+    u16, |value| Value::Int32(value.into());
+    u32, |value| Value::Int64(value.into());
+    &str, |value| Value::String(value.to_string());
+    String, |value| Value::String(value);
+    Cow<'_, str>, |value| Value::String(value.into_owned());
+    ObjectId, |value| Value::ObjectId(value);
+    DateTime, |value| Value::DateTime(value);
+    Timestamp, |value| Value::Timestamp(value);
+    Decimal128, |value| Value::Decimal128(value);
+    Map, |value| Value::Document(value);
+}
+
+impl<T: Into<Value>> From<Vec<T>> for Value {
+    fn from(values: Vec<T>) -> Value {
+        values.into_iter().collect()
+    }
+}
+
+impl<T: Into<Value>> FromIterator<T> for Value {
+    fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Value {
+        Value::Array(values.into_iter().map(Into::into).collect())
+    }
+}
+
+/// Null for `None`.
+impl<T: Into<Value>> From<Option<T>> for Value {
+    fn from(value: Option<T>) -> Value {
+        value.map_or(Value::Null, Into::into)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bson::{Document, Rules, Strictness, Utf8};
+    use crate::error::ErrorKind;
+
+    /// Arrays inside each other, so many.
+    fn nested(levels: usize) -> Value {
+        (1..levels).fold(Value::Array(Vec::new()), |inner, _| Value::Array(vec![inner]))
+    }
+
+    #[test]
+    fn depth_is_limited_both_ways() {
+        let most = Map::from([("a", nested(999))]);
+        let bytes = most.to_vec().unwrap();
+        let deep = Rules::new().depth(1000);
+        assert_eq!(Map::from_document(Document::with_rules(&bytes, deep).unwrap()).unwrap(), most);
+        let error = Map::from_slice(&bytes).unwrap_err();
+        assert_eq!((error.kind(), error.offset()), (ErrorKind::TooDeep, Some(7 + 199 * 7)));
+        assert_eq!(Map::from([("a", nested(1000))]).to_vec().unwrap_err().kind(), ErrorKind::TooDeep);
+    }
+
+    #[test]
+    fn scopes_take_a_level_each() {
+        let inner = (0..999)
+            .fold(Map::new(), |scope, _| Map::from([("c", Value::CodeWithScope { code: String::new(), scope })]));
+        let bytes = inner.to_vec().unwrap();
+        let read = |depth| Document::with_rules(&bytes, Rules::new().depth(depth)).and_then(Map::from_document);
+        assert_eq!(read(1000).unwrap(), inner);
+        assert_eq!(read(999).unwrap_err().kind(), ErrorKind::TooDeep);
+        let deeper = Map::from([("c", inner)]);
+        assert_eq!(deeper.to_vec().unwrap_err().kind(), ErrorKind::TooDeep);
+    }
+
+    #[test]
+    fn rules_decide_about_text_and_keys() {
+        // {"\xff": "a\xff", "r": /\xff/}
+        let bytes = b"\x15\0\0\0\x02\xff\0\x03\0\0\0a\xff\0\x0br\0\xff\0\0\0";
+        let error = Map::from_slice(bytes).unwrap_err();
+        assert_eq!((error.kind(), error.offset()), (ErrorKind::Utf8Invalid, Some(5)));
+        let lossy = Document::with_rules(bytes, Rules::new().utf8(Utf8::Lossy)).unwrap();
+        let regex = Value::Regex { pattern: "\u{fffd}".to_string(), options: String::new() };
+        assert_eq!(Map::from_document(lossy).unwrap(), Map::from([("\u{fffd}", "a\u{fffd}".into()), ("r", regex)]));
+
+        let twice = b"\x0b\0\0\0\x0aa\0\x0aa\0\0";
+        assert_eq!(Map::from_slice(twice).unwrap().len(), 2);
+        let strict = Document::with_rules(twice, Rules::new().strictness(Strictness::Strict)).unwrap();
+        assert_eq!(Map::from_document(strict).unwrap_err().kind(), ErrorKind::DocumentInvalid);
+    }
+
+    #[test]
+    fn numbers_are_taken_where_they_are_exact() {
+        for (value, integer, double) in [
+            (Value::Double(3.0), Some(3), Some(3.0)),
+            (Value::Double(0.5), None, Some(0.5)),
+            (Value::Double(2_f64.powi(63)), None, Some(2_f64.powi(63))),
+            (Value::Int64(i64::MAX), Some(i64::MAX), None),
+            (Value::Int64(1 << 60), Some(1 << 60), Some(2_f64.powi(60))),
+            (Value::Null, None, None),
+        ] {
+            assert_eq!((value.as_i64(), value.as_f64()), (integer, double), "{value:?}");
+        }
+        assert_ne!(Value::Double(f64::NAN), Value::Double(f64::NAN));
+    }
+
+    #[test]
+    fn positions_are_keys() {
+        let array = Value::from(vec![Value::Null; 120]);
+        let bytes = Map::from([("a", array)]).to_vec().unwrap();
+        let strict = Rules::new().strictness(Strictness::Strict);
+        Document::with_rules(&bytes, strict).unwrap().check().unwrap();
+    }
+
+    #[test]
+    fn what_bson_has_no_room_for() {
+        for value in [
+            Map::from([("a\0", 1)]).into(),
+            Value::Regex { pattern: "\0".to_string(), options: String::new() },
+            Value::Regex { pattern: String::new(), options: "i\0".to_string() },
+        ] {
+            assert_eq!(Map::from([("v", value)]).to_vec().unwrap_err().kind(), ErrorKind::ValueOutOfRange);
+        }
+    }
+}
