@@ -14,6 +14,8 @@
 //! | to | use |
 //! |---|---|
 //! | look at a few members, walk, or view arrays without a copy | [`Document`], [`Array`], [`Element`], [`ValueRef`] |
+//! | turn documents into Rust types and back | [`decode`], [`encode`], with `#[derive(FromBson, ToBson)]` |
+//! | write a document member by member | [`Builder`] |
 //! | write code that decodes by itself | [`Cursor`], [`FromBson`] |
 //! | know that a document is right in every byte | [`Document::check`] |
 //!
@@ -24,6 +26,8 @@
 //!
 //! The format: <https://bsonspec.org/spec.html> (version 1.1). Names of types are those of MongoDB's `$type` aliases.
 
+mod binary;
+mod build;
 mod check;
 mod cursor;
 mod document;
@@ -34,13 +38,15 @@ mod scalar;
 mod to;
 mod value_ref;
 
+pub use binary::Binary;
+pub use build::Builder;
 pub use cursor::Cursor;
 pub use document::{Array, Document, Element, Elements};
-pub use from::FromBson;
+pub use from::{FromBson, FromKey, FromMembers, decode, decode_document};
 pub use path::{join_path, split_path};
 pub use rules::{Rules, Strictness, Utf8};
 pub use scalar::{DateTime, Decimal128, ObjectId, Timestamp};
-pub use to::{ToBson, append_element};
+pub use to::{ToBson, ToMembers, append_document, append_element, encode, encode_to_buffer, encode_to_writer};
 pub use value_ref::ValueRef;
 
 /// Makes the table of types: byte, Rust name, MongoDB's alias.
