@@ -7,7 +7,7 @@
 
 mod containers;
 
-pub use containers::FromKey;
+pub use containers::{FromKey, Places};
 
 use super::{Array, Cursor, DateTime, Decimal128, Document, ElementType, ObjectId, Timestamp};
 use crate::error::{Error, ErrorKind, Result};

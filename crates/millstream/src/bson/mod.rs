@@ -30,6 +30,8 @@ mod binary;
 mod build;
 mod check;
 mod cursor;
+#[doc(hidden)]
+pub mod derive_support;
 mod document;
 mod from;
 mod path;
@@ -43,6 +45,7 @@ pub use build::Builder;
 pub use cursor::Cursor;
 pub use document::{Array, Document, Element, Elements};
 pub use from::{FromBson, FromKey, FromMembers, decode, decode_document};
+pub use millstream_derive::{FromBson, ToBson};
 pub use path::{join_path, split_path};
 pub use rules::{Rules, Strictness, Utf8};
 pub use scalar::{DateTime, Decimal128, ObjectId, Timestamp};
