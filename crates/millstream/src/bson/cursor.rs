@@ -156,6 +156,19 @@ impl<'a> Cursor<'a> {
         Ok(Some((kind, self.cstring()?)))
     }
 
+    /// The next element's type, if these are its key and its NUL; otherwise it stays where it is.
+    #[doc(hidden)] // for derived code: one comparison of constant size in the place of a search
+    #[inline]
+    pub fn next_if<const N: usize>(&mut self, key: &[u8; N]) -> Option<ElementType> {
+        let (&byte, rest) = self.bytes[self.at..].split_first()?;
+        if rest.first_chunk::<N>()? != key {
+            return None;
+        }
+        let kind = ElementType::from_byte(byte)?;
+        self.at += 1 + N;
+        Some(kind)
+    }
+
     /// A key as text.
     ///
     /// # Errors

@@ -14,6 +14,8 @@
 //! | to | use |
 //! |---|---|
 //! | look at a few members, walk, or view arrays without a copy | [`Document`], [`Array`], [`Element`], [`ValueRef`] |
+//! | turn documents into Rust types and back | [`decode`], [`encode`], with `#[derive(FromBson, ToBson)]` |
+//! | write a document member by member | [`Builder`] |
 //! | write code that decodes by itself | [`Cursor`], [`FromBson`] |
 //! | build, change or keep documents of any shape | [`Map`], [`Value`] |
 //! | write and read Extended JSON | [`Document::to_json`], [`Document::append_json`], [`from_json`], [`json_to_bson`] |
@@ -26,8 +28,12 @@
 //!
 //! The format: <https://bsonspec.org/spec.html> (version 1.1). Names of types are those of MongoDB's `$type` aliases.
 
+mod binary;
+mod build;
 mod check;
 mod cursor;
+#[doc(hidden)]
+pub mod derive_support;
 mod document;
 mod from;
 mod json;
@@ -39,15 +45,18 @@ mod to;
 mod value;
 mod value_ref;
 
+pub use binary::Binary;
+pub use build::Builder;
 pub use cursor::Cursor;
 pub use document::{Array, Document, Element, Elements};
-pub use from::FromBson;
+pub use from::{FromBson, FromKey, FromMembers, decode, decode_document};
 pub use json::{Json, from_json, json_to_bson};
 pub use map::Map;
+pub use millstream_derive::{FromBson, ToBson};
 pub use path::{join_path, split_path};
 pub use rules::{Rules, Strictness, Utf8};
 pub use scalar::{DateTime, Decimal128, ObjectId, Timestamp};
-pub use to::{ToBson, append_element};
+pub use to::{ToBson, ToMembers, append_document, append_element, encode, encode_to_buffer, encode_to_writer};
 pub use value::Value;
 pub use value_ref::ValueRef;
 

@@ -1,10 +1,94 @@
-//! Values out of Rust types.
+//! Values out of Rust types: the trait, what encodes a whole document, and the plain types.
+//!
+//! Nothing is written twice and nothing is looked up: a length is patched when its document ends.
 
-use super::{Array, DateTime, Decimal128, Document, ElementType, ObjectId, Timestamp};
+mod containers;
+
+pub(crate) use containers::Positions;
+
+use super::{Array, DateTime, Decimal128, Document, ElementType, ObjectId, Timestamp, ValueRef};
+use crate::Writer;
 use crate::error::{Error, ErrorKind, Result};
+use std::num::NonZero;
+use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What can be written as a value: numbers, text, bytes, dates, documents and arrays here; structs by
-/// `#[derive(ToBson)]`.
+/// The document that a value is.
+///
+/// ```
+/// use millstream::bson;
+/// let bytes = bson::encode(&std::collections::BTreeMap::from([("n", 42)]))?;
+/// assert_eq!(bytes, b"\x0c\0\0\0\x10n\0\x2a\0\0\0\0");
+/// # Ok::<(), millstream::Error>(())
+/// ```
+///
+/// # Errors
+/// [`ShapeMismatch`](ErrorKind::ShapeMismatch) for a value that is no document, and those of [`ToBson::to_bson`].
+pub fn encode<T: ToBson + ?Sized>(value: &T) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    encode_to_buffer(&mut out, value)?;
+    Ok(out)
+}
+
+/// Appends the document that a value is: into memory that is used again, nothing is allocated.
+///
+/// ```
+/// use millstream::bson;
+/// use std::collections::BTreeMap;
+/// let mut buffer = Vec::new();
+/// for n in 1..=2 {
+///     buffer.clear();
+///     bson::encode_to_buffer(&mut buffer, &BTreeMap::from([("n", n)]))?;
+///     assert_eq!(bson::decode::<BTreeMap<&str, i32>>(&buffer)?["n"], n);
+/// }
+/// # Ok::<(), millstream::Error>(())
+/// ```
+///
+/// # Errors
+/// As for [`encode`]; nothing was appended then.
+#[inline]
+pub fn encode_to_buffer<T: ToBson + ?Sized>(out: &mut Vec<u8>, value: &T) -> Result<()> {
+    let start = out.len();
+    let result = match value.element_type() {
+        ElementType::Document => value.to_bson(out),
+        kind => Err(no_document(kind)),
+    };
+    if result.is_err() {
+        out.truncate(start);
+    }
+    result
+}
+
+/// Writes the document that a value is, all of it or nothing.
+///
+/// It is made in memory of its own; for many small ones, [`encode_to_buffer`] and [`Writer::write`] share one buffer.
+///
+/// ```
+/// use millstream::{Writer, bson};
+/// let mut writer = Writer::memory()?;
+/// bson::encode_to_writer(&mut writer, &std::collections::BTreeMap::from([("n", 42)]))?;
+/// assert_eq!(writer.close()?.bytes, 12);
+/// # Ok::<(), millstream::Error>(())
+/// ```
+///
+/// # Errors
+/// As for [`encode`] and [`Writer::write`].
+pub fn encode_to_writer<T: ToBson + ?Sized>(writer: &mut Writer, value: &T) -> Result<()> {
+    writer.write(&encode(value)?)
+}
+
+#[cold]
+fn no_document(kind: ElementType) -> Error {
+    Error::new(ErrorKind::ShapeMismatch)
+        .with_found(format!("a value of type {kind}"))
+        .with_expected("a struct or a map: only a document stands alone")
+}
+
+/// What can be written as a value: numbers, text, bytes, dates, documents, and collections of them here; structs and
+/// enums by `#[derive(ToBson)]`.
+///
+/// Slices, vectors, arrays and tuples are arrays, but those of `u8` are bytes (subtype 0; [`Binary`](super::Binary) has
+/// others). Maps are documents. `None` and `()` are null. Integers of up to 32 bits are `Int32`, wider ones and `u32`
+/// `Int64`.
 ///
 /// ```
 /// use millstream::bson::{Document, ToBson, append_element};
@@ -27,6 +111,39 @@ pub trait ToBson {
     /// [`ValueOutOfRange`](ErrorKind::ValueOutOfRange) for what BSON has no room for. What was appended until then
     /// stays there: who calls cuts it off.
     fn to_bson(&self, out: &mut Vec<u8>) -> Result<()>;
+
+    /// The type of many such values in a row.
+    ///
+    /// `u8` overrides this and [`slice_to_bson`](ToBson::slice_to_bson), so that bytes are written as what they are:
+    /// Rust has no specialisation by which the implementation for slices could tell them from other values.
+    #[doc(hidden)]
+    fn slice_element_type() -> ElementType
+    where
+        Self: Sized,
+    {
+        ElementType::Array
+    }
+
+    /// Appends the payload of many such values in a row.
+    #[doc(hidden)]
+    #[inline]
+    fn slice_to_bson(values: &[Self], out: &mut Vec<u8>) -> Result<()>
+    where
+        Self: Sized,
+    {
+        containers::append_array(out, values)
+    }
+}
+
+/// The members that a value adds to the document around it: what `#[bson(flatten)]` writes.
+///
+/// `#[derive(ToBson)]` writes it for structs with named fields and for enums with a tag; maps have it too.
+pub trait ToMembers {
+    /// Appends each member: type, key and payload.
+    ///
+    /// # Errors
+    /// As for [`append_element`].
+    fn append_members(&self, out: &mut Vec<u8>) -> Result<()>;
 }
 
 /// Appends type, key and payload.
@@ -38,6 +155,42 @@ pub fn append_element<T: ToBson + ?Sized>(out: &mut Vec<u8>, key: &str, value: &
     out.push(value.element_type() as u8);
     append_cstring(out, key)?;
     value.to_bson(out)
+}
+
+/// Appends a document whose members `members` appends.
+///
+/// ```
+/// use millstream::bson::{Document, append_document, append_element};
+/// let mut bytes = Vec::new();
+/// append_document(&mut bytes, |bytes| append_element(bytes, "n", &42))?;
+/// assert_eq!(Document::new(&bytes)?.get::<i32>("n")?, Some(42));
+/// # Ok::<(), millstream::Error>(())
+/// ```
+///
+/// # Errors
+/// Those of `members`, and [`ValueOutOfRange`](ErrorKind::ValueOutOfRange) for 2 GiB or more.
+#[inline]
+pub fn append_document(out: &mut Vec<u8>, members: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
+    let start = begin(out);
+    members(out)?;
+    end(out, start)
+}
+
+/// Appends room for the length of a document, which [`end`] puts there; returns where.
+#[inline]
+pub(crate) fn begin(out: &mut Vec<u8>) -> usize {
+    let start = out.len();
+    out.extend_from_slice(&[0; 4]);
+    start
+}
+
+/// Ends the document that begins at `start`.
+#[inline]
+pub(crate) fn end(out: &mut Vec<u8>, start: usize) -> Result<()> {
+    out.push(0);
+    let len = length(out.len() - start)?;
+    out[start..start + 4].copy_from_slice(&len);
+    Ok(())
 }
 
 /// Appends text and a NUL.
@@ -64,9 +217,12 @@ pub(crate) fn length(len: usize) -> Result<[u8; 4]> {
 
 #[cold]
 fn too_long(len: usize) -> Error {
-    Error::new(ErrorKind::ValueOutOfRange)
-        .with_found(format!("{len} bytes"))
-        .with_expected("less than 2 GiB, the most that a document, a text or bytes can have")
+    unwritable(format!("{len} bytes"), "less than 2 GiB, the most that a document, a text or bytes can have")
+}
+
+#[cold]
+fn unwritable(found: String, expected: &str) -> Error {
+    Error::new(ErrorKind::ValueOutOfRange).with_found(found).with_expected(expected)
 }
 
 /// Appends a string's payload.
@@ -75,6 +231,26 @@ pub(crate) fn append_string(out: &mut Vec<u8>, text: &str) -> Result<()> {
     out.extend_from_slice(&length(text.len() + 1)?);
     out.extend_from_slice(text.as_bytes());
     out.push(0);
+    Ok(())
+}
+
+/// Appends a binary's payload. Of the old subtype 2 there are two lengths.
+#[inline]
+pub(crate) fn append_binary(out: &mut Vec<u8>, subtype: u8, bytes: &[u8]) -> Result<()> {
+    let old = subtype == 2;
+    out.extend_from_slice(&length(bytes.len() + if old { 4 } else { 0 })?);
+    out.push(subtype);
+    if old {
+        out.extend_from_slice(&length(bytes.len())?);
+    }
+    out.extend_from_slice(bytes);
+    Ok(())
+}
+
+/// Appends bytes of a constant number.
+#[inline]
+fn fixed<const N: usize>(out: &mut Vec<u8>, bytes: [u8; N]) -> Result<()> {
+    out.extend_from_slice(&bytes);
     Ok(())
 }
 
@@ -96,13 +272,6 @@ macro_rules! written {
     };
 }
 
-/// Appends bytes of a constant number.
-#[inline]
-fn fixed<const N: usize>(out: &mut Vec<u8>, bytes: [u8; N]) -> Result<()> {
-    out.extend_from_slice(&bytes);
-    Ok(())
-}
-
 written! {
     f64, Double, |value, out| fixed(out, value.to_le_bytes());
     f32, Double, |value, out| fixed(out, f64::from(*value).to_le_bytes());
@@ -111,40 +280,128 @@ written! {
     i16, Int32, |value, out| fixed(out, i32::from(*value).to_le_bytes());
     i32, Int32, |value, out| fixed(out, value.to_le_bytes());
     i64, Int64, |value, out| fixed(out, value.to_le_bytes());
-    u8, Int32, |value, out| fixed(out, i32::from(*value).to_le_bytes());
     u16, Int32, |value, out| fixed(out, i32::from(*value).to_le_bytes());
     u32, Int64, |value, out| fixed(out, i64::from(*value).to_le_bytes());
+    u64, Int64, |value, out| fixed(out, checked(*value)?);
+    i128, Int64, |value, out| fixed(out, checked(*value)?);
+    u128, Int64, |value, out| fixed(out, checked(*value)?);
+    isize, Int64, |value, out| fixed(out, checked(*value)?);
+    usize, Int64, |value, out| fixed(out, checked(*value)?);
     str, String, |value, out| append_string(out, value);
     String, String, |value, out| append_string(out, value);
+    char, String, |value, out| append_string(out, value.encode_utf8(&mut [0; 4]));
     ObjectId, ObjectId, |value, out| fixed(out, value.0);
     DateTime, DateTime, |value, out| fixed(out, value.0.to_le_bytes());
+    SystemTime, DateTime, |value, out| fixed(out, millis(*value)?.to_le_bytes());
     Timestamp, Timestamp, |value, out| fixed(out, value.to_bits().to_le_bytes());
     Decimal128, Decimal128, |value, out| fixed(out, value.0);
-    Document<'_>, Document, |value, out| { out.extend_from_slice(value.as_bytes()); Ok(()) };
-    Array<'_>, Array, |value, out| { out.extend_from_slice(value.as_bytes()); Ok(()) };
+    Document<'_>, Document, |value, out| fixed_slice(out, value.as_bytes());
+    Array<'_>, Array, |value, out| fixed_slice(out, value.as_bytes());
+    (), Null, |_value, _out| Ok(());
 }
 
-impl<T: ToBson + ?Sized> ToBson for &T {
+/// Appends bytes that are a payload already.
+#[inline]
+fn fixed_slice(out: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
+    out.extend_from_slice(bytes);
+    Ok(())
+}
+
+/// An integer as an `Int64`, where it fits.
+#[inline]
+fn checked<T: Copy + TryInto<i64> + std::fmt::Display>(value: T) -> Result<[u8; 8]> {
+    match value.try_into() {
+        Ok(value) => Ok(value.to_le_bytes()),
+        Err(_) => Err(unwritable(value.to_string(), "an integer of 64 bits with a sign, the widest that there is")),
+    }
+}
+
+/// Milliseconds since 1970, rounded down.
+fn millis(time: SystemTime) -> Result<i64> {
+    let millis = match time.duration_since(UNIX_EPOCH) {
+        Ok(after) => i64::try_from(after.as_millis()),
+        Err(before) => i64::try_from(before.duration().as_nanos().div_ceil(1_000_000)).map(|millis| -millis),
+    };
+    millis.map_err(|_| unwritable(format!("{time:?}"), "a time less than 2^63 milliseconds from 1970"))
+}
+
+/// A byte alone is a number.
+impl ToBson for u8 {
     #[inline]
     fn element_type(&self) -> ElementType {
-        (**self).element_type()
+        ElementType::Int32
     }
 
     #[inline]
     fn to_bson(&self, out: &mut Vec<u8>) -> Result<()> {
-        (**self).to_bson(out)
+        i32::from(*self).to_bson(out)
+    }
+
+    #[inline]
+    fn slice_element_type() -> ElementType {
+        ElementType::Binary
+    }
+
+    #[inline]
+    fn slice_to_bson(values: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        append_binary(out, 0, values)
     }
 }
 
-/// Null for `None`.
-impl<T: ToBson> ToBson for Option<T> {
-    #[inline]
+macro_rules! non_zero {
+    ($($type:ty)*) => {
+        $(impl ToBson for NonZero<$type> {
+            #[inline]
+            fn element_type(&self) -> ElementType {
+                self.get().element_type()
+            }
+
+            #[inline]
+            fn to_bson(&self, out: &mut Vec<u8>) -> Result<()> {
+                self.get().to_bson(out)
+            }
+        })*
+    };
+}
+
+non_zero!(i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize);
+
+impl ToBson for ValueRef<'_> {
     fn element_type(&self) -> ElementType {
-        self.as_ref().map_or(ElementType::Null, ToBson::element_type)
+        self.kind()
     }
 
-    #[inline]
     fn to_bson(&self, out: &mut Vec<u8>) -> Result<()> {
-        self.as_ref().map_or(Ok(()), |value| value.to_bson(out))
+        match *self {
+            ValueRef::Double(value) => value.to_bson(out),
+            ValueRef::String(text) | ValueRef::Code(text) | ValueRef::Symbol(text) => append_string(out, text),
+            ValueRef::Document(document) => document.to_bson(out),
+            ValueRef::Array(array) => array.to_bson(out),
+            ValueRef::Binary { subtype, bytes } => append_binary(out, subtype, bytes),
+            ValueRef::Undefined | ValueRef::Null | ValueRef::MinKey | ValueRef::MaxKey => Ok(()),
+            ValueRef::ObjectId(id) => id.to_bson(out),
+            ValueRef::Bool(value) => value.to_bson(out),
+            ValueRef::DateTime(date) => date.to_bson(out),
+            ValueRef::Regex { pattern, options } => {
+                append_cstring(out, pattern)?;
+                append_cstring(out, options)
+            }
+            ValueRef::DbPointer { namespace, id } => {
+                append_string(out, namespace)?;
+                id.to_bson(out)
+            }
+            ValueRef::CodeWithScope { code, scope } => {
+                let start = begin(out);
+                append_string(out, code)?;
+                scope.to_bson(out)?;
+                let len = length(out.len() - start)?;
+                out[start..start + 4].copy_from_slice(&len);
+                Ok(())
+            }
+            ValueRef::Int32(value) => value.to_bson(out),
+            ValueRef::Timestamp(timestamp) => timestamp.to_bson(out),
+            ValueRef::Int64(value) => value.to_bson(out),
+            ValueRef::Decimal128(decimal) => decimal.to_bson(out),
+        }
     }
 }

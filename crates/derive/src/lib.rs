@@ -1,0 +1,89 @@
+//! `#[derive(FromBson, ToBson)]`: BSON documents straight to Rust types and back.
+//!
+//! Use them from `millstream::bson`, beside the traits of the same names. What the code that they write promises:
+//! members are read from where they lie into the fields; a member that comes where its field is declared is told by one
+//! comparison, in any other order it is found by its name; what borrows takes no memory.
+//!
+//! ```
+//! use millstream::bson::{self, DateTime, FromBson, ToBson};
+//!
+//! #[derive(Debug, PartialEq, FromBson, ToBson)]
+//! struct Record<'a> {
+//!     id: i64,
+//!     name: &'a str, // borrowed from the document
+//!     #[bson(rename = "at")]
+//!     created: DateTime,
+//!     #[bson(default, skip_if = "Vec::is_empty")]
+//!     tags: Vec<&'a str>,
+//!     score: Option<f64>, // a missing member, or null
+//! }
+//!
+//! let record = Record { id: 1, name: "one", created: DateTime(0), tags: vec![], score: None };
+//! let bytes = bson::encode(&record)?;
+//! assert_eq!(bson::decode::<Record>(&bytes)?, record);
+//! # Ok::<(), millstream::Error>(())
+//! ```
+//!
+//! # Shapes, as serde has them by default
+//!
+//! | Rust | BSON |
+//! |---|---|
+//! | a struct with named fields | a document |
+//! | a struct with one field without a name | what the field is |
+//! | a tuple struct | an array of that many values |
+//! | `struct Nothing;` | null |
+//! | a variant without fields | its name, a string |
+//! | any other variant | a document with one member: its name and what a struct of the same fields would be |
+//! | a variant of an enum with `#[bson(tag = "…")]` | a document: the tag with the variant's name, and its members |
+//!
+//! A member that is missing is `None` for an `Option`, and otherwise an error
+//! ([`KeyMissing`](https://docs.rs/millstream/latest/millstream/enum.ErrorKind.html)). A member that is there twice is an
+//! error. Members that no field is for are passed over. Errors have the path of keys and the offset.
+//!
+//! # Attributes
+//!
+//! | on a struct or an enum | what it does |
+//! |---|---|
+//! | `rename_all = "…"` | names in `lowercase`, `UPPERCASE`, `PascalCase`, `camelCase`, `snake_case`, `SCREAMING_SNAKE_CASE`, `kebab-case` or `SCREAMING-KEBAB-CASE`; also on a variant, for its fields |
+//! | `deny_unknown` | a member that no field is for is an error |
+//! | `tag = "…"` | on an enum: the variant's name is a member among its fields |
+//! | `crate = "…"` | where `millstream` is, for crates that re-export it |
+//!
+//! | on a field | what it does |
+//! |---|---|
+//! | `rename = "…"` | its key; also on a variant |
+//! | `alias = "…"` | one more key that is read, as often as needed; also on a variant |
+//! | `default`, `default = "path"` | what it is when it is missing: `Default::default()`, or what this function returns |
+//! | `skip` | neither read (it is its default) nor written |
+//! | `skip_if = "path"` | not written when this function of a reference to it says so |
+//! | `flatten` | its members are those of the document around it; for structs, enums with a tag, maps, and `Option` of them |
+//! | `with = "module"` | `from_bson(kind, cursor)`, `element_type(&value)` and `to_bson(&value, out)` of this module instead of the traits' |
+
+mod attributes;
+mod case;
+mod from;
+mod shape;
+mod to;
+
+use proc_macro::TokenStream;
+use shape::Shape;
+
+/// Writes `FromBson`, and `FromMembers` where the type is a document.
+#[proc_macro_derive(FromBson, attributes(bson))]
+pub fn from_bson(input: TokenStream) -> TokenStream {
+    derive(input, from::implement)
+}
+
+/// Writes `ToBson`, and `ToMembers` where the type is a document.
+#[proc_macro_derive(ToBson, attributes(bson))]
+pub fn to_bson(input: TokenStream) -> TokenStream {
+    derive(input, to::implement)
+}
+
+fn derive(input: TokenStream, implement: fn(&Shape) -> proc_macro2::TokenStream) -> TokenStream {
+    let input = syn::parse_macro_input!(input as syn::DeriveInput);
+    match Shape::new(input) {
+        Ok(shape) => implement(&shape).into(),
+        Err(error) => error.into_compile_error().into(),
+    }
+}

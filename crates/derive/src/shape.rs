@@ -1,0 +1,397 @@
+//! What a type looks like as BSON: its members, their keys, its variants. Everything that cannot be is refused here.
+
+use crate::attributes::{Attributes, Default, misplaced};
+use crate::case::Case;
+use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
+use quote::{ToTokens, format_ident, quote};
+use std::collections::HashSet;
+use syn::ext::IdentExt;
+use syn::{Data, DeriveInput, Error, GenericParam, Generics, Lifetime, Path, Result, Type, parse_quote};
+
+/// A type.
+pub struct Shape {
+    pub name: Ident,
+    pub generics: Generics,
+    pub body: Body,
+    /// Where `millstream` is.
+    pub crate_path: Path,
+}
+
+pub enum Body {
+    Struct(Fields),
+    Enum { variants: Vec<Variant>, tag: Option<String> },
+}
+
+pub struct Variant {
+    pub name: Ident,
+    pub key: Key,
+    pub fields: Fields,
+}
+
+pub enum Fields {
+    /// `{ a: A, b: B }`
+    Named { fields: Vec<Field>, deny_unknown: bool },
+    /// `(A)`
+    One(Field),
+    /// `(A, B)`
+    Tuple(Vec<Field>),
+    /// Nothing.
+    Unit,
+}
+
+pub struct Field {
+    /// Its name, or its number.
+    pub member: syn::Member,
+    /// The variable that holds it.
+    pub variable: Ident,
+    pub key: Key,
+    pub r#type: TokenStream,
+    pub default: Option<Default>,
+    pub skip: bool,
+    pub skip_if: Option<Path>,
+    pub flatten: bool,
+    pub with: Option<Path>,
+}
+
+/// What it is called in a document.
+pub struct Key {
+    pub name: String,
+    pub aliases: Vec<String>,
+}
+
+impl Key {
+    /// Every name that is read, as patterns of byte strings.
+    pub fn patterns(&self) -> TokenStream {
+        let names = [&self.name].into_iter().chain(&self.aliases).map(|name| byte_string(name));
+        quote!(#(#names)|*)
+    }
+}
+
+const NAMED: [&str; 7] = ["rename", "alias", "default", "skip", "skip_if", "flatten", "with"];
+
+/// A text's bytes as a literal.
+pub fn byte_string(text: &str) -> syn::LitByteStr {
+    syn::LitByteStr::new(text.as_bytes(), Span::call_site())
+}
+
+impl Shape {
+    pub fn new(input: DeriveInput) -> Result<Shape> {
+        let attributes = match &input.data {
+            Data::Enum(_) => Attributes::new(&input.attrs, "an enum", &["rename_all", "deny_unknown", "tag", "crate"])?,
+            _ => Attributes::new(&input.attrs, "a struct", &["rename_all", "deny_unknown", "crate"])?,
+        };
+        let lifetimes = Lifetimes::new(&input.generics);
+        let rules = FieldRules { case: attributes.rename_all, deny_unknown: attributes.deny_unknown, lifetimes };
+        let body = match &input.data {
+            Data::Struct(data) => Body::Struct(Fields::new(&data.fields, &rules)?),
+            Data::Enum(data) => {
+                let rules = FieldRules { case: None, ..rules };
+                let variants = data.variants.iter().map(|variant| Variant::new(variant, &attributes, &rules));
+                let variants = all(variants)?;
+                unique(variants.iter().map(|variant| (&variant.key, variant.name.span())))?;
+                if variants.is_empty() {
+                    return Err(Error::new(input.ident.span(), "an enum without variants has no value"));
+                }
+                Body::Enum { variants, tag: attributes.tag.map(|tag| tag.value()) }
+            }
+            Data::Union(_) => return Err(Error::new(input.ident.span(), "a union is no value of BSON")),
+        };
+        let has_members = match &body {
+            Body::Struct(fields) => matches!(fields, Fields::Named { .. }),
+            Body::Enum { variants, .. } => {
+                variants.iter().any(|variant| matches!(variant.fields, Fields::Named { .. }))
+            }
+        };
+        if attributes.deny_unknown && !has_members {
+            return Err(misplaced(&input.attrs, "`deny_unknown` is for named fields, and there are none"));
+        }
+        let crate_path = attributes.crate_path.unwrap_or_else(|| parse_quote!(::millstream));
+        Ok(Shape { name: input.ident, generics: input.generics, body, crate_path })
+    }
+
+    /// Whether it is a document whatever its value: then it can be flattened.
+    pub fn is_document(&self) -> bool {
+        match &self.body {
+            Body::Struct(fields) => matches!(fields, Fields::Named { .. }),
+            Body::Enum { tag, .. } => tag.is_some(),
+        }
+    }
+
+    /// The fields of all variants.
+    pub fn fields(&self) -> Vec<&Field> {
+        match &self.body {
+            Body::Struct(fields) => fields.all(),
+            Body::Enum { variants, .. } => variants.iter().flat_map(|variant| variant.fields.all()).collect(),
+        }
+    }
+
+    /// Whether the members of this field are those of the document around it.
+    fn is_flat(&self, field: &Field) -> bool {
+        let tagged = matches!(self.body, Body::Enum { tag: Some(_), .. });
+        field.flatten || (tagged && matches!(field.member, syn::Member::Unnamed(_)))
+    }
+
+    /// The generics with what each type parameter must be able to, so that the fields can be read or written: `plain`,
+    /// or `flat` where its members are those of the document around it.
+    pub fn bounded(&self, plain: &TokenStream, flat: &TokenStream) -> Generics {
+        let mut generics = self.generics.clone();
+        let fields = self.fields();
+        for parameter in self.generics.type_params() {
+            let name = &parameter.ident;
+            let used = |is_flat| {
+                fields.iter().any(|field| {
+                    let read = !field.skip && field.with.is_none();
+                    read && self.is_flat(field) == is_flat && mentions(field.r#type.clone(), name)
+                })
+            };
+            let predicates = &mut generics.make_where_clause().predicates;
+            if used(false) {
+                predicates.push(parse_quote!(#name: #plain));
+            }
+            if used(true) {
+                predicates.push(parse_quote!(#name: #flat));
+            }
+        }
+        generics
+    }
+}
+
+/// What holds for all fields of a struct or variant.
+struct FieldRules {
+    case: Option<Case>,
+    deny_unknown: bool,
+    lifetimes: Lifetimes,
+}
+
+impl Variant {
+    fn new(variant: &syn::Variant, of_enum: &Attributes, rules: &FieldRules) -> Result<Variant> {
+        let attributes = Attributes::new(&variant.attrs, "a variant", &["rename", "alias", "rename_all"])?;
+        let rules = FieldRules { case: attributes.rename_all, lifetimes: rules.lifetimes.clone(), ..*rules };
+        let fields = Fields::new(&variant.fields, &rules)?;
+        if of_enum.tag.is_some() && matches!(fields, Fields::Tuple(_)) {
+            let message = "a variant with several fields without names is an array, which has no place for a tag";
+            return Err(Error::new(variant.ident.span(), message));
+        }
+        if let (Some(tag), Fields::Named { fields, .. }) = (&of_enum.tag, &fields) {
+            let tag = tag.value();
+            if let Some(field) = fields.iter().find(|field| field.is_called(&tag)) {
+                return Err(Error::new(field.variable.span(), format!("the enum's tag is called {tag:?}, too")));
+            }
+        }
+        let name = variant.ident.unraw().to_string();
+        let key = Key::new(attributes.rename, attributes.aliases, || match of_enum.rename_all {
+            Some(case) => case.of_variant(&name),
+            None => name,
+        });
+        Ok(Variant { name: variant.ident.clone(), key, fields })
+    }
+}
+
+impl Fields {
+    fn new(fields: &syn::Fields, rules: &FieldRules) -> Result<Fields> {
+        let each = fields.iter().enumerate().map(|(number, field)| Field::new(number, field, rules));
+        let mut each = all(each)?;
+        Ok(match fields {
+            syn::Fields::Named(_) => {
+                let read = each.iter().filter(|field| !field.skip && !field.flatten);
+                unique(read.map(|field| (&field.key, field.variable.span())))?;
+                if let Some(flat) = each.iter().find(|field| field.flatten && rules.deny_unknown) {
+                    let message = "`flatten` and `deny_unknown` do not go together: who would know what is unknown?";
+                    return Err(Error::new(flat.variable.span(), message));
+                }
+                Fields::Named { fields: each, deny_unknown: rules.deny_unknown }
+            }
+            syn::Fields::Unnamed(_) if each.len() == 1 => Fields::One(each.remove(0)),
+            syn::Fields::Unnamed(_) => Fields::Tuple(each),
+            syn::Fields::Unit => Fields::Unit,
+        })
+    }
+
+    /// All of them, in their order.
+    pub fn all(&self) -> Vec<&Field> {
+        match self {
+            Fields::Named { fields, .. } | Fields::Tuple(fields) => fields.iter().collect(),
+            Fields::One(field) => vec![field],
+            Fields::Unit => Vec::new(),
+        }
+    }
+
+    /// `{ name: variable, … }` or `(variable, …)`: a pattern as well as what makes the value.
+    pub fn pattern(&self) -> TokenStream {
+        let fields = self.all();
+        let members = fields.iter().map(|field| &field.member);
+        let variables = fields.iter().map(|field| &field.variable);
+        quote!({ #(#members: #variables),* })
+    }
+}
+
+impl Field {
+    fn new(number: usize, field: &syn::Field, rules: &FieldRules) -> Result<Field> {
+        let attributes = match &field.ident {
+            Some(_) => Attributes::new(&field.attrs, "a field", &NAMED)?,
+            None => Attributes::new(&field.attrs, "a field without a name", &["with"])?,
+        };
+        let refuse = |message| Err(misplaced(&field.attrs, message));
+        let is_named = attributes.rename.is_some() || !attributes.aliases.is_empty();
+        if attributes.flatten && (is_named || attributes.default.is_some() || attributes.with.is_some()) {
+            return refuse("`flatten` has no key of its own: `rename`, `alias`, `default` and `with` have no meaning");
+        }
+        if attributes.skip
+            && (is_named || attributes.flatten || attributes.skip_if.is_some() || attributes.with.is_some())
+        {
+            return refuse("`skip` is neither read nor written: only `default` goes with it");
+        }
+        let name = field.ident.as_ref().map(|name| name.unraw().to_string()).unwrap_or_else(|| number.to_string());
+        let variable = match &field.ident {
+            // In the field's place, so that errors point there; a name that no other variable has.
+            Some(ident) => Ident::new(&format!("field_{name}"), ident.span().resolved_at(Span::mixed_site())),
+            None => format_ident!("field_{number}", span = Span::mixed_site()),
+        };
+        let key = Key::new(attributes.rename, attributes.aliases, || match rules.case {
+            Some(case) => case.of_field(&name),
+            None => name,
+        });
+        Ok(Field {
+            member: match &field.ident {
+                Some(name) => syn::Member::Named(name.clone()),
+                None => syn::Member::Unnamed(number.into()),
+            },
+            variable,
+            key,
+            r#type: rules.lifetimes.unify(&field.ty),
+            default: attributes.default,
+            skip: attributes.skip,
+            skip_if: attributes.skip_if,
+            flatten: attributes.flatten,
+            with: attributes.with,
+        })
+    }
+
+    fn is_called(&self, name: &str) -> bool {
+        !self.skip && !self.flatten && (self.key.name == name || self.key.aliases.iter().any(|alias| alias == name))
+    }
+}
+
+impl Key {
+    fn new(rename: Option<syn::LitStr>, aliases: Vec<syn::LitStr>, name: impl FnOnce() -> String) -> Key {
+        let name = rename.map_or_else(name, |rename| rename.value());
+        Key { name, aliases: aliases.iter().map(syn::LitStr::value).collect() }
+    }
+}
+
+/// All of them, or all that is wrong with them.
+fn all<T>(each: impl Iterator<Item = Result<T>>) -> Result<Vec<T>> {
+    let mut good = Vec::new();
+    let mut bad: Option<Error> = None;
+    for one in each {
+        match (one, &mut bad) {
+            (Ok(one), _) => good.push(one),
+            (Err(error), Some(bad)) => bad.combine(error),
+            (Err(error), none) => *none = Some(error),
+        }
+    }
+    bad.map_or(Ok(good), Err)
+}
+
+/// Refuses a name that two of them are read from.
+fn unique<'a>(keys: impl Iterator<Item = (&'a Key, Span)>) -> Result<()> {
+    let mut seen = HashSet::new();
+    for (key, span) in keys {
+        for name in [&key.name].into_iter().chain(&key.aliases) {
+            if !seen.insert(name) {
+                return Err(Error::new(span, format!("something else is called {name:?} already")));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The lifetime of the document, which every borrowed field has: the type's first, or a new one.
+#[derive(Clone)]
+struct Lifetimes {
+    document: Ident,
+    others: Vec<Ident>,
+}
+
+impl Lifetimes {
+    fn new(generics: &Generics) -> Lifetimes {
+        let mut names = generics.lifetimes().map(|parameter| parameter.lifetime.ident.clone());
+        let document = names.next().unwrap_or_else(|| Ident::new("document", Span::mixed_site()));
+        Lifetimes { document, others: names.collect() }
+    }
+
+    /// A type whose lifetimes are all the document's.
+    fn unify(&self, r#type: &Type) -> TokenStream {
+        self.unified(r#type.to_token_stream())
+    }
+
+    fn unified(&self, tokens: TokenStream) -> TokenStream {
+        if self.others.is_empty() {
+            return tokens;
+        }
+        let mut is_lifetime = false;
+        let each = tokens.into_iter().map(|token| {
+            let was_quote =
+                std::mem::replace(&mut is_lifetime, matches!(&token, TokenTree::Punct(p) if p.as_char() == '\''));
+            match token {
+                TokenTree::Ident(name) if was_quote && self.others.contains(&name) => self.document.clone().into(),
+                TokenTree::Group(group) => {
+                    let mut unified = Group::new(group.delimiter(), self.unified(group.stream()));
+                    unified.set_span(group.span());
+                    unified.into()
+                }
+                other => other,
+            }
+        });
+        each.collect()
+    }
+}
+
+impl Shape {
+    /// The lifetime of the document that is read.
+    pub fn lifetime(&self) -> Lifetime {
+        Lifetime { apostrophe: Span::mixed_site(), ident: Lifetimes::new(&self.generics).document }
+    }
+
+    /// The type with all lifetimes that of the document: what is read.
+    pub fn unified_arguments(&self) -> TokenStream {
+        let lifetime = self.lifetime();
+        let arguments = self.generics.params.iter().map(|parameter| match parameter {
+            GenericParam::Lifetime(_) => lifetime.to_token_stream(),
+            GenericParam::Type(parameter) => parameter.ident.to_token_stream(),
+            GenericParam::Const(parameter) => parameter.ident.to_token_stream(),
+        });
+        quote!(<#(#arguments),*>)
+    }
+
+    /// The generics of what is read: one lifetime in the place of all.
+    pub fn unified_generics(&self, mut generics: Generics) -> Generics {
+        let lifetime = self.lifetime();
+        let lifetimes = Lifetimes::new(&self.generics);
+        let others = generics.params.into_iter().filter(|parameter| !matches!(parameter, GenericParam::Lifetime(_)));
+        let others = others.map(|parameter| -> GenericParam {
+            let parameter = lifetimes.unified(parameter.into_token_stream());
+            parse_quote!(#parameter)
+        });
+        generics.params = std::iter::once(parse_quote!(#lifetime)).chain(others).collect();
+        generics.where_clause = generics.where_clause.map(|clause| {
+            let clause = lifetimes.unified(clause.to_token_stream());
+            parse_quote!(#clause)
+        });
+        generics
+    }
+}
+
+/// Whether a type mentions this parameter, other than as a mark, which needs nothing of it.
+fn mentions(r#type: TokenStream, parameter: &Ident) -> bool {
+    let mut found = false;
+    for token in r#type {
+        match token {
+            TokenTree::Ident(name) if name == "PhantomData" => return false,
+            TokenTree::Ident(name) => found |= name == *parameter,
+            TokenTree::Group(group) => found |= mentions(group.stream(), parameter),
+            _ => {}
+        }
+    }
+    found
+}

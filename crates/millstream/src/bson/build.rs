@@ -1,0 +1,324 @@
+//! Documents written by hand.
+
+use super::to::{Positions, append_cstring, append_element, begin, end};
+use super::{ElementType, Rules, ToBson};
+use crate::error::{Error, ErrorKind, Result};
+
+/// Writes a document member by member, into memory that is used again.
+///
+/// The lengths of documents and arrays are filled in when they are closed, the keys of arrays are counted. What cannot be
+/// done, such as closing what is not open, is an error; after an error everything is as it was before the call. Values
+/// of any type come from [`ToBson`]; [`ValueRef`](super::ValueRef) and [`Binary`](super::Binary) have those that are no
+/// Rust types.
+///
+/// ```
+/// use millstream::bson::{Binary, Builder, Document};
+/// let mut builder = Builder::new();
+/// for n in 1..=2 {
+///     builder.clear(); // and keep the memory
+///     builder.append("n", &n)?;
+///     builder.open_array("list")?;
+///     builder.push("one")?;
+///     builder.push(&Binary { subtype: 4, bytes: [7; 16] })?;
+///     builder.push_document()?;
+///     builder.append("deep", &true)?;
+///     builder.close()?;
+///     builder.close()?;
+///     let document = Document::new(builder.finish()?)?;
+///     assert_eq!(document.get_path::<bool>(["list", "2", "deep"])?, Some(true));
+/// }
+/// # Ok::<(), millstream::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Builder {
+    bytes: Vec<u8>,
+    /// What is open, from the outermost in; empty when the document is finished.
+    open: Vec<Open>,
+    /// How much may be open.
+    depth: usize,
+}
+
+/// A document or array that is open.
+#[derive(Clone, Debug)]
+struct Open {
+    /// Where its length belongs.
+    start: usize,
+    /// Of an array: the next key.
+    positions: Option<Positions>,
+}
+
+impl Builder {
+    /// An empty document, which may be as deep as [`Rules::new`] lets a reader go.
+    pub fn new() -> Builder {
+        Builder::with_depth(Rules::new().depth)
+    }
+
+    /// An empty document in which so many documents and arrays may be open at once, itself included: at least 1, at
+    /// most 1,000. Documents and arrays that are appended as values are not looked into.
+    pub fn with_depth(depth: u16) -> Builder {
+        let depth = Rules::new().depth(depth.max(1)).depth;
+        let mut builder = Builder { bytes: Vec::new(), open: Vec::new(), depth: depth.into() };
+        builder.clear();
+        builder
+    }
+
+    /// Begins anew with an empty document, in the memory that there is.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.open.clear();
+        let start = begin(&mut self.bytes);
+        self.open.push(Open { start, positions: None });
+    }
+
+    /// How many documents and arrays are open, the outermost included; 0 when it is finished.
+    pub fn depth(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Whether what is open is an array: then values are pushed, otherwise appended with a key.
+    pub fn is_in_array(&self) -> bool {
+        self.open.last().is_some_and(|open| open.positions.is_some())
+    }
+
+    /// Appends a member to the document that is open.
+    ///
+    /// # Errors
+    /// [`ArgumentInvalid`](ErrorKind::ArgumentInvalid) in an array, [`Closed`](ErrorKind::Closed) when it is finished,
+    /// [`ValueOutOfRange`](ErrorKind::ValueOutOfRange) for a key with a NUL in it or a value that BSON has no room for.
+    #[inline]
+    pub fn append<T: ToBson + ?Sized>(&mut self, key: &str, value: &T) -> Result<()> {
+        self.in_document()?;
+        let before = self.bytes.len();
+        append_element(&mut self.bytes, key, value).inspect_err(|_| self.bytes.truncate(before))
+    }
+
+    /// Appends a value to the array that is open.
+    ///
+    /// # Errors
+    /// [`ArgumentInvalid`](ErrorKind::ArgumentInvalid) in a document, which needs keys, and otherwise as for
+    /// [`append`](Builder::append).
+    #[inline]
+    pub fn push<T: ToBson + ?Sized>(&mut self, value: &T) -> Result<()> {
+        let before = self.bytes.len();
+        let positions = in_array(&mut self.open)?;
+        let counted = positions.clone();
+        positions.append(&mut self.bytes, value.element_type());
+        let result = value.to_bson(&mut self.bytes);
+        if result.is_err() {
+            *positions = counted;
+            self.bytes.truncate(before);
+        }
+        result
+    }
+
+    /// Opens a document as a member of the document that is open.
+    ///
+    /// # Errors
+    /// As for [`append`](Builder::append), and [`TooDeep`](ErrorKind::TooDeep).
+    pub fn open_document(&mut self, key: &str) -> Result<()> {
+        self.open_member(key, ElementType::Document)
+    }
+
+    /// Opens an array as a member of the document that is open.
+    ///
+    /// # Errors
+    /// As for [`append`](Builder::append), and [`TooDeep`](ErrorKind::TooDeep).
+    pub fn open_array(&mut self, key: &str) -> Result<()> {
+        self.open_member(key, ElementType::Array)
+    }
+
+    /// Opens a document as a value of the array that is open.
+    ///
+    /// # Errors
+    /// As for [`push`](Builder::push), and [`TooDeep`](ErrorKind::TooDeep).
+    pub fn push_document(&mut self) -> Result<()> {
+        self.push_open(ElementType::Document)
+    }
+
+    /// Opens an array as a value of the array that is open.
+    ///
+    /// # Errors
+    /// As for [`push`](Builder::push), and [`TooDeep`](ErrorKind::TooDeep).
+    pub fn push_array(&mut self) -> Result<()> {
+        self.push_open(ElementType::Array)
+    }
+
+    /// Closes the document or array that was opened last.
+    ///
+    /// # Errors
+    /// [`ArgumentInvalid`](ErrorKind::ArgumentInvalid) when nothing is open but the outermost document, which
+    /// [`finish`](Builder::finish) ends; [`Closed`](ErrorKind::Closed) when it is finished;
+    /// [`ValueOutOfRange`](ErrorKind::ValueOutOfRange) for 2 GiB or more.
+    pub fn close(&mut self) -> Result<()> {
+        match self.open.len() {
+            0 => Err(finished()),
+            1 => Err(misuse("a close", "a document or an array that was opened; `finish` ends the outermost")),
+            _ => self.end_last(),
+        }
+    }
+
+    /// Ends the document and lends its bytes. Once more, it lends the same bytes.
+    ///
+    /// # Errors
+    /// [`ArgumentInvalid`](ErrorKind::ArgumentInvalid) while anything in it is open,
+    /// [`ValueOutOfRange`](ErrorKind::ValueOutOfRange) for 2 GiB or more.
+    pub fn finish(&mut self) -> Result<&[u8]> {
+        match self.open.len() {
+            0 => {}
+            1 => self.end_last()?,
+            open => return Err(misuse(&format!("the end with {} still open", open - 1), "a close for each")),
+        }
+        Ok(&self.bytes)
+    }
+
+    /// Ends the document and returns its bytes.
+    ///
+    /// # Errors
+    /// As for [`finish`](Builder::finish).
+    pub fn into_bytes(mut self) -> Result<Vec<u8>> {
+        self.finish()?;
+        Ok(self.bytes)
+    }
+
+    #[inline]
+    fn in_document(&self) -> Result<()> {
+        match self.open.last() {
+            Some(Open { positions: None, .. }) => Ok(()),
+            Some(_) => Err(misuse("a key in an array", "a value without a key")),
+            None => Err(finished()),
+        }
+    }
+
+    fn open_member(&mut self, key: &str, kind: ElementType) -> Result<()> {
+        self.in_document()?;
+        self.has_depth()?;
+        let before = self.bytes.len();
+        self.bytes.push(kind as u8);
+        append_cstring(&mut self.bytes, key).inspect_err(|_| self.bytes.truncate(before))?;
+        self.open_here(kind);
+        Ok(())
+    }
+
+    fn push_open(&mut self, kind: ElementType) -> Result<()> {
+        self.has_depth()?;
+        in_array(&mut self.open)?.append(&mut self.bytes, kind);
+        self.open_here(kind);
+        Ok(())
+    }
+
+    fn open_here(&mut self, kind: ElementType) {
+        let start = begin(&mut self.bytes);
+        self.open.push(Open { start, positions: (kind == ElementType::Array).then(Positions::new) });
+    }
+
+    fn has_depth(&self) -> Result<()> {
+        match self.open.len() < self.depth {
+            true => Ok(()),
+            false => Err(Error::new(ErrorKind::TooDeep)
+                .with_found(format!("more than {} documents and arrays inside each other", self.depth))
+                .with_expected(format!("at most {}", self.depth))),
+        }
+    }
+
+    /// Ends what was opened last, which there is.
+    fn end_last(&mut self) -> Result<()> {
+        let Some(last) = self.open.last() else { return Err(finished()) };
+        let before = self.bytes.len();
+        end(&mut self.bytes, last.start).inspect_err(|_| self.bytes.truncate(before))?;
+        self.open.pop();
+        Ok(())
+    }
+}
+
+impl Default for Builder {
+    fn default() -> Builder {
+        Builder::new()
+    }
+}
+
+#[inline]
+fn in_array(open: &mut [Open]) -> Result<&mut Positions> {
+    match open.last_mut() {
+        Some(Open { positions: Some(positions), .. }) => Ok(positions),
+        Some(_) => Err(misuse("a value without a key in a document", "a key and a value")),
+        None => Err(finished()),
+    }
+}
+
+#[cold]
+fn misuse(found: &str, expected: &str) -> Error {
+    Error::new(ErrorKind::ArgumentInvalid).with_found(found).with_expected(expected)
+}
+
+#[cold]
+fn finished() -> Error {
+    Error::new(ErrorKind::Closed).with_found("a finished document").with_expected("`clear` before the next")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bson::{Document, Strictness, ValueRef};
+
+    #[test]
+    fn what_is_built_is_right_in_every_byte() {
+        let mut builder = Builder::new();
+        builder.open_array("a").unwrap();
+        for i in 0..1234 {
+            builder.push(&i).unwrap();
+        }
+        builder.close().unwrap();
+        builder.open_document("d").unwrap();
+        builder.append("min", &ValueRef::MinKey).unwrap();
+        builder.append("regex", &ValueRef::Regex { pattern: "a+", options: "i" }).unwrap();
+        builder.append("old", &ValueRef::Binary { subtype: 2, bytes: b"xyz" }).unwrap();
+        builder.append("pointer", &ValueRef::DbPointer { namespace: "a.b", id: Default::default() }).unwrap();
+        let scope = Document::new(b"\x05\0\0\0\0").unwrap();
+        builder.append("scoped", &ValueRef::CodeWithScope { code: "f()", scope }).unwrap();
+        builder.close().unwrap();
+        let bytes = builder.finish().unwrap();
+        let document = Document::with_rules(bytes, Rules::new().strictness(Strictness::Strict)).unwrap();
+        document.check().unwrap();
+        assert_eq!(document.get_path::<u32>(["a", "1233"]).unwrap(), Some(1233));
+        let inner: Document = document.require("d").unwrap();
+        for element in inner {
+            // Each value is written as it was read.
+            let element = element.unwrap();
+            let mut again = Vec::new();
+            element.value().unwrap().to_bson(&mut again).unwrap();
+            assert_eq!(again, element.payload(), "{element:?}");
+        }
+        assert_eq!(builder.clone().into_bytes().unwrap(), builder.finish().unwrap());
+    }
+
+    #[test]
+    fn misuse_is_an_error_that_changes_nothing() {
+        let mut builder = Builder::with_depth(3);
+        assert_eq!(builder.push(&1).unwrap_err().kind(), ErrorKind::ArgumentInvalid);
+        assert_eq!(builder.push_array().unwrap_err().kind(), ErrorKind::ArgumentInvalid);
+        assert_eq!(builder.close().unwrap_err().kind(), ErrorKind::ArgumentInvalid);
+        assert_eq!(builder.append("a\0", &1).unwrap_err().kind(), ErrorKind::ValueOutOfRange);
+        assert_eq!(builder.append("a", &u64::MAX).unwrap_err().kind(), ErrorKind::ValueOutOfRange);
+        assert_eq!(builder.open_array("a\0").unwrap_err().kind(), ErrorKind::ValueOutOfRange);
+        builder.open_array("a").unwrap();
+        assert!(builder.is_in_array());
+        assert_eq!(builder.append("b", &1).unwrap_err().kind(), ErrorKind::ArgumentInvalid);
+        assert_eq!(builder.open_document("b").unwrap_err().kind(), ErrorKind::ArgumentInvalid);
+        assert_eq!(builder.push(&u64::MAX).unwrap_err().kind(), ErrorKind::ValueOutOfRange);
+        builder.push(&7).unwrap();
+        builder.push_document().unwrap();
+        assert_eq!(builder.open_document("b").unwrap_err().kind(), ErrorKind::TooDeep);
+        assert_eq!(builder.depth(), 3);
+        assert_eq!(builder.finish().unwrap_err().found(), Some("the end with 2 still open"));
+        builder.close().unwrap();
+        builder.close().unwrap();
+        let bytes = builder.finish().unwrap().to_vec();
+        assert_eq!(bytes, b"\x1c\0\0\0\x04a\0\x14\0\0\0\x100\0\x07\0\0\0\x031\0\x05\0\0\0\0\0\0");
+        assert_eq!(builder.finish().unwrap(), bytes);
+        for error in [builder.append("a", &1), builder.push(&1), builder.open_array("a"), builder.close()] {
+            assert_eq!(error.unwrap_err().kind(), ErrorKind::Closed);
+        }
+        builder.clear();
+        assert_eq!(builder.finish().unwrap(), b"\x05\0\0\0\0");
+    }
+}
