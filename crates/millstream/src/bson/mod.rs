@@ -29,6 +29,7 @@ mod cursor;
 mod document;
 mod from;
 mod path;
+mod quick;
 mod rules;
 mod scalar;
 mod to;
