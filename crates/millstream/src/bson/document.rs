@@ -203,7 +203,7 @@ impl<'a> Document<'a> {
     }
 
     #[cold]
-    fn missing(&self, keys: &[&str]) -> Error {
+    pub(crate) fn missing(&self, keys: &[&str]) -> Error {
         let mut path = path_at(self.root, self.start + 4).unwrap_or_default();
         if !path.is_empty() {
             path.push('.');
@@ -373,7 +373,7 @@ impl<'a> Elements<'a> {
         let Some((kind, key)) = cursor.next()? else { return Ok(None) };
         let payload = cursor.clone();
         cursor.skip(kind)?;
-        Ok(Some(Element { kind, key, payload, end: cursor.offset() }))
+        Ok(Some(Element::new(kind, key, payload, cursor.offset())))
     }
 }
 
@@ -416,6 +416,12 @@ pub struct Element<'a> {
 }
 
 impl<'a> Element<'a> {
+    /// The cursor is at the payload, which ends at `end` and whose lengths have been checked.
+    #[inline]
+    pub(crate) fn new(kind: ElementType, key: &'a [u8], payload: Cursor<'a>, end: usize) -> Element<'a> {
+        Element { kind, key, payload, end }
+    }
+
     /// Its type.
     #[inline]
     pub fn kind(&self) -> ElementType {

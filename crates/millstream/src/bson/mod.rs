@@ -14,6 +14,7 @@
 //! | to | use |
 //! |---|---|
 //! | look at a few members, walk, or view arrays without a copy | [`Document`], [`Array`], [`Element`], [`ValueRef`] |
+//! | look up many members of one document | [`Document::index`], [`Index`] |
 //! | write code that decodes by itself | [`Cursor`], [`FromBson`] |
 //! | know that a document is right in every byte | [`Document::check`] |
 //!
@@ -28,6 +29,7 @@ mod check;
 mod cursor;
 mod document;
 mod from;
+mod index;
 mod path;
 mod quick;
 mod rules;
@@ -38,6 +40,7 @@ mod value_ref;
 pub use cursor::Cursor;
 pub use document::{Array, Document, Element, Elements};
 pub use from::FromBson;
+pub use index::Index;
 pub use path::{join_path, split_path};
 pub use rules::{Rules, Strictness, Utf8};
 pub use scalar::{DateTime, Decimal128, ObjectId, Timestamp};
