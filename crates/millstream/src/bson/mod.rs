@@ -15,6 +15,7 @@
 //! |---|---|
 //! | look at a few members, walk, or view arrays without a copy | [`Document`], [`Array`], [`Element`], [`ValueRef`] |
 //! | look up many members of one document | [`Document::index`], [`Index`] |
+//! | read arrays of numbers that are stored as bytes, without a copy | [`View`], [`AnyView`], [`Vector`] |
 //! | write code that decodes by itself | [`Cursor`], [`FromBson`] |
 //! | know that a document is right in every byte | [`Document::check`] |
 //!
@@ -36,6 +37,8 @@ mod rules;
 mod scalar;
 mod to;
 mod value_ref;
+mod vector;
+mod view;
 
 pub use cursor::Cursor;
 pub use document::{Array, Document, Element, Elements};
@@ -46,6 +49,8 @@ pub use rules::{Rules, Strictness, Utf8};
 pub use scalar::{DateTime, Decimal128, ObjectId, Timestamp};
 pub use to::{ToBson, append_element};
 pub use value_ref::ValueRef;
+pub use vector::{Bits, Vector, VectorOf};
+pub use view::{AnyView, Number, NumberType, Numbers, NumbersOf, View};
 
 /// Makes the table of types: byte, Rust name, MongoDB's alias.
 macro_rules! element_types {
