@@ -16,6 +16,7 @@
 //! | look at a few members, walk, or view arrays without a copy | [`Document`], [`Array`], [`Element`], [`ValueRef`] |
 //! | look up many members of one document | [`Document::index`], [`Index`] |
 //! | read arrays of numbers that are stored as bytes, without a copy | [`View`], [`AnyView`], [`Vector`] |
+//! | open a file without reading it, or own one document of a stream | [`Mapped`], [`DocumentBuf`] |
 //! | write code that decodes by itself | [`Cursor`], [`FromBson`] |
 //! | know that a document is right in every byte | [`Document::check`] |
 //!
@@ -31,6 +32,8 @@ mod cursor;
 mod document;
 mod from;
 mod index;
+mod mapped;
+mod owned;
 mod path;
 mod quick;
 mod rules;
@@ -44,6 +47,8 @@ pub use cursor::Cursor;
 pub use document::{Array, Document, Element, Elements};
 pub use from::FromBson;
 pub use index::Index;
+pub use mapped::{Mapped, MappedDocuments};
+pub use owned::DocumentBuf;
 pub use path::{join_path, split_path};
 pub use rules::{Rules, Strictness, Utf8};
 pub use scalar::{DateTime, Decimal128, ObjectId, Timestamp};
