@@ -17,6 +17,7 @@
 //! | look up many members of one document | [`Document::index`], [`Index`] |
 //! | read arrays of numbers that are stored as bytes, without a copy | [`View`], [`AnyView`], [`Vector`] |
 //! | open a file without reading it, or own one document of a stream | [`Mapped`], [`DocumentBuf`] |
+//! | write arrays that a mapped file lends as slices | [`append_aligned`] |
 //! | write code that decodes by itself | [`Cursor`], [`FromBson`] |
 //! | know that a document is right in every byte | [`Document::check`] |
 //!
@@ -27,6 +28,7 @@
 //!
 //! The format: <https://bsonspec.org/spec.html> (version 1.1). Names of types are those of MongoDB's `$type` aliases.
 
+mod aligned;
 mod check;
 mod cursor;
 mod document;
@@ -43,6 +45,7 @@ mod value_ref;
 mod vector;
 mod view;
 
+pub use aligned::{Alignment, PADDING_KEY, append_aligned};
 pub use cursor::Cursor;
 pub use document::{Array, Document, Element, Elements};
 pub use from::FromBson;
