@@ -2,6 +2,7 @@
 
 use super::cursor::{Cursor, text_at};
 use super::document::Document;
+use super::quick::surely_right;
 use super::{ElementType, Strictness, Utf8};
 use crate::error::{Error, ErrorKind, Result};
 use std::collections::HashSet;
@@ -21,7 +22,14 @@ impl Document<'_> {
     /// # Errors
     /// The first that is wrong.
     pub fn check(&self) -> Result<()> {
-        check(&mut self.cursor()).map_err(|error| self.locate(error))
+        let rules = self.rules();
+        if rules.strictness == Strictness::Standard
+            && rules.utf8 == Utf8::Checked
+            && surely_right(self.as_bytes(), self.cursor().depth_left())
+        {
+            return Ok(());
+        }
+        careful(&mut self.cursor()).map_err(|error| self.locate(error))
     }
 }
 
@@ -39,7 +47,7 @@ enum Keys<'a> {
     Count(usize),
 }
 
-fn check(cursor: &mut Cursor<'_>) -> Result<()> {
+pub(crate) fn careful(cursor: &mut Cursor<'_>) -> Result<()> {
     let strict = cursor.rules().strictness == Strictness::Strict;
     let keys = |kind| match kind {
         _ if !strict => None,
@@ -81,7 +89,7 @@ fn check(cursor: &mut Cursor<'_>) -> Result<()> {
                 let mut inside = cursor.code_with_scope()?;
                 inside.text()?;
                 // Recursion, but each scope takes a level of the depth that the rules allow.
-                check(&mut inside)?;
+                careful(&mut inside)?;
             }
             ElementType::String | ElementType::Code | ElementType::Symbol => drop(cursor.text()?),
             ElementType::Binary => drop(cursor.binary()?),

@@ -464,7 +464,7 @@ fn bad_text(bytes: &[u8], good: usize, at: usize) -> Error {
 
 /// Where the first zero byte is. Keys are short: eight bytes at a time, and memchr for what is longer than 24.
 #[inline]
-fn find_nul(bytes: &[u8]) -> Option<usize> {
+pub(crate) fn find_nul(bytes: &[u8]) -> Option<usize> {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGHS: u64 = 0x8080_8080_8080_8080;
     for word in 0..3 {

@@ -139,7 +139,7 @@ impl<'a> Document<'a> {
     /// Its members, in their order.
     #[inline]
     pub fn iter(&self) -> Elements<'a> {
-        Elements { cursor: None, document: *self, ended: false }
+        Elements { cursor: self.cursor(), document: *self, state: State::Before }
     }
 
     /// The member of this name, as any type that [`FromBson`] reads; the first, if there are several.
@@ -203,7 +203,7 @@ impl<'a> Document<'a> {
     }
 
     #[cold]
-    fn missing(&self, keys: &[&str]) -> Error {
+    pub(crate) fn missing(&self, keys: &[&str]) -> Error {
         let mut path = path_at(self.root, self.start + 4).unwrap_or_default();
         if !path.is_empty() {
             path.push('.');
@@ -347,39 +347,58 @@ impl<'a> IntoIterator for Array<'a> {
 /// The members of a document, in their order. After an error comes nothing.
 #[derive(Clone, Debug)]
 pub struct Elements<'a> {
-    /// Inside the document, once it has begun.
-    cursor: Option<Cursor<'a>>,
+    cursor: Cursor<'a>,
     document: Document<'a>,
-    ended: bool,
+    state: State,
+}
+
+/// Where the cursor of [`Elements`] is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum State {
+    /// Before the document.
+    Before,
+    /// Before a member or the terminator.
+    Inside,
+    /// At the terminator, or where an error is.
+    Ended,
 }
 
 impl<'a> Elements<'a> {
+    #[inline]
     fn step(&mut self) -> Result<Option<Element<'a>>> {
-        let cursor = match &mut self.cursor {
-            Some(cursor) => cursor,
-            empty => {
-                let mut cursor = self.document.cursor();
-                let _outer = cursor.enter()?; // never left
-                empty.insert(cursor)
-            }
-        };
+        let cursor = &mut self.cursor;
+        if self.state == State::Before {
+            let _outer = cursor.enter()?; // never left
+        }
         let Some((kind, key)) = cursor.next()? else { return Ok(None) };
         let payload = cursor.clone();
         cursor.skip(kind)?;
-        Ok(Some(Element { kind, key, payload, end: cursor.offset() }))
+        Ok(Some(Element::new(kind, key, payload, cursor.offset())))
     }
 }
 
 impl<'a> Iterator for Elements<'a> {
     type Item = Result<Element<'a>>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        if self.ended {
+        if self.state == State::Ended {
             return None;
         }
-        let step = self.step().map_err(|error| self.document.locate(error));
-        self.ended = !matches!(step, Ok(Some(_)));
-        step.transpose()
+        match self.step() {
+            Ok(Some(element)) => {
+                self.state = State::Inside;
+                Some(Ok(element))
+            }
+            Ok(None) => {
+                self.state = State::Ended;
+                None
+            }
+            Err(error) => {
+                self.state = State::Ended;
+                Some(Err(self.document.locate(error)))
+            }
+        }
     }
 }
 
@@ -397,6 +416,12 @@ pub struct Element<'a> {
 }
 
 impl<'a> Element<'a> {
+    /// The cursor is at the payload, which ends at `end` and whose lengths have been checked.
+    #[inline]
+    pub(crate) fn new(kind: ElementType, key: &'a [u8], payload: Cursor<'a>, end: usize) -> Element<'a> {
+        Element { kind, key, payload, end }
+    }
+
     /// Its type.
     #[inline]
     pub fn kind(&self) -> ElementType {
@@ -439,6 +464,7 @@ impl<'a> Element<'a> {
     ///
     /// # Errors
     /// What is wrong with it, or [`Utf8Invalid`](ErrorKind::Utf8Invalid).
+    #[inline]
     pub fn value(&self) -> Result<ValueRef<'a>> {
         self.get()
     }

@@ -16,6 +16,10 @@
 //! | look at a few members, walk, or view arrays without a copy | [`Document`], [`Array`], [`Element`], [`ValueRef`] |
 //! | turn documents into Rust types and back | [`decode`], [`encode`], with `#[derive(FromBson, ToBson)]` |
 //! | write a document member by member | [`Builder`] |
+//! | look up many members of one document | [`Document::index`], [`Index`] |
+//! | read arrays of numbers that are stored as bytes, without a copy | [`View`], [`AnyView`], [`Vector`] |
+//! | open a file without reading it, or own one document of a stream | [`Mapped`], [`DocumentBuf`] |
+//! | write arrays that a mapped file lends as slices | [`append_aligned`] |
 //! | write code that decodes by itself | [`Cursor`], [`FromBson`] |
 //! | build, change or keep documents of any shape | [`Map`], [`Value`] |
 //! | write and read Extended JSON | [`Document::to_json`], [`Document::append_json`], [`from_json`], [`json_to_bson`] |
@@ -28,6 +32,7 @@
 //!
 //! The format: <https://bsonspec.org/spec.html> (version 1.1). Names of types are those of MongoDB's `$type` aliases.
 
+mod aligned;
 mod binary;
 mod build;
 mod check;
@@ -36,29 +41,41 @@ mod cursor;
 pub mod derive_support;
 mod document;
 mod from;
+mod index;
 mod json;
 mod map;
+mod mapped;
+mod owned;
 mod path;
+mod quick;
 mod rules;
 mod scalar;
 mod to;
 mod value;
 mod value_ref;
+mod vector;
+mod view;
 
+pub use aligned::{Alignment, PADDING_KEY, append_aligned};
 pub use binary::Binary;
 pub use build::Builder;
 pub use cursor::Cursor;
 pub use document::{Array, Document, Element, Elements};
 pub use from::{FromBson, FromKey, FromMembers, decode, decode_document};
+pub use index::Index;
 pub use json::{Json, from_json, json_to_bson};
 pub use map::Map;
+pub use mapped::{Mapped, MappedDocuments};
 pub use millstream_derive::{FromBson, ToBson};
+pub use owned::DocumentBuf;
 pub use path::{join_path, split_path};
 pub use rules::{Rules, Strictness, Utf8};
 pub use scalar::{DateTime, Decimal128, ObjectId, Timestamp};
 pub use to::{ToBson, ToMembers, append_document, append_element, encode, encode_to_buffer, encode_to_writer};
 pub use value::Value;
 pub use value_ref::ValueRef;
+pub use vector::{Bits, Vector, VectorOf};
+pub use view::{AnyView, Number, NumberType, Numbers, NumbersOf, View};
 
 /// Makes the table of types: byte, Rust name, MongoDB's alias.
 macro_rules! element_types {

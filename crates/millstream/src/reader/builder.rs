@@ -20,7 +20,7 @@ use crate::error::{Error, ErrorKind, Result, refuse};
 use crate::source::command::CommandSource;
 use crate::source::fd::FdSource;
 use crate::source::foreign::{CallbackSource, ReadSource};
-use crate::source::mapped::map;
+use crate::source::mapped::{Order, map};
 use crate::source::{Counted, Source};
 
 /// The buffer of a reader on the caller's thread. With the tail it stays in a second-level cache of 1 MiB, and a
@@ -340,7 +340,7 @@ impl ReaderBuilder {
         let path = path.as_ref();
         self.check(Kind::Memory)?;
         let name = path.display().to_string();
-        let (memory, file) = map(path).map_err(|error| error.with_name(&name))?;
+        let (memory, file) = map(path, Order::FrontToBack).map_err(|error| error.with_name(&name))?;
         if self.is_compressed((*memory).as_ref()) {
             // Decoding copies anyway, and without the mapping nothing can go wrong with it.
             return self.path(path);

@@ -14,6 +14,7 @@ use super::handover::{HEADROOM, Handover, Taken};
 use crate::buffer::Buffer;
 use crate::cancel::{CancelToken, Wait};
 use crate::error::{CommandEnd, Error, ErrorKind, Result};
+use crate::source::mapped::check_length;
 use crate::source::{Nature, Source};
 
 /// The size of a block that the filler reads into.
@@ -158,13 +159,7 @@ impl Supply {
         let Mode::Lent { left, file } = &mut self.mode else { unreachable!("called in this mode") };
         let count = (*left).min(REVEAL);
         if let Some((file, mapped)) = file {
-            // Touching a page behind the end of a mapped file would be SIGBUS.
-            let now = file.metadata()?.len();
-            if now < *mapped {
-                return Err(Error::new(ErrorKind::SourceShrank)
-                    .with_found(format!("{now} bytes"))
-                    .with_expected(format!("the {mapped} bytes that were mapped")));
-            }
+            check_length(file, *mapped)?;
         }
         *left -= count;
         buffer.reveal(count);

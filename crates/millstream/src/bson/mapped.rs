@@ -1,0 +1,150 @@
+//! Files of documents, mapped: nothing is read before it is looked at.
+
+use super::{Document, Rules};
+use crate::buffer::Lent;
+use crate::error::{Error, Result};
+use crate::source::mapped::{Order, check_length, map};
+use std::fs::File;
+use std::iter::FusedIterator;
+use std::path::Path;
+
+/// A mapped file with one document, or many one after the other.
+///
+/// Opening takes the same short time for any size: a page of the file is read when something on it is looked at, and
+/// the memory it takes is the system's cache of the file. The system is told nothing of an order: a look-up jumps, an
+/// array is then read from front to back, and what it does by itself (reading a little around each place, more and
+/// more where places follow each other) suits both.
+///
+/// Who maps a file promises that nobody shrinks or changes it meanwhile. [`check_length`](Mapped::check_length) says
+/// whether it has shrunk; but using bytes that are no longer there ends the process with SIGBUS, and in a file that
+/// somebody writes to, what has been checked (that text is text) may no longer be so. Where that can happen, read the
+/// file instead: [`DocumentBuf`](super::DocumentBuf).
+///
+/// ```
+/// use millstream::bson::Mapped;
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let path = directory.path().join("two.bson");
+/// # std::fs::write(&path, b"\x0c\0\0\0\x10n\0\x2a\0\0\0\0\x0c\0\0\0\x10n\0\x2b\0\0\0\0").unwrap();
+/// let file = Mapped::open(&path)?;
+/// let numbers = file.documents().map(|document| document?.require("n")).collect::<Result<Vec<i32>, _>>()?;
+/// assert_eq!(numbers, [42, 43]);
+/// # Ok::<(), millstream::Error>(())
+/// ```
+pub struct Mapped {
+    memory: Lent,
+    file: File,
+    name: String,
+    rules: Rules,
+}
+
+impl Mapped {
+    /// Maps a regular file; its documents are read by the default rules.
+    ///
+    /// # Errors
+    /// [`OpenFailed`](crate::ErrorKind::OpenFailed), also for anything that is no regular file.
+    pub fn open(path: impl AsRef<Path>) -> Result<Mapped> {
+        Mapped::with_rules(path, Rules::new())
+    }
+
+    /// Maps a regular file; its documents are read by these rules.
+    ///
+    /// # Errors
+    /// As for [`open`](Mapped::open).
+    pub fn with_rules(path: impl AsRef<Path>, rules: Rules) -> Result<Mapped> {
+        let path = path.as_ref();
+        let name = path.display().to_string();
+        match map(path, Order::Any) {
+            Ok((memory, file)) => Ok(Mapped { memory, file, name, rules }),
+            Err(error) => Err(error.with_name(name)),
+        }
+    }
+
+    /// The name of the file, as it was given. Errors of this type have it; to those of its documents add it with
+    /// [`Error::with_name`].
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The whole file.
+    pub fn as_bytes(&self) -> &[u8] {
+        (*self.memory).as_ref()
+    }
+
+    /// The only document of the file.
+    ///
+    /// Files of BSON.jl may have bytes behind it: lenient rules let them pass.
+    ///
+    /// # Errors
+    /// As for [`Document::with_rules`]; a document has less than 2 GiB, a file of many may have more.
+    pub fn document(&self) -> Result<Document<'_>> {
+        Document::with_rules(self.as_bytes(), self.rules).map_err(|error| error.with_name(&self.name))
+    }
+
+    /// The documents, one after the other. Each costs a look at its length and its last byte.
+    pub fn documents(&self) -> MappedDocuments<'_> {
+        MappedDocuments { file: self, at: 0, count: 0, ended: false }
+    }
+
+    /// Whether the file still has all the bytes that were mapped.
+    ///
+    /// # Errors
+    /// [`SourceShrank`](crate::ErrorKind::SourceShrank), [`Io`](crate::ErrorKind::Io).
+    pub fn check_length(&self) -> Result<()> {
+        check_length(&self.file, self.as_bytes().len() as u64).map_err(|error| error.with_name(&self.name))
+    }
+}
+
+impl std::fmt::Debug for Mapped {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Mapped({:?}, {} bytes)", self.name, self.as_bytes().len())
+    }
+}
+
+/// The documents of a [`Mapped`] file. Their offsets are counted from its start. After an error comes nothing.
+#[derive(Clone, Debug)]
+pub struct MappedDocuments<'a> {
+    file: &'a Mapped,
+    at: usize,
+    count: u64,
+    ended: bool,
+}
+
+impl<'a> MappedDocuments<'a> {
+    /// Where the next document begins, in bytes from the start of the file; after an error where the bad one does.
+    pub fn offset(&self) -> u64 {
+        self.at as u64
+    }
+}
+
+impl<'a> Iterator for MappedDocuments<'a> {
+    type Item = Result<Document<'a>>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let rest = &self.file.as_bytes()[self.at..];
+        if self.ended || rest.is_empty() {
+            return None;
+        }
+        let base = self.at as u64;
+        match Document::first(rest, self.file.rules) {
+            Ok((document, _)) => {
+                self.at += document.len();
+                self.count += 1;
+                Some(Ok(document.at_offset(base)))
+            }
+            Err(error) => {
+                self.ended = true;
+                Some(Err(self.locate(error)))
+            }
+        }
+    }
+}
+
+impl FusedIterator for MappedDocuments<'_> {}
+
+impl MappedDocuments<'_> {
+    #[cold]
+    fn locate(&self, error: Error) -> Error {
+        error.shift_offset(self.at as u64).with_record(self.count).with_name(&self.file.name)
+    }
+}
