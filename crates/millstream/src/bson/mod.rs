@@ -16,6 +16,7 @@
 //! | look at a few members, walk, or view arrays without a copy | [`Document`], [`Array`], [`Element`], [`ValueRef`] |
 //! | write code that decodes by itself | [`Cursor`], [`FromBson`] |
 //! | know that a document is right in every byte | [`Document::check`] |
+//! | read documents that follow each other, from any source | [`Documents`] |
 //!
 //! The walker promises: every length is checked before it is used; nothing is allocated for a length whose bytes are
 //! not there; skipping is iterative; nesting is limited ([`Rules::depth`]). An error says what was found and expected,
@@ -31,6 +32,7 @@ mod from;
 mod path;
 mod rules;
 mod scalar;
+mod stream;
 mod to;
 mod value_ref;
 
@@ -40,6 +42,7 @@ pub use from::FromBson;
 pub use path::{join_path, split_path};
 pub use rules::{Rules, Strictness, Utf8};
 pub use scalar::{DateTime, Decimal128, ObjectId, Timestamp};
+pub use stream::{Checking, DocumentBatch, Documents, OnBad, Skipped, SkippedPlace};
 pub use to::{ToBson, append_element};
 pub use value_ref::ValueRef;
 

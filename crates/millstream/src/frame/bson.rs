@@ -10,7 +10,8 @@ const LEAST: i32 = 5;
 ///
 /// Looked at is what every document begins and ends with: its length, 5 to 2³¹ − 1 bytes as a little-endian `i32` that
 /// counts itself, and a zero byte at its end. What is between them is not:
-/// [`Document::check`](crate::bson::Document::check) does that.
+/// [`Document::check`](crate::bson::Document::check) does that, and [`Documents`](crate::bson::Documents) goes on
+/// behind what is wrong.
 ///
 /// Another length is [`LengthInvalid`](ErrorKind::LengthInvalid), another last byte
 /// [`DocumentInvalid`](ErrorKind::DocumentInvalid), and a stream that ends inside a document
