@@ -22,6 +22,7 @@ fn words() -> impl Strategy<Value = String> {
         (hex(0..4), untrimmed.clone()).prop_map(|(hex, u)| format!("any-of {hex}{u}")),
         (prop::sample::select(vec!["3b", "e9", "2192", "1f980"]), untrimmed).prop_map(|(c, u)| format!("char {c}{u}")),
         (1_usize..9).prop_map(|len| format!("fixed {len}")),
+        Just("bson".to_string()),
         (
             prop::sample::select(vec!["u8", "u16", "u32", "u64"]),
             prop::sample::select(vec!["little", "big"]),
@@ -38,6 +39,8 @@ fn input() -> impl Strategy<Value = Vec<u8>> {
         1 => any::<u8>().prop_map(|byte| vec![byte]),
         1 => Just("→".into()),
         1 => Just(b"\r\n".to_vec()),
+        // Bytes as long as a document that begins with its length.
+        1 => (0_u8..9).prop_map(|len| [&[len + 5, 0, 0, 0][..], &vec![b'x'; len.into()], &[0]].concat()),
         // Lengths of each width and order, with what they announce.
         1 => (0_u8..9, 0_usize..8, any::<bool>()).prop_map(|(len, zeros, big)| {
             let (before, after) = if big { (zeros, 0) } else { (0, zeros) };

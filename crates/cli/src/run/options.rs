@@ -143,6 +143,10 @@ pub(crate) struct Options {
     #[arg(long, value_name = "TYPE", help_heading = "Records", group = "framing", value_parser = Prefix::parse)]
     pub(crate) length_prefixed: Option<Prefix>,
 
+    /// Records are BSON documents, one behind the other, as mongodump writes them
+    #[arg(long, help_heading = "Records", group = "framing")]
+    pub(crate) bson: bool,
+
     /// Fail at a longer record than this [default: 64M]
     #[arg(long, value_name = "SIZE", help_heading = "Records", value_parser = record_size)]
     pub(crate) record_limit: Option<usize>,

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use millstream::frame::{Delimiter, Fixed, Framer, Lines};
+use millstream::frame::{Bson, Delimiter, Fixed, Framer, Lines};
 use millstream::{Error, ErrorKind, Reader, ReaderBuilder, Result, Writer};
 
 use crate::signals::Signals;
@@ -240,6 +240,8 @@ impl Transfer<'_> {
             self.copy_batches(reader, Fixed::new(size).map_err(Halt::Source)?)
         } else if let Some(prefix) = options.length_prefixed {
             self.copy_batches(reader, prefix.framer())
+        } else if options.bson {
+            self.copy_batches(reader, Bson::new())
         } else if options.wants_records() || self.progress.is_some() {
             self.copy_batches(reader, Lines::new())
         } else {

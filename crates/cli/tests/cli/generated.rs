@@ -25,6 +25,7 @@ fn help_has_examples_and_every_option() {
             "--null",
             "--fixed",
             "--length-prefixed",
+            "--bson",
             "--record-limit",
             "--decode",
             "--buffer",

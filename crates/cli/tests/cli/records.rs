@@ -67,6 +67,15 @@ fn length_prefixes() {
 }
 
 #[test]
+fn bson_documents() {
+    let input = b"\x0c\0\0\0\x10n\0\x2a\0\0\0\0\x05\0\0\0\0";
+    Place::new().run("--count --bson").stdin(input).succeeds().prints("2 records, 17 bytes\n");
+    Place::new().run("--bson").stdin(input).succeeds().prints(input);
+    Place::new().run("--bson").stdin(&input[..16]).fails().prints(&input[..12]).complains_of(&["frame truncated"]);
+    Place::new().run("--bson").stdin("\x04\0\0\0\0").fails().complains_of(&["the length 4"]);
+}
+
+#[test]
 fn a_cut_record_is_an_error_after_the_whole_ones() {
     Place::new().run("--fixed 4").stdin("aaaabb").fails().prints("aaaa").complains_of(&["frame truncated"]);
     Place::new().run("--length-prefixed u8").stdin("\x02ab\x09c").fails().prints("\x02ab").complains_of(&["truncated"]);

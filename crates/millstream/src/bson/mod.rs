@@ -24,6 +24,7 @@
 //! | build, change or keep documents of any shape | [`Map`], [`Value`] |
 //! | write and read Extended JSON | [`Document::to_json`], [`Document::append_json`], [`from_json`], [`json_to_bson`] |
 //! | know that a document is right in every byte | [`Document::check`] |
+//! | read documents that follow each other, from any source | [`Documents`] |
 //!
 //! The walker promises: every length is checked before it is used; nothing is allocated for a length whose bytes are
 //! not there; skipping is iterative; nesting is limited ([`Rules::depth`]). An error says what was found and expected,
@@ -50,6 +51,7 @@ mod path;
 mod quick;
 mod rules;
 mod scalar;
+mod stream;
 mod to;
 mod value;
 mod value_ref;
@@ -73,6 +75,8 @@ pub use rules::{Rules, Strictness, Utf8};
 pub use scalar::{DateTime, Decimal128, ObjectId, Timestamp};
 pub use to::{ToBson, ToMembers, append_document, append_element, encode, encode_to_buffer, encode_to_writer};
 pub use value::Value;
+pub use stream::{Checking, DocumentBatch, Documents, OnBad, Skipped, SkippedPlace};
+pub use to::{ToBson, append_element};
 pub use value_ref::ValueRef;
 pub use vector::{Bits, Vector, VectorOf};
 pub use view::{AnyView, Number, NumberType, Numbers, NumbersOf, View};

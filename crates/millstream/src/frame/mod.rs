@@ -11,6 +11,7 @@
 //! for tools like callgrind that do not know AVX-512.
 
 mod batch;
+mod bson;
 mod delimiter;
 mod fixed;
 mod length_prefixed;
@@ -19,6 +20,7 @@ pub(crate) mod simd;
 mod text;
 
 pub use batch::{Batch, Records};
+pub use bson::Bson;
 pub use delimiter::{Delimiter, Predicate};
 pub use fixed::Fixed;
 pub use length_prefixed::{Endian, LengthPrefixed, PrefixCounts, PrefixWidth};

@@ -538,6 +538,21 @@ impl Reader {
         Ok(Some(framer.trim().apply(record, terminated)))
     }
 
+    /// Takes the first `len` unread bytes as `count` records, which somebody else has found; the longest has `longest`.
+    #[inline]
+    pub(crate) fn take_records(&mut self, len: usize, count: u64, longest: usize) -> &[u8] {
+        self.settle();
+        (self.too_long, self.skip) = (false, None);
+        self.records += count;
+        self.longest = self.longest.max(longest);
+        self.buffer.take_to(self.buffer.pos() + len)
+    }
+
+    /// The longest record that may be, in bytes.
+    pub(crate) fn record_limit(&self) -> usize {
+        self.record_limit
+    }
+
     /// Finds the next record and checks it.
     fn find_frame<F: Framer + ?Sized>(&mut self, framer: &mut F) -> Result<Option<(usize, bool)>> {
         self.settle();

@@ -26,6 +26,7 @@ pub fn framer(words: &str) -> Box<dyn Framer> {
             let any_of = Predicate::new(|byte| set.contains(&byte));
             if rest == ["untrimmed"] { Box::new(any_of.untrimmed()) } else { Box::new(any_of) }
         }
+        ["bson"] => Box::new(Bson::new()),
         ["fixed", len] => Box::new(Fixed::new(len.parse().unwrap()).unwrap()),
         ["prefix", width, order, counts] => {
             let width = match width {
@@ -52,6 +53,19 @@ pub fn naive(words: &str, mut input: &[u8]) -> Outcome {
         // Where the content begins and ends, and where the record ends.
         let (from, to, end) = match words[0] {
             "fixed" => (0, words[1].parse().unwrap(), words[1].parse().unwrap()),
+            "bson" => {
+                if input.len() < 4 {
+                    return (records, Some(ErrorKind::FrameTruncated));
+                }
+                let len = input[..4].iter().rev().fold(0, |value, &byte| value * 256 + u128::from(byte));
+                if len < 5 || len >= 1 << 31 {
+                    return (records, Some(ErrorKind::LengthInvalid));
+                }
+                if len <= input.len() as u128 && input[len as usize - 1] != 0 {
+                    return (records, Some(ErrorKind::DocumentInvalid));
+                }
+                (0, len, len)
+            }
             "prefix" => {
                 let width = words[1][1..].parse::<u128>().unwrap() / 8;
                 if (input.len() as u128) < width {

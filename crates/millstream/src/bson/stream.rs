@@ -1,0 +1,585 @@
+//! Documents that follow each other, from any source, and what happens at one that is wrong.
+//!
+//! It promises what a [`Reader`] promises: every document that the source delivered, then the end if the source succeeded,
+//! or one error; memory is bounded by the reader's buffer and its record limit. Nothing is passed over without being
+//! told: [`Documents::skipped`] says where, how much, and why. It finds documents and does not read them:
+//! [`Document`] does.
+//!
+//! Where documents end is known from their lengths alone, so a wrong length loses the place. [`OnBad::Skip`] finds it
+//! again by looking for the next bytes that cannot well be anything but documents:
+//!
+//! - a length from 6 to the reader's record limit, a type behind it, a zero byte where it ends, and a
+//!   [check](Document::check) that finds nothing wrong;
+//! - and behind it the end of the stream, or such a document again, or two that are empty or wrong inside but begin and end
+//!   like documents: as far as they are there and the record limit has room for them.
+//!
+//! The second rule is what tells documents from those inside of a damaged one: behind them comes another member, or the
+//! end of what is around them. The end proves nothing where the stream seems cut inside a document. Only bytes that hold whole documents in a row, such as a dump kept as binary data inside of
+//! a damaged document, look the same. What the rules cost: a good document between two places where the place was
+//! lost is passed over too, and is told like the rest; and a document behind such a place waits for the next one.
+
+use super::document::Document;
+use super::{Cursor, ElementType, Rules};
+use crate::error::{Error, ErrorKind, Result};
+use crate::frame::{Batch, Bson, Framer, Step, Trim};
+use crate::reader::Reader;
+
+/// How much of the buffer one batch covers at most, in bytes, if its first document is not longer.
+const BATCH_BYTES: usize = 256 << 10;
+
+/// How many places that were passed over are remembered.
+const MOST_PLACES: usize = 1000;
+
+/// How many bytes may be looked at in vain while searching, besides 16 for each byte that the search is long. Documents
+/// inside each other's bytes could be made so that each is looked at to its end.
+const SEARCH_BYTES: u64 = 256 << 20;
+
+/// What happens at a document that is wrong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnBad {
+    /// It is an error, and the end.
+    #[default]
+    Stop,
+    /// It is passed over and told by [`Documents::skipped`]. Every document is checked whole, as by
+    /// [`Checking::Ahead`]. One that is wrong inside is passed over by its length, if documents or the end follow there; if
+    /// not, or if its length is wrong, the next document is searched for. It is still an error, and the end, where the
+    /// stream ends within a document, or without another document since the place was lost: then nobody knows whether all
+    /// of it arrived. So is a search that would take too long, which only bytes made for that cause.
+    Skip,
+}
+
+/// When a document's inside is looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Checking {
+    /// When it is used, and as much of it as is used. Before, its length and its last byte are.
+    #[default]
+    OnAccess,
+    /// All of it, before it is handed out.
+    Ahead,
+}
+
+/// Reads documents that follow each other: a mongodump file, say, or what a server sends.
+///
+/// ```
+/// use millstream::Reader;
+/// use millstream::bson::Documents;
+/// let reader = Reader::memory(b"\x0c\0\0\0\x10n\0\x2a\0\0\0\0\x0c\0\0\0\x10n\0\x2b\0\0\0\0")?;
+/// let mut documents = Documents::new(reader);
+/// let mut sum = 0;
+/// while let Some(document) = documents.next()? {
+///     sum += document.require::<i32>("n")?;
+/// }
+/// assert_eq!(sum, 42 + 43);
+/// # Ok::<(), millstream::Error>(())
+/// ```
+///
+/// The longest document is the reader's [record limit](crate::ReaderBuilder::record_limit): 64 MiB unless told otherwise,
+/// and every document where it is `i32::MAX`.
+///
+/// Going on behind what is wrong:
+///
+/// ```
+/// use millstream::Reader;
+/// use millstream::bson::{Documents, OnBad};
+/// let reader = Reader::memory(b"\x0c\0\0\0\x77n\0\x2a\0\0\0\0\x0c\0\0\0\x10n\0\x2b\0\0\0\0")?;
+/// let mut documents = Documents::new(reader).on_bad(OnBad::Skip);
+/// assert_eq!(documents.next()?.unwrap().get("n")?, Some(43));
+/// assert!(documents.next()?.is_none());
+/// let skipped = documents.skipped();
+/// assert_eq!((skipped.count(), skipped.bytes()), (1, 12));
+/// assert_eq!((skipped.places()[0].offset, skipped.places()[0].len), (0, 12));
+/// # Ok::<(), millstream::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Documents {
+    reader: Reader,
+    rules: Rules,
+    checking: Checking,
+    on_bad: OnBad,
+    /// Whether the source has delivered all it has, and succeeded.
+    ended: bool,
+    /// Whether an error has been reported after which nothing comes.
+    over: bool,
+    /// Where the place was lost, until it is found again.
+    search: Option<Search>,
+    skipped: Skipped,
+    /// Of the last batch.
+    offsets: Vec<u32>,
+}
+
+/// The search for the next document.
+#[derive(Debug)]
+struct Search {
+    /// Where it began.
+    offset: u64,
+    /// Why.
+    error: Error,
+    /// Whether it began where the stream seems to end inside a document: then a document inside of that could be the last
+    /// that is there, so the end behind one proves nothing.
+    is_cut: bool,
+    /// How many bytes were looked at in vain.
+    vain: u64,
+}
+
+impl Documents {
+    /// The documents of this reader, from where it is.
+    pub fn new(reader: Reader) -> Documents {
+        Documents {
+            reader,
+            rules: Rules::new(),
+            checking: Checking::default(),
+            on_bad: OnBad::default(),
+            ended: false,
+            over: false,
+            search: None,
+            skipped: Skipped::default(),
+            offsets: Vec::new(),
+        }
+    }
+
+    /// The rules that its documents are read by.
+    pub fn rules(self, rules: Rules) -> Documents {
+        Documents { rules, ..self }
+    }
+
+    /// When the inside of documents is looked at.
+    pub fn checking(self, checking: Checking) -> Documents {
+        Documents { checking, ..self }
+    }
+
+    /// What happens at a document that is wrong.
+    pub fn on_bad(self, on_bad: OnBad) -> Documents {
+        Documents { on_bad, ..self }
+    }
+
+    /// The next document; `None` at the end, which says that the source succeeded and ended where a document ends.
+    ///
+    /// # Errors
+    /// How the source failed, after all documents that it delivered. What is wrong with the next document, with offset
+    /// and record: its [length](ErrorKind::LengthInvalid), its [end](ErrorKind::DocumentInvalid), what
+    /// [`Document::check`] finds if it is to be looked at, [`FrameTruncated`](ErrorKind::FrameTruncated) where the
+    /// stream ends inside of it. After each of these comes the end.
+    /// [`RecordTooLong`](ErrorKind::RecordTooLong) for one over the reader's limit, again and again until
+    /// `documents.reader_mut().skip_record(&mut Bson::new())` gets over it.
+    #[inline]
+    #[allow(clippy::should_implement_trait)] // an iterator's items cannot borrow from it
+    pub fn next(&mut self) -> Result<Option<Document<'_>>> {
+        let Some(len) = self.find()? else { return Ok(None) };
+        let (rules, offset) = (self.rules, self.reader.position().bytes);
+        Ok(Some(framed(self.reader.take_records(len, 1, len), rules).at_offset(offset)))
+    }
+
+    /// The next documents, as many as are there, at most 256 KiB of them: waits for one, never for a second. `None` at
+    /// the end.
+    ///
+    /// ```
+    /// use millstream::Reader;
+    /// use millstream::bson::Documents;
+    /// let mut documents = Documents::new(Reader::memory(b"\x0c\0\0\0\x10n\0\x2a\0\0\0\0\x05\0\0\0\0")?);
+    /// let batch = documents.next_batch()?.unwrap();
+    /// assert_eq!(batch.iter().map(|document| document.len()).collect::<Vec<_>>(), [12, 5]);
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`next`](Documents::next). The documents before a wrong one are delivered first.
+    pub fn next_batch(&mut self) -> Result<Option<DocumentBatch<'_>>> {
+        let Some(first) = self.find()? else { return Ok(None) };
+        self.offsets.clear();
+        self.offsets.extend([0, first as u32]);
+        let mut longest = first;
+        let input = self.reader.buffer();
+        let limit = self.reader.record_limit();
+        let (mut end, most) = (first, input.len().min(BATCH_BYTES));
+        while end < most {
+            // A wrong one is met again by the next call.
+            let Step::Record { len, .. } = Bson::new().step(&input[end..], 0, false) else { break };
+            if len > limit || end + len > most {
+                break;
+            }
+            if self.is_checked() && framed(&input[end..end + len], self.rules).check().is_err() {
+                break;
+            }
+            end += len;
+            longest = longest.max(len);
+            self.offsets.push(end as u32);
+        }
+        let (rules, position) = (self.rules, self.reader.position());
+        let bytes = self.reader.take_records(end, self.offsets.len() as u64 - 1, longest);
+        let batch = Batch::new(bytes, &self.offsets, Trim::NOTHING, true).at(position.bytes, position.records);
+        Ok(Some(DocumentBatch { batch, rules }))
+    }
+
+    /// What was passed over so far.
+    pub fn skipped(&self) -> &Skipped {
+        &self.skipped
+    }
+
+    /// What the documents are read from: its name, its position, how it gets on. Its records are documents, and each place that was
+    /// passed over counts as one.
+    pub fn reader(&self) -> &Reader {
+        &self.reader
+    }
+
+    /// The same, to take from it what is no document.
+    pub fn reader_mut(&mut self) -> &mut Reader {
+        &mut self.reader
+    }
+
+    /// The reader, behind the last document that was taken.
+    pub fn into_reader(self) -> Reader {
+        self.reader
+    }
+
+    fn is_checked(&self) -> bool {
+        self.checking == Checking::Ahead || self.on_bad == OnBad::Skip
+    }
+
+    /// The length of the next document to be handed out, which is at the front of the reader's buffer.
+    #[inline]
+    fn find(&mut self) -> Result<Option<usize>> {
+        // The usual case, alone.
+        if self.search.is_none()
+            && !self.over
+            && let input = self.reader.buffer()
+            && !input.is_empty()
+            && let Step::Record { len, .. } = Bson::new().step(input, 0, false)
+            && len <= self.reader.record_limit()
+            && !self.is_checked()
+        {
+            return Ok(Some(len));
+        }
+        self.find_slowly()
+    }
+
+    fn find_slowly(&mut self) -> Result<Option<usize>> {
+        let limit = self.reader.record_limit();
+        while !self.over {
+            if self.search.is_some() {
+                self.search()?;
+                continue;
+            }
+            let input = self.reader.buffer();
+            if input.is_empty() {
+                if self.ended || !self.fill()? {
+                    return Ok(None);
+                }
+                continue;
+            }
+            match Bson::new().step(input, 0, self.ended) {
+                Step::Record { len, .. } | Step::More { need: len, .. } if len > limit => {
+                    let error = Error::new(ErrorKind::RecordTooLong)
+                        .with_found(format!("a document of {len} bytes"))
+                        .with_expected(format!("at most {limit}"));
+                    if self.on_bad == OnBad::Stop {
+                        return Err(self.locate(error)); // it can be skipped
+                    }
+                    self.lose(error)?;
+                }
+                Step::Record { len, .. } => {
+                    let document = framed(&input[..len], self.rules);
+                    let checked = if self.is_checked() { document.check() } else { Ok(()) };
+                    match checked {
+                        Ok(()) => return Ok(Some(len)),
+                        Err(error) => self.pass(len, error)?,
+                    }
+                }
+                Step::More { .. } => drop(self.fill()?),
+                Step::Bad(error) => self.lose(error)?,
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reads more. False at the end, if the source succeeded.
+    fn fill(&mut self) -> Result<bool> {
+        match self.reader.fill() {
+            Ok(count) => {
+                self.ended = count == 0;
+                Ok(!self.ended)
+            }
+            Err(error) => {
+                // What is left then is no document.
+                self.over = !error.kind().is_resumable();
+                Err(error)
+            }
+        }
+    }
+
+    /// Reads until there are so many bytes, as far as there are, and as far as the record limit lets it. Whether they are there.
+    fn fill_to(&mut self, count: usize) -> Result<bool> {
+        while self.reader.buffer().len() < count {
+            if self.reader.buffer().len() > self.reader.record_limit() || self.ended || !self.fill()? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Adds where the reader is.
+    #[cold]
+    fn locate(&self, error: Error) -> Error {
+        let position = self.reader.position();
+        error.with_name(self.reader.name()).with_offset(position.bytes).with_record(position.records)
+    }
+
+    /// The document at the front is framed well, and wrong inside, by an error whose offset is counted from its start.
+    fn pass(&mut self, len: usize, error: Error) -> Result<()> {
+        let error = error.shift_offset(self.reader.position().bytes);
+        if self.on_bad == OnBad::Stop {
+            self.over = true;
+            return Err(self.locate(error));
+        }
+        if !self.is_followed(len)? {
+            return self.lose(error);
+        }
+        let error = self.locate(error);
+        let position = self.reader.position();
+        self.skipped.add(position.bytes, len as u64, position.records, &error);
+        self.reader.take_records(len, 1, len);
+        Ok(())
+    }
+
+    /// Nobody knows where the document at the front ends, or whether there is one.
+    fn lose(&mut self, error: Error) -> Result<()> {
+        let error = self.locate(error);
+        if self.on_bad == OnBad::Stop {
+            self.over = true;
+            return Err(error);
+        }
+        let is_cut = error.kind() == ErrorKind::FrameTruncated && self.is_cut(0);
+        self.search = Some(Search { offset: self.reader.position().bytes, error, is_cut, vain: 0 });
+        // It is not there, so it is somewhere behind.
+        self.reader.consume(1);
+        Ok(())
+    }
+
+    /// Finds the next document from here on, and notes what was before it. It can be cancelled, and goes on then.
+    fn search(&mut self) -> Result<()> {
+        loop {
+            let Some(offset) = self.search.as_ref().map(|search| search.offset) else { return Ok(()) };
+            let input = self.reader.buffer();
+            let candidate = input.windows(5).position(|start| self.begins(start, 6));
+            self.reader.consume(candidate.unwrap_or(input.len().saturating_sub(4)));
+            let here = self.reader.position();
+            let passed = here.bytes - offset;
+            if candidate.is_some() {
+                if self.is_document()? {
+                    if let Some(search) = self.search.take() {
+                        self.skipped.add(offset, passed, here.records, &search.error);
+                        self.reader.take_records(0, 1, 0);
+                    }
+                    return Ok(());
+                }
+                if self.search.as_ref().is_some_and(|search| search.vain < SEARCH_BYTES + 16 * passed) {
+                    self.reader.consume(1);
+                    continue;
+                }
+            } else if !self.ended {
+                self.fill()?;
+                continue;
+            }
+            // The end, or too much work.
+            return self.give_up(offset, passed);
+        }
+    }
+
+    /// No document is left.
+    fn give_up(&mut self, offset: u64, passed: u64) -> Result<()> {
+        let Some(search) = self.search.take() else { return Ok(()) };
+        self.over = true;
+        let rest = if self.ended { self.reader.buffer().len() } else { 0 };
+        let found = match self.ended {
+            true => format!("no document in the last {} bytes", passed + rest as u64),
+            false => format!("no document in {passed} bytes"),
+        };
+        let record = self.reader.position().records;
+        self.skipped.add(offset, passed + rest as u64, record, &search.error);
+        self.reader.take_records(rest, 1, 0);
+        let kind = if self.ended { ErrorKind::FrameTruncated } else { ErrorKind::DocumentInvalid };
+        Err(Error::new(kind)
+            .with_name(self.reader.name())
+            .with_offset(offset)
+            .with_record(record)
+            .with_found(format!("{found}, after this: {:#}", search.error))
+            .with_expected("a document behind which the stream ends or another one follows"))
+    }
+
+    /// Whether 5 bytes can be the first of a document of at least this length.
+    #[inline]
+    fn begins(&self, start: &[u8], least: usize) -> bool {
+        let &[a, b, c, d, kind] = start else { return false };
+        let Ok(len) = usize::try_from(i32::from_le_bytes([a, b, c, d])) else { return false };
+        len >= least
+            && len <= self.reader.record_limit()
+            && if len == 5 { kind == 0 } else { ElementType::from_byte(kind).is_some() }
+    }
+
+    /// Whether there is a document at the front, by the rules of a search. Its first 5 bytes are those of one.
+    fn is_document(&mut self) -> Result<bool> {
+        let Some(prefix) = self.reader.buffer().first_chunk::<4>() else { return Ok(false) };
+        let len = u32::from_le_bytes(*prefix) as usize;
+        if !self.fill_to(len)? {
+            return Ok(false);
+        }
+        Ok(self.is_right(0, len) && self.is_followed(len)?)
+    }
+
+    /// Whether the bytes of the buffer that begin at `start` are a document that is right.
+    fn is_right(&mut self, start: usize, len: usize) -> bool {
+        let bytes = &self.reader.buffer()[start..start + len];
+        if bytes[len - 1] != 0 {
+            return false;
+        }
+        match framed(bytes, self.rules).check() {
+            Ok(()) => true,
+            Err(error) => {
+                if let Some(search) = &mut self.search {
+                    search.vain += error.offset().unwrap_or(len as u64);
+                }
+                false
+            }
+        }
+    }
+
+    /// Whether at this position of the buffer the stream ends or a document begins that is right, or at least two frames of
+    /// documents follow: as far as that can be seen.
+    fn is_followed(&mut self, mut end: usize) -> Result<bool> {
+        let is_cut = self.search.as_ref().is_some_and(|search| search.is_cut);
+        for _ in 0..2 {
+            if !self.fill_to(end + 5)? {
+                // Without an end there is no room, which says nothing.
+                return Ok(!self.ended || (!is_cut && self.reader.buffer().len() == end));
+            }
+            let start = &self.reader.buffer()[end..end + 5];
+            if !self.begins(start, 5) {
+                return Ok(false);
+            }
+            let len = u32::from_le_bytes([start[0], start[1], start[2], start[3]]) as usize;
+            if !self.fill_to(end + len)? {
+                return Ok(!self.ended || (!is_cut && self.is_cut(end)));
+            }
+            // An empty document may be a number and a few zeros.
+            if len > 5 && self.is_right(end, len) {
+                return Ok(true);
+            }
+            end += len;
+            if self.reader.buffer()[end - 1] != 0 {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether the last bytes of the stream, from this position of the buffer on, are the first of a document that is longer:
+    /// whether its members are right as far as they are there.
+    fn is_cut(&self, start: usize) -> bool {
+        let bytes = &self.reader.buffer()[start..];
+        let mut cursor = Cursor::inside(bytes, 4.min(bytes.len()), 0, self.rules.depth, self.rules);
+        loop {
+            let step = cursor.next().and_then(|step| match step {
+                Some((kind, _)) => cursor.skip(kind).map(|()| true),
+                None => Ok(false),
+            });
+            match step {
+                Ok(true) => {}
+                Ok(false) => return true,
+                // A length, or a key, that is longer than what is left.
+                Err(error) => return error.kind() == ErrorKind::DocumentTruncated || !cursor.rest().contains(&0),
+            }
+        }
+    }
+}
+
+/// The document that these bytes are, of which length and terminator have been looked at.
+#[inline]
+fn framed(bytes: &[u8], rules: Rules) -> Document<'_> {
+    match Document::first(bytes, rules) {
+        Ok((document, _)) => document,
+        Err(error) => unreachable!("a frame is a document: {error}"),
+    }
+}
+
+/// Documents in one block of memory. Made by [`Documents::next_batch`].
+#[derive(Clone, Copy, Debug)]
+pub struct DocumentBatch<'a> {
+    batch: Batch<'a>,
+    rules: Rules,
+}
+
+impl<'a> DocumentBatch<'a> {
+    /// How many there are, at least 1.
+    #[allow(clippy::len_without_is_empty)] // it never is
+    pub fn len(&self) -> usize {
+        self.batch.len()
+    }
+
+    /// One of them; `None` behind the last.
+    #[inline]
+    pub fn get(&self, index: usize) -> Option<Document<'a>> {
+        let offset = self.batch.offset() + u64::from(*self.batch.offsets().get(index)?);
+        Some(framed(self.batch.raw(index)?, self.rules).at_offset(offset))
+    }
+
+    /// All of them, in their order.
+    #[inline]
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Document<'a>> + use<'a> {
+        let (batch, rules) = (self.batch, self.rules);
+        let offsets = batch.offsets().iter().map(move |&offset| batch.offset() + u64::from(offset));
+        batch.iter_raw().zip(offsets).map(move |(bytes, offset)| framed(bytes, rules).at_offset(offset))
+    }
+
+    /// Their bytes and offsets.
+    pub fn as_batch(&self) -> Batch<'a> {
+        self.batch
+    }
+}
+
+/// What was passed over.
+#[derive(Clone, Debug, Default)]
+pub struct Skipped {
+    count: u64,
+    bytes: u64,
+    places: Vec<SkippedPlace>,
+}
+
+/// Where something was passed over: one document that was wrong inside, or all bytes until a document was found again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SkippedPlace {
+    /// Where it begins, in bytes from the start of the stream.
+    pub offset: u64,
+    /// How long it is, in bytes.
+    pub len: u64,
+    /// Which record it was; the first is 0.
+    pub record: u64,
+    /// What was wrong.
+    pub kind: ErrorKind,
+    /// Where, in bytes from the start of the stream.
+    pub wrong_at: u64,
+}
+
+impl Skipped {
+    /// How many places there are.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// How many bytes they have.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The first 1,000 of them.
+    pub fn places(&self) -> &[SkippedPlace] {
+        &self.places
+    }
+
+    fn add(&mut self, offset: u64, len: u64, record: u64, error: &Error) {
+        self.count += 1;
+        self.bytes += len;
+        if self.places.len() < MOST_PLACES {
+            let wrong_at = error.offset().unwrap_or(offset);
+            self.places.push(SkippedPlace { offset, len, record, kind: error.kind(), wrong_at });
+        }
+    }
+}
