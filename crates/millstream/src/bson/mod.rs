@@ -25,6 +25,7 @@
 //! | write and read Extended JSON | [`Document::to_json`], [`Document::append_json`], [`from_json`], [`json_to_bson`] |
 //! | know that a document is right in every byte | [`Document::check`] |
 //! | read documents that follow each other, from any source | [`Documents`] |
+//! | read and write the files of Julia's BSON.jl | [`julia::Graph`], [`julia::Builder`] |
 //!
 //! The walker promises: every length is checked before it is used; nothing is allocated for a length whose bytes are
 //! not there; skipping is iterative; nesting is limited ([`Rules::depth`]). An error says what was found and expected,
@@ -44,6 +45,7 @@ mod document;
 mod from;
 mod index;
 mod json;
+pub mod julia;
 mod map;
 mod mapped;
 mod owned;

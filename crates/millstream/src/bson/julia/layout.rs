@@ -1,0 +1,159 @@
+//! How a value lies in an array: C's layout, where the type says what it is made of.
+//!
+//! The types of a file can contain themselves, or grow without end from few bytes. So layouts are made from the
+//! inside out without recursion, each type once. A type too intricate for its size has none: its elements are bytes.
+
+use super::known::Known;
+use super::node::{Form, Graph, Id, LayoutId, Node, Params};
+use std::collections::HashMap;
+
+/// How many parts an element may have more than twice its bytes. It keeps what is shown of an array in proportion
+/// to the array.
+const MOST_EMPTY_PARTS: u64 = 64;
+
+#[derive(Clone, Debug)]
+pub(super) struct Layout {
+    pub(super) of: Id,
+    /// In bytes, padding included.
+    pub(super) size: usize,
+    /// In bytes, a power of two.
+    align: usize,
+    /// How many parts and parts of parts, itself included.
+    count: u64,
+    pub(super) parts: Parts,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Parts {
+    Scalar(Known),
+    /// Where each field is, and its layout.
+    Fields(Form, Vec<(usize, LayoutId)>),
+    /// The type says nothing of it.
+    Unknown,
+}
+
+impl Layout {
+    /// Of a type that says nothing, whose elements have so many bytes.
+    pub(super) fn unknown(of: Id, size: usize) -> Layout {
+        Layout { of, size, align: 1, count: 1, parts: Parts::Unknown }
+    }
+}
+
+/// What a type is made of.
+enum Made {
+    Scalar(Known, usize),
+    Fields(Form, Vec<Id>),
+    Unknown,
+}
+
+/// The fields of types of the user's, by the types' text: nodes of the fields' types.
+pub(super) type Described = HashMap<String, Vec<Id>>;
+
+/// Makes layouts, each type's once.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Layouts {
+    made: HashMap<Id, Option<LayoutId>>,
+}
+
+impl Layouts {
+    /// The layout of this type, or none where it is not known. `described` are types that the caller knows.
+    pub(super) fn of(&mut self, graph: &mut Graph<'_>, described: &Described, of: Id) -> Option<LayoutId> {
+        // Types whose fields are being made, the outermost first.
+        let mut open = vec![of];
+        while let Some(&id) = open.last() {
+            if self.made.contains_key(&id) {
+                open.pop();
+                continue;
+            }
+            let layout = match made_of(graph, described, id) {
+                Made::Unknown => None,
+                Made::Scalar(known, size) => {
+                    Some(Layout { of: id, size, align: alignment(size), count: 1, parts: Parts::Scalar(known) })
+                }
+                Made::Fields(form, fields) => {
+                    match fields.iter().find(|field| !self.made.contains_key(*field)) {
+                        // A type that contains itself has no end.
+                        Some(field) if open.contains(field) || open.len() > MOST_EMPTY_PARTS as usize => None,
+                        Some(&field) => {
+                            open.push(field);
+                            continue;
+                        }
+                        None => self.with_fields(graph, id, form, &fields),
+                    }
+                }
+            };
+            let layout = layout.map(|layout| add(graph, layout));
+            self.made.insert(id, layout);
+            open.pop();
+        }
+        self.made[&of]
+    }
+
+    /// The layout of a type whose fields' layouts have been made.
+    fn with_fields(&self, graph: &Graph<'_>, of: Id, form: Form, fields: &[Id]) -> Option<Layout> {
+        let (mut size, mut align, mut count) = (0usize, 1, 1u64);
+        let mut parts = Vec::new();
+        for field in fields {
+            let id = self.made[field]?;
+            let layout = &graph.layouts[id.0 as usize];
+            let at = size.checked_next_multiple_of(layout.align)?;
+            parts.push((at, id));
+            size = at.checked_add(layout.size)?;
+            align = align.max(layout.align);
+            count = count.saturating_add(layout.count);
+        }
+        let size = size.checked_next_multiple_of(align)?;
+        let in_proportion = count <= (size as u64).saturating_mul(2).saturating_add(MOST_EMPTY_PARTS);
+        in_proportion.then_some(Layout { of, size, align, count, parts: Parts::Fields(form, parts) })
+    }
+}
+
+/// Remembers a layout in the graph.
+pub(super) fn add(graph: &mut Graph<'_>, layout: Layout) -> LayoutId {
+    graph.layouts.push(layout);
+    LayoutId((graph.layouts.len() - 1) as u32)
+}
+
+/// Julia aligns no number to more than 8 bytes (seen on 1.5.3: `sizeof(Tuple{Int8,Int128})` is 24).
+fn alignment(size: usize) -> usize {
+    size.clamp(1, 8)
+}
+
+fn made_of(graph: &Graph<'_>, described: &Described, id: Id) -> Made {
+    let Some(node) = graph.data_type(id) else { return Made::Unknown };
+    let Params::List(params) = &node.params else { return Made::Unknown };
+    if let Some(size) = node.known.scalar_size() {
+        return Made::Scalar(node.known, size);
+    }
+    let twice = |form| match params[..] {
+        [of] => Made::Fields(form, vec![of, of]),
+        _ => Made::Unknown,
+    };
+    match node.known {
+        Known::Complex => twice(Form::Complex),
+        Known::Rational => twice(Form::Rational),
+        Known::UnitRange => twice(Form::UnitRange),
+        Known::Pair if params.len() == 2 => Made::Fields(Form::Pair, params.clone()),
+        Known::Tuple => Made::Fields(Form::Tuple, params.clone()),
+        Known::NamedTuple => match named_tuple(graph, params) {
+            Some((names, types)) if names.len() == types.len() => Made::Fields(Form::NamedTuple, types.to_vec()),
+            _ => Made::Unknown,
+        },
+        Known::Other if !described.is_empty() => match described.get(&graph.type_text(id)) {
+            Some(fields) => Made::Fields(Form::Plain, fields.clone()),
+            None => Made::Unknown,
+        },
+        _ => Made::Unknown,
+    }
+}
+
+/// The names and the types of a NamedTuple's fields, from its parameters.
+pub(super) fn named_tuple<'g>(graph: &'g Graph<'_>, params: &'g [Id]) -> Option<(&'g [Id], &'g [Id])> {
+    let &[names, types] = params else { return None };
+    let Node::Tuple(names) = graph.node(names) else { return None };
+    if !names.iter().all(|name| matches!(graph.node(*name), Node::Symbol(_))) {
+        return None;
+    }
+    let types = graph.data_type(types).filter(|types| types.known == Known::Tuple)?;
+    Some((names, types.params.list()))
+}

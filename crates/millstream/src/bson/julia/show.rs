@@ -1,0 +1,256 @@
+//! A graph as JSON text, without recursion: what is still to be written is a list.
+
+use super::node::{Graph, Id};
+use super::{Kind, Members, Type, Value, Values};
+use std::fmt::{self, Write};
+
+enum Step<'g> {
+    Text(&'static str),
+    Value(Value<'g>),
+    /// Values with commas between them; whether there was one before.
+    Values(Values<'g>, bool),
+    Members(Members<'g>, bool),
+    /// Keys and values, as arrays of two.
+    Pairs(Values<'g>, Values<'g>, bool),
+    /// Names and values, as arrays of two.
+    Named(Values<'g>, Values<'g>, bool),
+    /// `,"type":…}`
+    TypeEnd(Type<'g>),
+    /// `],"eltype":…,"size":…}`
+    ArrayEnd(Type<'g>, &'g [u64]),
+    SizeEnd(Vec<u64>),
+}
+
+/// JSON on one line; the table of its forms is at [`Graph`].
+impl fmt::Display for Graph<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        show(self.root(), f)
+    }
+}
+
+/// JSON on one line; the table of its forms is at [`Graph`].
+impl fmt::Display for Value<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        show(*self, f)
+    }
+}
+
+/// The numbers of the objects that are reached more than once: 0 for others, `u32::MAX` until it is written.
+fn numbers(value: Value<'_>) -> Vec<u32> {
+    let graph = value.graph;
+    let Some(id) = value.id() else { return Vec::new() };
+    // Types are what they say, not objects.
+    let again = graph.shared_from(id, |id: Id| !graph.node(id).is_type());
+    let is_object = |index: usize| graph.is_object(Id(index as u32));
+    let number = |(index, again)| if again && is_object(index) { u32::MAX } else { 0 };
+    again.into_iter().enumerate().map(number).collect()
+}
+
+fn show<'g>(value: Value<'g>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let mut numbers = numbers(value);
+    let mut last = 0;
+    let mut to_do = vec![Step::Value(value)];
+    while let Some(step) = to_do.pop() {
+        match step {
+            Step::Text(text) => f.write_str(text)?,
+            Step::Value(value) => {
+                if let Some(number) =
+                    value.id().and_then(|id| numbers.get_mut(id.index())).filter(|number| **number > 0)
+                {
+                    if *number != u32::MAX {
+                        write!(f, r#"{{"$sameas":{number}}}"#)?;
+                        continue;
+                    }
+                    last += 1;
+                    *number = last;
+                    write!(f, r#"{{"$id":{last},"$value":"#)?;
+                    to_do.push(Step::Text("}"));
+                }
+                one(value, f, &mut to_do)?;
+            }
+            Step::Values(mut values, comma) => {
+                if let Some(value) = values.next() {
+                    separate(f, comma)?;
+                    to_do.extend([Step::Values(values, true), Step::Value(value)]);
+                }
+            }
+            Step::Members(mut members, comma) => {
+                if let Some((key, value)) = members.next() {
+                    separate(f, comma)?;
+                    text(f, &String::from_utf8_lossy(key))?;
+                    f.write_char(':')?;
+                    to_do.extend([Step::Members(members, true), Step::Value(value)]);
+                }
+            }
+            Step::Pairs(mut keys, mut values, comma) => {
+                if let (Some(key), Some(value)) = (keys.next(), values.next()) {
+                    separate(f, comma)?;
+                    f.write_char('[')?;
+                    to_do.extend([Step::Pairs(keys, values, true), Step::Text("]"), Step::Value(value)]);
+                    to_do.extend([Step::Text(","), Step::Value(key)]);
+                }
+            }
+            Step::Named(mut names, mut values, comma) => {
+                if let (Some(name), Some(value)) = (names.next(), values.next()) {
+                    separate(f, comma)?;
+                    f.write_char('[')?;
+                    text(f, &String::from_utf8_lossy(name.as_bytes().unwrap_or_default()))?;
+                    f.write_char(',')?;
+                    to_do.extend([Step::Named(names, values, true), Step::Text("]"), Step::Value(value)]);
+                }
+            }
+            Step::TypeEnd(of) => {
+                f.write_str(r#","type":"#)?;
+                text(f, &of.to_string())?;
+                f.write_char('}')?;
+            }
+            Step::ArrayEnd(of, size) => {
+                f.write_str(r#"],"eltype":"#)?;
+                text(f, &of.to_string())?;
+                sizes(f, size)?;
+            }
+            Step::SizeEnd(size) => {
+                f.write_char(']')?;
+                sizes(f, &size)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Begins a value, and leaves what is inside it to be done.
+fn one<'g>(value: Value<'g>, f: &mut fmt::Formatter<'_>, to_do: &mut Vec<Step<'g>>) -> fmt::Result {
+    let mut list = |f: &mut fmt::Formatter<'_>, begin: &str, values: &[Value<'g>], end: &'static str| {
+        to_do.push(Step::Text(end));
+        for (i, value) in values.iter().enumerate().rev() {
+            to_do.push(Step::Value(*value));
+            if i > 0 {
+                to_do.push(Step::Text(","));
+            }
+        }
+        f.write_str(begin)
+    };
+    match value.kind() {
+        Kind::Scalar(scalar) => write!(f, "{scalar}"),
+        Kind::String(bytes) => match std::str::from_utf8(bytes) {
+            Ok(valid) => text(f, valid),
+            Err(_) => {
+                f.write_str(r#"{"$bytes_hex":"#)?;
+                hex(f, bytes)
+            }
+        },
+        Kind::Symbol(bytes) => {
+            f.write_str(r#"{"$symbol":"#)?;
+            text(f, &String::from_utf8_lossy(bytes))?;
+            f.write_char('}')
+        }
+        Kind::Array(array) => {
+            to_do.push(Step::ArrayEnd(array.element_type(), array.size()));
+            to_do.push(Step::Values(array.elements(), false));
+            f.write_str(r#"{"$array":["#)
+        }
+        Kind::BitArray(size, bits) => {
+            to_do.extend([Step::SizeEnd(size), Step::Values(bits, false)]);
+            f.write_str(r#"{"$bitarray":["#)
+        }
+        Kind::Tuple(values) => {
+            to_do.extend([Step::Text("]}"), Step::Values(values, false)]);
+            f.write_str(r#"{"$tuple":["#)
+        }
+        Kind::SimpleVector(values) => {
+            to_do.extend([Step::Text("]}"), Step::Values(values, false)]);
+            f.write_str(r#"{"$svec":["#)
+        }
+        Kind::NamedTuple(names, values) => {
+            to_do.extend([Step::Text("]}"), Step::Named(names, values, false)]);
+            f.write_str(r#"{"$namedtuple":["#)
+        }
+        Kind::Pair(a, b) => list(f, r#"{"$pair":["#, &[a, b], "]}"),
+        Kind::Complex(a, b) => list(f, r#"{"$complex":["#, &[a, b], "]}"),
+        Kind::Rational(a, b) => list(f, r#"{"$rational":["#, &[a, b], "]}"),
+        Kind::UnitRange(a, b) => list(f, r#"{"$range":["#, &[a, b], "]}"),
+        Kind::Ref(of, inside) => {
+            to_do.push(Step::TypeEnd(of));
+            match inside {
+                Some(inside) => to_do.push(Step::Value(inside)),
+                None => to_do.push(Step::Text(r#"{"$undef":true}"#)),
+            }
+            f.write_str(r#"{"$ref":"#)
+        }
+        Kind::Dict(of, keys, values) => {
+            to_do.extend([Step::TypeEnd(of), Step::Text("]"), Step::Pairs(keys, values, false)]);
+            f.write_str(r#"{"$dict":["#)
+        }
+        Kind::Set(of, values) => {
+            to_do.extend([Step::TypeEnd(of), Step::Text("]"), Step::Values(values, false)]);
+            f.write_str(r#"{"$set":["#)
+        }
+        Kind::Struct(of, fields) => {
+            to_do.extend([Step::Text("]}"), Step::Values(fields, false)]);
+            f.write_str(r#"{"$struct":"#)?;
+            text(f, &of.to_string())?;
+            f.write_str(r#","fields":["#)
+        }
+        Kind::Primitive(of, bytes) => typed_bytes(f, "$primitive", &of.to_string(), bytes),
+        Kind::Bits(of, bytes) => typed_bytes(f, "$bits", &of.to_string(), bytes),
+        Kind::Bson(kind, bytes) => typed_bytes(f, "$bson", kind.name(), bytes),
+        Kind::Type(of) => {
+            f.write_str(r#"{"$type":"#)?;
+            text(f, &of.to_string())?;
+            write!(f, r#","kind":"{}"}}"#, of.kind().name())
+        }
+        Kind::Module(path) => {
+            f.write_str(r#"{"$module":"#)?;
+            text(f, &path.to_string())?;
+            f.write_char('}')
+        }
+        Kind::Function(path) => {
+            f.write_str(r#"{"$function":"#)?;
+            text(f, &path.to_string())?;
+            f.write_char('}')
+        }
+        Kind::Anonymous(captures) => {
+            to_do.extend([Step::Text("]}"), Step::Values(captures, false)]);
+            f.write_str(r#"{"$anonymous":true,"captures":["#)
+        }
+        Kind::Undef => f.write_str(r#"{"$undef":true}"#),
+        Kind::Document(members) => {
+            to_do.extend([Step::Text("}"), Step::Members(members, false)]);
+            f.write_char('{')
+        }
+    }
+}
+
+fn separate(f: &mut fmt::Formatter<'_>, comma: bool) -> fmt::Result {
+    if comma { f.write_char(',') } else { Ok(()) }
+}
+
+fn text(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    f.write_str(&serde_json::to_string(text).map_err(|_| fmt::Error)?)
+}
+
+/// Bytes as hex digits, and the end of the object.
+fn hex(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
+    f.write_char('"')?;
+    for byte in bytes {
+        write!(f, "{byte:02x}")?;
+    }
+    f.write_str("\"}")
+}
+
+fn typed_bytes(f: &mut fmt::Formatter<'_>, key: &str, of: &str, bytes: &[u8]) -> fmt::Result {
+    write!(f, r#"{{"{key}":"#)?;
+    text(f, of)?;
+    f.write_str(r#","bytes_hex":"#)?;
+    hex(f, bytes)
+}
+
+/// The sizes of an array, and the end of the object.
+fn sizes(f: &mut fmt::Formatter<'_>, size: &[u64]) -> fmt::Result {
+    f.write_str(r#","size":["#)?;
+    for (i, length) in size.iter().enumerate() {
+        separate(f, i > 0)?;
+        write!(f, "{length}")?;
+    }
+    f.write_str("]}")
+}

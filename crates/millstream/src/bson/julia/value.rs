@@ -1,0 +1,473 @@
+//! Values of a graph, and what each is.
+
+use super::layout::{Parts, named_tuple};
+use super::node::{ArrayNode, Data, Form, Graph, Id, LayoutId, Node, Text};
+use super::{Scalar, Type};
+use crate::bson::ElementType;
+use std::fmt;
+
+/// A value of a graph: a node, or an element of an array that has no node of its own. Copying it is free.
+///
+/// ```
+/// use millstream::bson::julia::{Graph, Kind};
+/// # use millstream::bson::{Document, julia::Builder};
+/// # let mut builder = Builder::new();
+/// # let weights = builder.array(&[1.0f32, 2.0, 3.0, 4.0], &[2, 2])?;
+/// # let root = builder.document([("weights", weights)])?;
+/// # let bytes = builder.finish(root)?.to_vec()?;
+/// let graph = Graph::read(Document::new(&bytes)?)?;
+/// let weights = graph.root().get("weights").unwrap();
+/// let Kind::Array(array) = weights.kind() else { panic!() };
+/// assert_eq!((array.element_type().to_string(), array.size()), ("Float32".to_string(), &[2, 2][..]));
+/// assert_eq!(array.elements().map(|value| value.as_f64()).collect::<Vec<_>>(), [1.0, 2.0, 3.0, 4.0].map(Some));
+/// # Ok::<(), millstream::Error>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct Value<'g> {
+    pub(super) graph: &'g Graph<'g>,
+    pub(super) place: Place<'g>,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum Place<'g> {
+    Node(Id),
+    /// Part of an array's payload.
+    Bits(LayoutId, &'g [u8]),
+    /// An element of a bit array.
+    Bit(bool),
+}
+
+/// What a value is.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Kind<'g> {
+    /// A number, a character, `nothing`, `missing`.
+    Scalar(Scalar),
+    /// A string: any bytes, UTF-8 as a rule.
+    String(&'g [u8]),
+    /// A symbol.
+    Symbol(&'g [u8]),
+    /// An array of any rank; also a `Vector{UInt8}`.
+    Array(Array<'g>),
+    /// An array of bits: its sizes, and its elements, the first index the fastest.
+    BitArray(Vec<u64>, Values<'g>),
+    /// A tuple.
+    Tuple(Values<'g>),
+    /// A `Core.SimpleVector`.
+    SimpleVector(Values<'g>),
+    /// A named tuple: names (symbols) and values.
+    NamedTuple(Values<'g>, Values<'g>),
+    /// `first => second`.
+    Pair(Value<'g>, Value<'g>),
+    /// Real and imaginary part.
+    Complex(Value<'g>, Value<'g>),
+    /// Numerator and denominator.
+    Rational(Value<'g>, Value<'g>),
+    /// From start to stop.
+    UnitRange(Value<'g>, Value<'g>),
+    /// A `Ref` and what is in it.
+    Ref(Type<'g>, Option<Value<'g>>),
+    /// A dictionary: its type, and as many keys as values, in no particular order. One whose keys are symbols is a
+    /// `Document`.
+    Dict(Type<'g>, Values<'g>, Values<'g>),
+    /// A set: its type, and its elements in no particular order.
+    Set(Type<'g>, Values<'g>),
+    /// Any other struct: its type, and its fields in the order of their declaration. The file has no names of them.
+    Struct(Type<'g>, Values<'g>),
+    /// A value of a primitive type of the user's, such as an enum: its memory form, the lowest byte first.
+    Primitive(Type<'g>, &'g [u8]),
+    /// An element of an array whose type the file does not describe: its memory form. See
+    /// [`Options::describe`](super::Options::describe).
+    Bits(Type<'g>, &'g [u8]),
+    /// A type.
+    Type(Type<'g>),
+    /// A module.
+    Module(Path<'g>),
+    /// A function that has a name.
+    Function(Path<'g>),
+    /// A function with a body, which stays closed: what it captured.
+    Anonymous(Values<'g>),
+    /// A field or element without a value.
+    Undef,
+    /// A dictionary whose keys are symbols, and every other plain document.
+    Document(Members<'g>),
+    /// What Julia's packages do not write: its type and its payload.
+    Bson(ElementType, &'g [u8]),
+}
+
+/// Names of modules, and of something in the last of them.
+#[derive(Clone, Copy)]
+pub struct Path<'g>(pub(super) &'g [Text<'g>]);
+
+/// With dots between: `Base.sin`.
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, name) in self.names().enumerate() {
+            if i > 0 {
+                f.write_str(".")?;
+            }
+            f.write_str(&String::from_utf8_lossy(name))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Path({self})")
+    }
+}
+
+impl<'g> Path<'g> {
+    /// The names, the outermost first. The `#` before a function's name is left out.
+    pub fn names(&self) -> impl ExactSizeIterator<Item = &'g [u8]> + use<'g> {
+        let last = self.0.len().wrapping_sub(1);
+        self.0.iter().enumerate().map(move |(i, name)| match name.strip_prefix(b"#") {
+            Some(name) if i == last => name,
+            _ => name,
+        })
+    }
+}
+
+impl<'a> Graph<'a> {
+    /// The outermost value: a document as a rule.
+    pub fn root(&self) -> Value<'_> {
+        self.value(self.root)
+    }
+
+    /// The value of this id, which must come from this graph.
+    ///
+    /// # Panics
+    /// Where it does not, and is greater than any of this graph.
+    pub fn value(&self, id: Id) -> Value<'_> {
+        assert!(id.index() < self.nodes.len(), "an id of another graph");
+        Value { graph: self, place: Place::Node(id) }
+    }
+}
+
+impl<'g> Value<'g> {
+    /// What it is.
+    pub fn kind(&self) -> Kind<'g> {
+        match self.place {
+            Place::Node(id) => self.node_kind(id),
+            Place::Bits(layout, bytes) => self.bits_kind(layout, bytes),
+            Place::Bit(value) => Kind::Scalar(Scalar::Bool(value)),
+        }
+    }
+
+    /// Which node it is; an element inside an array of bits is none.
+    pub fn id(&self) -> Option<Id> {
+        match self.place {
+            Place::Node(id) => Some(id),
+            _ => None,
+        }
+    }
+
+    fn node_kind(&self, id: Id) -> Kind<'g> {
+        let graph = self.graph;
+        match graph.node(id) {
+            Node::Scalar(scalar) => Kind::Scalar(*scalar),
+            Node::String(text) => Kind::String(text),
+            Node::Symbol(text) => Kind::Symbol(text),
+            Node::Bson(kind, payload) => Kind::Bson(*kind, payload),
+            Node::Array(node) => Kind::Array(Array { graph, node }),
+            Node::Tuple(ids) => Kind::Tuple(self.nodes(ids)),
+            Node::SimpleVector(ids) => Kind::SimpleVector(self.nodes(ids)),
+            Node::Document(members) => Kind::Document(Members { graph, members }),
+            Node::Struct { form, of, fields } => self.struct_kind(*form, *of, fields, self.nodes(fields)),
+            Node::Primitive(node) => Kind::Primitive(Type { graph, id: node.0 }, &node.1),
+            Node::Module(path) => Kind::Module(Path(path)),
+            Node::Undef | Node::Pending => Kind::Undef,
+            Node::DataType(_) | Node::Bottom | Node::UnionAll { .. } | Node::AnonymousType(_) => {
+                Kind::Type(Type { graph, id })
+            }
+        }
+    }
+
+    fn bits_kind(&self, layout: LayoutId, bytes: &'g [u8]) -> Kind<'g> {
+        let known = &self.graph.layouts[layout.0 as usize];
+        match &known.parts {
+            Parts::Scalar(kind) => Kind::Scalar(Scalar::from_memory(*kind, bytes).unwrap_or(Scalar::Nothing)),
+            Parts::Fields(form, fields) => {
+                let list = List::Fields(layout, bytes);
+                self.struct_kind(*form, known.of, &[], Values { graph: self.graph, list, next: 0, end: fields.len() })
+            }
+            Parts::Unknown => Kind::Bits(Type { graph: self.graph, id: known.of }, bytes),
+        }
+    }
+
+    /// Of fields that a layout or `ids` names. Forms that live on the heap in Julia are nodes always, and have `ids`.
+    fn struct_kind(&self, form: Form, of: Id, ids: &'g [Id], fields: Values<'g>) -> Kind<'g> {
+        let graph = self.graph;
+        let id = of;
+        let of = Type { graph, id };
+        match form {
+            Form::Tuple => Kind::Tuple(fields),
+            Form::NamedTuple => {
+                let params = graph.data_type(id).map_or(&[][..], |node| node.params.list());
+                let names = named_tuple(graph, params).map_or(&[][..], |(names, _)| names);
+                Kind::NamedTuple(self.nodes(names), fields)
+            }
+            Form::Complex => Kind::Complex(fields.at(0), fields.at(1)),
+            Form::Rational => Kind::Rational(fields.at(0), fields.at(1)),
+            Form::Pair => Kind::Pair(fields.at(0), fields.at(1)),
+            Form::UnitRange => Kind::UnitRange(fields.at(0), fields.at(1)),
+            Form::Ref => Kind::Ref(of, fields.get(0)),
+            Form::Dict => match (graph.array(ids[0]), graph.array(ids[1])) {
+                (Some(keys), Some(values)) => Kind::Dict(of, keys.elements(), values.elements()),
+                _ => Kind::Struct(of, fields),
+            },
+            Form::Set => match graph.dict_keys(ids[0]) {
+                Some(keys) => Kind::Set(of, keys.elements()),
+                None => Kind::Struct(of, fields),
+            },
+            Form::BitArray => match graph.bit_array(ids) {
+                Some((size, bits)) => Kind::BitArray(size, bits),
+                None => Kind::Struct(of, fields),
+            },
+            Form::Function => Kind::Function(Path(graph.data_type(id).map_or(&[], |node| &node.path))),
+            Form::Anonymous => Kind::Anonymous(fields),
+            Form::Union | Form::TypeVar => match self.place {
+                Place::Node(id) => Kind::Type(Type { graph, id }),
+                _ => Kind::Struct(of, fields),
+            },
+            Form::Plain => Kind::Struct(of, fields),
+        }
+    }
+
+    fn nodes(&self, ids: &'g [Id]) -> Values<'g> {
+        Values { graph: self.graph, list: List::Nodes(ids), next: 0, end: ids.len() }
+    }
+
+    /// The member of this name: of a document, a named tuple, or a dictionary by a string or a symbol.
+    pub fn get(&self, key: &str) -> Option<Value<'g>> {
+        let is_key = |value: &Value<'g>| value.as_bytes() == Some(key.as_bytes());
+        match self.kind() {
+            Kind::Document(mut members) => members.find(|(name, _)| *name == key.as_bytes()).map(|(_, value)| value),
+            Kind::Dict(_, names, values) | Kind::NamedTuple(names, values) => {
+                names.zip(values).find(|(name, _)| is_key(name)).map(|(_, value)| value)
+            }
+            _ => None,
+        }
+    }
+
+    /// The bytes of a string or a symbol.
+    pub fn as_bytes(&self) -> Option<&'g [u8]> {
+        match self.kind() {
+            Kind::String(text) | Kind::Symbol(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The text of a string or a symbol that is UTF-8.
+    pub fn as_str(&self) -> Option<&'g str> {
+        std::str::from_utf8(self.as_bytes()?).ok()
+    }
+
+    /// The number, the character, or whatever else is a scalar.
+    pub fn as_scalar(&self) -> Option<Scalar> {
+        match self.kind() {
+            Kind::Scalar(scalar) => Some(scalar),
+            _ => None,
+        }
+    }
+
+    /// The value of an integer of any width, if it fits.
+    pub fn as_i64(&self) -> Option<i64> {
+        self.as_scalar()?.as_i128()?.try_into().ok()
+    }
+
+    /// The value of a floating point number of any width.
+    pub fn as_f64(&self) -> Option<f64> {
+        self.as_scalar()?.as_f64()
+    }
+}
+
+impl fmt::Debug for Value<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.place {
+            Place::Node(id) => write!(f, "Value(node {})", id.0),
+            Place::Bits(_, bytes) => write!(f, "Value({} bytes of an array)", bytes.len()),
+            Place::Bit(value) => write!(f, "Value(bit {value})"),
+        }
+    }
+}
+
+/// An array: any rank, the first index the fastest.
+#[derive(Clone, Copy)]
+pub struct Array<'g> {
+    graph: &'g Graph<'g>,
+    node: &'g ArrayNode<'g>,
+}
+
+impl<'g> Array<'g> {
+    /// The type of its elements: `Any` for a vector whose elements are no bits, since a file does not say it.
+    pub fn element_type(&self) -> Type<'g> {
+        Type { graph: self.graph, id: self.node.of }
+    }
+
+    /// Its length in each dimension; none of rank 0.
+    pub fn size(&self) -> &'g [u64] {
+        &self.node.size
+    }
+
+    /// The elements of an array of bits in memory form, the lowest byte of a number first: borrowed from the file.
+    pub fn payload(&self) -> Option<&'g [u8]> {
+        match &self.node.data {
+            Data::Bits(bytes, _) => Some(bytes),
+            Data::Nodes(_) => None,
+        }
+    }
+
+    /// How many elements it has.
+    pub fn count(&self) -> usize {
+        match &self.node.data {
+            // It was checked that their number fits.
+            Data::Bits(..) => self.node.count().unwrap_or(0) as usize,
+            Data::Nodes(ids) => ids.len(),
+        }
+    }
+
+    /// Its elements, the first index the fastest.
+    pub fn elements(&self) -> Values<'g> {
+        let list = match &self.node.data {
+            Data::Bits(bytes, layout) => List::Elements(*layout, bytes),
+            Data::Nodes(ids) => List::Nodes(ids),
+        };
+        Values { graph: self.graph, list, next: 0, end: self.count() }
+    }
+}
+
+impl fmt::Debug for Array<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Array({}, {:?})", self.element_type(), self.size())
+    }
+}
+
+/// Values in a row. [`get`](Values::get) goes to any of them.
+#[derive(Clone, Copy)]
+pub struct Values<'g> {
+    graph: &'g Graph<'g>,
+    list: List<'g>,
+    next: usize,
+    end: usize,
+}
+
+#[derive(Clone, Copy)]
+enum List<'g> {
+    Nodes(&'g [Id]),
+    /// The elements of an array in memory form.
+    Elements(LayoutId, &'g [u8]),
+    /// The fields of one of them.
+    Fields(LayoutId, &'g [u8]),
+    /// The lowest bit first.
+    Bits(&'g [u8]),
+}
+
+impl<'g> Values<'g> {
+    /// The value at this position, counted from the ones not yet taken.
+    pub fn get(&self, i: usize) -> Option<Value<'g>> {
+        (i < self.end - self.next).then(|| self.at(self.next + i))
+    }
+
+    /// The value at this position, which is in range.
+    fn at(&self, i: usize) -> Value<'g> {
+        let graph = self.graph;
+        let part = |id: LayoutId, at: usize, bytes: &'g [u8]| {
+            Place::Bits(id, &bytes[at..at + graph.layouts[id.0 as usize].size])
+        };
+        let place = match self.list {
+            List::Nodes(ids) => Place::Node(ids[i]),
+            List::Elements(id, bytes) => part(id, i * graph.layouts[id.0 as usize].size, bytes),
+            List::Fields(id, bytes) => match &graph.layouts[id.0 as usize].parts {
+                Parts::Fields(_, fields) => part(fields[i].1, fields[i].0, bytes),
+                _ => unreachable!("only a layout with fields makes such a list"),
+            },
+            List::Bits(bytes) => Place::Bit(bytes[i / 8] >> (i % 8) & 1 == 1),
+        };
+        Value { graph, place }
+    }
+}
+
+impl<'g> Iterator for Values<'g> {
+    type Item = Value<'g>;
+
+    fn next(&mut self) -> Option<Value<'g>> {
+        let value = self.get(0)?;
+        self.next += 1;
+        Some(value)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.end - self.next;
+        (left, Some(left))
+    }
+}
+
+impl ExactSizeIterator for Values<'_> {}
+
+impl std::iter::FusedIterator for Values<'_> {}
+
+impl fmt::Debug for Values<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Values({} left)", self.len())
+    }
+}
+
+/// The members of a document, in their order: keys and values.
+#[derive(Clone, Copy)]
+pub struct Members<'g> {
+    graph: &'g Graph<'g>,
+    members: &'g [(Text<'g>, Id)],
+}
+
+impl<'g> Iterator for Members<'g> {
+    type Item = (&'g [u8], Value<'g>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let ((key, id), rest) = self.members.split_first()?;
+        self.members = rest;
+        Some((key, self.graph.value(*id)))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.members.len(), Some(self.members.len()))
+    }
+}
+
+impl ExactSizeIterator for Members<'_> {}
+
+impl std::iter::FusedIterator for Members<'_> {}
+
+impl fmt::Debug for Members<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Members({} left)", self.members.len())
+    }
+}
+
+impl<'a> Graph<'a> {
+    pub(super) fn array(&self, id: Id) -> Option<Array<'_>> {
+        match self.node(id) {
+            Node::Array(node) => Some(Array { graph: self, node }),
+            _ => None,
+        }
+    }
+
+    /// The keys of the dictionary that this node is.
+    pub(super) fn dict_keys(&self, id: Id) -> Option<Array<'_>> {
+        match self.node(id) {
+            Node::Struct { form: Form::Dict, fields, .. } => self.array(fields[0]),
+            _ => None,
+        }
+    }
+
+    /// Sizes and bits, from the fields of a bit array.
+    pub(super) fn bit_array(&self, fields: &[Id]) -> Option<(Vec<u64>, Values<'_>)> {
+        let &[chunks, count, dims] = fields else { return None };
+        let bytes = self.array(chunks)?.payload()?;
+        let count = self.value(count).as_i64()?;
+        let Node::Tuple(dims) = self.node(dims) else { return None };
+        let size = dims.iter().map(|id| u64::try_from(self.value(*id).as_i64()?).ok()).collect::<Option<Vec<_>>>()?;
+        Some((size, Values { graph: self, list: List::Bits(bytes), next: 0, end: usize::try_from(count).ok()? }))
+    }
+}

@@ -1,0 +1,497 @@
+//! Files of BSON.jl and BSONqs: every file of the corpus against what Julia says is in it, there and back, and what
+//! hostile files do.
+
+mod shared;
+mod skip;
+
+use millstream::ErrorKind;
+use millstream::bson::Document;
+use millstream::bson::julia::{Graph, Options};
+use serde_json::{Value as Json, json};
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+/// The corpus's files, or none where they are not to be had.
+fn corpus() -> Vec<PathBuf> {
+    let Some(folder) = shared::corpus("julia-bson") else { return Vec::new() };
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "bson"));
+    files.sort();
+    assert!(files.len() >= 59, "{} files", files.len());
+    files
+}
+
+/// What the files do not say: the fields of the corpus's own types that lie in arrays.
+fn options() -> Options {
+    let mut options = Options::new();
+    options.describe("Main.Corpus.Point", ["Float64", "Float64"]).unwrap();
+    options.describe("Main.Corpus.Padded", ["UInt8", "UInt32"]).unwrap();
+    options.describe("Main.Corpus.Empty", []).unwrap();
+    options
+}
+
+fn read(bytes: &[u8]) -> millstream::Result<Graph<'_>> {
+    Graph::read_with(Document::new(bytes)?, &options())
+}
+
+/// Ids of ours and of theirs that name the same objects.
+#[derive(Default)]
+struct Pairs(HashMap<u64, u64>, HashMap<u64, u64>);
+
+impl Pairs {
+    fn is_pair(&mut self, ours: &Json, theirs: &Json) -> bool {
+        let (ours, theirs) = (ours.as_u64().unwrap(), theirs.as_u64().unwrap());
+        *self.0.entry(ours).or_insert(theirs) == theirs && *self.1.entry(theirs).or_insert(ours) == ours
+    }
+}
+
+/// Compares what we read with what Julia said. What a file does not hold is left out: names of fields, whether a
+/// struct is mutable, and the element type of a vector of what is no bits.
+fn same(path: &str, ours: &Json, theirs: &Json, pairs: &mut Pairs) {
+    let differs = |what: &str| panic!("{path}: {what}\n  ours   {ours}\n  Julia's {theirs}");
+    let inside = |key: &str| format!("{path}.{key}");
+    match (ours, theirs) {
+        (Json::Number(a), Json::Number(b)) => {
+            let equal = match (a.as_i64(), b.as_i64()) {
+                (Some(a), Some(b)) => a == b,
+                (None, None) => a.as_f64().map(f64::to_bits) == b.as_f64().map(f64::to_bits),
+                _ => false,
+            };
+            if !equal {
+                differs("number");
+            }
+        }
+        (Json::Array(a), Json::Array(b)) if a.len() == b.len() => {
+            for (i, (a, b)) in a.iter().zip(b).enumerate() {
+                same(&inside(&i.to_string()), a, b, pairs);
+            }
+        }
+        (Json::Object(a), Json::Object(b)) => {
+            if let Some(id) = a.get("$id") {
+                if !b.get("$id").is_some_and(|theirs| pairs.is_pair(id, theirs)) {
+                    differs("identity");
+                }
+                return same(path, &a["$value"], &b["$value"], pairs);
+            }
+            if let Some(id) = a.get("$sameas") {
+                let good = b.get("$sameas").is_some_and(|theirs| pairs.is_pair(id, theirs));
+                if !good {
+                    differs("identity");
+                }
+                return;
+            }
+            // In a file, the order of dictionaries and sets is any.
+            if let (Some(a), Some(b)) = (a.get("$dict"), b.get("$dict")) {
+                return same_unordered(path, a, b, pairs, |pair| pair[0].to_string());
+            }
+            if let (Some(a), Some(b)) = (a.get("$set"), b.get("$set")) {
+                return same_unordered(path, a, b, pairs, |value| value.to_string());
+            }
+            if b.contains_key("$struct") {
+                let fields: Vec<Json> = b["fields"].as_array().unwrap().iter().map(|field| field[1].clone()).collect();
+                assert_eq!(a.get("$struct"), b.get("$struct"), "{path}: {ours} {theirs}");
+                return same(&inside("fields"), &a["fields"], &Json::Array(fields), pairs);
+            }
+            if b.contains_key("$anonymous") {
+                let captures: Vec<Json> =
+                    b["captures"].as_array().unwrap().iter().map(|field| field[1].clone()).collect();
+                return same(&inside("captures"), &a["captures"], &Json::Array(captures), pairs);
+            }
+            if b.contains_key("$primitive") && a.contains_key("$bits") {
+                assert_eq!((&a["$bits"], &a["bytes_hex"]), (&b["$primitive"], &b["bytes_hex"]), "{path}");
+                return;
+            }
+            if !a.keys().eq(b.keys()) {
+                differs("keys");
+            }
+            for (key, ours) in a {
+                match (key.as_str(), ours, &b[key]) {
+                    ("eltype", Json::String(ours), _) if ours == "Any" && a["size"].as_array().unwrap().len() == 1 => {}
+                    ("$type", Json::String(ours), Json::String(theirs)) => {
+                        assert_eq!(*ours, without_bounds(theirs), "{path}");
+                    }
+                    (key, ours, theirs) => same(&inside(key), ours, theirs, pairs),
+                }
+            }
+        }
+        _ if ours == theirs => {}
+        _ => differs("value"),
+    }
+}
+
+fn same_unordered(path: &str, a: &Json, b: &Json, pairs: &mut Pairs, key: impl Fn(&Json) -> String) {
+    let sorted = |list: &Json| {
+        let mut list = list.as_array().unwrap().clone();
+        list.sort_by_key(&key);
+        Json::Array(list)
+    };
+    same(path, &sorted(a), &sorted(b), pairs);
+}
+
+/// The sidecars repeat the bounds of a variable wherever it is used; Julia writes them behind `where` only.
+fn without_bounds(text: &str) -> String {
+    let Some((body, rest)) = text.split_once(" where ") else { return text.to_string() };
+    format!("{} where {rest}", body.replace("<:Real", ""))
+}
+
+#[test]
+fn every_file_says_what_julia_says() {
+    for path in corpus() {
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        let sidecar: Json = serde_json::from_slice(&std::fs::read(path.with_extension("json")).unwrap()).unwrap();
+        let graph = read(&bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let mut ours: Json = serde_json::from_str(&graph.to_string()).unwrap();
+        if sidecar["root_keys"] == json!(["value"]) {
+            ours = ours["value"].take();
+        }
+        same(name, &ours, &sidecar["value"], &mut Pairs::default());
+    }
+}
+
+#[test]
+fn every_file_comes_back_as_it_was() {
+    for path in corpus() {
+        let bytes = std::fs::read(&path).unwrap();
+        let graph = read(&bytes).unwrap();
+        let written = graph.to_vec().unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        Document::new(&written).unwrap().check().unwrap();
+        let again = read(&written).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        // The text numbers shared objects as they are met, so that equal texts are graphs of the same form.
+        assert_eq!(again.to_string(), graph.to_string(), "{}", path.display());
+    }
+}
+
+/// A document out of members: type, key, payload.
+fn document(members: &[(u8, &str, Vec<u8>)]) -> Vec<u8> {
+    let mut bytes = vec![0; 4];
+    for (kind, key, payload) in members {
+        bytes.push(*kind);
+        bytes.extend_from_slice(key.as_bytes());
+        bytes.push(0);
+        bytes.extend_from_slice(payload);
+    }
+    bytes.push(0);
+    let len = (bytes.len() as u32).to_le_bytes();
+    bytes[..4].copy_from_slice(&len);
+    bytes
+}
+
+fn array(elements: &[(u8, Vec<u8>)]) -> Vec<u8> {
+    let keys: Vec<String> = (0..elements.len()).map(|i| i.to_string()).collect();
+    let members: Vec<_> =
+        keys.iter().zip(elements).map(|(key, (kind, payload))| (*kind, &key[..], payload.clone())).collect();
+    document(&members)
+}
+
+fn string(text: &str) -> Vec<u8> {
+    [&(text.len() as u32 + 1).to_le_bytes()[..], text.as_bytes(), &[0]].concat()
+}
+
+fn binary(bytes: &[u8]) -> Vec<u8> {
+    [&(bytes.len() as u32).to_le_bytes()[..], &[0], bytes].concat()
+}
+
+fn data_type(path: &[&str], params: Vec<u8>) -> Vec<u8> {
+    let names: Vec<_> = path.iter().map(|name| (2, string(name))).collect();
+    document(&[(2, "tag", string("datatype")), (4, "params", params), (4, "name", array(&names))])
+}
+
+fn plain_type(path: &[&str]) -> Vec<u8> {
+    data_type(path, array(&[]))
+}
+
+fn backref(number: i64) -> Vec<u8> {
+    document(&[(2, "tag", string("backref")), (0x12, "ref", number.to_le_bytes().to_vec())])
+}
+
+fn structure(of: Vec<u8>, fields: &[(u8, Vec<u8>)]) -> Vec<u8> {
+    document(&[(2, "tag", string("struct")), (3, "type", of), (4, "data", array(fields))])
+}
+
+fn tagged_array(of: Vec<u8>, size: &[i64], data: (u8, Vec<u8>)) -> Vec<u8> {
+    let size: Vec<_> = size.iter().map(|length| (0x12, length.to_le_bytes().to_vec())).collect();
+    document(&[(2, "tag", string("array")), (3, "type", of), (4, "size", array(&size)), (data.0, "data", data.1)])
+}
+
+/// A root with one member `v` and shared objects.
+fn root(value: Vec<u8>, backrefs: Option<Vec<(u8, Vec<u8>)>>) -> Vec<u8> {
+    match backrefs {
+        Some(entries) => document(&[(3, "v", value), (4, "_backrefs", array(&entries))]),
+        None => document(&[(3, "v", value)]),
+    }
+}
+
+/// What a file is: its text, or the kind of its error.
+fn outcome(bytes: &[u8]) -> Result<String, ErrorKind> {
+    read(bytes).map(|graph| graph.to_string()).map_err(|error| {
+        assert!(error.offset().is_some(), "{error}");
+        error.kind()
+    })
+}
+
+const INVALID: Result<String, ErrorKind> = Err(ErrorKind::JuliaInvalid);
+
+#[test]
+fn a_hundred_thousand_levels_are_read_shown_and_written() {
+    // From the inside out, lengths last: built by hand, because each level is in the next.
+    let levels = 100_000;
+    let (front, behind) = (8, 1); // a length, a type and "v\0"; a terminator
+    let innermost = [5, 0, 0, 0, 0];
+    let mut bytes = Vec::new();
+    for level in 0..levels {
+        let len = (levels - level) * (front + behind - 1) + innermost.len();
+        bytes.extend_from_slice(&(len as u32).to_le_bytes());
+        bytes.extend_from_slice(b"\x03v\0");
+    }
+    bytes.extend_from_slice(&innermost);
+    bytes.resize(bytes.len() + levels, 0);
+    let graph = read(&bytes).unwrap();
+    assert_eq!(graph.to_string().len(), levels * "{\"v\":}".len() + 2);
+    assert_eq!(graph.to_vec().unwrap(), bytes);
+}
+
+#[test]
+fn deep_values_types_and_tuples_are_iterative() {
+    fn deep(levels: usize, innermost: Vec<u8>, around: impl Fn(Vec<u8>) -> Vec<u8>) -> Vec<u8> {
+        (0..levels).fold(innermost, |inside, _| around(inside))
+    }
+    // Quadratic to build, so not as deep.
+    let types =
+        deep(3000, plain_type(&["Core", "Int8"]), |inside| data_type(&["Core", "Tuple"], array(&[(3, inside)])));
+    let values = tagged_array(types.clone(), &[1], (5, binary(&[1])));
+    for (what, value) in [
+        ("a type", types.clone()),
+        ("an array of it", values),
+        ("a struct of it", structure(types, &[])),
+        (
+            "tuples",
+            deep(3000, structure(plain_type(&["Main", "Base", "Missing"]), &[]), |inside| {
+                document(&[(2, "tag", string("tuple")), (4, "data", array(&[(3, inside)]))])
+            }),
+        ),
+    ] {
+        let bytes = root(value, None);
+        match read(&bytes) {
+            Ok(graph) => {
+                let again = graph.to_vec().unwrap();
+                assert_eq!(read(&again).unwrap().to_string(), graph.to_string(), "{what}");
+            }
+            Err(error) => assert_eq!((error.kind(), what), (ErrorKind::JuliaInvalid, "a struct of it"), "{error}"),
+        }
+    }
+}
+
+#[test]
+fn backrefs_are_checked() {
+    let node = |next: Vec<u8>| (3, structure(plain_type(&["Main", "Corpus", "Node"]), &[(3, next)]));
+    let text = |inside: &str| Ok(format!(r#"{{"v":{inside}}}"#));
+    // Itself.
+    assert_eq!(
+        outcome(&root(backref(1), Some(vec![node(backref(1))]))),
+        text(r#"{"$id":1,"$value":{"$struct":"Main.Corpus.Node","fields":[{"$sameas":1}]}}"#)
+    );
+    // Through others; what nobody refers to is not looked at.
+    assert_eq!(outcome(&root(backref(1), Some(vec![(3, backref(3)), (3, backref(2)), (10, vec![])]))), text("null"));
+    // Out of bounds, and in circles.
+    for (value, entries) in [
+        (backref(0), vec![(10, vec![])]),
+        (backref(2), vec![(10, vec![])]),
+        (backref(-1), vec![(10, vec![])]),
+        (backref(i64::MAX), vec![(10, vec![])]),
+        (backref(i64::MIN), vec![]),
+        (backref(1), vec![(3, backref(1))]),
+        (backref(1), vec![(3, backref(2)), (3, backref(1))]),
+        (backref(1), vec![node(backref(2)), (3, backref(2))]),
+    ] {
+        assert_eq!(outcome(&root(value, Some(entries))), INVALID);
+    }
+    assert_eq!(outcome(&root(backref(1), None)), INVALID);
+    assert_eq!(outcome(&backref(1)), INVALID);
+    // A type that is its own parameter ends.
+    let own = |number| data_type(&["Core", "Tuple"], array(&[(3, backref(number))]));
+    let circle = root(tagged_array(backref(1), &[1], (5, binary(&[1]))), Some(vec![(3, own(1))]));
+    assert!(outcome(&circle).unwrap().contains('…'));
+    let all =
+        |number| document(&[(2, "tag", string("unionall")), (3, "var", backref(2)), (3, "body", backref(number))]);
+    let var = structure(
+        plain_type(&["Core", "TypeVar"]),
+        &[(3, document(&[(2, "tag", string("symbol")), (2, "name", string("T"))])), (3, backref(1)), (3, backref(2))],
+    );
+    let circle = root(backref(1), Some(vec![(3, all(1)), (3, var)]));
+    let graph = read(&circle).unwrap();
+    assert_eq!(read(&graph.to_vec().unwrap()).unwrap().to_string(), graph.to_string());
+}
+
+#[test]
+fn sharing_without_end_takes_no_time() {
+    // Each entry is twice the next: 2^60 values, if they were not shared.
+    for of in [&["Main", "Corpus", "Two"][..], &["Core", "Tuple"]] {
+        let two = |number: i64| (3, backref(number));
+        let entry = |number: i64| match of.len() {
+            3 => (3, structure(plain_type(of), &[two(number + 1), two(number + 1)])),
+            _ => (3, data_type(of, array(&[two(number + 1), two(number + 1)]))),
+        };
+        let mut entries: Vec<_> = (1..60).map(entry).collect();
+        entries.push((3, plain_type(&["Core", "Nothing"])));
+        let graph = root(backref(1), Some(entries.clone()));
+        let graph = read(&graph).unwrap();
+        assert_eq!(read(&graph.to_vec().unwrap()).unwrap().to_string(), graph.to_string());
+        // As the type of an array's elements, which have no bytes.
+        let array = root(tagged_array(backref(1), &[1000], (5, binary(&[]))), Some(entries));
+        if of.len() == 2 {
+            assert!(outcome(&array).unwrap().len() < 10 << 20);
+        }
+    }
+}
+
+#[test]
+fn sizes_are_checked_before_anything_is_taken() {
+    let of = |name: &'static str| plain_type(&["Core", name]);
+    let bits = |bytes: &[u8]| (5, binary(bytes));
+    let none = || (4, array(&[]));
+    // 152 bytes that say two billion elements.
+    assert_eq!(outcome(&root(tagged_array(of("Any"), &[2_000_000_000], none()), None)), INVALID);
+    for (name, size, data) in [
+        ("Float64", &[2_000_000_000][..], bits(&[0; 8])),
+        ("Float64", &[-1], bits(&[])),
+        ("Float64", &[i64::MAX, i64::MAX], bits(&[])),
+        ("Float64", &[i64::MAX, 2], bits(&[0; 8])),
+        ("Float64", &[1 << 61], bits(&[])),
+        ("Float64", &[1], bits(&[0; 7])),
+        ("Float64", &[1], bits(&[0; 9])),
+        ("Float64", &[], bits(&[])),
+        ("Float64", &[0], bits(&[0])),
+        ("Nothing", &[1], bits(&[0])),
+        ("String", &[1], bits(&[0; 8])),
+        ("Any", &[1, 2], none()),
+    ] {
+        assert_eq!(outcome(&root(tagged_array(of(name), size, data), None)), INVALID, "{name} {size:?}");
+    }
+    // Elements without bytes.
+    let nothings = |count| root(tagged_array(of("Nothing"), &[count], bits(&[])), None);
+    assert_eq!(outcome(&nothings(i64::MAX)), Err(ErrorKind::MemoryLimit));
+    assert_eq!(outcome(&nothings(1 << 31)), Err(ErrorKind::MemoryLimit));
+    assert!(outcome(&nothings(1000)).unwrap().len() > 1000);
+    // A product with 0 in it is 0, whatever the others are.
+    assert!(outcome(&root(tagged_array(of("Float64"), &[i64::MAX, i64::MAX, 0], bits(&[])), None)).is_ok());
+    // A type the file does not describe: as many bytes for each.
+    let own = |size: &[i64], data| outcome(&root(tagged_array(plain_type(&["Main", "T"]), size, data), None));
+    assert!(own(&[3], bits(&[0; 12])).is_ok());
+    assert_eq!(own(&[3], bits(&[0; 13])), INVALID);
+    assert_eq!(own(&[0], bits(&[0; 13])), INVALID);
+    assert_eq!(own(&[i64::MAX], bits(&[])), Err(ErrorKind::MemoryLimit));
+}
+
+#[test]
+fn values_that_cannot_be_are_errors() {
+    let bits = |name: &str, bytes: &[u8]| {
+        document(&[(2, "tag", string("struct")), (3, "type", plain_type(&["Core", name])), (5, "data", binary(bytes))])
+    };
+    assert_eq!(outcome(&root(bits("Int16", &[1, 2]), None)), Ok(r#"{"v":513}"#.to_string()));
+    for value in [
+        bits("Int16", &[1]),
+        bits("Int16", &[1, 2, 3]),
+        bits("Int16", &[]),
+        bits("Nothing", &[]),
+        bits("Array", &[1]),
+        bits("String", &[1]),
+        structure(plain_type(&["Core", "Int8"]), &[]),
+        structure(plain_type(&["Base", "Complex"]), &[(10, vec![])]),
+        structure(plain_type(&["Base", "Dict"]), &[(4, array(&[])), (4, array(&[(10, vec![])]))]),
+        structure(plain_type(&["Base", "Dict"]), &[(10, vec![]), (10, vec![])]),
+        structure(plain_type(&["Base", "Set"]), &[(10, vec![])]),
+        structure(plain_type(&["Base", "BitArray"]), &[(10, vec![]), (10, vec![]), (10, vec![])]),
+        structure(plain_type(&["Core", "Union"]), &[(10, vec![]), (10, vec![])]),
+        structure(plain_type(&["Core", "NamedTuple"]), &[]),
+        structure(document(&[]), &[]),
+        document(&[(2, "tag", string("symbol")), (0x10, "name", vec![0; 4])]),
+        document(&[(2, "tag", string("tuple")), (0x10, "data", vec![0; 4])]),
+        document(&[(2, "tag", string("backref")), (1, "ref", vec![0; 8])]),
+        document(&[(2, "tag", string("ref")), (4, "path", array(&[]))]),
+        document(&[(2, "tag", string("ref")), (4, "path", array(&[(10, vec![])]))]),
+    ] {
+        assert_eq!(outcome(&root(value.clone(), None)), INVALID, "{value:02x?}");
+    }
+}
+
+#[test]
+fn look_alikes_stay_plain() {
+    for (members, text) in [
+        (vec![(2, "tag", string("mine")), (10, "data", vec![])], r#"{"tag":"mine","data":null}"#),
+        (vec![(2, "tag", string("symbol"))], r#"{"tag":"symbol"}"#),
+        (
+            vec![(2, "tag", string("symbol")), (2, "name", string("x")), (10, "more", vec![])],
+            r#"{"tag":"symbol","name":"x","more":null}"#,
+        ),
+        (
+            vec![(2, "tag", string("symbol")), (2, "name", string("x")), (10, "data", vec![])],
+            r#"{"tag":"symbol","name":"x","data":null}"#,
+        ),
+        (vec![(10, "tag", vec![]), (2, "name", string("x"))], r#"{"tag":null,"name":"x"}"#),
+        (vec![(2, "tag", string("jl_bottom_type")), (10, "x", vec![])], r#"{"tag":"jl_bottom_type","x":null}"#),
+    ] {
+        let bytes = root(document(&members), None);
+        assert_eq!(outcome(&bytes), Ok(format!(r#"{{"v":{text}}}"#)));
+        assert_eq!(read(&bytes).unwrap().to_vec().unwrap(), bytes);
+    }
+    let symbol = [(2, "name", string("x")), (2, "tag", string("symbol"))];
+    assert_eq!(outcome(&root(document(&symbol), None)), Ok(r#"{"v":{"$symbol":"x"}}"#.to_string()));
+}
+
+#[test]
+fn what_only_bson_has_is_kept() {
+    let bytes = document(&[
+        (7, "id", vec![1; 12]),
+        (9, "date", vec![2; 8]),
+        (5, "uuid", [&[16, 0, 0, 0, 4][..], &[3; 16]].concat()),
+        (0x13, "decimal", vec![4; 16]),
+        (0xff, "least", vec![]),
+        (2, "text", [&[2, 0, 0, 0][..], b"\xff\0"].concat()),
+    ]);
+    let graph = read(&bytes).unwrap();
+    assert_eq!(graph.to_vec().unwrap(), bytes);
+    assert!(graph.to_string().contains(r#""id":{"$bson":"objectId","bytes_hex":"010101010101010101010101"}"#));
+    assert!(graph.to_string().contains(r#""text":{"$bytes_hex":"ff"}"#));
+}
+
+#[test]
+fn memory_is_limited() {
+    let many: Vec<_> = (0..1000).map(|_| (10, vec![])).collect();
+    let bytes = document(&[(4, "v", array(&many))]);
+    let limited =
+        |bytes: &[u8], limit| Graph::read_with(Document::new(bytes).unwrap(), &Options::new().memory(limit)).map(drop);
+    assert!(limited(&bytes, 100_000).is_ok());
+    assert_eq!(limited(&bytes, 10_000).unwrap_err().kind(), ErrorKind::MemoryLimit);
+    // What is borrowed does not count.
+    let text = "x".repeat(1 << 20);
+    assert!(limited(&document(&[(2, "s", string(&text)), (5, "b", binary(text.as_bytes()))]), 10_000).is_ok());
+}
+
+#[test]
+fn every_cut_and_every_flipped_bit_is_an_answer() {
+    for path in corpus() {
+        let bytes = std::fs::read(&path).unwrap();
+        if bytes.len() > 64 << 10 {
+            continue;
+        }
+        for len in 0..bytes.len() {
+            assert!(read(&bytes[..len]).is_err(), "{} cut to {len}", path.display());
+        }
+        // The long texts of one file are no structure: every bit of the others, some of its.
+        let step = if bytes.len() > 10_000 { 101 } else { 1 };
+        let mut flipped = bytes.clone();
+        for bit in (0..bytes.len() * 8).step_by(step) {
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            if let Ok(graph) = read(&flipped) {
+                // What can be read can be shown, and written if its root is still a document's.
+                assert!(graph.to_string().len() < 64 << 20);
+                if let Ok(written) = graph.to_vec() {
+                    let again = read(&written).unwrap_or_else(|error| panic!("{} bit {bit}: {error}", path.display()));
+                    assert_eq!(again.to_string(), graph.to_string(), "{} bit {bit}", path.display());
+                }
+            }
+            flipped[bit / 8] ^= 1 << (bit % 8);
+        }
+    }
+}
