@@ -6,9 +6,10 @@ mod skip;
 
 use millstream::ErrorKind;
 use millstream::bson::Document;
-use millstream::bson::julia::{Graph, Options};
+use millstream::bson::julia::{Builder, Graph, Kind, Options, Scalar};
+use serde::Deserialize;
 use serde_json::{Value as Json, json};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 
 /// The corpus's files, or none where they are not to be had.
@@ -494,4 +495,290 @@ fn every_cut_and_every_flipped_bit_is_an_answer() {
             flipped[bit / 8] ^= 1 << (bit % 8);
         }
     }
+}
+
+#[test]
+fn values_become_rust_types() {
+    fn load<T: serde::de::DeserializeOwned>(file: &str, key: &str) -> Option<T> {
+        let path = shared::corpus("julia-bson")?.join(file).with_extension("bson");
+        let bytes = std::fs::read(path).unwrap();
+        Some(
+            read(&bytes).unwrap().root().get(key).unwrap().to().unwrap_or_else(|error| panic!("{file} {key}: {error}")),
+        )
+    }
+
+    #[derive(Deserialize, Debug, PartialEq)]
+    struct Point {
+        x: f64,
+        y: f64,
+    }
+
+    #[derive(Deserialize, Debug, PartialEq)]
+    struct Line {
+        a: Point,
+        b: Point,
+        name: String,
+    }
+
+    #[derive(Deserialize, Debug, PartialEq)]
+    struct Named {
+        c: Vec<f32>,
+        a: u8,
+        b: String,
+    }
+
+    #[derive(Deserialize, Debug, PartialEq)]
+    #[serde(rename_all = "lowercase")]
+    enum Word {
+        Foo,
+    }
+
+    let point = |x, y| Point { x, y };
+    if shared::corpus("julia-bson").is_none() {
+        return;
+    }
+    let line = Line { a: point(0.0, 1.0), b: point(2.0, 3.0), name: "diagonal".to_string() };
+    assert_eq!(load("28-struct-nested", "value"), Some(line));
+    let points = (1..5).map(|i| point(i.into(), (2 * i).into())).collect::<Vec<_>>();
+    assert_eq!(load("31-vec-struct-bits", "bits"), Some(points));
+    assert_eq!(load("54-qs-padded-structs", "value"), Some(vec![(1u8, 1000u32), (2, 2000), (3, 3000)]));
+    let named = Named { c: vec![1.0, 2.0], a: 1, b: "x".to_string() };
+    assert_eq!(load("10-namedtuple-pair", "nt"), Some(named));
+    assert_eq!(load("06-symbols", "s"), Some(Word::Foo));
+    assert_eq!(load("08-complex-rational", "cf32"), Some((0.5f32, -2.0f32)));
+    assert_eq!(load("08-complex-rational", "vci"), Some(vec![(1i64, 2i64), (3, -4)]));
+    assert_eq!(load("01-signed-ints", "i128lo"), Some(i128::MIN));
+    assert_eq!(load("02-unsigned-ints", "u128"), Some(u128::MAX));
+    assert_eq!(load("03-floats", "f16"), Some(1.5f64));
+    assert_eq!(load("04-bool-char", "rocket"), Some('🚀'));
+    assert_eq!(load("07-nothing-missing", "vec"), Some(vec![None, None, Some(1)]));
+    assert_eq!(load("16-vec-uint8", "bytes"), Some(vec![0u8, 1, 127, 128, 255]));
+    assert_eq!(
+        load("18-matrix-f64", "value").map(|all: Vec<f64>| all[..4].to_vec()),
+        Some(vec![11.0, 21.0, 31.0, 12.0])
+    );
+    let numbers = [("a", 1), ("b", 2), ("ü", 3)].map(|(key, value)| (key.to_string(), value));
+    assert_eq!(load("11-dict-string", "si"), Some(BTreeMap::from(numbers)));
+    let pairs = BTreeMap::from([((1, 2), 3.0), ((3, 4), 5.0)]);
+    assert_eq!(load("13-dict-int-keys", "tk"), Some(pairs));
+    assert_eq!(load("14-set", "i"), Some(BTreeSet::from([1, 2, 3])));
+    assert_eq!(load("23-bitarray", "v").map(|bits: Vec<bool>| (bits.len(), bits[2])), Some((70, true)));
+    assert_eq!(load("37-named-function", "sin"), Some("Base.sin".to_string()));
+    assert_eq!(load("38-ref", "a"), Some(vec![1.0, 2.0]));
+    let shared: Option<(Vec<i64>, Vec<i64>, (Vec<i64>, String), (i32, ()), (i32, ()), Vec<(i32, Option<i32>)>)> =
+        load("32-shared-refs", "value");
+    let three = vec![1, 2, 3];
+    let all = (three.clone(), three.clone(), (three, "t".to_string()), (5, ()), (5, ()), vec![(5, None)]);
+    assert_eq!(shared, Some(all));
+}
+
+#[test]
+fn what_rust_types_cannot_hold_is_an_error() {
+    #[derive(Deserialize)]
+    struct Node {
+        #[allow(dead_code)]
+        next: Option<Box<Node>>,
+    }
+    let two = |number: i64| structure(plain_type(&["Main", "T"]), &[(3, backref(number)), (3, backref(number))]);
+    let mut entries: Vec<_> = (2..60).map(|number| (3, two(number))).collect();
+    entries.push((10, vec![]));
+    // As many as may be, but each of them twice the next.
+    let unfolds = root(backref(1), Some(entries));
+    let circle = root(backref(1), Some(vec![(3, structure(plain_type(&["Main", "T"]), &[(3, backref(1))]))]));
+    let deep = (0..250).fold((10, vec![]), |inside, _| (3, structure(plain_type(&["Main", "T"]), &[inside])));
+    let deep = root(deep.1, None);
+    let function = root(structure(plain_type(&["Base", "#sin"]), &[]), None);
+    for (bytes, kind) in [
+        (&unfolds, ErrorKind::MemoryLimit),
+        (&circle, ErrorKind::ShapeMismatch),
+        (&deep, ErrorKind::TooDeep),
+        (&function, ErrorKind::ShapeMismatch),
+    ] {
+        let graph = read(bytes).unwrap();
+        let value = graph.root().get("v").unwrap();
+        match kind {
+            ErrorKind::MemoryLimit => assert_eq!(value.to::<Twice>().err().map(|error| error.kind()), Some(kind)),
+            _ => assert_eq!(value.to::<Node>().err().map(|error| error.kind()), Some(kind), "{graph}"),
+        }
+    }
+}
+
+/// Either nothing or two of its own kind, thrown away.
+struct Twice;
+
+impl<'de> Deserialize<'de> for Twice {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Twice, D::Error> {
+        struct Visitor;
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = Twice;
+            fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+                f.write_str("nothing, or two")
+            }
+            fn visit_unit<E>(self) -> Result<Twice, E> {
+                Ok(Twice)
+            }
+            fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut access: A) -> Result<Twice, A::Error> {
+                while access.next_element::<Twice>()?.is_some() {}
+                Ok(Twice)
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+/// One of each thing that the builder makes.
+fn built(builder: &mut Builder<'static>) -> millstream::Result<Graph<'static>> {
+    let b = builder;
+    let mut members = vec![
+        ("i8", b.scalar(-3i8)),
+        ("u128", b.scalar(u128::MAX)),
+        ("f16", b.scalar(half::f16::from_f32(1.5))),
+        ("f32", b.scalar(0.1f32)),
+        ("char", b.scalar('é')),
+        ("bool", b.scalar(true)),
+        ("nothing", b.nothing()),
+        ("missing", b.missing()),
+        ("text", b.string("größe")),
+        ("symbol", b.symbol("α")),
+        ("bytes", b.array(&[1u8, 2, 3], &[3])?),
+        ("matrix", b.array(&[1.0f64, 2.0, 3.0, 4.0, 5.0, 6.0], &[2, 3])?),
+        ("cube", b.array(&[1i16, 2, 3, 4, 5, 6, 7, 8], &[2, 2, 2])?),
+        ("zero", b.array(&[2.5f32], &[])?),
+        ("none", b.array::<f64>(&[], &[0, 3])?),
+        ("halves", b.array(&[half::f16::ONE, half::f16::INFINITY], &[2])?),
+        ("bools", b.array(&[true, false], &[2])?),
+        ("waves", b.complex_array(&[[1.0f32, -1.0], [0.5, 2.0]], &[2])?),
+        ("bits", b.bit_array(&[true, false, true], &[3])?),
+        ("bitmatrix", b.bit_array(&[true, false, true, true, false, true], &[2, 3])?),
+    ];
+    let one = b.scalar(1);
+    let two = b.scalar(2);
+    let text = b.string("x");
+    let (int32, string) = (b.data_type("Int32", &[])?, b.data_type("String", &[])?);
+    members.push(("tuple", b.tuple([one, text])?));
+    members.push(("named", b.named_tuple([("a", int32, one), ("b", string, text)])?));
+    let pair = b.data_type("Pair", &[int32, string])?;
+    members.push(("pair", b.structure(pair, [one, text])?));
+    let complex = b.data_type("Complex", &[int32])?;
+    members.push(("complex", b.structure(complex, [one, two])?));
+    let rational = b.data_type("Rational", &[int32])?;
+    members.push(("rational", b.structure(rational, [one, two])?));
+    let range = b.data_type("UnitRange", &[int32])?;
+    members.push(("range", b.structure(range, [one, two])?));
+    let keys = b.list([text])?;
+    let values = b.array(&[7i32], &[1])?;
+    members.push(("dict", b.dict(string, int32, keys, values)?));
+    let numbers = b.array(&[1i32, 2, 3], &[3])?;
+    members.push(("set", b.set(int32, numbers)?));
+    members.push(("inner", b.document([("k", one), ("same", numbers)])?));
+    let union = b.list([one, text, numbers])?;
+    members.push(("list", union));
+    let words = b.array_of(string, vec![text, text], &[1, 2])?;
+    members.push(("words", words));
+    members.push(("type", complex));
+    let own = b.data_type("Main.Corpus.Node", &[])?;
+    let nothing = b.nothing();
+    let id = b.scalar(5i64);
+    let node = b.structure(own, [id, nothing])?;
+    b.set_field(node, 1, node)?;
+    members.push(("circle", node));
+    let root = b.document(members)?;
+    std::mem::take(b).finish(root)
+}
+
+#[test]
+fn what_is_built_is_what_is_read() {
+    let graph = built(&mut Builder::new()).unwrap();
+    let bytes = graph.to_vec().unwrap();
+    Document::new(&bytes).unwrap().check().unwrap();
+    let again = read(&bytes).unwrap();
+    assert_eq!(again.to_string(), graph.to_string());
+    let root = again.root();
+    assert_eq!(root.get("i8").unwrap().as_scalar(), Some(Scalar::Int8(-3)));
+    let Kind::BitArray(size, bits) = root.get("bitmatrix").unwrap().kind() else { panic!() };
+    assert_eq!(
+        (size, bits.map(|bit| bit.to().unwrap()).collect()),
+        (vec![2, 3], vec![true, false, true, true, false, true])
+    );
+    let node = root.get("circle").unwrap();
+    let Kind::Struct(of, mut fields) = node.kind() else { panic!() };
+    assert_eq!((of.to_string(), fields.nth(1).unwrap().id()), ("Main.Corpus.Node".to_string(), node.id()));
+    // One entry for each shared object.
+    let backrefs: millstream::bson::Array = Document::new(&bytes).unwrap().require("_backrefs").unwrap();
+    assert_eq!(backrefs.count().unwrap(), BACKREFS_OF_BUILT);
+}
+
+/// The vector of numbers, the node that contains itself, and the type with parameters that is a value too.
+const BACKREFS_OF_BUILT: usize = 3;
+
+#[test]
+fn what_cannot_be_written_is_refused() {
+    let error = |build: &dyn Fn(&mut Builder<'static>) -> millstream::Result<Graph<'static>>| {
+        let mut out = b"before".to_vec();
+        let kind = build(&mut Builder::new()).and_then(|graph| graph.write(&mut out)).unwrap_err().kind();
+        assert_eq!(out, b"before");
+        kind
+    };
+    let range = ErrorKind::ValueOutOfRange;
+    assert_eq!(
+        error(&|b| {
+            let one = b.scalar(1);
+            std::mem::take(b).finish(one)
+        }),
+        range
+    );
+    assert_eq!(
+        error(&|b| {
+            let one = b.scalar(1);
+            let root = b.document([("a\0", one)])?;
+            std::mem::take(b).finish(root)
+        }),
+        range
+    );
+    assert_eq!(
+        error(&|b| {
+            let one = b.scalar(1);
+            let root = b.document([("_backrefs", one)])?;
+            std::mem::take(b).finish(root)
+        }),
+        range
+    );
+    assert_eq!(
+        error(&|b| {
+            let (tag, name) = (b.string("symbol"), b.string("x"));
+            let inner = b.document([("name", name), ("tag", tag)])?;
+            let root = b.document([("a", inner)])?;
+            std::mem::take(b).finish(root)
+        }),
+        range
+    );
+    let option = ErrorKind::InvalidOption;
+    assert_eq!(
+        error(&|b| {
+            b.array(&[1, 2, 3], &[2, 2])?;
+            unreachable!()
+        }),
+        option
+    );
+    assert_eq!(
+        error(&|b| {
+            let of = b.data_type("Int8", &[])?;
+            b.structure(of, [])?;
+            unreachable!()
+        }),
+        option
+    );
+    assert_eq!(
+        error(&|b| {
+            b.data_type("no type", &[])?;
+            unreachable!()
+        }),
+        option
+    );
+    // A root that is no document of ours is one where its value is a tagged document.
+    let mut b = Builder::new();
+    let of = b.data_type("Main.T", &[]).unwrap();
+    let value = b.structure(of, []).unwrap();
+    let bytes = b.finish(value).unwrap().to_vec().unwrap();
+    assert_eq!(outcome(&bytes), Ok(r#"{"$struct":"Main.T","fields":[]}"#.to_string()));
 }

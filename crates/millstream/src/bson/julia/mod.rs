@@ -16,6 +16,8 @@
 //! The format: <https://github.com/JuliaIO/BSON.jl>, as versions up to 0.3.9 and BSONqs 0.6.3 write it.
 
 mod build;
+mod de;
+mod de_error;
 mod known;
 mod layout;
 mod node;

@@ -1,5 +1,6 @@
 //! Values of a graph, and what each is.
 
+use super::known::Known;
 use super::layout::{Parts, named_tuple};
 use super::node::{ArrayNode, Data, Form, Graph, Id, LayoutId, Node, Text};
 use super::{Scalar, Type};
@@ -306,6 +307,11 @@ impl<'g> Array<'g> {
         Type { graph: self.graph, id: self.node.of }
     }
 
+    /// Its elements' type, as far as it is one that is known.
+    pub(super) fn known(&self) -> Known {
+        self.graph.known(self.node.of)
+    }
+
     /// Its length in each dimension; none of rank 0.
     pub fn size(&self) -> &'g [u64] {
         &self.node.size
@@ -446,6 +452,15 @@ impl fmt::Debug for Members<'_> {
 }
 
 impl<'a> Graph<'a> {
+    /// How many nodes it has, and elements in arrays that have no nodes.
+    pub(super) fn weight(&self) -> u64 {
+        let elements = |node: &Node<'_>| match node {
+            Node::Array(array) => array.count().unwrap_or(0),
+            _ => 0,
+        };
+        self.nodes.iter().fold(self.nodes.len() as u64, |sum, node| sum.saturating_add(elements(node)))
+    }
+
     pub(super) fn array(&self, id: Id) -> Option<Array<'_>> {
         match self.node(id) {
             Node::Array(node) => Some(Array { graph: self, node }),
