@@ -7,7 +7,7 @@ use clap::{Parser, ValueEnum};
 use clap_complete::Shell;
 
 use crate::run::{Options, Source};
-use crate::{Ending, forgotten, message};
+use crate::{Ending, bson, forgotten, message};
 
 /// Move streams of records between commands, files and sockets, and know that all of them arrived
 #[derive(Parser)]
@@ -23,6 +23,7 @@ pub(crate) struct Arguments {
 pub(crate) enum Subcommand {
     // Described where its options are.
     Run(Box<Options>),
+    Bson(Box<bson::Options>),
     /// Print the completion script of a shell
     Completions {
         /// The shell that will read it
@@ -39,6 +40,7 @@ pub(crate) enum Subcommand {
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum Page {
     Run,
+    Bson,
     Completions,
     Man,
 }
@@ -48,6 +50,7 @@ impl Page {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Page::Run => "run",
+            Page::Bson => "bson",
             Page::Completions => "completions",
             Page::Man => "man",
         }
@@ -82,7 +85,7 @@ fn explain(error: &clap::Error, subcommand: Option<Page>, args: &[OsString]) -> 
     };
     match subcommand {
         Some(page) => message::say(&format!("{line} (see `millstream {} --help`)", page.name())),
-        None => message::say(&format!("{line}: expected run, completions or man (see `millstream --help`)")),
+        None => message::say(&format!("{line}: expected run, bson, completions or man (see `millstream --help`)")),
     }
     Ending::USAGE
 }

@@ -18,7 +18,9 @@ mod source;
 mod stats;
 mod transfer;
 
-pub(crate) use options::Options;
+pub(crate) use options::{Decode, Options, Show};
+pub(crate) use progress::Progress;
+pub(crate) use sink::Sink;
 pub(crate) use source::Source;
 
 use std::time::Duration;
@@ -28,14 +30,12 @@ use millstream::{CommandStatus, Error, ErrorKind};
 use crate::signals::Signals;
 use crate::{Ending, forgotten, message};
 
-use sink::Sink;
-
 /// How long after the death of a command we wait to hear whether we were asked to end, too: a Ctrl-C on a terminal
 /// goes to both of us, and then its death is not a failure.
 const SAME_SIGNAL: Duration = Duration::from_millis(50);
 
 /// The library's name for it.
-const STANDARD_OUTPUT: &str = "standard output";
+pub(crate) const STANDARD_OUTPUT: &str = "standard output";
 
 /// Does what the options say.
 pub(crate) fn run(options: &Options) -> Ending {
@@ -57,14 +57,15 @@ fn report(options: &Options, moved: &transfer::Moved) -> Ending {
     }
     // Statistics on standard output say that, too, and must be all there is.
     match options.count && options.stats != Some(Sink::Stdout) {
-        true => {
-            message::print(format!("{}, {}\n", count(moved.records, "record"), count(moved.bytes, "byte")).as_bytes())
-        }
+        true => message::print(
+            format!("{}, {}\n", count_text(moved.records, "record"), count_text(moved.bytes, "byte")).as_bytes(),
+        ),
         false => Ending::COMPLETE,
     }
 }
 
-fn count(number: u64, noun: &str) -> String {
+/// A number and what is counted, in words.
+pub(crate) fn count_text(number: u64, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 

@@ -18,7 +18,7 @@ use super::sink::Sink;
 use super::stats::per_second;
 
 /// The line, from when it is first drawn to when it is left behind.
-pub(super) struct Progress {
+pub(crate) struct Progress {
     /// Its position is that in the sources, before decoding: what percentage and remaining time come from.
     bar: ProgressBar,
     figures: Arc<Figures>,
@@ -35,19 +35,23 @@ struct Figures {
 
 /// Whether these options want a progress line.
 pub(super) fn is_shown(options: &Options) -> bool {
-    match options.progress {
-        Show::Always => true,
-        Show::Never => false,
-        Show::Auto => {
-            let prints_records = options.sinks().any(|(sink, _)| *sink == Sink::Stdout);
-            io::stderr().is_terminal() && !(prints_records && io::stdout().is_terminal())
+    options.progress.is_wanted(options.sinks().any(|(sink, _)| *sink == Sink::Stdout))
+}
+
+impl Show {
+    /// Whether progress is to be shown by one who prints records on standard output, or does not.
+    pub(crate) fn is_wanted(self, prints_records: bool) -> bool {
+        match self {
+            Show::Always => true,
+            Show::Never => false,
+            Show::Auto => io::stderr().is_terminal() && !(prints_records && io::stdout().is_terminal()),
         }
     }
 }
 
 impl Progress {
     /// Begins. `size` is that of all sources together, if it is known.
-    pub(super) fn start(size: Option<u64>) -> Progress {
+    pub(crate) fn start(size: Option<u64>) -> Progress {
         let figures = Arc::new(Figures::default());
         let log = (!io::stderr().is_terminal()).then(Log::default);
         let target = match &log {
@@ -60,19 +64,19 @@ impl Progress {
     }
 
     /// Shows which source is being read.
-    pub(super) fn source(&self, name: &str) {
+    pub(crate) fn source(&self, name: &str) {
         self.bar.set_message(printable(name));
     }
 
     /// Shows what went by so far.
-    pub(super) fn update(&self, bytes: u64, records: u64, source_bytes: u64) {
+    pub(crate) fn update(&self, bytes: u64, records: u64, source_bytes: u64) {
         self.figures.bytes.store(bytes, Ordering::Relaxed);
         self.figures.records.store(records, Ordering::Relaxed);
         self.bar.set_position(source_bytes);
     }
 
     /// Leaves the last figures on the screen.
-    pub(super) fn finish(self) {
+    pub(crate) fn finish(self) {
         self.bar.abandon();
         if let Some(log) = &self.log {
             log.finish();

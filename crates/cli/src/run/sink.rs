@@ -28,7 +28,7 @@ pub(crate) enum Sink {
 
 impl Sink {
     /// What an OUTPUT word means.
-    pub(super) fn parse(word: OsString) -> std::result::Result<Sink, String> {
+    pub(crate) fn parse(word: OsString) -> std::result::Result<Sink, String> {
         if word.is_empty() {
             return Err("expected a file, '-', tcp:HOST:PORT or unix:PATH".to_string());
         }
@@ -49,7 +49,7 @@ impl Sink {
     /// # Errors
     /// [`ErrorKind::Unsupported`] if its name asks for what we cannot write: bytes that are not what their name says
     /// would be found out much later.
-    pub(super) fn encode(&self, decode: Decode) -> Result<Encode> {
+    pub(crate) fn encode(&self, decode: Decode) -> Result<Encode> {
         let Sink::File(path) = self else { return Ok(Encode::Off) };
         if decode == Decode::Off {
             return Ok(Encode::Off);
@@ -80,7 +80,7 @@ impl Sink {
     }
 
     /// Opens it.
-    pub(super) fn open(&self, builder: WriterBuilder) -> Result<Writer> {
+    pub(crate) fn open(&self, builder: WriterBuilder) -> Result<Writer> {
         match self {
             Sink::Stdout => builder.stdout(),
             Sink::File(path) => builder.path(path),

@@ -32,7 +32,7 @@ pub(crate) enum Source {
 }
 
 /// What is known about a source before it is opened.
-pub(super) struct Preview {
+pub(crate) struct Preview {
     /// The file it reads, if it is a regular one.
     pub(super) identity: Option<Identity>,
     /// How many bytes it has.
@@ -41,7 +41,7 @@ pub(super) struct Preview {
 
 impl Source {
     /// What a SOURCE word means.
-    pub(super) fn parse(word: OsString) -> std::result::Result<Source, String> {
+    pub(crate) fn parse(word: OsString) -> std::result::Result<Source, String> {
         if word.is_empty() {
             return Err("expected a file, '-', tcp:HOST:PORT or unix:PATH".to_string());
         }
@@ -59,7 +59,7 @@ impl Source {
 
     /// Fails if the source cannot be read as far as that can be told without opening it: a FIFO or a connection
     /// would wait for the other side.
-    pub(super) fn preview(&self) -> Result<Preview> {
+    pub(crate) fn preview(&self) -> Result<Preview> {
         match self {
             Source::Stdin => {
                 let identity = Identity::of_descriptor(io::stdin());
@@ -80,7 +80,7 @@ impl Source {
     }
 
     /// Opens it.
-    pub(super) fn open(&self, builder: ReaderBuilder) -> Result<Reader> {
+    pub(crate) fn open(&self, builder: ReaderBuilder) -> Result<Reader> {
         match self {
             Source::Stdin => builder.stdin(),
             Source::File(path) => builder.path(path),

@@ -1,0 +1,234 @@
+//! `millstream bson ls`: the tree of one document, with types, sizes and shapes.
+//!
+//! It touches only what it shows, and what it must pass to get there: members are passed by their lengths. Of a
+//! document that is larger than the limit only so much is walked.
+
+use clap::Args;
+use millstream::bson::{Array, Document, Element, ElementType, ValueRef};
+use millstream::{ErrorKind, Result, Writer, put};
+
+use crate::Ending;
+use crate::message::printable;
+use crate::signals::Signals;
+
+use super::Done;
+use super::input::{File, element, next_document, skip_to};
+
+/// Show the tree of a document: keys, types, sizes, shapes
+///
+/// Of the first document, unless the path begins with the number of another: [7]. Only what is shown is read, so
+/// this is instant for files of any size.
+#[derive(Args)]
+pub(super) struct Options {
+    #[command(flatten)]
+    file: File,
+
+    /// How deep to go
+    #[arg(long, value_name = "LEVELS", default_value_t = 4)]
+    depth: usize,
+
+    /// How many members of a document to show, and elements of an array
+    #[arg(long, value_name = "COUNT", default_value_t = 100)]
+    limit: usize,
+
+    /// Show everything, however deep and long it is
+    #[arg(long, conflicts_with_all = ["depth", "limit"])]
+    all: bool,
+}
+
+/// So many members are counted, where only their number is shown.
+const COUNT_LIMIT: usize = 10_000;
+
+/// So much of a text is shown.
+const TEXT_LIMIT: usize = 60;
+
+pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
+    let place = options.file.place();
+    let mut reader = options.file.open(signals)?;
+    let name = reader.name().to_string();
+    let located = |error: millstream::Error| error.with_name(&name).with_record(place.document);
+    skip_to(&mut reader, place.document)?;
+    let document = next_document(&mut reader, place.document)?;
+    let mut tree = Tree {
+        out: Writer::stdout()?,
+        depth: if options.all { usize::MAX } else { options.depth },
+        limit: if options.all { usize::MAX } else { options.limit },
+    };
+    match place.keys.is_empty() {
+        true => {
+            let members = count(&document).map_err(located)?;
+            put!(tree.out, "document [", place.document, "] at byte ", document.offset(), ": ", members, '\n')?;
+            tree.members(&document, 1).map_err(located)?;
+        }
+        false => {
+            let element = element(document, &place.keys).map_err(located)?;
+            let name = place.keys.last().map_or("", String::as_str);
+            tree.row(0, &label(name), 0, &element).map_err(located)?;
+            tree.inside(&element, 1).map_err(located)?;
+        }
+    }
+    tree.out.close()?;
+    Ok(Ending::COMPLETE)
+}
+
+/// What is printed, and how much of it.
+struct Tree {
+    out: Writer,
+    depth: usize,
+    limit: usize,
+}
+
+impl Tree {
+    /// The members of a document, a row each, with what is inside them.
+    fn members(&mut self, document: &Document<'_>, level: usize) -> Result<()> {
+        let mut elements = document.iter();
+        let shown = elements.by_ref().take(self.limit).collect::<Result<Vec<_>>>()?;
+        let labels: Vec<String> = shown.iter().map(|element| label(&element.key_lossy())).collect();
+        let width = labels.iter().map(|label| label.chars().count()).max().unwrap_or(0);
+        for (element, label) in shown.iter().zip(&labels) {
+            self.row(level, label, width, element)?;
+            self.inside(element, level + 1)?;
+        }
+        let left = elements.take(COUNT_LIMIT).collect::<Result<Vec<_>>>()?.len();
+        if left > 0 {
+            let more = if left == COUNT_LIMIT { " or more" } else { "" };
+            put!(self.out, "  ".repeat(level), "… ", left, more, " not shown\n")?;
+        }
+        Ok(())
+    }
+
+    fn row(&mut self, level: usize, label: &str, width: usize, element: &Element<'_>) -> Result<()> {
+        let padding = " ".repeat(width.saturating_sub(label.chars().count()));
+        let kind = element.kind().name();
+        let gap = " ".repeat(9_usize.saturating_sub(kind.len()));
+        let row = format!("{}{label}{padding}  {kind}{gap} {}", "  ".repeat(level), summary(element)?);
+        put!(self.out, row.trim_end(), '\n')
+    }
+
+    /// What is inside an element that is a document or an array, if that is not too deep.
+    fn inside(&mut self, element: &Element<'_>, level: usize) -> Result<()> {
+        if level > self.depth {
+            return Ok(());
+        }
+        match element.kind() {
+            ElementType::Document => self.members(&element.get::<Document>()?, level),
+            // Arrays of single values are shown in their row.
+            ElementType::Array => match element.get::<Array>()? {
+                array if is_flat(&array)? => Ok(()),
+                array => self.members(&array.as_document(), level),
+            },
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A key as it is shown: as in a path.
+fn label(key: &str) -> String {
+    printable(&millstream::bson::join_path([key]))
+}
+
+/// Whether the first elements are no documents and arrays.
+fn is_flat(array: &Array<'_>) -> Result<bool> {
+    for element in array.iter().take(COUNT_LIMIT) {
+        if matches!(element?.kind(), ElementType::Document | ElementType::Array) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// How many members a document has, as far as they are counted, and its size.
+fn count(document: &Document<'_>) -> Result<String> {
+    let count = document.iter().take(COUNT_LIMIT).collect::<Result<Vec<_>>>()?.len();
+    let more = if count == COUNT_LIMIT { "+" } else { "" };
+    let noun = if count == 1 { "member" } else { "members" };
+    Ok(format!("{count}{more} {noun}, {}", size(document.len())))
+}
+
+/// A size for people, exact below 10,000 bytes.
+fn size(bytes: usize) -> String {
+    match bytes {
+        0..10_000 => format!("{bytes} B"),
+        _ => indicatif::BinaryBytes(bytes as u64).to_string(),
+    }
+}
+
+/// What there is to say about a value in a row.
+fn summary(element: &Element<'_>) -> Result<String> {
+    let value = match element.value() {
+        Ok(value) => value,
+        // It can be looked at, although it is no text.
+        Err(error) if error.kind() == ErrorKind::Utf8Invalid => {
+            return Ok(format!("(not UTF-8, {})", size(element.payload().len())));
+        }
+        Err(error) => return Err(error),
+    };
+    Ok(match value {
+        ValueRef::Double(value) => format!("{value:?}"),
+        ValueRef::String(text) | ValueRef::Code(text) | ValueRef::Symbol(text) => quoted(text),
+        ValueRef::Document(document) => count(&document)?,
+        ValueRef::Array(array) => summary_of_array(&array)?,
+        ValueRef::Binary { subtype, bytes } => match subtype {
+            0 => size(bytes.len()),
+            4 if bytes.len() == 16 => uuid(bytes),
+            _ => format!("subtype {subtype}, {}", size(bytes.len())),
+        },
+        ValueRef::ObjectId(id) => id.to_string(),
+        ValueRef::Bool(value) => value.to_string(),
+        ValueRef::DateTime(date) => date.to_string(),
+        ValueRef::Regex { pattern, options } => format!("/{}/{}", cut(pattern), printable(options)),
+        ValueRef::DbPointer { namespace, id } => format!("{} {id}", cut(namespace)),
+        ValueRef::CodeWithScope { code, .. } => quoted(code),
+        ValueRef::Int32(value) => value.to_string(),
+        ValueRef::Timestamp(timestamp) => format!("{}, {}", timestamp.time, timestamp.increment),
+        ValueRef::Int64(value) => value.to_string(),
+        ValueRef::Decimal128(value) => value.to_string(),
+        ValueRef::Undefined | ValueRef::Null | ValueRef::MinKey | ValueRef::MaxKey => String::new(),
+    })
+}
+
+/// How many elements an array has, of which type, and the first of them if they are single values.
+fn summary_of_array(array: &Array<'_>) -> Result<String> {
+    let (mut number, mut first, mut all_same, mut shown) = (0, None, true, Vec::new());
+    let flat = is_flat(array)?;
+    for element in array.iter().take(COUNT_LIMIT) {
+        let element = element?;
+        all_same &= *first.get_or_insert(element.kind()) == element.kind();
+        if flat && shown.len() < 4 {
+            shown.push(summary(&element)?);
+        }
+        number += 1;
+    }
+    let more = if number == COUNT_LIMIT { "+" } else { "" };
+    let of = match first {
+        Some(kind) if all_same => format!(" of {kind}"),
+        _ => String::new(),
+    };
+    let dots = if number > shown.len() && !shown.is_empty() { ", …" } else { "" };
+    let values = if shown.is_empty() { String::new() } else { format!(": {}{dots}", shown.join(", ")) };
+    Ok(format!("[{number}{more}]{of}, {}{values}", size(array.as_bytes().len())))
+}
+
+/// The first characters of a text, without anything that a terminal would obey.
+fn cut(text: &str) -> String {
+    let mut shown: String = text.chars().take(TEXT_LIMIT).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    printable(&shown)
+}
+
+/// The same in quotes, and how long all of it is if that is more.
+fn quoted(text: &str) -> String {
+    let shown: String = text.chars().take(TEXT_LIMIT).collect();
+    let json = printable(&serde_json::Value::from(shown.as_str()).to_string());
+    match shown.len() == text.len() {
+        true => json,
+        false => format!("{json}…, {}", size(text.len())),
+    }
+}
+
+fn uuid(bytes: &[u8]) -> String {
+    let hex = |range: std::ops::Range<usize>| bytes[range].iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    format!("uuid {}-{}-{}-{}-{}", hex(0..4), hex(4..6), hex(6..8), hex(8..10), hex(10..16))
+}
