@@ -7,7 +7,7 @@
 
 use super::to::append_cstring;
 use super::view::{Number, NumbersOf};
-use super::{ElementType, append_element};
+use super::{Builder, ElementType, append_element};
 use crate::error::Result;
 
 /// What the key of a member that is only there for its length begins with; the key of the array follows.
@@ -34,7 +34,7 @@ impl Alignment {
 }
 
 /// Appends numbers as a binary value of subtype 0 whose first number is aligned, counted from the start of `out`;
-/// before it, where that is needed, a member that fills the gap (at most 15 bytes and the key more than the alignment).
+/// before it, where that is needed, a member that fills the gap: of at most 12 bytes, the key and the alignment.
 ///
 /// So `out` must begin where the file does, or at an aligned place of it: a single document, or one that a writer
 /// starts there. It does not matter how deep in the document this is. A mapped file begins at a page.
@@ -70,4 +70,27 @@ pub fn append_aligned<T: Number>(out: &mut Vec<u8>, key: &str, numbers: &[T], to
         out.resize(out.len() + padding, 0);
     }
     append_element(out, key, &NumbersOf(numbers))
+}
+
+impl Builder {
+    /// Appends numbers that are aligned, counted from the document's first byte, as [`append_aligned`] does.
+    ///
+    /// ```
+    /// use millstream::bson::{Alignment, Builder, Document};
+    /// let mut builder = Builder::new();
+    /// builder.open_document("layer")?;
+    /// builder.append_aligned("weights", &[1.0f32, 2.0], Alignment::Bytes64)?;
+    /// builder.close()?;
+    /// let bytes = builder.into_bytes()?;
+    /// let layer: Document = Document::new(&bytes)?.require("layer")?;
+    /// let payload = layer.find("weights")?.unwrap().offset() + 5; // behind its length and its subtype
+    /// assert_eq!(payload % 64, 0);
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`append`](Builder::append).
+    pub fn append_aligned<T: Number>(&mut self, key: &str, numbers: &[T], to: Alignment) -> Result<()> {
+        self.append_with(|bytes| append_aligned(bytes, key, numbers, to))
+    }
 }

@@ -87,9 +87,16 @@ impl Builder {
     /// [`ValueOutOfRange`](ErrorKind::ValueOutOfRange) for a key with a NUL in it or a value that BSON has no room for.
     #[inline]
     pub fn append<T: ToBson + ?Sized>(&mut self, key: &str, value: &T) -> Result<()> {
+        self.append_with(|bytes| append_element(bytes, key, value))
+    }
+
+    /// Appends whole members to the document that is open, by a function that appends them to bytes; after its error
+    /// nothing is appended.
+    #[inline]
+    pub(super) fn append_with(&mut self, append: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
         self.in_document()?;
         let before = self.bytes.len();
-        append_element(&mut self.bytes, key, value).inspect_err(|_| self.bytes.truncate(before))
+        append(&mut self.bytes).inspect_err(|_| self.bytes.truncate(before))
     }
 
     /// Appends a value to the array that is open.

@@ -33,7 +33,7 @@ impl DocumentBuf {
     ///
     /// It is not bound by the reader's record limit: it may have up to 2 GiB. The memory grows as bytes arrive, to at
     /// most twice what has arrived, whatever the document says of its length. (Many documents one after the other,
-    /// none of them large, are faster as records: [`frame::Bson`](crate::frame).)
+    /// none of them large, are faster as records: [`Documents`](super::Documents).)
     ///
     /// # Errors
     /// How the source failed, [`DocumentTruncated`](ErrorKind::DocumentTruncated) where it ends within the document,
@@ -71,11 +71,7 @@ impl DocumentBuf {
         loop {
             let there = reader.buffer();
             let count = there.len().min(len - bytes.len());
-            if bytes.capacity() - bytes.len() < count {
-                // Twice as much as has arrived, and never more than the document.
-                bytes.reserve_exact(count.max(bytes.len()).min(len - bytes.len()));
-            }
-            bytes.extend_from_slice(&there[..count]);
+            append(&mut bytes, &there[..count], len);
             reader.consume(count);
             if bytes.len() == len {
                 break;
@@ -148,6 +144,14 @@ impl std::fmt::Debug for DocumentBuf {
     }
 }
 
+/// Appends what has arrived of a document that claims this length. The memory doubles, and never exceeds the document.
+fn append(bytes: &mut Vec<u8>, arrived: &[u8], len: usize) {
+    if bytes.capacity() - bytes.len() < arrived.len() {
+        bytes.reserve_exact(arrived.len().max(bytes.len()).min(len - bytes.len()));
+    }
+    bytes.extend_from_slice(arrived);
+}
+
 #[cold]
 fn truncated(found: usize, expected: usize, offset: u64) -> Error {
     Error::new(ErrorKind::DocumentTruncated)
@@ -170,4 +174,23 @@ fn too_long(len: usize, limit: usize, offset: u64) -> Error {
         .with_found(format!("a document of {}", bytes_text(len)))
         .with_expected(format!("at most {}", bytes_text(limit)))
         .with_offset(offset)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_follows_what_arrives() {
+        let mut bytes = Vec::new();
+        for _ in 0..100 {
+            append(&mut bytes, &[7; 1000], i32::MAX as usize);
+            assert!(bytes.capacity() <= 2 * bytes.len(), "{} for {}", bytes.capacity(), bytes.len());
+        }
+        let mut bytes = Vec::new();
+        for _ in 0..100 {
+            append(&mut bytes, &[7; 1000], 100_000);
+            assert!(bytes.capacity() <= 100_000);
+        }
+    }
 }

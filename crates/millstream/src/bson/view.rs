@@ -6,7 +6,7 @@
 //! and `zerocopy` has the proof for seeing aligned bytes as numbers.
 
 use super::cursor::bytes_text;
-use super::to::length;
+use super::to::{append_binary, length};
 use super::vector::{VECTOR, Vector};
 use super::{Cursor, ElementType, FromBson, ToBson};
 use crate::error::{Error, ErrorKind, Result};
@@ -372,11 +372,7 @@ impl<T: Number> ToBson for View<'_, T> {
     }
 
     fn to_bson(&self, out: &mut Vec<u8>) -> Result<()> {
-        let bytes = self.as_bytes();
-        out.extend_from_slice(&length(bytes.len())?);
-        out.push(0);
-        out.extend_from_slice(bytes);
-        Ok(())
+        append_binary(out, 0, self.as_bytes())
     }
 }
 
