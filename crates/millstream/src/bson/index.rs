@@ -9,7 +9,7 @@ use std::hash::BuildHasher;
 
 /// An index of a document's members: built once by walking over all of them, then each is found at once.
 ///
-/// It pays from about three look-ups on. It holds where members are, never a value: at most 20 bytes for each
+/// It pays from about five look-ups on. It holds where members are, never a value: at most 20 bytes for each
 /// member, whatever its size, and `get` decodes each time. Of members with the same name the first is
 /// found. The hash is seeded anew for each index, so that nobody can prepare keys that collide.
 ///
