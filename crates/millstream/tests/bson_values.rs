@@ -169,7 +169,8 @@ fn map() -> impl Strategy<Value = Map> {
     map_of(value)
 }
 
-/// The same with all keys in the order of the alphabet: serde_json's values, which the crate `bson` uses, have no other.
+/// The same with all keys in the order of the alphabet: the values of serde_json, which the crate `bson` uses, have no
+/// other.
 fn sorted(map: Map) -> Map {
     let mut members: Vec<(String, Value)> = map.into_iter().map(|(key, value)| (key, sorted_value(value))).collect();
     members.sort_by(|a, b| a.0.cmp(&b.0));
