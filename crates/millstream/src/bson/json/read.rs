@@ -2,8 +2,7 @@
 
 use super::wrapper::Wrapper;
 use crate::bson::path::join_shortened;
-use crate::bson::to::append_string;
-use crate::bson::value::{append_position, begin_document, end_document};
+use crate::bson::to::{Positions, append_string, begin, end};
 use crate::bson::{Document, ElementType, Map, Rules};
 use crate::error::{Error, ErrorKind, Result};
 use serde::de::DeserializeSeed;
@@ -199,11 +198,11 @@ impl<'de> Visitor<'de> for Payload<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut values: A) -> Result<ElementType, A::Error> {
         let depth = self.open()?;
-        let start = begin_document(self.out);
-        for position in 0.. {
+        let start = begin(self.out);
+        let mut positions = Positions::new();
+        loop {
             let at = self.out.len();
-            self.out.push(0);
-            append_position(self.out, position);
+            positions.append(self.out, ElementType::Null); // its type is not known yet
             match values.next_element_seed(self.inside(depth)) {
                 Ok(Some(kind)) => self.out[at] = kind as u8,
                 Ok(None) => {
@@ -216,13 +215,13 @@ impl<'de> Visitor<'de> for Payload<'_> {
                 }
             }
         }
-        end_document(self.out, start).map_err(|error| fail(self.failure, error))?;
+        end(self.out, start).map_err(|error| fail(self.failure, error))?;
         Ok(ElementType::Array)
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut members: A) -> Result<ElementType, A::Error> {
         let depth = self.open()?;
-        let start = begin_document(self.out);
+        let start = begin(self.out);
         loop {
             let at = self.out.len();
             match members.next_key_seed(Key { payload: &mut self })? {
@@ -241,7 +240,7 @@ impl<'de> Visitor<'de> for Payload<'_> {
                 Some(Some(wrapper)) => return Err(fail(self.failure, wrapper.not_alone())),
             }
         }
-        end_document(self.out, start).map_err(|error| fail(self.failure, error))?;
+        end(self.out, start).map_err(|error| fail(self.failure, error))?;
         Ok(ElementType::Document)
     }
 }

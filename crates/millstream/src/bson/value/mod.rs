@@ -4,9 +4,7 @@ mod read;
 mod write;
 
 pub(super) use read::read_document;
-pub(super) use write::{
-    append_binary, append_map, append_position, append_regex, begin_document, end_document, patch_length, sorted,
-};
+pub(super) use write::{append_map, append_regex, patch_length, sorted};
 
 use super::{DateTime, Decimal128, ElementType, Map, ObjectId, Timestamp};
 use std::borrow::Cow;
