@@ -7,8 +7,8 @@ use std::ops::Index;
 
 /// An owned document: keys and [`Value`]s in the order in which they came.
 ///
-/// A key that is there twice in the input is kept twice; [`get`](Map::get) and everything else that goes by a key find the
-/// first. Looking for a key goes through the members one by one: this is a tree to build and change documents with,
+/// A key that is there twice in the input is kept twice; [`get`](Map::get) and everything else that goes by a key find
+/// the first. Looking for a key goes through the members one by one: this is a tree to build and change documents with,
 /// not a hash table. What only reads is faster with a borrowed [`Document`].
 ///
 /// ```
@@ -57,8 +57,8 @@ impl Map {
     /// Its bytes.
     ///
     /// # Errors
-    /// [`ValueOutOfRange`](crate::ErrorKind::ValueOutOfRange) for a key or pattern with a NUL in it, and for what is longer
-    /// than 2 GiB; [`TooDeep`](crate::ErrorKind::TooDeep) beyond 1,000 levels.
+    /// [`ValueOutOfRange`](crate::ErrorKind::ValueOutOfRange) for a key or pattern with a NUL in it, and for what is
+    /// longer than 2 GiB; [`TooDeep`](crate::ErrorKind::TooDeep) beyond 1,000 levels.
     pub fn to_vec(&self) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.to_bson(&mut bytes)?;

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-/// The folder `shared/corpus/NAME` beside the repository, or the one that `MILLSTREAM_SHARED` names. Without it says so:
-/// a plain clone has none.
+/// The folder `shared/corpus/NAME` beside the repository, or the one that `MILLSTREAM_SHARED` names. Without it says
+/// so: a plain clone has none.
 ///
 /// # Panics
 /// Without it, if `CI=true`.

@@ -10,9 +10,9 @@
 //! # Ok::<(), millstream::Error>(())
 //! ```
 //!
-//! The format: <https://github.com/mongodb/specifications/blob/master/source/extended-json/extended-json.md> (version 2;
-//! the older one is not read). Canonical text comes back as the same bytes, but for what the format cannot say: the
-//! payload of a NaN, the subtype 2's length, keys of arrays, and documents that look like a type's wrapper.
+//! The format: <https://github.com/mongodb/specifications/blob/master/source/extended-json/extended-json.md> (version
+//! 2; the older one is not read). Canonical text comes back as the same bytes, but for what the format cannot say: the
+//! payload of a NaN, the keys of arrays, and documents that look like the wrapper of a type.
 
 mod double;
 mod read;

@@ -1,8 +1,8 @@
 //! The objects that stand for a value of a type: `{"$oid": "…"}` and its like.
 
 use super::read::{Failure, Payload, fail, without_nul};
-use crate::bson::to::append_string;
-use crate::bson::value::{append_binary, append_regex, patch_length};
+use crate::bson::to::{append_binary, append_string, begin};
+use crate::bson::value::{append_regex, patch_length};
 use crate::bson::{DateTime, Decimal128, ElementType, ObjectId, Timestamp, ToBson};
 use crate::error::{Error, ErrorKind, Result};
 use data_encoding::{BASE64, HEXLOWER_PERMISSIVE};
@@ -174,8 +174,7 @@ impl Wrapper {
         let append = || match (code, scope) {
             (Some(code), None) => append_string(out, &code).map(|()| ElementType::Code),
             (Some(code), Some(scope)) => {
-                let start = out.len();
-                out.extend_from_slice(&[0; 4]);
+                let start = begin(out);
                 append_string(out, &code)?;
                 out.extend_from_slice(&scope);
                 patch_length(out, start).map(|()| ElementType::CodeWithScope)

@@ -109,8 +109,8 @@ impl fmt::Display for DateTime {
 }
 
 /// # Errors
-/// [`TextInvalid`](ErrorKind::TextInvalid) for what is neither RFC 3339 (`T` and `Z` or an offset included) nor a number
-/// of milliseconds.
+/// [`TextInvalid`](ErrorKind::TextInvalid) for what is neither RFC 3339 (`T` and `Z` or an offset included) nor a
+/// number of milliseconds.
 impl FromStr for DateTime {
     type Err = Error;
 

@@ -141,7 +141,8 @@ impl From<i64> for Decimal128 {
 }
 
 /// # Errors
-/// [`TextInvalid`](crate::ErrorKind::TextInvalid) for what is no number, and for a number that would have to be rounded.
+/// [`TextInvalid`](crate::ErrorKind::TextInvalid) for what is no number, and for a number that would have to be
+/// rounded.
 impl FromStr for Decimal128 {
     type Err = Error;
 
@@ -229,8 +230,8 @@ fn scan(text: &str, start: usize) -> Result<Scanned> {
 }
 
 impl Scanned {
-    /// Brings the exponent into its range by zeros at the end of the significand: appended or taken away. `None` if that
-    /// is not enough.
+    /// Brings the exponent into its range by zeros at the end of the significand: appended or taken away. `None` if
+    /// that is not enough.
     fn clamp(&mut self) -> Option<()> {
         if self.significand == 0 {
             self.exponent = self.exponent.clamp(LEAST, MOST);

@@ -4,21 +4,19 @@ mod read;
 mod write;
 
 pub(super) use read::read_document;
-pub(super) use write::{
-    append_binary, append_map, append_position, append_regex, begin_document, end_document, patch_length, sorted,
-};
+pub(super) use write::{append_map, append_regex, patch_length, sorted};
 
 use super::{DateTime, Decimal128, ElementType, Map, ObjectId, Timestamp};
 use std::borrow::Cow;
 
 /// A value of any type, owned, with all that is in it.
 ///
-/// Comparing goes by type and content: `Int32(1)` is not `Int64(1)`, documents differ if their order does, and a NaN is not
-/// equal to itself, as for `f64`.
+/// Comparing goes by type and content: `Int32(1)` is not `Int64(1)`, documents differ if their order does, and a NaN is
+/// not equal to itself, as for `f64`.
 ///
-/// What is read is never deeper than the [`Rules`](super::Rules) allow, at most 1,000 levels. Comparing, cloning and dropping
-/// recurse: who builds a value by hand that is a hundred times deeper should also take it apart by hand. Writing it is
-/// an error.
+/// What is read is never deeper than the [`Rules`](super::Rules) allow, at most 1,000 levels. Comparing, cloning and
+/// dropping recurse: who builds a value by hand that is a hundred times deeper should also take it apart by hand.
+/// Writing it is an error.
 ///
 /// ```
 /// use millstream::bson::{Document, Map, Value};
