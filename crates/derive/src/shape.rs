@@ -32,7 +32,7 @@ pub enum Fields {
     /// `{ a: A, b: B }`
     Named { fields: Vec<Field>, deny_unknown: bool },
     /// `(A)`
-    One(Field),
+    One(Box<Field>),
     /// `(A, B)`
     Tuple(Vec<Field>),
     /// Nothing.
@@ -201,7 +201,7 @@ impl Fields {
                 }
                 Fields::Named { fields: each, deny_unknown: rules.deny_unknown }
             }
-            syn::Fields::Unnamed(_) if each.len() == 1 => Fields::One(each.remove(0)),
+            syn::Fields::Unnamed(_) if each.len() == 1 => Fields::One(Box::new(each.remove(0))),
             syn::Fields::Unnamed(_) => Fields::Tuple(each),
             syn::Fields::Unit => Fields::Unit,
         })
