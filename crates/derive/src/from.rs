@@ -35,9 +35,9 @@ pub fn implement(shape: &Shape) -> TokenStream {
     let arguments = shape.unified_arguments();
     let writer = Writer { lifetime: &lifetime, name: name.to_string() };
 
-    let (from_bson, when_missing) = writer.from_bson(shape);
+    let (from_bson, when_missing) = writer.whole(shape);
     let from_members = shape.is_document().then(|| {
-        let (read, takes) = writer.from_members(shape);
+        let (read, takes) = writer.document(shape);
         quote! {
             #[automatically_derived]
             impl #parameters __bson::FromMembers<#lifetime> for #name #arguments #conditions {
@@ -83,7 +83,7 @@ struct Writer<'s> {
 
 impl Writer<'_> {
     /// The bodies of `from_bson` and, where it is another than that of the trait, `when_missing`.
-    fn from_bson(&self, shape: &Shape) -> (TokenStream, Option<TokenStream>) {
+    fn whole(&self, shape: &Shape) -> (TokenStream, Option<TokenStream>) {
         let lifetime = self.lifetime;
         let name = &self.name;
         match &shape.body {
@@ -98,7 +98,8 @@ impl Writer<'_> {
             }
             Body::Struct(fields) => {
                 let when_missing = match fields {
-                    Fields::One(Field { with: None, r#type, variable, .. }) => {
+                    Fields::One(field) if field.with.is_none() => {
+                        let (r#type, variable) = (&field.r#type, &field.variable);
                         let pattern = fields.pattern();
                         Some(quote! {
                             fn when_missing() -> __bson::Option<Self> {
@@ -203,7 +204,7 @@ impl Writer<'_> {
     }
 
     /// The bodies of `from_members` and `takes`.
-    fn from_members(&self, shape: &Shape) -> (TokenStream, TokenStream) {
+    fn document(&self, shape: &Shape) -> (TokenStream, TokenStream) {
         match &shape.body {
             Body::Enum { variants, tag: Some(tag) } => (
                 self.tagged(variants, tag),
@@ -228,12 +229,14 @@ impl Writer<'_> {
             let (patterns, name) = (variant.key.patterns(), &variant.name);
             let value = match &variant.fields {
                 Fields::Unit => quote!(Self::#name),
-                Fields::One(Field { r#type, with: None, .. }) => quote! {
-                    Self::#name(<#r#type as __bson::FromMembers<#lifetime>>::from_members(cursor, &taken as __bson::Taken)?)
-                },
-                Fields::One(Field { with: Some(module), .. }) => quote! {
-                    Self::#name(#module::from_members(cursor, &taken as __bson::Taken)?)
-                },
+                Fields::One(field) => {
+                    let r#type = &field.r#type;
+                    let from_members = match &field.with {
+                        Some(module) => quote!(#module::from_members),
+                        None => quote!(<#r#type as __bson::FromMembers<#lifetime>>::from_members),
+                    };
+                    quote!(Self::#name(#from_members(cursor, &taken as __bson::Taken)?))
+                }
                 fields => self.members(fields, &quote!(Self::#name)),
             };
             quote!(#patterns => { #value })

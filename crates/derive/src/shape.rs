@@ -32,7 +32,7 @@ pub enum Fields {
     /// `{ a: A, b: B }`
     Named { fields: Vec<Field>, deny_unknown: bool },
     /// `(A)`
-    One(Field),
+    One(Box<Field>),
     /// `(A, B)`
     Tuple(Vec<Field>),
     /// Nothing.
@@ -201,7 +201,7 @@ impl Fields {
                 }
                 Fields::Named { fields: each, deny_unknown: rules.deny_unknown }
             }
-            syn::Fields::Unnamed(_) if each.len() == 1 => Fields::One(each.remove(0)),
+            syn::Fields::Unnamed(_) if each.len() == 1 => Fields::One(Box::new(each.remove(0))),
             syn::Fields::Unnamed(_) => Fields::Tuple(each),
             syn::Fields::Unit => Fields::Unit,
         })
@@ -394,4 +394,195 @@ fn mentions(r#type: TokenStream, parameter: &Ident) -> bool {
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is said of a type that cannot be.
+    #[track_caller]
+    fn refused(input: DeriveInput) -> String {
+        Shape::new(input).err().expect("it is refused").to_string()
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_the_reason() {
+        for (input, reason) in [
+            (
+                parse_quote!(
+                    enum E {}
+                ),
+                "an enum without variants",
+            ),
+            (parse_quote!(union U { a: u8 }), "a union is no value"),
+            (
+                parse_quote!(
+                    #[bson(tag = "t")]
+                    struct S;
+                ),
+                "no attribute of a struct: expected one of rename_all",
+            ),
+            (
+                parse_quote!(
+                    #[bson(rename_all = "camel")]
+                    struct S {}
+                ),
+                "unknown case \"camel\": expected one of lower",
+            ),
+            (
+                parse_quote!(
+                    #[bson(deny_unknown)]
+                    struct S(u8);
+                ),
+                "`deny_unknown` is for named fields",
+            ),
+            (
+                parse_quote!(
+                    #[bson(tag = "t")]
+                    enum E {
+                        A(u8, u8),
+                    }
+                ),
+                "an array, which has no place for a tag",
+            ),
+            (
+                parse_quote!(
+                    #[bson(tag = "t")]
+                    enum E {
+                        A { t: u8 },
+                    }
+                ),
+                "the enum's tag is called \"t\", too",
+            ),
+            (
+                parse_quote!(
+                    enum E {
+                        A,
+                        #[bson(rename = "A")]
+                        B,
+                    }
+                ),
+                "something else is called \"A\" already",
+            ),
+            (
+                parse_quote!(
+                    struct S {
+                        a: u8,
+                        #[bson(alias = "a")]
+                        b: u8,
+                    }
+                ),
+                "something else is called \"a\" already",
+            ),
+            (
+                parse_quote!(
+                    struct S {
+                        #[bson(renam = "b")]
+                        a: u8,
+                    }
+                ),
+                "no attribute of a field: expected one of rename, ",
+            ),
+            (
+                parse_quote!(
+                    struct S {
+                        #[bson(rename = "a\0")]
+                        a: u8,
+                    }
+                ),
+                "a key cannot have a NUL",
+            ),
+            (
+                parse_quote!(
+                    struct S {
+                        #[bson(rename = 1)]
+                        a: u8,
+                    }
+                ),
+                "expected string literal",
+            ),
+            (
+                parse_quote!(
+                    struct S {
+                        #[bson(skip, skip)]
+                        a: u8,
+                    }
+                ),
+                "`skip` is there already",
+            ),
+            (
+                parse_quote!(
+                    struct S {
+                        #[bson(with = "a b")]
+                        a: u8,
+                    }
+                ),
+                "\"a b\" is no path",
+            ),
+            (
+                parse_quote!(
+                    struct S {
+                        #[bson(skip, rename = "b")]
+                        a: u8,
+                    }
+                ),
+                "`skip` is neither read nor written",
+            ),
+            (
+                parse_quote!(
+                    struct S {
+                        #[bson(flatten, default)]
+                        a: u8,
+                    }
+                ),
+                "`flatten` has no key of its own",
+            ),
+            (
+                parse_quote!(
+                    #[bson(deny_unknown)]
+                    struct S {
+                        #[bson(flatten)]
+                        a: u8,
+                    }
+                ),
+                "do not go together",
+            ),
+            (
+                parse_quote!(
+                    struct S(#[bson(rename = "b")] u8);
+                ),
+                "no attribute of a field without a name",
+            ),
+        ] {
+            let said = refused(input);
+            assert!(said.contains(reason), "{said:?} does not say {reason:?}");
+        }
+        // All that is wrong is said at once.
+        let both = Shape::new(parse_quote!(
+            struct S {
+                #[bson(a)]
+                a: u8,
+                #[bson(b)]
+                b: u8,
+            }
+        ))
+        .err()
+        .unwrap();
+        assert_eq!(both.into_iter().count(), 2);
+    }
+
+    #[test]
+    fn a_mark_needs_nothing_of_its_type() {
+        let shape = Shape::new(parse_quote!(
+            struct S<T, U> {
+                a: Vec<T>,
+                mark: PhantomData<U>,
+            }
+        ))
+        .ok()
+        .unwrap();
+        let clause = shape.bounded(&quote!(Plain), &quote!(Flat)).where_clause.to_token_stream().to_string();
+        assert_eq!(clause, "where T : Plain");
+    }
 }

@@ -4,7 +4,7 @@
 
 use crate::shape::{Body, Field, Fields, Shape, Variant};
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote};
+use quote::quote;
 
 /// The implementations for this type.
 pub fn implement(shape: &Shape) -> TokenStream {
@@ -185,13 +185,12 @@ fn tagged(variants: &[Variant], tag: &str) -> TokenStream {
         };
         match &variant.fields {
             Fields::Unit => quote!(Self::#name => { #tag __bson::Ok(()) }),
-            Fields::One(Field { with, .. }) => {
-                let value = format_ident!("value");
-                let append = match with {
-                    Some(module) => quote!(#module::append_members(#value, out)),
-                    None => quote!(__bson::ToMembers::append_members(#value, out)),
+            Fields::One(field) => {
+                let append_members = match &field.with {
+                    Some(module) => quote!(#module::append_members),
+                    None => quote!(__bson::ToMembers::append_members),
                 };
-                quote!(Self::#name(#value) => { #tag #append })
+                quote!(Self::#name(value) => { #tag #append_members(value, out) })
             }
             fields => {
                 let (pattern, members) = (fields.pattern(), members(fields));

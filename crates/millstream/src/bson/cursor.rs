@@ -2,6 +2,7 @@
 
 use super::{ElementType, Rules, Strictness, Utf8};
 use crate::error::{Error, ErrorKind, Result};
+use ascii::AsAsciiStr;
 use std::borrow::Cow;
 
 /// A place in a document: the walker that everything else in this room uses.
@@ -167,6 +168,19 @@ impl<'a> Cursor<'a> {
         let kind = ElementType::from_byte(byte)?;
         self.at += 1 + N;
         Some(kind)
+    }
+
+    /// The next element's type, or `None` at the end of the document, for those who do not look at the keys of arrays.
+    #[inline]
+    pub(crate) fn next_in_array(&mut self) -> Result<Option<ElementType>> {
+        // Nearly every array has at most ten values, so their keys are one byte; any byte but a NUL.
+        if let [byte, 1..=255, 0, ..] = self.bytes[self.at..]
+            && let Some(kind) = ElementType::from_byte(byte)
+        {
+            self.at += 3;
+            return Ok(Some(kind));
+        }
+        Ok(self.next()?.map(|(kind, _)| kind))
     }
 
     /// A key as text.
@@ -448,6 +462,11 @@ pub(crate) fn bytes_text(count: usize) -> String {
 /// Checks text that begins at `at`.
 #[inline]
 pub(crate) fn text_at(bytes: &[u8], at: usize) -> Result<&str> {
+    // Nearly all keys and texts are short and ASCII. The standard library looks at such text byte by byte, and only the
+    // unstable `as_ascii` makes a text of what `is_ascii` has found right; this crate does that now.
+    if let Ok(text) = bytes.as_ascii_str() {
+        return Ok(text.as_str());
+    }
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(text),
         Err(error) => Err(bad_text(bytes, error.valid_up_to(), at)),
@@ -489,6 +508,13 @@ mod tests {
         #[test]
         fn finds_the_first_zero_byte(bytes in prop::collection::vec(0u8..4, 0..80)) {
             prop_assert_eq!(find_nul(&bytes), bytes.iter().position(|&byte| byte == 0));
+        }
+
+        #[test]
+        fn text_is_what_the_standard_library_says(text in ".{0,40}", cut in 0usize..40) {
+            for bytes in [text.as_bytes(), &text.as_bytes()[cut.min(text.len())..], &text.as_bytes()[..cut.min(text.len())]] {
+                prop_assert_eq!(text_at(bytes, 0).ok(), std::str::from_utf8(bytes).ok());
+            }
         }
 
         #[test]

@@ -9,7 +9,8 @@ mod containers;
 
 pub use containers::{FromKey, Places};
 
-use super::{Array, Cursor, DateTime, Decimal128, Document, ElementType, ObjectId, Timestamp};
+use super::document::locate;
+use super::{Array, Cursor, DateTime, Decimal128, Document, ElementType, ObjectId, Rules, Timestamp};
 use crate::error::{Error, ErrorKind, Result};
 use std::borrow::Cow;
 use std::num::NonZero;
@@ -29,7 +30,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// Those of [`Document::new`] and [`FromBson::from_bson`], with the path of keys and the offset.
 #[inline]
 pub fn decode<'a, T: FromBson<'a>>(bytes: &'a [u8]) -> Result<T> {
-    decode_document(&Document::new(bytes)?)
+    let mut cursor = Cursor::new(bytes, Rules::new());
+    let value = T::from_bson(ElementType::Document, &mut cursor).map_err(|error| locate(bytes, 0, error))?;
+    if cursor.offset() != bytes.len() {
+        Document::new(bytes)?; // says what is behind the document
+    }
+    Ok(value)
 }
 
 /// The value that a document is, by the document's rules.

@@ -18,7 +18,7 @@ fn each<'a, T: FromBson<'a>>(kind: ElementType, cursor: &mut Cursor<'a>, mut put
         return Err(cursor.mismatch(kind, "an array"));
     }
     let outer = cursor.enter()?;
-    while let Some((kind, _)) = cursor.next()? {
+    while let Some(kind) = cursor.next_in_array()? {
         put(T::from_bson(kind, cursor)?);
     }
     cursor.leave(outer);
@@ -29,7 +29,13 @@ fn each<'a, T: FromBson<'a>>(kind: ElementType, cursor: &mut Cursor<'a>, mut put
 #[inline]
 pub(super) fn read_vec<'a, T: FromBson<'a>>(kind: ElementType, cursor: &mut Cursor<'a>) -> Result<Vec<T>> {
     let mut values = Vec::new();
-    each(kind, cursor, |value| values.push(value))?;
+    each(kind, cursor, |value| {
+        if values.capacity() == 0 {
+            // As many as `push` would make room for, by a shorter way; none for an empty array.
+            values = Vec::with_capacity(4);
+        }
+        values.push(value);
+    })?;
     Ok(values)
 }
 
@@ -311,8 +317,8 @@ impl<'a> Places<'a> {
     /// The type of the next value, which must be there.
     #[inline]
     pub fn next_kind(&mut self, cursor: &mut Cursor<'a>) -> Result<ElementType> {
-        match cursor.next()? {
-            Some((kind, _)) => {
+        match cursor.next_in_array()? {
+            Some(kind) => {
                 self.count += 1;
                 Ok(kind)
             }
@@ -330,7 +336,7 @@ impl<'a> Places<'a> {
     /// Leaves the array, which must have no more.
     #[inline]
     pub fn leave(mut self, cursor: &mut Cursor<'a>) -> Result<()> {
-        while let Some((kind, _)) = cursor.next()? {
+        while let Some(kind) = cursor.next_in_array()? {
             self.count += 1;
             cursor.skip(kind)?;
         }
