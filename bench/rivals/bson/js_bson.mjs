@@ -1,6 +1,7 @@
 // BSON in JavaScript: the package `bson`.
 //
 // Usage: js_bson.mjs WORK FILE [GETS] [--once]
+//        js_bson.mjs --version
 //
 // The works and their answers are those of crates/bench/src/bin/bson. The first pass is not timed; of the others the
 // median is told.
@@ -89,7 +90,10 @@ function members(sums, inner) {
   }
 }
 
-if (work === "weights") {
+if (process.argv[2] === "--version") {
+  const { version } = JSON.parse(readFileSync(new URL("node_modules/bson/package.json", import.meta.url)));
+  console.log(`js-bson ${version} on Node ${process.version}`);
+} else if (work === "weights") {
   const load = () => deserialize(readFileSync(path), options);
   const { weights } = load();
   const floats = weights.map(({ data }) => data.length / 4);

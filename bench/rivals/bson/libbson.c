@@ -1,6 +1,7 @@
 // BSON in C: libbson.
 //
 // Usage: libbson WORK FILE [GETS] [--once]
+//        libbson --version
 //
 // The works and their answers are those of crates/bench/src/bin/bson, and besides: `walk` goes over every member of every
 // level and checks the UTF-8 of its key and text; `validate` is libbson's own function for that; `sum` maps the weights
@@ -323,6 +324,10 @@ int main(int argc, char **argv) {
         pass *pass;
     } works[] = {{"walk", walk},   {"validate", validate}, {"records", records},
                  {"encode", encode}, {"wide", wide},         {"sum", sum}};
+    if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+        printf("libbson %s\n", bson_get_version());
+        return 0;
+    }
     require(argc >= 3, "WORK FILE [GETS] [--once]");
     bool once = strcmp(argv[argc - 1], "--once") == 0;
     struct input input = {.path = argv[2], .gets = argc > 3 ? atol(argv[3]) : 0};

@@ -1,6 +1,7 @@
 """BSON in Python: the `bson` package of pymongo with its C extension.
 
 Usage: pymongo_bson.py WORK FILE [GETS] [--gc] [--once]
+       pymongo_bson.py --version
 
 The works and their answers are those of crates/bench/src/bin/bson. The first pass is not timed; of the others the median
 is told. The cyclic garbage collector rests unless --gc says otherwise. Dropping the result is not part of the time.
@@ -8,6 +9,7 @@ is told. The cyclic garbage collector rests unless --gc says otherwise. Dropping
 
 import datetime
 import gc
+import importlib.metadata
 import math
 import sys
 import time
@@ -87,6 +89,9 @@ def untyped(documents):
 
 
 def main(arguments):
+    if arguments == ["--version"]:
+        print("pymongo", importlib.metadata.version("pymongo"), "on Python", sys.version.split()[0])
+        return
     flags = {word for word in arguments if word.startswith("--")}
     work, path, *gets = (word for word in arguments if word not in flags)
     once = "--once" in flags
@@ -102,7 +107,8 @@ def main(arguments):
         floats = [memoryview(array["data"]).cast("f") for array in arrays]
         answer = {"count": len(arrays), "floats": sum(map(len, floats))}
         del arrays, floats
-        return told(answer, timed(load, once))
+        told(answer, timed(load, once))
+        return
 
     with open(path, "rb") as file:
         data = file.read()
@@ -113,7 +119,8 @@ def main(arguments):
                 value = bson.decode(data)["field_0988"]
             return value
 
-        return told({"value": get()}, timed(get, once))
+        told({"value": get()}, timed(get, once))
+        return
     if work == "encode":
         # Dates without a time zone, which is what they are decoded to, and the numbers as they were.
         documents = bson.decode_all(data)
@@ -122,7 +129,8 @@ def main(arguments):
             return [bson.encode(document) for document in documents]
 
         assert b"".join(encode()) == data
-        return told({"count": len(documents), "bytes": len(data)}, timed(encode, once))
+        told({"count": len(documents), "bytes": len(data)}, timed(encode, once))
+        return
     # Dates of the irregular documents may be those of no calendar.
     options = CodecOptions(datetime_conversion=DatetimeConversion.DATETIME_AUTO)
 
@@ -130,7 +138,7 @@ def main(arguments):
         return bson.decode_all(data, options)
 
     look = {"records": records, "orders": orders, "untyped": untyped}[work]
-    return told(look(decode()), timed(decode, once))
+    told(look(decode()), timed(decode, once))
 
 
 main(sys.argv[1:])

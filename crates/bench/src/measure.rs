@@ -111,7 +111,7 @@ pub fn measure(definition: &Definition, scale: Scale, rounds: usize, place: &Pla
 
 impl Place {
     /// `PATH` with our own programs in front.
-    fn search_path(&self) -> OsString {
+    pub fn search_path(&self) -> OsString {
         let path = env::var_os("PATH").unwrap_or_default();
         let directories = self.programs.iter().cloned().chain(env::split_paths(&path));
         env::join_paths(directories).unwrap_or(path)

@@ -325,6 +325,7 @@ pub fn csv(measured: &[Measured]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
     use std::path::Path;
     use std::time::Duration;
 
@@ -439,7 +440,7 @@ mod tests {
         assert_eq!(csv.lines().nth(2), Some("test,ours,1,0.002000,0.004000,0.000000,2097152,"));
         assert_eq!(csv.lines().count(), 3);
         assert_eq!(checks(&all), "test: 1 of 3 runners right\n");
-        let record = record(&all, &Machine::look(Path::new("/"), &[]), 2);
+        let record = record(&all, &Machine::look(Path::new("/"), &[], OsStr::new("")), 2);
         for part in
             ["Medians of 2", "slow: skipped", "wrong: slower: count=2 instead of 1", "has no pv", "`test`: Which?"]
         {

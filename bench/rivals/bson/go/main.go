@@ -2,6 +2,8 @@
 //
 // Usage: bson WORK FILE [GETS] [--once]
 //
+//	bson --version
+//
 // The works and their answers are those of crates/bench/src/bin/bson. The first pass is not timed; of the others the
 // median is told.
 package main
@@ -11,6 +13,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"time"
@@ -77,6 +81,13 @@ func each[T any](data []byte, look func(*T)) {
 
 func main() {
 	arguments, once := os.Args[1:], false
+	if len(arguments) == 1 {
+		about, _ := debug.ReadBuildInfo()
+		for _, module := range about.Deps {
+			fmt.Println(module.Path, module.Version, "on", runtime.Version())
+		}
+		return
+	}
 	if arguments[len(arguments)-1] == "--once" {
 		arguments, once = arguments[:len(arguments)-1], true
 	}
