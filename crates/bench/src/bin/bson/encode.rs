@@ -5,6 +5,7 @@ use std::hint::black_box;
 use anyhow::{Result, ensure};
 use bson::RawDocument;
 use clap::ValueEnum;
+use millstream::bson::{self as ours, Map};
 
 use crate::input::documents;
 use crate::passes::{Figures, Passes};
@@ -12,6 +13,10 @@ use crate::records::Record;
 
 #[derive(Clone, Copy, ValueEnum)]
 pub enum Way {
+    /// Millstream's derived codec.
+    Derive,
+    /// Millstream's trees.
+    Map,
     /// The `bson` crate, from structs into a reused buffer.
     BsonBuffer,
     /// The `bson` crate, from structs into a `Vec` for each.
@@ -24,6 +29,14 @@ pub fn run(way: Way, bytes: &[u8], passes: &Passes) -> Result<String> {
     type Owned = Record<String, bson::DateTime>;
     let typed = || decoded(bytes, |document| Ok(bson::deserialize_from_slice::<Owned>(document)?));
     let figures = match way {
+        Way::Derive => {
+            let records = decoded(bytes, |bytes| Ok(ours::decode::<Record<String, ours::DateTime>>(bytes)?))?;
+            each(bytes, &records, |record, out| Ok(ours::encode_to_buffer(out, record)?), passes)
+        }
+        Way::Map => {
+            let trees = decoded(bytes, |document| Ok(Map::from_slice(document)?))?;
+            each(bytes, &trees, |tree, out| Ok(ours::encode_to_buffer(out, tree)?), passes)
+        }
         Way::BsonBuffer => each(bytes, &typed()?, |record, out| Ok(bson::serialize_to_buffer(record, out)?), passes),
         Way::BsonVec => each(
             bytes,

@@ -3,6 +3,7 @@
 use anyhow::Result;
 use bson::RawDocument;
 use clap::ValueEnum;
+use millstream::bson::{self as ours, FromBson, Map};
 use serde::{Deserialize, Serialize};
 
 use crate::input::{decode_each, documents, json, lines};
@@ -11,6 +12,12 @@ use crate::tally::{Tally, sixty_fourths};
 
 #[derive(Clone, Copy, ValueEnum)]
 pub enum Way {
+    /// Millstream's derived codec, into structs with their own strings.
+    DeriveOwned,
+    /// Millstream's derived codec, into structs with borrowed strings.
+    DeriveBorrowed,
+    /// Millstream's tree.
+    Map,
     /// The `bson` crate, into structs with their own strings.
     BsonOwned,
     /// The `bson` crate, into structs with borrowed strings.
@@ -22,27 +29,27 @@ pub enum Way {
     SerdeJsonBorrowed,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, FromBson)]
 pub struct Order<Text> {
     pub order: i64,
     pub customer: Customer<Text>,
     pub items: Vec<Item<Text>>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, FromBson)]
 pub struct Customer<Text> {
     pub name: Text,
     pub address: Address<Text>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, FromBson)]
 pub struct Address<Text> {
     pub street: Text,
     pub city: Text,
     pub zip: Text,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, FromBson)]
 pub struct Item<Text> {
     pub sku: Text,
     pub quantity: i32,
@@ -82,6 +89,16 @@ pub fn run(way: Way, bytes: &[u8], passes: &Passes) -> Result<String> {
     };
     let json = || lines(&json);
     let figures = match way {
+        Way::DeriveOwned => decode_each(each, ours::decode, |order: &Order<String>| tally.add_order(order), passes),
+        Way::DeriveBorrowed => decode_each(each, ours::decode, |order: &Order<&str>| tally.add_order(order), passes),
+        Way::Map => {
+            for document in each() {
+                // What the tree holds is seen by writing it and reading it as structs.
+                let bytes = Map::from_slice(document)?.to_vec()?;
+                tally.add_order::<&str>(&ours::decode(&bytes)?);
+            }
+            decode_each(each, Map::from_slice, |_| (), passes)
+        }
         Way::BsonOwned => {
             decode_each(each, bson::deserialize_from_slice, |order: &Order<String>| tally.add_order(order), passes)
         }

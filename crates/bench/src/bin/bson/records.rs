@@ -3,6 +3,7 @@
 use anyhow::{Context, Result};
 use bson::{Bson, RawDocument};
 use clap::ValueEnum;
+use millstream::bson::{self as ours, Array, Document, FromBson, Map, ToBson, Value};
 use serde::{Deserialize, Serialize};
 
 use crate::input::{decode_each, documents, json, lines};
@@ -11,6 +12,16 @@ use crate::tally::{Tally, sixty_fourths};
 
 #[derive(Clone, Copy, ValueEnum)]
 pub enum Way {
+    /// Millstream's derived codec, into a struct with its own strings.
+    DeriveOwned,
+    /// Millstream's derived codec, into a struct with borrowed strings.
+    DeriveBorrowed,
+    /// Millstream's check of every byte.
+    Walk,
+    /// Millstream, each field by `get` on the bytes.
+    Get,
+    /// Millstream's tree.
+    Map,
     /// The `bson` crate, into a struct with its own strings.
     BsonOwned,
     /// The `bson` crate, into a struct with borrowed strings.
@@ -28,7 +39,7 @@ pub enum Way {
 }
 
 /// A record, with strings of its own or borrowed ones, and whatever a decoder has for dates.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, FromBson, ToBson)]
 pub struct Record<Text, Date> {
     pub id: i64,
     pub name: Text,
@@ -46,6 +57,12 @@ pub trait Date {
 impl Date for i64 {
     fn milliseconds(&self) -> i64 {
         *self
+    }
+}
+
+impl Date for ours::DateTime {
+    fn milliseconds(&self) -> i64 {
+        self.0
     }
 }
 
@@ -104,6 +121,15 @@ pub fn run(way: Way, bytes: &[u8], passes: &Passes) -> Result<String> {
     let mut buffers = simd_json::Buffers::default();
     let mut copy = Vec::new();
     let figures = match way {
+        Way::DeriveOwned => {
+            decode_each(each, ours::decode, |record: &Record<String, ours::DateTime>| tally.add_record(record), passes)
+        }
+        Way::DeriveBorrowed => {
+            decode_each(each, ours::decode, |record: &Record<&str, ours::DateTime>| tally.add_record(record), passes)
+        }
+        Way::Walk => decode_each(each, |bytes| Document::new(bytes)?.check(), |()| tally.add("count", 1), passes),
+        Way::Get => decode_each(each, get, |record| tally.add_record(record), passes),
+        Way::Map => decode_each(each, Map::from_slice, |map| add_map(&mut tally, map), passes),
         Way::BsonOwned => decode_each(
             each,
             bson::deserialize_from_slice,
@@ -166,6 +192,34 @@ fn as_json(bytes: &[u8]) -> Result<Record<&str, i64>> {
     let Record { id, name, score, tags, active, created } = bson::deserialize_from_slice(bytes)?;
     let created: bson::DateTime = created;
     Ok(Record { id, name, score, tags, active, created: created.timestamp_millis() })
+}
+
+fn get(bytes: &[u8]) -> millstream::Result<Record<&str, ours::DateTime>> {
+    let document = Document::new(bytes)?;
+    Ok(Record {
+        id: document.require("id")?,
+        name: document.require("name")?,
+        score: document.require("score")?,
+        tags: document.require::<Array>("tags")?.iter().map(|tag| tag?.get()).collect::<Result<_, _>>()?,
+        active: document.require("active")?,
+        created: document.require("created")?,
+    })
+}
+
+fn add_map(tally: &mut Tally, map: &Map) {
+    let created = match &map["created"] {
+        Value::DateTime(date) => date.0,
+        other => panic!("{other:?} is no date"),
+    };
+    let active = matches!(map["active"], Value::Bool(true));
+    tally.add_fields(
+        map["id"].as_i64().expect("a long"),
+        map["name"].as_str().expect("text"),
+        map["score"].as_f64().expect("a double"),
+        map["tags"].as_array().expect("an array").iter().filter_map(Value::as_str),
+        active,
+        created,
+    );
 }
 
 fn raw(bytes: &[u8]) -> Result<Record<&str, bson::DateTime>> {

@@ -4,6 +4,7 @@
 use anyhow::Result;
 use bson::{Bson, RawDocument};
 use clap::ValueEnum;
+use millstream::bson::{Document, Map, Value};
 
 use crate::input::{decode_each, documents};
 use crate::passes::Passes;
@@ -11,6 +12,10 @@ use crate::tally::Tally;
 
 #[derive(Clone, Copy, ValueEnum)]
 pub enum Way {
+    /// Millstream's tree.
+    Map,
+    /// Millstream's check of every byte.
+    Walk,
     /// The `bson` crate's tree.
     BsonDocument,
 }
@@ -19,6 +24,16 @@ pub fn run(way: Way, bytes: &[u8], passes: &Passes) -> Result<String> {
     let mut tally = Tally::default();
     let each = || documents(bytes);
     let figures = match way {
+        Way::Map => decode_each(
+            each,
+            Map::from_slice,
+            |map| {
+                tally.add("count", 1);
+                map.values().for_each(|value| add_value(&mut tally, value));
+            },
+            passes,
+        ),
+        Way::Walk => decode_each(each, |bytes| Document::new(bytes)?.check(), |()| tally.add("count", 1), passes),
         Way::BsonDocument => decode_each(
             each,
             |bytes| bson::Document::try_from(RawDocument::from_bytes(bytes)?),
@@ -30,6 +45,16 @@ pub fn run(way: Way, bytes: &[u8], passes: &Passes) -> Result<String> {
         ),
     }?;
     Ok(format!("{tally}{figures}"))
+}
+
+fn add_value(tally: &mut Tally, value: &Value) {
+    tally.add("values", 1);
+    match value {
+        Value::Document(map) => map.values().for_each(|value| add_value(tally, value)),
+        Value::Array(array) => array.iter().for_each(|value| add_value(tally, value)),
+        Value::String(text) => tally.add("text", text.len() as u64),
+        _ => {}
+    }
 }
 
 fn add_bson(tally: &mut Tally, value: &Bson) {

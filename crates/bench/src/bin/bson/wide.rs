@@ -8,6 +8,7 @@ use std::hint::black_box;
 use anyhow::{Context, Result, bail};
 use bson::{Bson, RawBsonRef, RawDocument};
 use clap::ValueEnum;
+use millstream::bson::{Document, ValueRef};
 use millstream_bench::documents::Wide;
 use serde::Deserialize;
 
@@ -16,6 +17,14 @@ use crate::tally::sixty_fourths;
 
 #[derive(Clone, Copy, ValueEnum)]
 pub enum Way {
+    /// Millstream, by `get` on the bytes.
+    Get,
+    /// Millstream: an index of all members is made, then one is looked up.
+    Index,
+    /// Millstream: an index is made, then each member is looked up by its name.
+    IndexAllByName,
+    /// Millstream, all members in their order.
+    IterAll,
     /// The `bson` crate, by `get` on the bytes.
     BsonRaw,
     /// The `bson` crate, into a struct with this one field.
@@ -46,6 +55,17 @@ struct Sums {
 }
 
 impl Sums {
+    fn add(&mut self, value: ValueRef<'_>) -> Result<()> {
+        match value {
+            ValueRef::Int32(value) => self.ints += value as u64,
+            ValueRef::Double(value) => self.doubles += value,
+            ValueRef::String(text) => self.text += text.len(),
+            ValueRef::Binary { bytes, .. } => self.bytes += bytes.len(),
+            other => bail!("{other:?} is no type of this document"),
+        }
+        Ok(())
+    }
+
     fn add_raw(&mut self, value: RawBsonRef<'_>) -> Result<()> {
         match value {
             RawBsonRef::Int32(value) => self.ints += value as u64,
@@ -101,6 +121,13 @@ pub fn run(way: Way, bytes: &[u8], gets: u64, passes: &Passes) -> Result<String>
     let keys: Vec<String> = (0..).map(Wide::key).take(1000).collect();
     let bytes = || black_box(bytes);
     match way {
+        Way::Get => one(&|| Ok(Document::new(bytes())?.require(KEY)?)),
+        Way::Index => one(&|| Ok(Document::new(bytes())?.index()?.require(KEY)?)),
+        Way::IndexAllByName => all(&|sums| {
+            let index = Document::new(bytes())?.index()?;
+            keys.iter().try_for_each(|key| sums.add(index.require(key)?))
+        }),
+        Way::IterAll => all(&|sums| Document::new(bytes())?.iter().try_for_each(|member| sums.add(member?.value()?))),
         Way::BsonRaw => one(&|| Ok(RawDocument::from_bytes(bytes())?.get_i32(KEY)?)),
         Way::BsonStruct => one(&|| Ok(bson::deserialize_from_slice::<One>(bytes())?.field_0988)),
         Way::BsonDocument => one(&|| Ok(tree(bytes())?.get_i32(KEY)?)),
