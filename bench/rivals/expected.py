@@ -4,8 +4,8 @@ Usage: expected.py print counter|random COUNT | sha256sum
        expected.py larger < INPUT | sha256sum
        expected.py records|orders|untyped|wide|weights INPUT
 
-Shares no code with the runners, and is as slow as it is plain. (All but `print` need the input: `make bench` leaves it in
-the directory that `--inputs` names.) The last form prints answers: sums over what documents hold.
+Shares no code with the runners, and is as slow as it is plain. (All but `print` need the input: `make bench` leaves
+it in the directory that `--inputs` names.) The last form prints answers: sums over what documents hold.
 """
 
 import array

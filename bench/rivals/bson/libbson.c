@@ -3,10 +3,10 @@
 // Usage: libbson WORK FILE [GETS] [--once]
 //        libbson --version
 //
-// The works and their answers are those of crates/bench/src/bin/bson, and besides: `walk` goes over every member of every
-// level and checks the UTF-8 of its key and text; `validate` is libbson's own function for that; `sum` maps the weights
-// and adds them all up, without looking at a document while the clock runs. The first pass is not timed; of the
-// others the median is told.
+// The works and their answers are those of crates/bench/src/bin/bson, and besides: `walk` goes over every member of
+// every level and checks the UTF-8 of its key and text; `validate` is libbson's own function for that; `sum` maps the
+// weights and adds them all up, without looking at a document while the clock runs. The first pass is not timed; of
+// the others the median is told.
 #define _POSIX_C_SOURCE 200809L
 #include <bson/bson.h>
 #include <fcntl.h>
@@ -132,7 +132,8 @@ static void validate(struct input *input, struct sums *sums) {
     bson_t document;
     size_t at;
     while (next_document(&left, &document)) {
-        require(bson_validate(&document, BSON_VALIDATE_UTF8 | BSON_VALIDATE_UTF8_ALLOW_NULL, &at), "a document is broken");
+        bson_validate_flags_t flags = BSON_VALIDATE_UTF8 | BSON_VALIDATE_UTF8_ALLOW_NULL;
+        require(bson_validate(&document, flags, &at), "a document is broken");
         sums->count++;
     }
 }
@@ -279,7 +280,8 @@ static void find_arrays(struct input *input) {
     require(bson_iter_recurse(&root, &list), "no array");
     while (bson_iter_next(&list)) {
         const uint8_t *data;
-        require(array_count < MOST_ARRAYS && bson_iter_recurse(&list, &array) && bson_iter_find(&array, "data"), "no data");
+        require(array_count < MOST_ARRAYS, "too many arrays");
+        require(bson_iter_recurse(&list, &array) && bson_iter_find(&array, "data"), "no data");
         bson_iter_binary(&array, NULL, &arrays[array_count].len, &data);
         arrays[array_count++].at = (size_t)(data - input->bytes);
     }

@@ -42,8 +42,8 @@ pub struct Wide {
     pub seed: u64,
 }
 
-/// The 38 arrays of VGG-19, an image model, as Julia's BSON.jl lays out `Dict(:weights => [W, b, …])`: float32, in all
-/// 548 MiB.
+/// The 38 arrays of VGG-19, an image model, as Julia's BSON.jl lays out `Dict(:weights => [W, b, …])`: float32, 548 MiB
+/// in all.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Weights {

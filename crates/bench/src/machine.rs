@@ -44,7 +44,8 @@ impl Machine {
         let programs: BTreeSet<&String> =
             definitions.iter().flat_map(|definition| &definition.runners).flat_map(|runner| &runner.needs).collect();
         let version = |program: &str| if program == "go" { "version" } else { "--version" };
-        let rivals = programs.into_iter().filter_map(|program| first_line(Command::new(program).arg(version(program)).env("PATH", search_path)));
+        let look_up =
+            |program: &String| first_line(Command::new(program).arg(version(program)).env("PATH", search_path));
         Machine {
             time: first_line(Command::new("date").args(["-u", "+%Y-%m-%d-%H%M"])).unwrap_or("unknown".into()),
             processor: format!("{processor}, {cores} cores"),
@@ -52,7 +53,7 @@ impl Machine {
             compiler: first_line(Command::new("rustc").arg("--version")).unwrap_or("unknown".into()),
             commit: if changed { format!("{commit} with uncommitted changes") } else { commit },
             others: running_beside_us(),
-            rivals: rivals.collect(),
+            rivals: programs.into_iter().filter_map(look_up).collect(),
         }
     }
 

@@ -1,4 +1,4 @@
-//! A stream of small records that ends after as many bytes as asked for, and is never in memory or on a disk as a whole.
+//! A stream of small records that ends after as many bytes as asked for. It is never in memory or on a disk as a whole.
 
 use std::fs::File;
 use std::io::{self, Write};
