@@ -2,11 +2,14 @@
 
 Usage: expected.py print counter|random COUNT | sha256sum
        expected.py larger < INPUT | sha256sum
+       expected.py records|orders|untyped|wide|weights INPUT
 
-Shares no code with the runners, and is as slow as it is plain. (`larger` needs the input: `make bench` leaves it in
-the directory that `--inputs` names.)
+Shares no code with the runners, and is as slow as it is plain. (All but `print` need the input: `make bench` leaves
+it in the directory that `--inputs` names.) The last form prints answers: sums over what documents hold.
 """
 
+import array
+import struct
 import sys
 
 
@@ -24,7 +27,132 @@ def random_numbers(state=3):
         yield least + (left * (10 ** (digits + 1) - least) >> 64)
 
 
+def documents(data):
+    """Each document of a file as pairs of key and value, from https://bsonspec.org/spec.html."""
+    at = 0
+    while at < len(data):
+        (length,) = struct.unpack_from("<i", data, at)
+        yield members(data, at)
+        at += length
+
+
+def members(data, at):
+    """The members of the document at `at`, of the types that the inputs have."""
+
+    def number(form):
+        nonlocal at
+        (value,) = struct.unpack_from("<" + form, data, at)
+        at += struct.calcsize("<" + form)
+        return value
+
+    def raw(length):
+        nonlocal at
+        value = data[at : at + length]
+        at += length
+        return value
+
+    def cstring():
+        return raw(data.index(b"\0", at) + 1 - at)[:-1].decode()
+
+    def inner():
+        (length,) = struct.unpack_from("<i", data, at)
+        found = members(data, at)
+        raw(length)
+        return found
+
+    def binary():
+        length = number("i")
+        raw(1)
+        return raw(length)
+
+    read = {
+        0x01: lambda: number("d"),
+        0x02: lambda: raw(number("i"))[:-1].decode(),
+        0x03: inner,
+        0x04: inner,
+        0x05: binary,
+        0x07: lambda: raw(12),
+        0x08: lambda: number("?"),
+        0x09: lambda: number("q"),
+        0x0A: lambda: None,
+        0x0B: lambda: (cstring(), cstring()),
+        0x10: lambda: number("i"),
+        0x11: lambda: raw(8),
+        0x12: lambda: number("q"),
+    }
+    number("i")
+    pairs = []
+    while kind := number("B"):
+        key = cstring()
+        pairs.append((key, read[kind]()))
+    return pairs
+
+
+def everything(pairs):
+    """Every pair of every level."""
+    for key, value in pairs:
+        yield key, value
+        if isinstance(value, list):
+            yield from everything(value)
+
+
+def answer(work, data):
+    """Sums by name, as the definitions have them."""
+    if work == "weights":
+        floats = [array.array("f", dict(one)["data"]) for _, one in dict(members(data, 0))["weights"]]
+        total = sum(sum(one) for one in floats)
+        return {"count": len(floats), "floats": sum(map(len, floats)), "sum": int(total * 256), "bytes": len(data)}
+    found = list(documents(data))
+    pairs = [pair for document in found for pair in everything(document)]
+    text = sum(len(value.encode()) for _, value in pairs if isinstance(value, str))
+
+    def total(name):
+        return sum(value for key, value in pairs if key == name)
+
+    def lists(name):
+        return sum(len(value) for key, value in pairs if key == name)
+
+    def of_type(kind):
+        return [value for _, value in pairs if type(value) is kind]
+
+    if work == "records":
+        return {
+            "count": len(found),
+            "ids": total("id"),
+            "text": text,
+            "scores": int(total("score") * 64),
+            "tags": lists("tags"),
+            "active": total("active"),
+            "created": total("created"),
+            "values": len(pairs),
+            "bytes": len(data),
+        }
+    if work == "orders":
+        return {
+            "count": lists("items"),
+            "orders": total("order"),
+            "text": text,
+            "quantity": total("quantity"),
+            "prices": int(total("price") * 64),
+            "options": lists("options"),
+        }
+    if work == "wide":
+        return {
+            "value": dict(pairs)["field_0988"],
+            "ints": sum(of_type(int)),
+            "doubles": int(sum(of_type(float)) * 64),
+            "text": text,
+            "bytes": sum(map(len, of_type(bytes))),
+        }
+    return {"count": len(found), "values": len(pairs), "text": text}
+
+
 def main(arguments):
+    if arguments[0] not in ["print", "larger"]:
+        work, path = arguments
+        with open(path, "rb") as file:
+            print(", ".join(f"{key} = {value:_}" for key, value in answer(work, file.read()).items()))
+        return
     if arguments == ["larger"]:
         next(sys.stdin)
         for line in sys.stdin:

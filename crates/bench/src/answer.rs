@@ -1,8 +1,10 @@
 //! Answers of runners: what was found in the stream, so that speed is never the speed of a mistake.
 //!
 //! An answer is a few numbers by name: `count` (records), `length` (the sum of their lengths without the
-//! delimiters), `first` (the sum of their first bytes), `bytes` (the size of the stream), `hash`. A runner
-//! tells those that it knows; each must be right.
+//! delimiters), `first` (the sum of their first bytes), `bytes` (the size of the stream), `hash`; of documents, sums
+//! over their fields. A runner tells those that it knows; each must be right.
+//!
+//! Beside the answer a runner may tell what it measured inside itself: see [`Inside`].
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,8 +14,14 @@ use serde::Deserialize;
 
 use crate::definition::Output;
 
-/// The key under which a runner prints the time it measured inside itself, in nanoseconds.
-const INSIDE_TIME: &str = "ns";
+/// What a runner measured inside itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Inside {
+    /// Told as `ns=…`: the time of one pass over the input, in nanoseconds.
+    pub nanoseconds: Option<u64>,
+    /// Told as `allocations=…`: how often such a pass asked for memory.
+    pub allocations: Option<u64>,
+}
 
 /// Numbers by name.
 ///
@@ -57,9 +65,9 @@ impl Answer {
         self.0.is_empty()
     }
 
-    /// Takes out the time that the runner measured inside itself, in nanoseconds.
-    pub fn take_inside_time(&mut self) -> Option<u64> {
-        self.0.remove(INSIDE_TIME)
+    /// Takes out what the runner measured inside itself.
+    pub fn take_inside(&mut self) -> Inside {
+        Inside { nanoseconds: self.0.remove("ns"), allocations: self.0.remove("allocations") }
     }
 
     /// Whether every number of this answer is the right one.
@@ -112,9 +120,10 @@ mod tests {
     }
 
     #[test]
-    fn the_inside_time_is_not_part_of_the_answer() {
-        let mut answer = Answer::parse(Output::Answer, b"count=3 ns=1500").unwrap();
-        assert_eq!(answer.take_inside_time(), Some(1500));
+    fn what_was_measured_inside_is_not_part_of_the_answer() {
+        let mut answer = Answer::parse(Output::Answer, b"count=3 ns=1500 allocations=7").unwrap();
+        assert_eq!(answer.take_inside(), Inside { nanoseconds: Some(1500), allocations: Some(7) });
         assert_eq!(answer.to_string(), "count=3");
+        assert_eq!(answer.take_inside(), Inside::default());
     }
 }

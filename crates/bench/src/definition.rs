@@ -236,6 +236,15 @@ pub enum Goal {
     MoreMs(f64),
     /// ours alone is under this many MiB.
     UnderMib(f64),
+    /// ours alone is under this many milliseconds.
+    UnderMs(f64),
+}
+
+impl Goal {
+    /// Whether ours is compared with nobody.
+    pub fn is_alone(self) -> bool {
+        matches!(self, Goal::UnderMib(_) | Goal::UnderMs(_))
+    }
 }
 
 impl Definition {
@@ -290,8 +299,14 @@ impl Definition {
             for name in target.rivals.iter().chain([&target.ours]) {
                 ensure!(self.runners.iter().any(|runner| runner.name == *name), "there is no runner {name:?}");
             }
-            let alone = matches!(target.goal, Goal::UnderMib(_));
-            ensure!(alone == target.rivals.is_empty(), "{:?}: only a goal in MiB has no rival", target.work);
+            let fits = target.goal.is_alone() == target.rivals.is_empty();
+            ensure!(fits, "{:?}: a goal has rivals unless it is a limit", target.work);
+            let unit = match target.goal {
+                Goal::UnderMib(_) => target.measure == Measure::Peak,
+                Goal::UnderMs(_) | Goal::MoreMs(_) => target.measure != Measure::Peak,
+                _ => true,
+            };
+            ensure!(unit, "{:?}: a goal in another unit than what is measured", target.work);
         }
         for size in [&self.full, &self.quick] {
             let to_tool = self.destination == Destination::Tool;
@@ -384,6 +399,8 @@ mod tests {
             ("{bytes}", "{byte}"),
             (r#"ours = "a""#, r#"ours = "c""#),
             (r#"rivals = ["b"]"#, ""),
+            ("times_faster = 2.0", "under_ms = 2.0"),
+            ("rivals = [\"b\"]\n        goal = { times_faster = 2.0 }", "goal = { under_mib = 2.0 }"),
             (r#"output = "count""#, r#"answer = "some""#),
             ("answers.all = { count = 1 }", "answers.all = {}"),
             (r#"name = "small""#, "name = \"small\"\ndestination = \"pipe\""),

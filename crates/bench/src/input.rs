@@ -1,7 +1,8 @@
 //! Inputs: files generated from a seed, the same on every machine.
 //!
-//! They are written into memory-backed storage, so that no disk is measured, and hold lines of made-up words:
-//! text compresses like text, and line ends are where nobody can predict them. Everything is streamed through
+//! They are written into memory-backed storage, so that no disk is measured. Lines hold made-up words:
+//! text compresses like text, and line ends are where nobody can predict them; documents are in
+//! [`documents`](crate::documents). Everything is streamed through
 //! small buffers: a child's peak memory starts with what its parent had, so this process must stay small.
 
 use std::fmt;
@@ -17,6 +18,7 @@ use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::Deserialize;
 
+use crate::documents::{Irregular, Orders, Records, Weights, Wide};
 use crate::numbers::RandomLengths;
 
 /// A file to generate.
@@ -33,6 +35,16 @@ pub enum Input {
     Bam(Alignments),
     /// Two numbers in each line.
     Pairs(Pairs),
+    /// BSON: small typed records.
+    Records(Records),
+    /// BSON: nested documents.
+    Orders(Orders),
+    /// BSON: one document with many fields.
+    Wide(Wide),
+    /// BSON: arrays of numbers, as Julia saves a model.
+    Weights(Weights),
+    /// BSON: documents of which no two are alike.
+    Irregular(Irregular),
 }
 
 /// Lines of words, each of between half and one and a half times the mean length.
@@ -88,6 +100,11 @@ impl fmt::Display for Input {
             Input::Bam(Alignments { lines, seed }) => write!(f, "alignments-{lines}-{seed}.bam"),
             Input::Pairs(Pairs { lines, numbers: PairNumbers::Constant }) => write!(f, "pairs-{lines}-constant.txt"),
             Input::Pairs(Pairs { lines, numbers: PairNumbers::Random(seed) }) => write!(f, "pairs-{lines}-{seed}.txt"),
+            Input::Records(Records { count, seed }) => write!(f, "records-{count}-{seed}.bson"),
+            Input::Orders(Orders { count, seed }) => write!(f, "orders-{count}-{seed}.bson"),
+            Input::Wide(Wide { fields, seed }) => write!(f, "wide-{fields}-{seed}.bson"),
+            Input::Weights(Weights { divisor, seed }) => write!(f, "weights-{divisor}-{seed}.bson"),
+            Input::Irregular(Irregular { count, seed }) => write!(f, "irregular-{count}-{seed}.bson"),
         }
     }
 }
@@ -114,12 +131,14 @@ impl Input {
 
     fn write(&self, path: &Path) -> Result<()> {
         let create = || Ok::<_, io::Error>(BufWriter::with_capacity(1 << 18, File::create(path)?));
+        // What is written as it is made.
+        let plain = |write: &dyn Fn(&mut BufWriter<File>) -> Result<()>| {
+            let mut out = create()?;
+            write(&mut out)?;
+            Ok::<_, anyhow::Error>(out.flush()?)
+        };
         match self {
-            Input::Lines(text) => {
-                let mut out = create()?;
-                text.write(&mut out)?;
-                out.flush()?;
-            }
+            Input::Lines(text) => plain(&|out| text.write(out))?,
             Input::Gzip(text) => {
                 let mut out = GzEncoder::new(create()?, Compression::default());
                 text.write(&mut out)?;
@@ -141,11 +160,12 @@ impl Input {
                 fs::remove_file(&sam)?;
                 ensure!(status.success(), "samtools: {status}");
             }
-            Input::Pairs(pairs) => {
-                let mut out = create()?;
-                pairs.write(&mut out)?;
-                out.flush()?;
-            }
+            Input::Pairs(pairs) => plain(&|out| Ok(pairs.write(out)?))?,
+            Input::Records(records) => plain(&|out| Ok(records.write(out)?))?,
+            Input::Orders(orders) => plain(&|out| Ok(orders.write(out)?))?,
+            Input::Wide(wide) => plain(&|out| Ok(wide.write(out)?))?,
+            Input::Weights(weights) => plain(&|out| Ok(weights.write(out)?))?,
+            Input::Irregular(irregular) => plain(&|out| Ok(irregular.write(out)?))?,
         }
         Ok(())
     }

@@ -10,6 +10,7 @@
 pub mod answer;
 pub mod definition;
 pub mod destination;
+pub mod documents;
 pub mod input;
 pub mod machine;
 pub mod measure;

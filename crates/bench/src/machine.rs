@@ -1,6 +1,7 @@
 //! Under which circumstances something was measured.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
 use std::path::Path;
@@ -24,8 +25,9 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Looks around: the repository is at `root`, the rivals are those that the definitions need.
-    pub fn look(root: &Path, definitions: &[Definition]) -> Machine {
+    /// Looks around: the repository is at `root`, the rivals are those that the definitions need, and are looked up by
+    /// `search_path`.
+    pub fn look(root: &Path, definitions: &[Definition], search_path: &OsStr) -> Machine {
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
         let processor = model.map_or("unknown", |(_, name)| name.trim());
@@ -42,7 +44,8 @@ impl Machine {
         let programs: BTreeSet<&String> =
             definitions.iter().flat_map(|definition| &definition.runners).flat_map(|runner| &runner.needs).collect();
         let version = |program: &str| if program == "go" { "version" } else { "--version" };
-        let rivals = programs.into_iter().filter_map(|program| first_line(Command::new(program).arg(version(program))));
+        let look_up =
+            |program: &String| first_line(Command::new(program).arg(version(program)).env("PATH", search_path));
         Machine {
             time: first_line(Command::new("date").args(["-u", "+%Y-%m-%d-%H%M"])).unwrap_or("unknown".into()),
             processor: format!("{processor}, {cores} cores"),
@@ -50,7 +53,7 @@ impl Machine {
             compiler: first_line(Command::new("rustc").arg("--version")).unwrap_or("unknown".into()),
             commit: if changed { format!("{commit} with uncommitted changes") } else { commit },
             others: running_beside_us(),
-            rivals: rivals.collect(),
+            rivals: programs.into_iter().filter_map(look_up).collect(),
         }
     }
 

@@ -56,7 +56,13 @@ fn main() -> Result<ExitCode> {
     ensure!(options.quick || !cfg!(debug_assertions), "measure with `cargo run --release`, or only check with --quick");
 
     let programs = build(&root)?;
-    let machine = Machine::look(&root, &definitions);
+    let mut place = Place {
+        root: root.clone(),
+        programs: programs.to_vec(),
+        inputs: PathBuf::new(), // of each definition
+        limit: Duration::from_secs(300),
+    };
+    let machine = Machine::look(&root, &definitions, &place.search_path());
     if machine.is_busy() && !options.quick {
         eprintln!("WARNING: others are at work on this machine, do not trust the ratios\n{machine}");
     }
@@ -74,12 +80,7 @@ fn main() -> Result<ExitCode> {
             }
         };
         fs::create_dir_all(inputs)?;
-        let place = Place {
-            root: root.clone(),
-            programs: programs.to_vec(),
-            inputs: inputs.clone(),
-            limit: Duration::from_secs(300),
-        };
+        place.inputs = inputs.clone();
         let runs = definition.runs.filter(|_| !options.quick).unwrap_or(rounds);
         let outcomes = measure(&definition, scale, runs, &place).with_context(|| definition.name.clone())?;
         measured.push(Measured { definition, outcomes });

@@ -47,6 +47,8 @@ pub struct Run {
     pub system: Duration,
     /// The largest resident set of any of them, in bytes.
     pub peak: u64,
+    /// How often a pass over the input asked for memory, if the runner counts that.
+    pub allocations: Option<u64>,
 }
 
 impl Run {
@@ -109,7 +111,7 @@ pub fn measure(definition: &Definition, scale: Scale, rounds: usize, place: &Pla
 
 impl Place {
     /// `PATH` with our own programs in front.
-    fn search_path(&self) -> OsString {
+    pub fn search_path(&self) -> OsString {
         let path = env::var_os("PATH").unwrap_or_default();
         let directories = self.programs.iter().cloned().chain(env::split_paths(&path));
         env::join_paths(directories).unwrap_or(path)
@@ -181,11 +183,12 @@ fn answer(command: Command, definition: &Definition, runner: &Runner, size: &Siz
         pipe.read_to_end(&mut output).map(|_| output)
     })?;
     let mut answer = Answer::parse(runner.output, &output).context("unreadable answer")?;
-    let inside = answer.take_inside_time();
+    let inside = answer.take_inside();
     answer.check(&size.answers[&runner.answer])?;
     if definition.clock == Clock::Inside {
-        run.wall = Duration::from_nanos(inside.context("the runner told no ns=…")?);
+        run.wall = Duration::from_nanos(inside.nanoseconds.context("the runner told no ns=…")?);
     }
+    run.allocations = inside.allocations;
     Ok(run)
 }
 
@@ -232,8 +235,8 @@ fn time<T>(
 
     ensure!(!hung, "{name} was ended after {limit:?}");
     ensure!(usage.status.success(), "{name}: {}", usage.status);
-    let run = Run { wall, user: usage.rusage.utime, system: usage.rusage.stime, peak: usage.rusage.maxrss };
-    Ok((run, consumed))
+    let (user, system, peak) = (usage.rusage.utime, usage.rusage.stime, usage.rusage.maxrss);
+    Ok((Run { wall, user, system, peak, allocations: None }, consumed))
 }
 
 #[cfg(test)]
@@ -304,9 +307,10 @@ mod tests {
 
     #[test]
     fn the_inside_clock_is_the_runners_own() {
-        let definition = definition("inside", "count=1 ns=1500", "count=1");
+        let definition = definition("inside", "count=1 ns=1500 allocations=7", "count=1");
         let outcomes = measure(&definition, Scale::Quick, 1, &place()).unwrap();
-        assert!(matches!(&outcomes[0], Outcome::Measured(runs) if runs[0].wall == Duration::from_nanos(1500)));
+        let Outcome::Measured(runs) = &outcomes[0] else { panic!("{:?}", outcomes[0]) };
+        assert_eq!((runs[0].wall, runs[0].allocations), (Duration::from_nanos(1500), Some(7)));
         assert!(matches!(&outcomes[1], Outcome::Wrong(reason) if reason.contains("ns=")));
     }
 

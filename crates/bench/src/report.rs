@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::definition::{Definition, Goal, Measure, Presence, Scale, Target};
+use crate::definition::{Clock, Definition, Goal, Measure, Presence, Scale, Target};
 use crate::machine::Machine;
 use crate::measure::{Outcome, Run};
 use crate::statistics::{median, quantile};
@@ -106,19 +106,30 @@ impl Measured {
         let mut runners: Vec<_> = self
             .named()
             .filter_map(|(name, outcome)| match outcome {
-                Outcome::Measured(runs) => Some((name, median(&walls(runs)), runs.len())),
+                Outcome::Measured(runs) => Some((name, median(&walls(runs)), runs)),
                 _ => None,
             })
             .collect();
         runners.sort_by(|a, b| a.1.total_cmp(&b.1));
         let best = runners.first().map_or(f64::NAN, |&(_, best, _)| best);
+        // A column for those definitions only of which somebody counts.
+        let allocations = |runs: &[Run]| runs.first().and_then(|run| run.allocations);
+        let counted = runners.iter().any(|(_, _, runs)| allocations(runs).is_some());
+        let (title, line) = if counted { (" allocations for each |", "--:|") } else { ("", "") };
 
-        let mut text =
-            format!("\n| `{name}` | median | for each | against the first | runs |\n|---|--:|--:|--:|--:|\n");
+        let mut text = format!(
+            "\n| `{name}` | median | for each | against the first |{title} runs |\n|---|--:|--:|--:|{line}--:|\n"
+        );
         for (name, wall, runs) in runners {
             let each = count.map_or(String::new(), |count| format!("{:.2} ns", wall * 1e9 / count as f64));
+            let asked = match allocations(runs) {
+                Some(times) => format!(" {:.2} |", times as f64 / count.unwrap_or(1) as f64),
+                None if counted => " |".to_owned(),
+                None => String::new(),
+            };
             let total = quantity(Measure::Wall, wall);
-            writeln!(text, "| {name} | {total} | {each} | {:.2} | {runs} |", wall / best).expect(INFALLIBLE);
+            let (ratio, runs) = (wall / best, runs.len());
+            writeln!(text, "| {name} | {total} | {each} | {ratio:.2} |{asked} {runs} |").expect(INFALLIBLE);
         }
         text
     }
@@ -143,8 +154,13 @@ impl Measured {
             Outcome::Wrong(_) => return row(target.rivals.join(", "), "wrong".into(), String::new(), Met::Wrong),
             Outcome::Skipped(_) => return row(target.rivals.join(", "), "skipped".into(), String::new(), Met::Skipped),
         };
-        if let Goal::UnderMib(limit) = target.goal {
-            let met = if median(&ours) < limit * MIB { Met::Yes } else { Met::No };
+        let limit = match target.goal {
+            Goal::UnderMib(limit) => Some(limit * MIB),
+            Goal::UnderMs(limit) => Some(limit / 1e3),
+            _ => None,
+        };
+        if let Some(limit) = limit {
+            let met = if median(&ours) < limit { Met::Yes } else { Met::No };
             return row(String::new(), show(&ours), String::new(), met);
         }
 
@@ -202,7 +218,7 @@ impl Comparison {
                 let (more, low, high) = compare(|ours, rival| (ours - rival) * 1e3);
                 Comparison { text: format!("{more:+.2} ms ({low:+.2}–{high:+.2})"), reached: more <= most }
             }
-            Goal::UnderMib(_) => unreachable!("this goal has no rival"),
+            Goal::UnderMib(_) | Goal::UnderMs(_) => unreachable!("this goal has no rival"),
         }
     }
 }
@@ -225,6 +241,7 @@ fn goal(goal: &Goal) -> String {
         Goal::Within(difference) => format!("within {:.0} %", difference * 100.0),
         Goal::MoreMs(most) => format!("≤ {most:+} ms"),
         Goal::UnderMib(limit) => format!("< {limit} MiB"),
+        Goal::UnderMs(limit) => format!("< {limit} ms"),
     }
 }
 
@@ -256,7 +273,7 @@ pub fn record(measured: &[Measured], machine: &Machine, rounds: usize) -> String
     let mut text = format!(
         "# Measured on {}\n\n{machine}\nMedians of {rounds} alternating runs after one warm-up, unless said otherwise \
          below; in brackets the middle half of the ratios of the single pairs of runs. Times are of whole \
-         processes, CPU times with all children. Every run gave the right answer, except those named below; \
+         processes, unless said otherwise below; CPU times with all children. Every run gave the right answer, except those named below; \
          bytes that were written to nowhere or through a pipe were hashed in the warm-up, those in files every time. \
          Each single run is in the `.csv` beside this file.\n\n{}\n",
         machine.time,
@@ -264,9 +281,13 @@ pub fn record(measured: &[Measured], machine: &Machine, rounds: usize) -> String
     );
     text.push_str("## Questions\n\n");
     for one in measured {
-        let Definition { name, question, runs, .. } = &one.definition;
+        let Definition { name, question, runs, clock, .. } = &one.definition;
         let runs = runs.map_or(String::new(), |runs| format!(" ({runs} runs)"));
-        writeln!(text, "- `{name}`: {question}{runs}").expect(INFALLIBLE);
+        let clock = match clock {
+            Clock::Process => "",
+            Clock::Inside => " Times are medians of several passes inside each process.",
+        };
+        writeln!(text, "- `{name}`: {question}{runs}{clock}").expect(INFALLIBLE);
         for (runner, reason) in one.wrong() {
             writeln!(text, "  - wrong: {runner}: {reason}").expect(INFALLIBLE);
         }
@@ -286,14 +307,16 @@ pub fn rankings(measured: &[Measured]) -> String {
 
 /// Every counted run of every runner.
 pub fn csv(measured: &[Measured]) -> String {
-    let mut text = String::from("definition,runner,run,wall_s,user_s,system_s,peak_bytes\n");
+    let mut text = String::from("definition,runner,run,wall_s,user_s,system_s,peak_bytes,allocations\n");
     for one in measured {
         for (runner, outcome) in one.named() {
             let Outcome::Measured(runs) = outcome else { continue };
-            for (number, Run { wall, user, system, peak }) in runs.iter().enumerate() {
+            for (number, Run { wall, user, system, peak, allocations }) in runs.iter().enumerate() {
                 let [wall, user, system] = [wall, user, system].map(|time| time.as_secs_f64());
                 let name = &one.definition.name;
-                writeln!(text, "{name},{runner},{number},{wall:.6},{user:.6},{system:.6},{peak}").expect(INFALLIBLE);
+                let allocations = allocations.map_or(String::new(), |times| times.to_string());
+                writeln!(text, "{name},{runner},{number},{wall:.6},{user:.6},{system:.6},{peak},{allocations}")
+                    .expect(INFALLIBLE);
             }
         }
     }
@@ -302,6 +325,7 @@ pub fn csv(measured: &[Measured]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
     use std::path::Path;
     use std::time::Duration;
 
@@ -314,6 +338,7 @@ mod tests {
             user: Duration::from_millis(2 * ms),
             system: Duration::ZERO,
             peak: ms << 20,
+            allocations: None,
         };
         Outcome::Measured(milliseconds.iter().map(run).collect())
     }
@@ -363,6 +388,7 @@ mod tests {
             ("wall", "within = 0.7", "within = 0.6"),
             ("wall", "more_ms = -199.0", "more_ms = -201.0"),
             ("peak", "under_mib = 101.0", "under_mib = 100.0"),
+            ("wall", "under_ms = 101.0", "under_ms = 100.0"),
         ] {
             assert_eq!(row_of(reached, measure, three()).met, Met::Yes, "{reached}");
             assert_eq!(row_of(missed, measure, three()).met, Met::No, "{missed}");
@@ -388,6 +414,13 @@ mod tests {
         let rows: Vec<&str> = table.lines().skip(3).collect();
         assert_eq!(rows[0], "| slow | 100 ms | 100.00 ns | 1.00 | 3 |");
         assert_eq!(rows[2], "| ours | 500 ms | 500.00 ns | 5.00 | 3 |");
+
+        let Outcome::Measured(runs) = &mut measured.outcomes[0] else { panic!("it was measured") };
+        runs[0].allocations = Some(2_500_000);
+        let table = measured.ranking();
+        let rows: Vec<&str> = table.lines().skip(3).collect();
+        assert_eq!(rows[0], "| slow | 100 ms | 100.00 ns | 1.00 | | 3 |");
+        assert_eq!(rows[2], "| ours | 500 ms | 500.00 ns | 5.00 | 2.50 | 3 |");
     }
 
     #[test]
@@ -404,10 +437,10 @@ mod tests {
         let outcomes = [runs(&[1, 2]), Outcome::Wrong("count=2 instead of 1".into()), Outcome::Skipped("pv".into())];
         let all = [measured("at_most = 1.0", "wall", outcomes)];
         let csv = csv(&all);
-        assert_eq!(csv.lines().nth(2), Some("test,ours,1,0.002000,0.004000,0.000000,2097152"));
+        assert_eq!(csv.lines().nth(2), Some("test,ours,1,0.002000,0.004000,0.000000,2097152,"));
         assert_eq!(csv.lines().count(), 3);
         assert_eq!(checks(&all), "test: 1 of 3 runners right\n");
-        let record = record(&all, &Machine::look(Path::new("/"), &[]), 2);
+        let record = record(&all, &Machine::look(Path::new("/"), &[], OsStr::new("")), 2);
         for part in
             ["Medians of 2", "slow: skipped", "wrong: slower: count=2 instead of 1", "has no pv", "`test`: Which?"]
         {
