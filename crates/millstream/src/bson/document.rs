@@ -182,6 +182,16 @@ impl<'a> Document<'a> {
         T::from_bson(kind, &mut cursor).map(Some).map_err(|error| self.locate(error))
     }
 
+    /// The same for a value that must be there.
+    ///
+    /// # Errors
+    /// Also [`KeyMissing`](ErrorKind::KeyMissing).
+    pub fn require_path<T: FromBson<'a>>(&self, keys: impl IntoIterator<Item = impl AsRef<str>>) -> Result<T> {
+        let keys: Vec<_> = keys.into_iter().collect();
+        let keys: Vec<&str> = keys.iter().map(AsRef::as_ref).collect();
+        self.get_path(&keys)?.ok_or_else(|| self.missing(&keys))
+    }
+
     /// The member of this name, not yet read.
     ///
     /// # Errors
@@ -532,6 +542,8 @@ mod tests {
         assert_eq!((again.path(), again.offset()), (Some("a.s"), Some(1018)));
         let missing = inner.require::<i32>("t").unwrap_err();
         assert_eq!((missing.kind(), missing.path()), (ErrorKind::KeyMissing, Some("a.t")));
+        let missing = document.require_path::<i32>(["a", "t", "u"]).unwrap_err();
+        assert_eq!((missing.kind(), missing.path()), (ErrorKind::KeyMissing, Some("a.t.u")));
         assert_eq!(inner.iter().next().unwrap().unwrap().value().unwrap_err().offset(), Some(1018));
     }
 
