@@ -100,6 +100,15 @@ enum class errc : int {
     number_overflow = 22,       ///< A number does not fit its type.
     value_missing = 23,         ///< The input ended where a value was expected.
     argument_invalid = 24,      ///< An argument that a call cannot take.
+    document_invalid = 25,      ///< Bytes that are no BSON document.
+    document_truncated = 26,    ///< A BSON document, or something in it, is longer than the bytes that there are.
+    too_deep = 27,              ///< Documents and arrays are nested deeper than the limit.
+    key_missing = 28,           ///< A document has no member of this name, or an array no element of this number.
+    shape_mismatch = 29,        ///< A value has another type than was asked for, or a document other members.
+    value_out_of_range = 30,    ///< A value does not fit the type that was asked for.
+    text_invalid = 31,          ///< Text that is no Extended JSON, object id, date or decimal number.
+    julia_invalid = 32,         ///< What a file of BSON.jl says of its Julia values cannot be.
+    memory_limit = 33,          ///< Going on would take more memory than allowed.
 };
 
 namespace detail {
@@ -111,7 +120,7 @@ struct kind_text {
 };
 
 /// In the order of the codes; the first is 1. (A test compares this with the library's table.)
-inline constexpr std::array<kind_text, 24> kind_texts{{
+inline constexpr std::array<kind_text, 33> kind_texts{{
     {"io", "see the system's message"},
     {"open_failed", "check the name and the permissions"},
     {"command_not_started", "check that the program exists, is executable and is in PATH"},
@@ -136,6 +145,15 @@ inline constexpr std::array<kind_text, 24> kind_texts{{
     {"number_overflow", "use a wider type, or check the input there"},
     {"value_missing", "the input was cut short, or fewer values should be asked for"},
     {"argument_invalid", "see what the call expects"},
+    {"document_invalid", "check what wrote the document"},
+    {"document_truncated", "the input was cut short, or a length in it is wrong"},
+    {"too_deep", "raise the depth limit if the source is trusted"},
+    {"key_missing", "check the path"},
+    {"shape_mismatch", "ask for the type that is there, or check what wrote the document"},
+    {"value_out_of_range", "use a wider type, or check what wrote the document"},
+    {"text_invalid", "check the text there"},
+    {"julia_invalid", "check what wrote the file; its plain document can still be read"},
+    {"memory_limit", "raise the limit if the source is trusted"},
 }};
 
 /// The texts of a kind; empty for a number that this header does not know.
@@ -173,6 +191,7 @@ class category_of_millstream final : public std::error_category {
         case errc::argument_invalid:
             return std::errc::invalid_argument;
         case errc::number_overflow:
+        case errc::value_out_of_range:
             return std::errc::result_out_of_range;
         default:
             return {code, *this};
@@ -235,6 +254,8 @@ struct error_details {
     std::optional<std::uint64_t> offset;
     /// Which record; the first is 0.
     std::optional<std::uint64_t> record;
+    /// Which value in a BSON document: its keys from the outermost on, with dots between them.
+    std::string path;
     /// Of a writer's error: how many bytes the system has taken for certain.
     std::optional<std::uint64_t> written;
     /// Which command ended, and how.
@@ -263,6 +284,8 @@ inline std::string sentence(const error_details &error) {
         out.append(": ").append(std::system_category().message(error.system_errno));
         out.append(" (os error ").append(std::to_string(error.system_errno)).append(")");
     }
+    if (!error.path.empty())
+        out.append(", in ").append(error.path);
     if (error.offset)
         out.append(", at byte ").append(std::to_string(*error.offset));
     if (error.record)
@@ -303,6 +326,9 @@ class error : public std::system_error {
     std::optional<std::uint64_t> offset() const noexcept { return details_->offset; }
     /// Which record; the first is 0.
     std::optional<std::uint64_t> record() const noexcept { return details_->record; }
+    /// Which value in a BSON document: its keys from the outermost on, with dots between them. Empty if it is not about
+    /// one.
+    const std::string &path() const noexcept { return details_->path; }
     /// Of a writer's error: how many bytes the system has taken for certain.
     std::optional<std::uint64_t> written() const noexcept { return details_->written; }
     /// Which command ended, and how; null if the error is not about a command. It lives as long as any copy of this.

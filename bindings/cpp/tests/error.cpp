@@ -28,7 +28,7 @@ TEST(Error, CodesCompareWithTheirKindAndWithTheStandardsWords) {
 
 TEST(Error, EveryKindHasItsOwnText) {
     std::set<std::string> texts;
-    for (int code = 1; code <= static_cast<int>(ms::errc::argument_invalid); ++code)
+    for (int code = 1; code <= static_cast<int>(ms::errc::memory_limit); ++code)
         EXPECT_TRUE(texts.insert(ms::category().message(code)).second) << code;
     EXPECT_EQ(ms::category().message(4),
               "command failed; see its standard error; allow_failure accepts such a command");
@@ -39,6 +39,7 @@ TEST(Error, EveryKindHasItsOwnText) {
 TEST(Error, HaveTheNamesOfEveryLanguage) {
     EXPECT_EQ(ms::name(ms::errc::io), "io");
     EXPECT_EQ(ms::name(ms::errc::argument_invalid), "argument_invalid");
+    EXPECT_EQ(ms::name(ms::errc::memory_limit), "memory_limit");
     EXPECT_EQ(ms::name(ms::errc{}), "");
 }
 
@@ -58,8 +59,16 @@ TEST(Error, ASentenceIsMadeFromTheDetails) {
     EXPECT_EQ(error.name(), "numbers.txt");
     EXPECT_EQ(error.offset(), 17U);
     EXPECT_EQ(error.record(), 2U);
+    EXPECT_EQ(error.path(), "");
     EXPECT_EQ(error.written(), std::nullopt);
     EXPECT_EQ(error.command(), nullptr);
+
+    ms::error_details missing;
+    missing.kind = ms::errc::key_missing;
+    missing.path = "a.b";
+    missing.offset = 7;
+    EXPECT_STREQ(ms::error(missing).what(), "key missing, in a.b, at byte 7; check the path");
+    EXPECT_EQ(ms::error(missing).path(), "a.b");
 
     ms::error_details refused;
     refused.kind = ms::errc::io;

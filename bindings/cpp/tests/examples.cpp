@@ -1,4 +1,4 @@
-// The examples of the README do what it says.
+// The examples do what they say.
 
 #include "millstream/reader.hpp"
 
@@ -28,6 +28,22 @@ TEST(SamtoolsLike, PrintsNoCountsWhenTheCommandFails) {
     EXPECT_EQ(end.value, 1);
     EXPECT_NE(end.stderr_tail.find("exited with status 2"), std::string::npos) << end.stderr_tail;
     EXPECT_NE(end.stderr_tail.find("it said last: truncated file"), std::string::npos) << end.stderr_tail;
+}
+
+TEST(People, ThereAndBack) {
+    const std::string pipe =
+        "printf '%s\\n' '{\"name\":\"Ann\",\"age\":41,\"mail\":\"a@x\"}' "
+        "'{\"name\":\"Bob\",\"age\":17}' '{\"name\":\"Eve\",\"age\":17,\"mail\":\"e@x\",\"more\":[]}' | " PEOPLE
+        " | " PEOPLE " --back";
+    std::vector<std::string> lines;
+    for (const std::string_view line : ms::lines(ms::shell{pipe}))
+        lines.emplace_back(line);
+    EXPECT_EQ(lines, (std::vector<std::string>{R"({"name":"Ann","age":41,"mail":"a@x"})", R"({"name":"Eve"})"}));
+}
+
+TEST(People, SaysWhatIsMissing) {
+    ms::records lines = ms::lines(ms::command{"sh", "-c", R"(echo '{"name":"Ann"}' | )" PEOPLE " 2>&1"});
+    EXPECT_NE(lines.next().value().find("key missing"), std::string_view::npos);
 }
 
 } // namespace

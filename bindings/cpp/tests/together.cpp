@@ -1,5 +1,6 @@
 // All headers in one file: no name of one is another's.
 
+#include "millstream/bson.hpp"
 #include "millstream/cancel.hpp"
 #include "millstream/command.hpp"
 #include "millstream/error.hpp"

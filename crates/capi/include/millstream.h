@@ -350,6 +350,12 @@ const char *millstream_error_expected(const millstream_error *error);
 const char *millstream_error_found(const millstream_error *error);
 
 /**
+ * Which value in a BSON document: its keys from the outermost on, with dots between them, as millstream_bson_find()
+ * takes them. NULL if it is not about one.
+ */
+const char *millstream_error_path(const millstream_error *error);
+
+/**
  * The system's error number, or 0 if it was not the system that reported this.
  */
 int32_t millstream_error_errno(const millstream_error *error);
@@ -823,6 +829,14 @@ millstream_code millstream_framer_length_prefixed(size_t width,
                                                   millstream_prefix_counts counts,
                                                   millstream_framer **framer,
                                                   millstream_error **error);
+
+/**
+ * BSON documents, one behind the other, as mongodump writes them: all bytes of a document are content. Looked at are
+ * its length, another than 5 or more is MILLSTREAM_LENGTH_INVALID, and its last byte, another than 0 is
+ * MILLSTREAM_DOCUMENT_INVALID. A stream that ends inside one is MILLSTREAM_FRAME_TRUNCATED.
+ */
+millstream_code millstream_framer_bson(millstream_framer **framer,
+                                       millstream_error **error);
 
 /**
  * The whole records at the front of `len` bytes, at most `max` of them. What is left behind the last one is part of
@@ -2211,7 +2225,854 @@ millstream_code millstream_writer_end_window(millstream_writer *writer,
 }  // extern "C"
 #endif  // __cplusplus
 
+/* ---- bson ----
+ *
+ * BSON: documents that are looked at where they lie.
+ *
+ * A millstream_bson_document is plain data, and so is a millstream_bson_value: pointers into the memory that the
+ * document lies in. They are copied like any struct and freed by nobody, and they are valid as long as that memory is,
+ * and unchanged. Nothing is parsed before it is asked for, and nothing is remembered.
+ *
+ *     millstream_bson_document document;
+ *     millstream_bson_element members[64];
+ *     size_t at = 0, count, i;
+ *     code = millstream_bson_borrow(bytes, len, NULL, &document, &error);
+ *     while (code == MILLSTREAM_OK &&
+ *            (code = millstream_bson_members(&document, &at, members, 64, &count, &error)) == MILLSTREAM_OK &&
+ *            count > 0)
+ *         for (i = 0; i < count; i++)
+ *             if (members[i].value.type == MILLSTREAM_BSON_TYPE_INT64)
+ *                 use(members[i].key, members[i].key_len, members[i].value.integer);
+ *
+ * All functions of this section take documents and values as const and keep nothing, so any number of threads may use
+ * the same ones. Each is given the document that a value is from: in it an error finds the path of keys,
+ * millstream_error_path(), and the offset.
+ *
+ * What is wrong is MILLSTREAM_DOCUMENT_INVALID, MILLSTREAM_DOCUMENT_TRUNCATED, MILLSTREAM_TOO_DEEP or
+ * MILLSTREAM_UTF8_INVALID, wherever it is met; millstream_bson_check() meets all of it. The inlined getters of bson.h
+ * (millstream_bson_as_i64() and its like) make a value a type of C.
+ */
+
+/**
+ * What is let pass, beyond what could not be read anyway.
+ */
+enum millstream_bson_strictness
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * Keys of arrays are not looked at, and keys may repeat: the first is found.
+     */
+    MILLSTREAM_BSON_STRICTNESS_STANDARD = 0,
+    /**
+     * Also bytes behind a document, booleans other than 0 and 1, and a wrong inner length of the old binary subtype.
+     */
+    MILLSTREAM_BSON_STRICTNESS_LENIENT = 1,
+    /**
+     * Less: keys of arrays must be "0", "1", and so on, and no key may repeat within a document.
+     */
+    MILLSTREAM_BSON_STRICTNESS_STRICT = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_bson_strictness millstream_bson_strictness;
+#else
+typedef uint32_t millstream_bson_strictness;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * What happens where text or a key is not UTF-8.
+ */
+enum millstream_bson_utf8
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * It is MILLSTREAM_UTF8_INVALID.
+     */
+    MILLSTREAM_BSON_UTF8_CHECKED = 0,
+    /**
+     * The bytes of keys, strings, code and symbols are given as they are. In Extended JSON U+FFFD is there.
+     */
+    MILLSTREAM_BSON_UTF8_LOSSY = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_bson_utf8 millstream_bson_utf8;
+#else
+typedef uint32_t millstream_bson_utf8;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * The types that a value can have: the numbers are those of the format, <https://bsonspec.org/spec.html>.
+ */
+enum millstream_bson_type
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * There is no value.
+     */
+    MILLSTREAM_BSON_TYPE_NOTHING = 0,
+    /**
+     * A 64-bit floating point number: `number`.
+     */
+    MILLSTREAM_BSON_TYPE_DOUBLE = 1,
+    /**
+     * UTF-8 text: `bytes` and `len`, the NUL behind it left out.
+     */
+    MILLSTREAM_BSON_TYPE_STRING = 2,
+    /**
+     * A document: `bytes` and `len`; millstream_bson_enter() goes in.
+     */
+    MILLSTREAM_BSON_TYPE_DOCUMENT = 3,
+    /**
+     * An array, which is a document whose keys are "0", "1", and so on: `bytes` and `len`.
+     */
+    MILLSTREAM_BSON_TYPE_ARRAY = 4,
+    /**
+     * Bytes with a `subtype`: `bytes` and `len`. Of the old subtype 2 the inner length is left out.
+     */
+    MILLSTREAM_BSON_TYPE_BINARY = 5,
+    /**
+     * No value (deprecated).
+     */
+    MILLSTREAM_BSON_TYPE_UNDEFINED = 6,
+    /**
+     * An object id: the 12 `bytes`.
+     */
+    MILLSTREAM_BSON_TYPE_OBJECT_ID = 7,
+    /**
+     * True or false: `integer` is 1 or 0.
+     */
+    MILLSTREAM_BSON_TYPE_BOOL = 8,
+    /**
+     * A point in time: `integer` is milliseconds since 1970, UTC.
+     */
+    MILLSTREAM_BSON_TYPE_DATE_TIME = 9,
+    /**
+     * No value: null.
+     */
+    MILLSTREAM_BSON_TYPE_NULL = 10,
+    /**
+     * A regular expression: the pattern in `bytes` and `len`, the options in `more` and `more_len`.
+     */
+    MILLSTREAM_BSON_TYPE_REGEX = 11,
+    /**
+     * A namespace in `bytes` and `len`, and an object id, the 12 bytes of `more` (deprecated).
+     */
+    MILLSTREAM_BSON_TYPE_DB_POINTER = 12,
+    /**
+     * JavaScript, which is text here and never run: `bytes` and `len`.
+     */
+    MILLSTREAM_BSON_TYPE_CODE = 13,
+    /**
+     * A symbol (deprecated): `bytes` and `len`.
+     */
+    MILLSTREAM_BSON_TYPE_SYMBOL = 14,
+    /**
+     * JavaScript in `bytes` and `len`, and the document it runs with in `more` and `more_len` (deprecated).
+     */
+    MILLSTREAM_BSON_TYPE_CODE_WITH_SCOPE = 15,
+    /**
+     * A 32-bit integer: `integer`.
+     */
+    MILLSTREAM_BSON_TYPE_INT32 = 16,
+    /**
+     * MongoDB's internal timestamp: `integer` has the seconds since 1970 in its upper 32 bits, and in the lower ones a
+     * counter within that second.
+     */
+    MILLSTREAM_BSON_TYPE_TIMESTAMP = 17,
+    /**
+     * A 64-bit integer: `integer`.
+     */
+    MILLSTREAM_BSON_TYPE_INT64 = 18,
+    /**
+     * A 128-bit decimal floating point number: the 16 `bytes`, the lowest first.
+     */
+    MILLSTREAM_BSON_TYPE_DECIMAL128 = 19,
+    /**
+     * Compares higher than everything.
+     */
+    MILLSTREAM_BSON_TYPE_MAX_KEY = 127,
+    /**
+     * Compares lower than everything.
+     */
+    MILLSTREAM_BSON_TYPE_MIN_KEY = 255,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_bson_type millstream_bson_type;
+#else
+typedef uint32_t millstream_bson_type;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * What reading a document accepts. All zeros are the usual rules, and so is NULL where rules are asked for.
+ */
+typedef struct {
+    /**
+     * How many documents and arrays may be inside each other, the outermost included: 200 if this is 0, at most 1,000.
+     */
+    uint32_t depth;
+    /**
+     * What is let pass.
+     */
+    millstream_bson_strictness strictness;
+    /**
+     * What happens where text is not UTF-8.
+     */
+    millstream_bson_utf8 utf8;
+} millstream_bson_rules;
+
+/**
+ * A document, where it lies: made by the functions below. `bytes` of NULL are no document.
+ */
+typedef struct {
+    /**
+     * Its bytes, length and terminator included.
+     */
+    const char *bytes;
+    /**
+     * How many these are, at least 5.
+     */
+    size_t len;
+    /**
+     * Where it begins, in bytes from the start of its stream, or else of the outermost document.
+     */
+    uint64_t offset;
+    /**
+     * Where the outermost document begins, which is this one or around it.
+     */
+    const char *root;
+    /**
+     * How many documents and arrays may be inside each other from here on, this one included.
+     */
+    uint32_t depth_left;
+    /**
+     * The rules it is read by.
+     */
+    millstream_bson_rules rules;
+} millstream_bson_document;
+
+/**
+ * A value, where it lies. What of it counts depends on its type; the rest is 0.
+ */
+typedef struct {
+    /**
+     * Its type.
+     */
+    millstream_bson_type type;
+    /**
+     * Of a binary: what the bytes are; 0 is anything, 4 a UUID.
+     */
+    uint8_t subtype;
+    /**
+     * How many documents and arrays may be inside each other from here on.
+     */
+    uint16_t depth_left;
+    /**
+     * An integer, a boolean, a date or a timestamp.
+     */
+    int64_t integer;
+    /**
+     * A double.
+     */
+    double number;
+    /**
+     * Text, bytes, a document, an array, an object id or a decimal number.
+     */
+    const char *bytes;
+    /**
+     * How many bytes these are.
+     */
+    size_t len;
+    /**
+     * What some deprecated types and regular expressions have beside that.
+     */
+    const char *more;
+    /**
+     * How many bytes these are.
+     */
+    size_t more_len;
+    /**
+     * All that the document has behind the key, with lengths and terminators. No bytes for types without a value.
+     */
+    const char *payload;
+    /**
+     * How many bytes these are.
+     */
+    size_t payload_len;
+} millstream_bson_value;
+
+/**
+ * A member of a document, or an element of an array.
+ */
+typedef struct {
+    /**
+     * Its key, which a NUL follows.
+     */
+    const char *key;
+    /**
+     * How long the key is.
+     */
+    size_t key_len;
+    /**
+     * Its value.
+     */
+    millstream_bson_value value;
+} millstream_bson_element;
+
+/**
+ * Numbers that lie in a document as a binary.
+ */
+typedef struct {
+    /**
+     * The first, the lowest byte of each first.
+     */
+    const void *items;
+    /**
+     * How many there are.
+     */
+    size_t count;
+    /**
+     * Whether they can be used as an array of C where they are. Otherwise their address is none of such a type, or the
+     * processor has the highest byte first, and they have to be copied out by memcpy().
+     */
+    bool usable;
+} millstream_bson_numbers;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * The document that these `len` bytes are. Looked at is its frame: its length, and the terminator there.
+ *
+ * MILLSTREAM_DOCUMENT_INVALID also for bytes behind it, unless the rules are lenient.
+ */
+millstream_code millstream_bson_borrow(const void *bytes,
+                                       size_t len,
+                                       const millstream_bson_rules *rules,
+                                       millstream_bson_document *document,
+                                       millstream_error **error);
+
+/**
+ * The document at the front of these `len` bytes: `document->len` says where the next one may be.
+ */
+millstream_code millstream_bson_borrow_first(const void *bytes,
+                                             size_t len,
+                                             const millstream_bson_rules *rules,
+                                             millstream_bson_document *document,
+                                             millstream_error **error);
+
+/**
+ * Looks at every byte: types, lengths, terminators, UTF-8, depth, and what the rules ask for.
+ */
+millstream_code millstream_bson_check(const millstream_bson_document *document, millstream_error **error);
+
+/**
+ * The document or array that `value` is, or the scope of a code with scope.
+ *
+ * MILLSTREAM_SHAPE_MISMATCH for other types.
+ */
+millstream_code millstream_bson_enter(const millstream_bson_document *document,
+                                      const millstream_bson_value *value,
+                                      millstream_bson_document *inner,
+                                      millstream_error **error);
+
+/**
+ * Goes over the members of a document, or the elements of an array, many at once. `at` is where it goes on, in bytes
+ * from the document's first: 0 at first, set to where the next member is. `count` is how many of the `room` `elements`
+ * were filled; 0 is the end. The members before a bad one are delivered first.
+ */
+millstream_code millstream_bson_members(const millstream_bson_document *document,
+                                        size_t *at,
+                                        millstream_bson_element *elements,
+                                        size_t room,
+                                        size_t *count,
+                                        millstream_error **error);
+
+/**
+ * The member of this name, the first if there are several. `found` says whether there is one; NULL means that there must
+ * be: then none is MILLSTREAM_KEY_MISSING.
+ */
+millstream_code millstream_bson_member(const millstream_bson_document *document,
+                                       const char *key,
+                                       size_t key_len,
+                                       millstream_bson_value *value,
+                                       bool *found,
+                                       millstream_error **error);
+
+/**
+ * The value at the end of a path: keys with dots between them, such as "items.3.price"; in arrays they are positions. A
+ * key with a dot, a quote or nothing in it is written as a JSON string: "hosts.\"a.b\".port". `found` as for
+ * millstream_bson_member(). A path that goes through a value which is neither document nor array leads nowhere.
+ */
+millstream_code millstream_bson_find(const millstream_bson_document *document,
+                                     const char *path,
+                                     millstream_bson_value *value,
+                                     bool *found,
+                                     millstream_error **error);
+
+/**
+ * The value at the end of a path of `count` keys, which are taken as they are; 1 or more.
+ */
+millstream_code millstream_bson_find_keys(const millstream_bson_document *document,
+                                          const char *const *keys,
+                                          size_t count,
+                                          millstream_bson_value *value,
+                                          bool *found,
+                                          millstream_error **error);
+
+/**
+ * Succeeds if `value` has this type; a code or a symbol will do for a string. Otherwise MILLSTREAM_SHAPE_MISMATCH, or
+ * MILLSTREAM_KEY_MISSING for no value.
+ */
+millstream_code millstream_bson_expect(const millstream_bson_document *document,
+                                       const millstream_bson_value *value,
+                                       millstream_bson_type type,
+                                       millstream_error **error);
+
+/**
+ * A number of any type as an int32_t, if it is that exactly: a double too, if it has no fraction. Otherwise
+ * MILLSTREAM_VALUE_OUT_OF_RANGE, and MILLSTREAM_SHAPE_MISMATCH for what is no number. millstream_bson_as_i32() of bson.h
+ * is faster where the type is the one that is expected; so are its like below.
+ */
+millstream_code millstream_bson_to_i32(const millstream_bson_document *document,
+                                       const millstream_bson_value *value,
+                                       int32_t *number,
+                                       millstream_error **error);
+
+/**
+ * The same as an int64_t.
+ */
+millstream_code millstream_bson_to_i64(const millstream_bson_document *document,
+                                       const millstream_bson_value *value,
+                                       int64_t *number,
+                                       millstream_error **error);
+
+/**
+ * The same as a uint64_t.
+ */
+millstream_code millstream_bson_to_u64(const millstream_bson_document *document,
+                                       const millstream_bson_value *value,
+                                       uint64_t *number,
+                                       millstream_error **error);
+
+/**
+ * The same as a double; MILLSTREAM_VALUE_OUT_OF_RANGE for an integer that no double is.
+ */
+millstream_code millstream_bson_to_f64(const millstream_bson_document *document,
+                                       const millstream_bson_value *value,
+                                       double *number,
+                                       millstream_error **error);
+
+/**
+ * A binary as numbers of `item_size` bytes each: 1, 2, 4, 8 or 16. Nothing is copied.
+ *
+ * MILLSTREAM_SHAPE_MISMATCH for another type, and for a length that is no multiple of `item_size`.
+ */
+millstream_code millstream_bson_as_numbers(const millstream_bson_document *document,
+                                           const millstream_bson_value *value,
+                                           size_t item_size,
+                                           millstream_bson_numbers *numbers,
+                                           millstream_error **error);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+/* ---- bson_owned ----
+ *
+ * BSON documents with memory of their own: mapped files, copies, what a reader gives, and Extended JSON both ways.
+ *
+ * The documents that these handles lend are valid until the handle is freed.
+ */
+
+/**
+ * The two forms of Extended JSON. Both are read, also mixed.
+ */
+enum millstream_bson_json
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * Numbers are JSON's, and dates of the years 1970 to 9999 text: 1, {"$date":"1970-01-01T00:00:00Z"}.
+     */
+    MILLSTREAM_BSON_JSON_RELAXED = 0,
+    /**
+     * Every type is kept: {"$numberInt":"1"}, {"$date":{"$numberLong":"0"}}.
+     */
+    MILLSTREAM_BSON_JSON_CANONICAL = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_bson_json millstream_bson_json;
+#else
+typedef uint32_t millstream_bson_json;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * A document with its memory. Freed by millstream_bson_owned_free().
+ */
+typedef struct millstream_bson_owned millstream_bson_owned;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * Maps a file of one or more documents; nothing is read before it is looked at, so this takes the same time for any
+ * size. Nobody may shrink or change the file meanwhile: using bytes that are no longer there ends the process with
+ * SIGBUS.
+ */
+millstream_code millstream_bson_mapped(const char *path,
+                                       const millstream_bson_rules *rules,
+                                       millstream_bson_owned **owned,
+                                       millstream_error **error);
+
+/**
+ * Copies the document that these `len` bytes are.
+ */
+millstream_code millstream_bson_copy(const void *bytes,
+                                     size_t len,
+                                     const millstream_bson_rules *rules,
+                                     millstream_bson_owned **owned,
+                                     millstream_error **error);
+
+/**
+ * Reads one document of at most `limit` bytes, and leaves the reader behind it. `owned` is NULL at the end of the stream.
+ * The memory grows as bytes arrive, whatever the document says of its length. A longer one is MILLSTREAM_MEMORY_LIMIT.
+ */
+millstream_code millstream_bson_read(millstream_reader *reader,
+                                     size_t limit,
+                                     const millstream_bson_rules *rules,
+                                     millstream_bson_owned **owned,
+                                     millstream_error **error);
+
+/**
+ * Makes a document of Extended JSON, canonical, relaxed or mixed. MILLSTREAM_TEXT_INVALID with the path and the offset in
+ * the text, a few bytes behind what is wrong.
+ */
+millstream_code millstream_bson_from_json(const char *text,
+                                          size_t len,
+                                          const millstream_bson_rules *rules,
+                                          millstream_bson_owned **owned,
+                                          millstream_error **error);
+
+/**
+ * The document; of a mapped file the first. There, bytes behind it are as the rules say: millstream_bson_owned_bytes()
+ * gives all of them for millstream_bson_borrow_first().
+ */
+millstream_code millstream_bson_owned_document(const millstream_bson_owned *owned,
+                                               millstream_bson_document *document,
+                                               millstream_error **error);
+
+/**
+ * All the bytes: of a mapped file those of every document.
+ */
+millstream_code millstream_bson_owned_bytes(const millstream_bson_owned *owned,
+                                            const char **bytes,
+                                            size_t *len,
+                                            millstream_error **error);
+
+/**
+ * Whether a mapped file has become shorter: MILLSTREAM_SOURCE_SHRANK. Others have not.
+ */
+millstream_code millstream_bson_owned_check_length(const millstream_bson_owned *owned,
+                                                   millstream_error **error);
+
+/**
+ * Writes a document as Extended JSON, in one line without an end. After an error nothing of it was accepted.
+ */
+millstream_code millstream_bson_write_json(const millstream_bson_document *document,
+                                           millstream_bson_json form,
+                                           millstream_writer *writer,
+                                           millstream_error **error);
+
+/**
+ * Frees a document with its memory. NULL is fine.
+ */
+void millstream_bson_owned_free(millstream_bson_owned *owned);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+/* ---- bson_stream ----
+ *
+ * BSON documents that follow each other, from any source: a mongodump file, say, or what a server sends.
+ *
+ *     millstream_bson_documents *documents;
+ *     const millstream_bson_document *found;
+ *     size_t count, i;
+ *     code = millstream_bson_documents_new(reader, NULL, MILLSTREAM_BSON_ON_BAD_STOP,
+ *                                          MILLSTREAM_BSON_CHECKING_ON_ACCESS, &documents, &error);
+ *     while (code == MILLSTREAM_OK &&
+ *            (code = millstream_bson_documents_next(documents, &found, &count, &error)) == MILLSTREAM_OK && count > 0)
+ *         for (i = 0; i < count; i++)
+ *             use(&found[i]);
+ *
+ * Every document that the source delivered comes, then the end if the source succeeded, or one error. The longest
+ * document is the reader's record limit. Documents of a stream are valid until the next call on it that is not const.
+ */
+
+/**
+ * What happens at a document that is wrong.
+ */
+enum millstream_bson_on_bad
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * It is an error, and the end.
+     */
+    MILLSTREAM_BSON_ON_BAD_STOP = 0,
+    /**
+     * It is passed over, and millstream_bson_documents_skipped() tells where it was. Where its length is wrong, the next
+     * bytes that cannot well be anything but documents are searched for. Documents are checked ahead.
+     */
+    MILLSTREAM_BSON_ON_BAD_SKIP = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_bson_on_bad millstream_bson_on_bad;
+#else
+typedef uint32_t millstream_bson_on_bad;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * When a document's inside is looked at.
+ */
+enum millstream_bson_checking
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * When a value is asked for.
+     */
+    MILLSTREAM_BSON_CHECKING_ON_ACCESS = 0,
+    /**
+     * Before the document is given.
+     */
+    MILLSTREAM_BSON_CHECKING_AHEAD = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_bson_checking millstream_bson_checking;
+#else
+typedef uint32_t millstream_bson_checking;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * Reads documents that follow each other. Freed by millstream_bson_documents_free().
+ */
+typedef struct millstream_bson_documents millstream_bson_documents;
+
+/**
+ * A place that was passed over.
+ */
+typedef struct {
+    /**
+     * Where it begins, in bytes from the start of the stream.
+     */
+    uint64_t offset;
+    /**
+     * How long it is, in bytes.
+     */
+    uint64_t len;
+    /**
+     * Which record it was; the first is 0.
+     */
+    uint64_t record;
+    /**
+     * What was wrong.
+     */
+    millstream_code code;
+    /**
+     * Where, in bytes from the start of the stream.
+     */
+    uint64_t wrong_at;
+} millstream_bson_skipped_place;
+
+/**
+ * What was passed over.
+ */
+typedef struct {
+    /**
+     * How many places.
+     */
+    uint64_t count;
+    /**
+     * How many bytes they have.
+     */
+    uint64_t bytes;
+    /**
+     * The first 1,000 of them.
+     */
+    const millstream_bson_skipped_place *places;
+    /**
+     * How many of them these are.
+     */
+    size_t places_count;
+} millstream_bson_skipped;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * Makes a stream of documents of what `reader` has not given yet. It takes the reader over, also if this fails: the
+ * caller neither uses nor frees it again.
+ */
+millstream_code millstream_bson_documents_new(millstream_reader *reader,
+                                              const millstream_bson_rules *rules,
+                                              millstream_bson_on_bad on_bad,
+                                              millstream_bson_checking checking,
+                                              millstream_bson_documents **documents,
+                                              millstream_error **error);
+
+/**
+ * The next documents, as many as are there: waits for one, never for a second. `found` is an array of `count`, which is 0
+ * at the end. The documents before a bad one are delivered first.
+ */
+millstream_code millstream_bson_documents_next(millstream_bson_documents *documents,
+                                               const millstream_bson_document **found,
+                                               size_t *count,
+                                               millstream_error **error);
+
+/**
+ * What was passed over so far. Its places are valid until the next call on the stream that is not const.
+ */
+millstream_code millstream_bson_documents_skipped(millstream_bson_documents *documents,
+                                                  millstream_bson_skipped *skipped,
+                                                  millstream_error **error);
+
+/**
+ * Frees a stream and its reader, as millstream_reader_free() does. NULL is fine.
+ */
+void millstream_bson_documents_free(millstream_bson_documents *documents);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+/* ---- bson_write ----
+ *
+ * BSON documents, written member by member into memory that is used again.
+ *
+ *     millstream_bson_builder *builder;
+ *     code = millstream_bson_builder_new(&builder, &error);
+ *     ...
+ *     millstream_bson_append_text(builder, "name", "Ann", 3, &error);
+ *     millstream_bson_open(builder, "scores", 6, MILLSTREAM_BSON_TYPE_ARRAY, &error);
+ *     millstream_bson_append_f64(builder, NULL, 1.5, &error);
+ *     millstream_bson_close(builder, &error);
+ *     millstream_bson_write(builder, writer, &error);
+ *
+ * Lengths are filled in when documents and arrays are closed, and the keys of arrays are counted. After an error the
+ * builder is as it was before the call. The inlined functions of bson.h make the values.
+ */
+
+/**
+ * Writes documents, one after the other. Freed by millstream_bson_builder_free().
+ */
+typedef struct millstream_bson_builder millstream_bson_builder;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * Makes a builder with an empty document.
+ */
+millstream_code millstream_bson_builder_new(millstream_bson_builder **builder, millstream_error **error);
+
+/**
+ * Begins anew with an empty document, and keeps the memory.
+ */
+millstream_code millstream_bson_builder_clear(millstream_bson_builder *builder, millstream_error **error);
+
+/**
+ * Appends a member to the document that is open, or with a `key` of NULL a value to the array that is open. Of the
+ * value its type counts, and what that type says; `payload` does not.
+ *
+ * MILLSTREAM_ARGUMENT_INVALID for a key in an array or none in a document, MILLSTREAM_CLOSED when the document is
+ * finished, MILLSTREAM_UTF8_INVALID, MILLSTREAM_VALUE_OUT_OF_RANGE for a key with a NUL in it or a value that BSON has
+ * no room for. Documents and arrays are copied; looked at is their frame.
+ */
+millstream_code millstream_bson_append(millstream_bson_builder *builder,
+                                       const char *key,
+                                       size_t key_len,
+                                       const millstream_bson_value *value,
+                                       millstream_error **error);
+
+/**
+ * Appends `count` members to the document that is open, or their values to the array that is open. `appended` says how
+ * many: after an error those before the bad one. NULL if nobody wants to know.
+ */
+millstream_code millstream_bson_append_members(millstream_bson_builder *builder,
+                                               const millstream_bson_element *members,
+                                               size_t count,
+                                               size_t *appended,
+                                               millstream_error **error);
+
+/**
+ * Opens a document or an array, by its `type`, as a member of the document that is open, or with a `key` of NULL as a
+ * value of the array that is open. MILLSTREAM_TOO_DEEP for more than 200 inside each other.
+ */
+millstream_code millstream_bson_open(millstream_bson_builder *builder,
+                                     const char *key,
+                                     size_t key_len,
+                                     millstream_bson_type type,
+                                     millstream_error **error);
+
+/**
+ * Closes the document or array that was opened last.
+ */
+millstream_code millstream_bson_close(millstream_bson_builder *builder, millstream_error **error);
+
+/**
+ * Ends the document and lends its bytes, until the next call on the builder. Until millstream_bson_builder_clear() it
+ * takes nothing more. MILLSTREAM_ARGUMENT_INVALID while anything in it is open.
+ */
+millstream_code millstream_bson_finish(millstream_bson_builder *builder,
+                                       const char **bytes,
+                                       size_t *len,
+                                       millstream_error **error);
+
+/**
+ * Ends the document, writes it, and begins anew with an empty one. After an error of the writer nothing of it was
+ * accepted, and the call may be repeated.
+ */
+millstream_code millstream_bson_write(millstream_bson_builder *builder,
+                                      millstream_writer *writer,
+                                      millstream_error **error);
+
+/**
+ * Frees a builder. NULL is fine.
+ */
+void millstream_bson_builder_free(millstream_bson_builder *builder);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
 #include "millstream/numbers.h"
 #include "millstream/window.h"
+#include "millstream/bson.h"
 
 #endif /* MILLSTREAM_H */

@@ -159,6 +159,18 @@ pub(crate) unsafe fn items<'a, T>(items: *const T, len: usize, name: &str) -> Re
     Ok(unsafe { std::slice::from_raw_parts(items, len) })
 }
 
+/// Room for `len` objects that C lends, to be written to.
+///
+/// # Safety
+/// `room` is null or points to memory for `len` objects that nobody else uses during `'a`.
+pub(crate) unsafe fn room<'a, T>(room: *mut T, len: usize, name: &str) -> Result<&'a mut [MaybeUninit<T>]> {
+    if room.is_null() || !room.is_aligned() || len == 0 || len > isize::MAX as usize / size_of::<T>().max(1) {
+        return Err(invalid(format!("room for {len} objects at {room:p} for `{name}`"), "room for 1 or more"));
+    }
+    // SAFETY: not null, aligned, not longer than memory can be, and the caller lends it; it need not be initialised.
+    Ok(unsafe { std::slice::from_raw_parts_mut(room.cast(), len) })
+}
+
 /// A string of any bytes that C lends.
 ///
 /// # Safety

@@ -25,6 +25,7 @@ pub struct millstream_error {
     name: Option<CString>,
     expected: Option<CString>,
     found: Option<CString>,
+    path: Option<CString>,
     command: CommandEnds,
 }
 
@@ -36,6 +37,7 @@ impl millstream_error {
             name: text(error.name()),
             expected: text(error.expected()),
             found: text(error.found()),
+            path: text(error.path()),
             command: CommandEnds::new(error.command().into_iter().cloned()),
             error,
         }
@@ -170,6 +172,13 @@ pub extern "C" fn millstream_error_expected(error: Option<&millstream_error>) ->
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_error_found(error: Option<&millstream_error>) -> *const c_char {
     error.and_then(|error| error.found.as_ref()).map_or(null(), |text| text.as_ptr())
+}
+
+/// Which value in a BSON document: its keys from the outermost on, with dots between them, as millstream_bson_find()
+/// takes them. NULL if it is not about one.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_error_path(error: Option<&millstream_error>) -> *const c_char {
+    error.and_then(|error| error.path.as_ref()).map_or(null(), |text| text.as_ptr())
 }
 
 /// The system's error number, or 0 if it was not the system that reported this.

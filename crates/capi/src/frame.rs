@@ -12,7 +12,8 @@ use std::mem::MaybeUninit;
 
 use millstream::Result;
 use millstream::frame::{
-    self, Batch, Delimiter, Endian, Fixed, Framer, LengthPrefixed, Lines, Predicate, PrefixCounts, PrefixWidth, Trim,
+    self, Batch, Bson, Delimiter, Endian, Fixed, Framer, LengthPrefixed, Lines, Predicate, PrefixCounts, PrefixWidth,
+    Trim,
 };
 
 use crate::boundary::{bytes, call, choice, chosen, free, given, invalid, lend, out};
@@ -225,6 +226,17 @@ pub extern "C" fn millstream_framer_length_prefixed(
             Ok(Box::new(LengthPrefixed::new(width, chosen(endian)?).counts(chosen(counts)?)))
         })
     })
+}
+
+/// BSON documents, one behind the other, as mongodump writes them: all bytes of a document are content. Looked at are
+/// its length, another than 5 or more is MILLSTREAM_LENGTH_INVALID, and its last byte, another than 0 is
+/// MILLSTREAM_DOCUMENT_INVALID. A stream that ends inside one is MILLSTREAM_FRAME_TRUNCATED.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_framer_bson(
+    framer: Option<&mut MaybeUninit<Box<millstream_framer>>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || make(framer, || Ok(Box::new(Bson::new()))))
 }
 
 /// The whole records at the front of `len` bytes, at most `max` of them. What is left behind the last one is part of

@@ -16,6 +16,10 @@
 #![allow(non_camel_case_types)]
 
 mod boundary;
+mod bson;
+mod bson_owned;
+mod bson_stream;
+mod bson_write;
 mod cancel;
 mod command;
 mod error;

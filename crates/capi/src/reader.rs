@@ -181,6 +181,12 @@ impl millstream_reader {
         }
     }
 
+    /// The reader, for who takes it over.
+    pub(crate) fn into_core(mut self) -> Result<Reader> {
+        self.with(|_| Ok(()))?;
+        self.reader.ok_or_else(|| Error::new(ErrorKind::Closed))
+    }
+
     fn progress(&self) -> Progress {
         self.reader.as_ref().map_or_else(|| self.closed_at.clone(), Reader::progress)
     }

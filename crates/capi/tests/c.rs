@@ -211,6 +211,25 @@ fn larger_prints_the_larger_one() {
     assert!(stderr.contains("value missing") && stderr.contains("at byte 5"), "{stderr}");
 }
 
+#[test]
+fn orders_sums_totals_of_any_type() {
+    if !has("gcc") {
+        return;
+    }
+    let program = Program::compile(&["gcc", "-std=c99"], "../../examples/c/orders.c", Linked::Dynamically);
+    let file = program.files().join("orders.bson");
+    // {"total": 1.5}, {"total": 2} as an int
+    let mut orders = b"\x14\0\0\0\x01total\0\0\0\0\0\0\0\xf8\x3f\0\x10\0\0\0\x10total\0\x02\0\0\0\0".to_vec();
+    std::fs::write(&file, &orders).unwrap();
+    assert_eq!(run(Command::new(program.path()).arg(&file)), "2 orders, 3.50 in all\n");
+    orders[20 + 4] = 0x08; // a boolean of 2, with bytes behind it
+    std::fs::write(&file, &orders).unwrap();
+    let failed = Command::new(program.path()).arg(&file).output().unwrap();
+    let message = String::from_utf8(failed.stderr).unwrap();
+    assert_eq!((failed.status.code(), &failed.stdout[..]), (Some(1), &b""[..]));
+    assert!(message.contains("in total, at byte 31"), "{message}");
+}
+
 /// The functions of the headers, found by their names.
 fn functions(headers: &[&str]) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
@@ -237,9 +256,13 @@ fn functions(headers: &[&str]) -> BTreeSet<String> {
 /// By itself, or by way of an inlined function.
 #[test]
 fn the_c_program_uses_every_function() {
-    let program = std::fs::read_to_string(crate_dir().join("tests/c/all.c")).unwrap();
-    let inlined = std::fs::read_to_string(crate_dir().join("include/millstream/window.h")).unwrap();
-    let functions = functions(&["millstream.h", "millstream/window.h"]);
+    let program = ["all.c", "bson.h"]
+        .map(|file| std::fs::read_to_string(crate_dir().join("tests/c").join(file)).unwrap())
+        .concat();
+    let inlined = ["window.h", "bson.h"]
+        .map(|header| std::fs::read_to_string(crate_dir().join("include/millstream").join(header)).unwrap())
+        .concat();
+    let functions = functions(&["millstream.h", "millstream/window.h", "millstream/bson.h"]);
     assert!(functions.len() > 100 && functions.contains("millstream_batch_record"), "{functions:?}");
     let is_used = |name: &String| {
         let call = format!("{name}(");

@@ -64,6 +64,7 @@ inline ms::error taken(millstream_code code, millstream_error *raw) {
         details.name = text_or_nothing(millstream_error_name(raw));
         details.expected = text_or_nothing(millstream_error_expected(raw));
         details.found = text_or_nothing(millstream_error_found(raw));
+        details.path = text_or_nothing(millstream_error_path(raw));
         details.message = text_or_nothing(millstream_error_message(raw));
         details.system_errno = millstream_error_errno(raw);
         std::uint64_t number = 0;

@@ -188,6 +188,11 @@ class framer {
         return made(millstream_framer_length_prefixed, width, endian, static_cast<millstream_prefix_counts>(counts));
     }
 
+    /// BSON documents, one behind the other, as mongodump writes them; see `ms::bson::documents`. All bytes of a
+    /// document are content. A length that none can have is `length_invalid`, one that does not end with 0
+    /// `document_invalid`, and a stream that ends inside one `frame_truncated`.
+    static framer bson() { return made(millstream_framer_bson); }
+
     /// The whole records at the front of `input`, at most `max` of them. Valid while the input is, until the next call
     /// with this framer. The records before a bad one are delivered first: the next call, from there on, reports it.
     ms::batch batch(std::span<const std::byte> input, extent extent, std::size_t max = all_records) {

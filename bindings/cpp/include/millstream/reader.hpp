@@ -183,6 +183,10 @@ inline reader_options_handle made(const reader_options &options, std::unique_ptr
 template <scannable... Values>
 class value_range;
 
+namespace bson {
+class documents;
+}
+
 /// Reads a source. Moves, and cannot be copied. One that was made from nothing or moved from is not open: its calls
 /// fail with `argument_invalid`.
 ///
@@ -449,6 +453,8 @@ class reader {
     }
 
   private:
+    friend class bson::documents; // which takes all of it
+
     using handle_type = detail::handle<millstream_reader, millstream_reader_free>;
 
     template <class Function, class... Arguments>

@@ -185,6 +185,7 @@ static void errors(void) {
 
     CHECK(millstream_error_code(NULL) == MILLSTREAM_OK && millstream_error_message(NULL) == NULL);
     CHECK(millstream_error_name(NULL) == NULL && millstream_error_expected(NULL) == NULL);
+    CHECK(millstream_error_path(NULL) == NULL);
     CHECK(millstream_error_found(NULL) == NULL && millstream_error_errno(NULL) == 0);
     CHECK(!millstream_error_offset(NULL, &number) && !millstream_error_command(NULL, &end));
     millstream_error_free(NULL);
@@ -1379,6 +1380,10 @@ static void windows_of_writers(void) {
     millstream_writer_free(writer);
 }
 
+/* ---- bson ---- */
+
+#include "bson.h"
+
 int main(int argc, char **argv) {
     CHECK(argc == 2);
     directory = argv[1];
@@ -1409,6 +1414,12 @@ int main(int argc, char **argv) {
     putting_to_a_failure();
     putting_to_a_sink_that_takes_part();
     windows_of_writers();
+    bson_documents();
+    bson_members();
+    bson_values();
+    bson_writing();
+    bson_owning();
+    bson_streams();
     puts("all is well");
     return 0;
 }

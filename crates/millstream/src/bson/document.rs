@@ -182,6 +182,16 @@ impl<'a> Document<'a> {
         T::from_bson(kind, &mut cursor).map(Some).map_err(|error| self.locate(error))
     }
 
+    /// The same for a value that must be there.
+    ///
+    /// # Errors
+    /// Also [`KeyMissing`](ErrorKind::KeyMissing).
+    pub fn require_path<T: FromBson<'a>>(&self, keys: impl IntoIterator<Item = impl AsRef<str>>) -> Result<T> {
+        let keys: Vec<_> = keys.into_iter().collect();
+        let keys: Vec<&str> = keys.iter().map(AsRef::as_ref).collect();
+        self.get_path(&keys)?.ok_or_else(|| self.missing(&keys))
+    }
+
     /// The member of this name, not yet read.
     ///
     /// # Errors
@@ -532,6 +542,17 @@ mod tests {
         assert_eq!((again.path(), again.offset()), (Some("a.s"), Some(1018)));
         let missing = inner.require::<i32>("t").unwrap_err();
         assert_eq!((missing.kind(), missing.path()), (ErrorKind::KeyMissing, Some("a.t")));
+        // A value without bytes has a place too; and what follows it, another.
+        let mut bytes = *b"\x0b\0\0\0\x0aa\0\x0ab\0\0";
+        let null = Document::new(&bytes).unwrap().require::<i32>("a").unwrap_err();
+        assert_eq!((null.kind(), null.path(), null.offset()), (ErrorKind::ShapeMismatch, Some("a"), Some(7)));
+        let null = Document::new(&bytes).unwrap().require::<i32>("b").unwrap_err();
+        assert_eq!((null.path(), null.offset()), (Some("b"), Some(10)));
+        bytes[7] = 0x77;
+        let bad = Document::new(&bytes).unwrap().require::<i32>("b").unwrap_err();
+        assert_eq!((bad.kind(), bad.path(), bad.offset()), (ErrorKind::DocumentInvalid, None, Some(7)));
+        let missing = document.require_path::<i32>(["a", "t", "u"]).unwrap_err();
+        assert_eq!((missing.kind(), missing.path()), (ErrorKind::KeyMissing, Some("a.t.u")));
         assert_eq!(inner.iter().next().unwrap().unwrap().value().unwrap_err().offset(), Some(1018));
     }
 

@@ -26,6 +26,7 @@
 //! | know that a document is right in every byte | [`Document::check`] |
 //! | read documents that follow each other, from any source | [`Documents`] |
 //! | read and write the files of Julia's BSON.jl | [`julia::Graph`], [`julia::Builder`] |
+//! | take a document apart, for another language | [`Parts`], [`Document::members_from`] |
 //!
 //! The walker promises: every length is checked before it is used; nothing is allocated for a length whose bytes are
 //! not there; skipping is iterative; nesting is limited ([`Rules::depth`]). An error says what was found and expected,
@@ -49,6 +50,7 @@ pub mod julia;
 mod map;
 mod mapped;
 mod owned;
+mod parts;
 mod path;
 mod quick;
 mod rules;
@@ -72,6 +74,7 @@ pub use map::Map;
 pub use mapped::{Mapped, MappedDocuments};
 pub use millstream_derive::{FromBson, ToBson};
 pub use owned::DocumentBuf;
+pub use parts::Parts;
 pub use path::{join_path, split_path};
 pub use rules::{Rules, Strictness, Utf8};
 pub use scalar::{DateTime, Decimal128, ObjectId, Timestamp};

@@ -97,7 +97,11 @@ pub(crate) fn path_at(root: &[u8], at: usize) -> Option<String> {
                 break 'open;
             }
             let mut behind = cursor.clone();
-            if behind.skip(kind).is_ok() && at >= behind.offset() {
+            // A value without bytes, such as null, is where the next element begins: an error there is the value's, unless
+            // that is no element.
+            let is_here =
+                at == start && root.get(at).is_some_and(|&byte| byte == 0 || ElementType::from_byte(byte).is_some());
+            if !is_here && behind.skip(kind).is_ok() && at >= behind.offset() {
                 cursor = behind;
                 continue;
             }
@@ -177,6 +181,7 @@ mod tests {
             (14, Some("a.b")),
             (21, Some("a.b.0")),
             (28, Some("a.b.1")),
+            (37, Some("c")),
             (40, Some("d")),
         ] {
             assert_eq!(path_at(bytes, at).as_deref(), path, "{at}");

@@ -1,0 +1,1233 @@
+// BSON: documents that are looked at where they lie, and types of yours out of them and into them.
+//
+//     struct person {
+//         std::string name;
+//         std::int64_t age = 0;
+//         std::optional<std::string> mail;
+//     };
+//     MS_BSON_FIELDS(person, name, age, mail)
+//
+//     for (ms::bson::document document : ms::bson::documents(ms::path{"people.bson.gz"})) {
+//         auto name = document["name"].as<std::string_view>();       // a piece of the document
+//         auto city = document.get<std::string>("city");              // an optional: there may be none
+//         auto zip = document.at_path("address.zip").as<int>();
+//         auto all = document.as<person>();
+//         for (auto [key, value] : document)
+//             …
+//     }
+//
+// A `document` and a `value` are views: cheap to copy, and valid as long as the memory that they look at is there and
+// unchanged. Of a stream that is until the next document; `owned_document` keeps its own. Nothing is parsed before it
+// is asked for, and nothing is remembered: each look-up walks over the members before the one it finds.
+//
+// What goes wrong throws `ms::error`, which knows the path of keys and the byte: `shape_mismatch` for a value of
+// another type, `key_missing`, `value_out_of_range`, `document_invalid`, …
+//
+// Views may be used by any number of threads; a stream or a builder, by one at a time.
+#ifndef MILLSTREAM_BSON_HPP
+#define MILLSTREAM_BSON_HPP
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <chrono>
+#include <compare>
+#include <concepts>
+#include <cstring>
+#include <initializer_list>
+#include <iterator>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <millstream/boundary.hpp>
+#include <millstream/reader.hpp>
+#include <millstream/writer.hpp>
+
+namespace ms::bson {
+
+// ---- values that are no types of C++ ----
+
+/// The types that a value can have; the numbers are those of the format.
+enum class type : std::uint32_t {
+    nothing = MILLSTREAM_BSON_TYPE_NOTHING, ///< There is no value.
+    float64 = MILLSTREAM_BSON_TYPE_DOUBLE,
+    string = MILLSTREAM_BSON_TYPE_STRING,
+    document = MILLSTREAM_BSON_TYPE_DOCUMENT,
+    array = MILLSTREAM_BSON_TYPE_ARRAY,
+    binary = MILLSTREAM_BSON_TYPE_BINARY,
+    undefined = MILLSTREAM_BSON_TYPE_UNDEFINED, ///< Deprecated.
+    object_id = MILLSTREAM_BSON_TYPE_OBJECT_ID,
+    boolean = MILLSTREAM_BSON_TYPE_BOOL,
+    date_time = MILLSTREAM_BSON_TYPE_DATE_TIME,
+    null = MILLSTREAM_BSON_TYPE_NULL,
+    regex = MILLSTREAM_BSON_TYPE_REGEX,
+    db_pointer = MILLSTREAM_BSON_TYPE_DB_POINTER, ///< Deprecated.
+    code = MILLSTREAM_BSON_TYPE_CODE,
+    symbol = MILLSTREAM_BSON_TYPE_SYMBOL,                   ///< Deprecated.
+    code_with_scope = MILLSTREAM_BSON_TYPE_CODE_WITH_SCOPE, ///< Deprecated.
+    int32 = MILLSTREAM_BSON_TYPE_INT32,
+    timestamp = MILLSTREAM_BSON_TYPE_TIMESTAMP, ///< MongoDB's internal one.
+    int64 = MILLSTREAM_BSON_TYPE_INT64,
+    decimal128 = MILLSTREAM_BSON_TYPE_DECIMAL128,
+    max_key = MILLSTREAM_BSON_TYPE_MAX_KEY,
+    min_key = MILLSTREAM_BSON_TYPE_MIN_KEY,
+};
+
+/// A point in time: milliseconds since 1970, UTC.
+using date_time = std::chrono::sys_time<std::chrono::milliseconds>;
+
+/// A 12-byte object id.
+struct object_id {
+    std::array<std::byte, 12> bytes{};
+    friend auto operator<=>(const object_id &, const object_id &) = default;
+};
+
+/// MongoDB's internal timestamp.
+struct timestamp {
+    std::uint32_t seconds = 0;   ///< Since 1970.
+    std::uint32_t increment = 0; ///< Counts the operations within that second.
+    friend auto operator<=>(const timestamp &, const timestamp &) = default;
+};
+
+/// A 128-bit decimal floating point number (IEEE 754-2008, binary integer significand): its bytes, the lowest first.
+struct decimal128 {
+    std::array<std::byte, 16> bytes{};
+    friend bool operator==(const decimal128 &, const decimal128 &) = default;
+};
+
+/// Bytes with a subtype, borrowed: 0 is anything, 4 a UUID.
+struct binary {
+    std::uint8_t subtype = 0;
+    std::span<const std::byte> bytes;
+};
+
+/// A regular expression, borrowed: the pattern, and a letter for each option.
+struct regex {
+    std::string_view pattern;
+    std::string_view options;
+    friend bool operator==(const regex &, const regex &) = default;
+};
+
+/// JavaScript, borrowed; it is text here and never run.
+struct code {
+    std::string_view text;
+    friend bool operator==(const code &, const code &) = default;
+};
+
+/// A symbol, borrowed (deprecated).
+struct symbol {
+    std::string_view text;
+    friend bool operator==(const symbol &, const symbol &) = default;
+};
+
+/// No value, and the two that compare lower and higher than all others.
+struct null_value {
+    friend bool operator==(null_value, null_value) = default;
+};
+struct min_key_value {
+    friend bool operator==(min_key_value, min_key_value) = default;
+};
+struct max_key_value {
+    friend bool operator==(max_key_value, max_key_value) = default;
+};
+
+/// What is let pass, beyond what could not be read anyway.
+enum class strictness : std::uint32_t {
+    /// Keys of arrays are not looked at, and keys may repeat: the first is found.
+    standard = MILLSTREAM_BSON_STRICTNESS_STANDARD,
+    /// Also bytes behind a document, booleans other than 0 and 1, and a wrong inner length of the old binary subtype.
+    lenient = MILLSTREAM_BSON_STRICTNESS_LENIENT,
+    /// Less: keys of arrays must be "0", "1", and so on, and no key may repeat within a document.
+    strict = MILLSTREAM_BSON_STRICTNESS_STRICT,
+};
+
+/// What happens where text or a key is not UTF-8.
+enum class utf8 : std::uint32_t {
+    checked = MILLSTREAM_BSON_UTF8_CHECKED, ///< It is `utf8_invalid`.
+    lossy = MILLSTREAM_BSON_UTF8_LOSSY,     ///< The bytes are given as they are; in Extended JSON U+FFFD is there.
+};
+
+/// What reading a document accepts: `document(bytes, {.strictness = ms::bson::strictness::strict})`.
+struct rules {
+    /// How many documents and arrays may be inside each other, the outermost included: at most 1,000.
+    std::uint32_t depth = 200;
+    bson::strictness strictness = bson::strictness::standard;
+    bson::utf8 utf8 = bson::utf8::checked;
+};
+
+class value;
+class array;
+class document;
+class builder;
+
+namespace detail {
+
+inline millstream_bson_rules raw(const rules &rules) noexcept {
+    return {rules.depth != 0 ? rules.depth : 1, static_cast<millstream_bson_strictness>(rules.strictness),
+            static_cast<millstream_bson_utf8>(rules.utf8)};
+}
+
+/// A key for C, which takes null for none.
+inline const char *raw(std::string_view key) noexcept { return key.data() != nullptr ? key.data() : ""; }
+
+inline std::span<const std::byte> bytes_of(const char *bytes, std::size_t len) noexcept {
+    return {reinterpret_cast<const std::byte *>(bytes), len};
+}
+
+/// Which kinds of type `as` and `append` tell apart.
+template <class T, template <class...> class Template>
+inline constexpr bool is_a = false;
+template <template <class...> class Template, class... Arguments>
+inline constexpr bool is_a<Template<Arguments...>, Template> = true;
+
+template <class T>
+concept character = std::same_as<T, char> || std::same_as<T, wchar_t> || std::same_as<T, char8_t> ||
+    std::same_as<T, char16_t> || std::same_as<T, char32_t>;
+
+template <class T>
+concept integer = std::integral<T> && !std::same_as<T, bool> && !character<T>;
+
+/// A number that a binary can hold an array of.
+template <class T>
+concept number = integer<T> || std::same_as<T, float> || std::same_as<T, double>;
+
+template <class T>
+inline constexpr bool is_number_span = false;
+template <class T>
+inline constexpr bool is_number_span<std::span<const T>> = number<T>;
+
+/// A map by names: std::map<std::string, T> and its like.
+template <class T>
+concept map_by_name = requires(T map, typename T::key_type key, typename T::mapped_type value) {
+    requires std::same_as<typename T::key_type, std::string>;
+    map.insert_or_assign(std::move(key), std::move(value));
+};
+
+/// A type that MS_BSON_FIELDS has told of.
+template <class T>
+concept has_fields = requires {
+    ms_bson_fields(static_cast<const T *>(nullptr));
+};
+
+template <class>
+inline constexpr bool never = false;
+
+/// A member of a class, and its name in documents.
+template <class Class, class Member>
+struct field {
+    std::string_view name;
+    Member Class::*member;
+};
+template <class Class, class Member>
+field(const char *, Member Class::*) -> field<Class, Member>;
+
+} // namespace detail
+
+/// Numbers that lie in a document as a binary: a random-access range of them, whatever their address. No copy is made.
+template <detail::number Number>
+class numbers {
+  public:
+    explicit numbers(const millstream_bson_numbers &raw) noexcept : raw_(raw) {}
+
+    std::size_t size() const noexcept { return raw_.count; }
+    bool empty() const noexcept { return raw_.count == 0; }
+
+    /// The number at a position, which is less than the size.
+    Number operator[](std::size_t index) const noexcept {
+        std::array<std::byte, sizeof(Number)> bytes;
+        std::memcpy(bytes.data(), static_cast<const std::byte *>(raw_.items) + index * sizeof(Number), sizeof(Number));
+        if constexpr (std::endian::native == std::endian::big)
+            std::reverse(bytes.begin(), bytes.end());
+        return std::bit_cast<Number>(bytes);
+    }
+
+    /// All of them where they lie, if the processor can use them there: if their address is one of such a type, and it
+    /// has the lowest byte first.
+    std::optional<std::span<const Number>> span() const noexcept {
+        if (!raw_.usable)
+            return std::nullopt;
+        return std::span(static_cast<const Number *>(raw_.items), raw_.count);
+    }
+
+    /// A copy.
+    std::vector<Number> to_vector() const {
+        std::vector<Number> copy(raw_.count);
+        if constexpr (std::endian::native == std::endian::little) {
+            if (!copy.empty())
+                std::memcpy(copy.data(), raw_.items, copy.size() * sizeof(Number));
+        } else {
+            for (std::size_t i = 0; i < copy.size(); ++i)
+                copy[i] = (*this)[i];
+        }
+        return copy;
+    }
+
+  private:
+    millstream_bson_numbers raw_{};
+};
+
+/// A value, where it lies in a document. Copies are cheap, and valid as long as the document's memory is.
+class value {
+  public:
+    /// Nothing.
+    value() noexcept = default;
+    value(const millstream_bson_document &document, const millstream_bson_value &raw) noexcept
+        : document_(document), raw_(raw) {}
+
+    bson::type type() const noexcept { return static_cast<bson::type>(raw_.type); }
+
+    /// Null, undefined, or no value at all.
+    bool is_null() const noexcept {
+        return raw_.type == MILLSTREAM_BSON_TYPE_NULL || raw_.type == MILLSTREAM_BSON_TYPE_UNDEFINED ||
+               raw_.type == MILLSTREAM_BSON_TYPE_NOTHING;
+    }
+
+    /// The value as a type of C++:
+    ///
+    /// - `bool`, `date_time`, `timestamp`, `object_id`, `decimal128`, `regex`, `null_value`: that type;
+    /// - integers, `float` and `double`: any number that is exactly one of this type (for `float`, the nearest);
+    /// - `std::string_view` and `std::string`: a string, code or symbol; the view is a piece of the document;
+    /// - `binary`, `std::span<const std::byte>`, `std::vector<std::byte>`: a binary;
+    /// - `numbers<T>`, `std::span<const T>`: a binary as numbers, not copied; the span is `unsupported` where the
+    /// address
+    ///   is none of a `T`;
+    /// - `document`, `array`, `value`: a view of it;
+    /// - `std::vector<T>`: an array of `T`, or of numbers also a binary;
+    /// - `std::map<std::string, T>` and its like: a document;
+    /// - `std::optional<T>`: nothing for null and undefined;
+    /// - types with MS_BSON_FIELDS, and types with `void ms_bson_decode(const ms::bson::value &, T &)` in their
+    /// namespace.
+    template <class T>
+    T as() const;
+
+    /// Inside a document, as `document` has them, and inside an array.
+    value operator[](std::string_view key) const;
+    value operator[](std::size_t index) const;
+    template <class T>
+    std::optional<T> get(std::string_view key) const;
+
+    /// All that the document has behind the key, with lengths and terminators.
+    std::span<const std::byte> payload() const noexcept { return detail::bytes_of(raw_.payload, raw_.payload_len); }
+    /// Where that begins, in bytes from the start of the stream, or of the outermost document.
+    std::uint64_t offset() const noexcept {
+        return raw_.payload == nullptr ? document_.offset
+                                       : document_.offset + static_cast<std::uint64_t>(raw_.payload - document_.bytes);
+    }
+
+    /// What the C ABI has of it, and of the document that it is from.
+    const millstream_bson_value &raw() const noexcept { return raw_; }
+    const millstream_bson_document &raw_document() const noexcept { return document_; }
+
+    /// Throws an error about this value, with its path and offset.
+    [[noreturn]] void fail(errc kind, std::string found, std::string expected) const;
+
+  private:
+    template <class Function, class... Results>
+    void call(Function function, Results... results) const {
+        ms::detail::call(function, &document_, &raw_, results...);
+    }
+
+    template <detail::integer T>
+    T as_integer() const;
+    template <class T>
+    T as_list() const;
+    template <class T>
+    T as_map() const;
+
+    millstream_bson_document document_{};
+    millstream_bson_value raw_{};
+};
+
+/// A member of a document: `for (auto [key, value] : document)`.
+struct member {
+    std::string_view key;
+    bson::value value;
+};
+
+/// Goes over the members of a document, many of which are taken from the library at a time.
+class member_iterator {
+  public:
+    using iterator_concept = std::input_iterator_tag;
+    using value_type = member;
+    using difference_type = std::ptrdiff_t;
+
+    explicit member_iterator(const millstream_bson_document &document) : document_(document) { more(); }
+
+    member operator*() const noexcept {
+        const millstream_bson_element &element = elements_[next_];
+        return {{element.key, element.key_len}, {document_, element.value}};
+    }
+    member_iterator &operator++() {
+        if (++next_ == count_)
+            more();
+        return *this;
+    }
+    void operator++(int) { ++*this; }
+    friend bool operator==(const member_iterator &it, std::default_sentinel_t) noexcept { return it.count_ == 0; }
+
+  private:
+    void more() {
+        next_ = 0;
+        ms::detail::call(millstream_bson_members, static_cast<const millstream_bson_document *>(&document_), &at_,
+                         elements_.data(), elements_.size(), &count_);
+    }
+
+    millstream_bson_document document_;
+    std::size_t at_ = 0;
+    std::size_t next_ = 0;
+    std::size_t count_ = 0;
+    std::array<millstream_bson_element, 16> elements_;
+};
+
+/// A document, where it lies. Copies are cheap, and valid as long as the memory is.
+class document {
+  public:
+    /// The document that these bytes are. Looked at is its frame: its length, and the terminator there. Bytes behind it
+    /// are `document_invalid`, unless the rules are lenient.
+    explicit document(std::span<const std::byte> bytes, const bson::rules &rules = {}) {
+        borrow(millstream_bson_borrow, bytes, rules);
+    }
+    explicit document(std::string_view bytes, const bson::rules &rules = {})
+        : document(std::as_bytes(std::span(bytes)), rules) {}
+    /// What the C ABI calls a document.
+    explicit document(const millstream_bson_document &raw) noexcept : raw_(raw) {}
+
+    /// The document at the front of these bytes; its size says where the next one may be.
+    static document first(std::span<const std::byte> bytes, const bson::rules &rules = {}) {
+        document found{millstream_bson_document{}};
+        found.borrow(millstream_bson_borrow_first, bytes, rules);
+        return found;
+    }
+
+    /// Looks at every byte: types, lengths, terminators, UTF-8, depth, and what the rules ask for.
+    void check() const { ms::detail::call(millstream_bson_check, &raw_); }
+
+    /// The member of this name, the first if there are several; `key_missing` if there is none.
+    value operator[](std::string_view key) const {
+        return value(raw_, must(millstream_bson_member, detail::raw(key), key.size()));
+    }
+    /// The same, or nothing if there is none.
+    std::optional<value> find(std::string_view key) const {
+        return perhaps(millstream_bson_member, detail::raw(key), key.size());
+    }
+    /// The same as a type of C++, see `value::as`.
+    template <class T>
+    std::optional<T> get(std::string_view key) const {
+        const std::optional<value> found = find(key);
+        return found ? std::optional<T>(found->template as<T>()) : std::nullopt;
+    }
+
+    /// The value at the end of a path, "items.3.price": in arrays keys are positions. A key with a dot, a quote or
+    /// nothing in it is written as a JSON string. `key_missing` if there is none.
+    value at_path(std::string_view path) const {
+        return value(raw_, must(millstream_bson_find, ms::detail::c_text(path).c_str()));
+    }
+    /// The same, or nothing if there is none.
+    std::optional<value> find_path(std::string_view path) const {
+        return perhaps(millstream_bson_find, ms::detail::c_text(path).c_str());
+    }
+    /// The value at the end of a path of keys, which are taken as they are.
+    std::optional<value> find_keys(std::initializer_list<const char *> keys) const {
+        return perhaps(millstream_bson_find_keys, keys.begin(), keys.size());
+    }
+
+    /// The whole document as a type of C++: one with MS_BSON_FIELDS, or a map.
+    template <class T>
+    T as() const;
+
+    /// Its members, in their order.
+    member_iterator begin() const { return member_iterator(raw_); }
+    std::default_sentinel_t end() const noexcept { return std::default_sentinel; }
+
+    /// Its bytes, length and terminator included.
+    std::span<const std::byte> bytes() const noexcept { return detail::bytes_of(raw_.bytes, raw_.len); }
+    /// Their number.
+    std::size_t size() const noexcept { return raw_.len; }
+    /// Whether it has no member.
+    bool empty() const noexcept { return raw_.len <= 5; }
+    /// Where it begins, in bytes from the start of the stream, or of the outermost document.
+    std::uint64_t offset() const noexcept { return raw_.offset; }
+    /// The same document, which begins at this byte of its stream.
+    document at_offset(std::uint64_t offset) const noexcept {
+        document same = *this;
+        same.raw_.offset = offset;
+        return same;
+    }
+
+    /// What the C ABI has of it.
+    const millstream_bson_document &raw() const noexcept { return raw_; }
+
+    /// The same bytes.
+    friend bool operator==(const document &left, const document &right) noexcept {
+        return left.size() == right.size() && std::memcmp(left.raw_.bytes, right.raw_.bytes, left.size()) == 0;
+    }
+
+  private:
+    template <class Function>
+    void borrow(Function function, std::span<const std::byte> bytes, const bson::rules &rules) {
+        const millstream_bson_rules raw = detail::raw(rules);
+        ms::detail::call(function, static_cast<const void *>(bytes.data()), bytes.size(), &raw, &raw_);
+    }
+
+    template <class Function, class... Arguments>
+    millstream_bson_value must(Function function, Arguments... arguments) const {
+        millstream_bson_value found;
+        ms::detail::call(function, &raw_, arguments..., &found, static_cast<bool *>(nullptr));
+        return found;
+    }
+
+    template <class Function, class... Arguments>
+    std::optional<value> perhaps(Function function, Arguments... arguments) const {
+        millstream_bson_value found;
+        bool there = false;
+        ms::detail::call(function, &raw_, arguments..., &found, &there);
+        return there ? std::optional(value(raw_, found)) : std::nullopt;
+    }
+
+    millstream_bson_document raw_{};
+};
+
+/// An array, where it lies: a range of values, whose keys are not looked at.
+class array {
+  public:
+    explicit array(const document &as_document) noexcept : document_(as_document) {}
+
+    class iterator {
+      public:
+        using iterator_concept = std::input_iterator_tag;
+        using value_type = value;
+        using difference_type = std::ptrdiff_t;
+
+        explicit iterator(const document &document) : members_(document.begin()) {}
+
+        value operator*() const noexcept { return (*members_).value; }
+        iterator &operator++() {
+            ++members_;
+            return *this;
+        }
+        void operator++(int) { ++*this; }
+        friend bool operator==(const iterator &it, std::default_sentinel_t end) noexcept { return it.members_ == end; }
+
+      private:
+        member_iterator members_;
+    };
+
+    iterator begin() const { return iterator(document_); }
+    std::default_sentinel_t end() const noexcept { return std::default_sentinel; }
+
+    /// The element at a position; `key_missing` if there is none. Those before it are walked over.
+    value operator[](std::size_t index) const { return document_[std::to_string(index)]; }
+    bool empty() const noexcept { return document_.empty(); }
+    /// The same bytes as a document.
+    const document &as_document() const noexcept { return document_; }
+
+  private:
+    document document_;
+};
+
+static_assert(std::input_iterator<member_iterator> && std::input_iterator<array::iterator>);
+
+inline void value::fail(errc kind, std::string found, std::string expected) const {
+    error_details details;
+    details.kind = kind;
+    details.found = std::move(found);
+    details.expected = std::move(expected);
+    details.offset = offset();
+    // The library finds the path, when it has an error of its own to tell of.
+    millstream_error *error = nullptr;
+    const millstream_code code =
+        millstream_bson_expect(&document_, &raw_, static_cast<millstream_bson_type>(0), &error);
+    if (code != MILLSTREAM_OK)
+        details.path = ms::detail::taken(code, error).path();
+    ms::detail::fail(std::move(details));
+}
+
+inline value value::operator[](std::string_view key) const { return as<document>()[key]; }
+inline value value::operator[](std::size_t index) const { return as<array>()[index]; }
+
+template <class T>
+std::optional<T> value::get(std::string_view key) const {
+    return as<document>().template get<T>(key);
+}
+
+template <detail::integer T>
+T value::as_integer() const {
+    if constexpr (std::unsigned_integral<T> && sizeof(T) == 8) {
+        std::uint64_t number = 0;
+        call(millstream_bson_as_u64, &number);
+        return static_cast<T>(number);
+    } else if constexpr (std::signed_integral<T> && sizeof(T) == 4) {
+        std::int32_t number = 0;
+        call(millstream_bson_as_i32, &number);
+        return static_cast<T>(number);
+    } else {
+        std::int64_t number = 0;
+        call(millstream_bson_as_i64, &number);
+        if (!std::in_range<T>(number))
+            fail(errc::value_out_of_range, std::to_string(number),
+                 "an integer from " + std::to_string(std::numeric_limits<T>::min()) + " to " +
+                     std::to_string(std::numeric_limits<T>::max()));
+        return static_cast<T>(number);
+    }
+}
+
+template <class T>
+T value::as_list() const {
+    using item = typename T::value_type;
+    if constexpr (std::same_as<item, std::byte>) {
+        const auto bytes = as<binary>().bytes;
+        return T(bytes.begin(), bytes.end());
+    } else {
+        if constexpr (detail::number<item>)
+            if (type() == bson::type::binary)
+                return as<numbers<item>>().to_vector();
+        T list;
+        for (const value &element : as<array>())
+            list.push_back(element.as<item>());
+        return list;
+    }
+}
+
+template <class T>
+T value::as_map() const {
+    return as<document>().template as<T>();
+}
+
+template <class T>
+T value::as() const {
+    if constexpr (requires(T & to) { ms_bson_decode(*this, to); }) {
+        T to{};
+        ms_bson_decode(*this, to);
+        return to;
+    } else if constexpr (std::same_as<T, value>) {
+        return *this;
+    } else if constexpr (std::same_as<T, bool>) {
+        bool truth = false;
+        call(millstream_bson_as_bool, &truth);
+        return truth;
+    } else if constexpr (detail::integer<T>) {
+        return as_integer<T>();
+    } else if constexpr (std::floating_point<T>) {
+        double number = 0;
+        call(millstream_bson_as_f64, &number);
+        return static_cast<T>(number);
+    } else if constexpr (std::same_as<T, std::string_view> || std::same_as<T, std::string>) {
+        const char *text = nullptr;
+        std::size_t len = 0;
+        call(millstream_bson_as_text, &text, &len);
+        return T(text, len);
+    } else if constexpr (std::same_as<T, binary>) {
+        const void *bytes = nullptr;
+        std::size_t len = 0;
+        call(millstream_bson_as_binary, &bytes, &len);
+        return {raw_.subtype, {static_cast<const std::byte *>(bytes), len}};
+    } else if constexpr (std::same_as<T, std::span<const std::byte>>) {
+        return as<binary>().bytes;
+    } else if constexpr (std::same_as<T, object_id> || std::same_as<T, decimal128>) {
+        const char *bytes = nullptr;
+        if constexpr (std::same_as<T, object_id>)
+            call(millstream_bson_as_object_id, &bytes);
+        else
+            call(millstream_bson_as_decimal128, &bytes);
+        T copy;
+        std::memcpy(copy.bytes.data(), bytes, copy.bytes.size());
+        return copy;
+    } else if constexpr (std::same_as<T, date_time>) {
+        std::int64_t ms = 0;
+        call(millstream_bson_as_date_time, &ms);
+        return date_time(std::chrono::milliseconds(ms));
+    } else if constexpr (std::same_as<T, timestamp>) {
+        timestamp found;
+        call(millstream_bson_as_timestamp, &found.seconds, &found.increment);
+        return found;
+    } else if constexpr (std::same_as<T, regex>) {
+        call(millstream_bson_is, MILLSTREAM_BSON_TYPE_REGEX);
+        return {{raw_.bytes, raw_.len}, {raw_.more, raw_.more_len}};
+    } else if constexpr (std::same_as<T, code>) {
+        call(millstream_bson_is, MILLSTREAM_BSON_TYPE_CODE);
+        return {{raw_.bytes, raw_.len}};
+    } else if constexpr (std::same_as<T, symbol>) {
+        call(millstream_bson_is, MILLSTREAM_BSON_TYPE_SYMBOL);
+        return {{raw_.bytes, raw_.len}};
+    } else if constexpr (std::same_as<T, null_value>) {
+        call(millstream_bson_is, MILLSTREAM_BSON_TYPE_NULL);
+        return {};
+    } else if constexpr (std::same_as<T, min_key_value>) {
+        call(millstream_bson_is, MILLSTREAM_BSON_TYPE_MIN_KEY);
+        return {};
+    } else if constexpr (std::same_as<T, max_key_value>) {
+        call(millstream_bson_is, MILLSTREAM_BSON_TYPE_MAX_KEY);
+        return {};
+    } else if constexpr (std::same_as<T, document> || std::same_as<T, array>) {
+        if constexpr (std::same_as<T, array>)
+            call(millstream_bson_is, MILLSTREAM_BSON_TYPE_ARRAY);
+        else if (raw_.type != MILLSTREAM_BSON_TYPE_CODE_WITH_SCOPE && raw_.type != MILLSTREAM_BSON_TYPE_ARRAY)
+            call(millstream_bson_is, MILLSTREAM_BSON_TYPE_DOCUMENT);
+        millstream_bson_document inner;
+        call(millstream_bson_enter, &inner);
+        return T(document(inner));
+    } else if constexpr (detail::is_a<T, numbers>) {
+        using item = decltype(std::declval<T>()[0]);
+        millstream_bson_numbers found;
+        call(millstream_bson_as_numbers, sizeof(item), &found);
+        return T(found);
+    } else if constexpr (detail::is_number_span<T>) {
+        const auto span = as<numbers<typename T::value_type>>().span();
+        if (!span)
+            fail(errc::unsupported, "numbers at an address that is none of their type",
+                 "one that is, or ms::bson::numbers, or a copy");
+        return *span;
+    } else if constexpr (detail::is_a<T, std::optional>) {
+        return is_null() ? T() : T(as<typename T::value_type>());
+    } else if constexpr (detail::is_a<T, std::vector>) {
+        return as_list<T>();
+    } else if constexpr (detail::has_fields<T> || detail::map_by_name<T>) {
+        return as_map<T>();
+    } else {
+        static_assert(detail::never<T>, "this type is not known: give it MS_BSON_FIELDS or ms_bson_decode");
+    }
+}
+
+namespace detail {
+
+/// Decodes one field.
+template <class T, class Field>
+void decode_field(T &to, const Field &field, const value &from) {
+    to.*field.member = from.as<std::remove_cvref_t<decltype(to.*field.member)>>();
+}
+
+/// A document as a type with fields. Fields mostly come in the order in which they are listed, so the next one is
+/// tried first. Keys that are not listed are passed over; of those that repeat the first counts.
+template <class T>
+T decode_fields(const document &from) {
+    T to{};
+    const auto fields = ms_bson_fields(static_cast<const T *>(nullptr));
+    constexpr std::size_t count = std::tuple_size_v<decltype(fields)>;
+    std::array<bool, count> seen{};
+    std::size_t expected = 0;
+    const auto take = [&]<std::size_t... I>(std::string_view key, const value &value, std::index_sequence<I...>) {
+        const auto is = [&]<std::size_t Index>(std::integral_constant<std::size_t, Index>) {
+            if (seen[Index] || std::get<Index>(fields).name != key)
+                return false;
+            decode_field(to, std::get<Index>(fields), value);
+            seen[Index] = true;
+            expected = Index + 1;
+            return true;
+        };
+        const std::size_t next = expected;
+        if (!((I == next && is(std::integral_constant<std::size_t, I>{})) || ...))
+            static_cast<void>((is(std::integral_constant<std::size_t, I>{}) || ...));
+    };
+    for (const auto &[key, value] : from)
+        take(key, value, std::make_index_sequence<count>{});
+    const auto miss = [&]<std::size_t Index>(std::integral_constant<std::size_t, Index>) {
+        const auto &field = std::get<Index>(fields);
+        if constexpr (!is_a<std::remove_cvref_t<decltype(to.*field.member)>, std::optional>)
+            if (!seen[Index])
+                decode_field(to, field, from[field.name]); // which is not there: that is the error
+    };
+    [&]<std::size_t... I>(std::index_sequence<I...>) { (miss(std::integral_constant<std::size_t, I>{}), ...); }
+    (std::make_index_sequence<count>{});
+    return to;
+}
+
+} // namespace detail
+
+template <class T>
+T document::as() const {
+    if constexpr (detail::has_fields<T>) {
+        return detail::decode_fields<T>(*this);
+    } else if constexpr (detail::map_by_name<T>) {
+        T map;
+        for (const auto &[key, value] : *this)
+            map.emplace(std::string(key), value.template as<typename T::mapped_type>());
+        return map;
+    } else {
+        static_assert(detail::never<T>, "no type that is a whole document: give it MS_BSON_FIELDS");
+    }
+}
+
+// ---- writing ----
+
+/// Writes documents member by member, into memory that is used again.
+///
+///     ms::bson::builder builder;
+///     builder.append("name", "Ann").open_array("scores").push(1.5).push(2).close();
+///     builder.write(writer);            // and begins anew
+///
+/// Values are what `value::as` gives: numbers, text, times, vectors, maps, types with MS_BSON_FIELDS, and types with
+/// `void ms_bson_encode(ms::bson::builder &, std::optional<std::string_view> key, const T &)` in their namespace. An
+/// integer of 32 bits or less is written as int32, others as int64; an unsigned one that does not fit is
+/// `value_out_of_range`. A `std::optional` without a value is null.
+///
+/// After an error of a call that writes one value, the builder is as it was before.
+class builder {
+  public:
+    builder() : handle_(ms::detail::made<handle_type>(millstream_bson_builder_new)) {}
+
+    /// Appends a member to the document that is open.
+    template <class T>
+    builder &append(std::string_view key, const T &value) {
+        put(key, value);
+        return *this;
+    }
+    /// Appends a value to the array that is open.
+    template <class T>
+    builder &push(const T &value) {
+        put(std::nullopt, value);
+        return *this;
+    }
+    /// With a key `append`, without one `push`.
+    template <class T>
+    void put(std::optional<std::string_view> key, const T &value);
+
+    /// Appends all members of a document; into an array, their values.
+    builder &append_members(const document &from) {
+        std::array<millstream_bson_element, 16> members;
+        std::size_t at = 0;
+        std::size_t count = 0;
+        for (;;) {
+            ms::detail::call(millstream_bson_members, &from.raw(), &at, members.data(), members.size(), &count);
+            if (count == 0)
+                return *this;
+            ms::detail::call(millstream_bson_append_members, handle_.get(), members.data(), count,
+                             static_cast<std::size_t *>(nullptr));
+        }
+    }
+
+    builder &open_document(std::string_view key) { return open(key, MILLSTREAM_BSON_TYPE_DOCUMENT); }
+    builder &open_array(std::string_view key) { return open(key, MILLSTREAM_BSON_TYPE_ARRAY); }
+    builder &push_document() { return open(std::nullopt, MILLSTREAM_BSON_TYPE_DOCUMENT); }
+    builder &push_array() { return open(std::nullopt, MILLSTREAM_BSON_TYPE_ARRAY); }
+
+    /// Closes the document or array that was opened last.
+    builder &close() {
+        ms::detail::call(millstream_bson_close, handle_.get());
+        return *this;
+    }
+
+    /// Ends the document. The view is valid until the next call on the builder, which takes nothing more until `clear`.
+    document finish() {
+        const char *bytes = nullptr;
+        std::size_t len = 0;
+        ms::detail::call(millstream_bson_finish, handle_.get(), &bytes, &len);
+        return document(detail::bytes_of(bytes, len));
+    }
+
+    /// Ends the document, writes it, and begins anew with an empty one. After an error of the writer nothing of it was
+    /// accepted, and the call may be repeated.
+    void write(writer &writer) { ms::detail::call(millstream_bson_write, handle_.get(), writer.get()); }
+
+    /// Begins anew with an empty document, and keeps the memory.
+    builder &clear() {
+        ms::detail::call(millstream_bson_builder_clear, handle_.get());
+        return *this;
+    }
+
+    /// The builder of the C ABI, which stays this object's.
+    millstream_bson_builder *get() noexcept { return handle_.get(); }
+
+  private:
+    using handle_type = ms::detail::handle<millstream_bson_builder, millstream_bson_builder_free>;
+    using optional_key = std::optional<std::string_view>;
+
+    builder &open(optional_key key, millstream_bson_type type) {
+        ms::detail::call(millstream_bson_open, handle_.get(), key ? detail::raw(*key) : nullptr, key ? key->size() : 0,
+                         type);
+        return *this;
+    }
+
+    void put_raw(optional_key key, const millstream_bson_value &value) {
+        ms::detail::call(millstream_bson_append, handle_.get(), key ? detail::raw(*key) : nullptr,
+                         key ? key->size() : 0, &value);
+    }
+
+    void put_bytes(optional_key key, millstream_bson_type type, const void *bytes, std::size_t len) {
+        put_raw(key, millstream_bson_value_of_bytes(type, bytes, len));
+    }
+
+    void put_integer(optional_key key, millstream_bson_type type, std::int64_t integer) {
+        put_raw(key, millstream_bson_value_of_integer(type, integer));
+    }
+
+    handle_type handle_;
+};
+
+template <class T>
+void builder::put(std::optional<std::string_view> key, const T &value) {
+    if constexpr (requires { ms_bson_encode(*this, key, value); }) {
+        ms_bson_encode(*this, key, value);
+    } else if constexpr (std::same_as<T, bool>) {
+        put_integer(key, MILLSTREAM_BSON_TYPE_BOOL, value);
+    } else if constexpr (detail::integer<T>) {
+        if constexpr (std::unsigned_integral<T> && sizeof(T) == 8)
+            if (!std::in_range<std::int64_t>(value)) {
+                error_details details;
+                details.kind = errc::value_out_of_range;
+                details.found = std::to_string(value);
+                details.expected = "at most 9223372036854775807";
+                details.path = key.value_or("");
+                ms::detail::fail(std::move(details));
+            }
+        const bool is_small = sizeof(T) < 4 || (sizeof(T) == 4 && std::signed_integral<T>);
+        put_integer(key, is_small ? MILLSTREAM_BSON_TYPE_INT32 : MILLSTREAM_BSON_TYPE_INT64,
+                    static_cast<std::int64_t>(value));
+    } else if constexpr (std::floating_point<T>) {
+        millstream_bson_value number = millstream_bson_value_of(MILLSTREAM_BSON_TYPE_DOUBLE);
+        number.number = static_cast<double>(value);
+        put_raw(key, number);
+    } else if constexpr (std::convertible_to<const T &, std::string_view>) {
+        const std::string_view text = value;
+        put_bytes(key, MILLSTREAM_BSON_TYPE_STRING, text.data(), text.size());
+    } else if constexpr (std::same_as<T, binary>) {
+        millstream_bson_value bytes =
+            millstream_bson_value_of_bytes(MILLSTREAM_BSON_TYPE_BINARY, value.bytes.data(), value.bytes.size());
+        bytes.subtype = value.subtype;
+        put_raw(key, bytes);
+    } else if constexpr (std::convertible_to<const T &, std::span<const std::byte>>) {
+        put(key, binary{0, value});
+    } else if constexpr (detail::is_number_span<T>) {
+        static_assert(std::endian::native == std::endian::little, "numbers are written with the lowest byte first");
+        put(key, binary{0, std::as_bytes(value)});
+    } else if constexpr (std::same_as<T, object_id>) {
+        put_bytes(key, MILLSTREAM_BSON_TYPE_OBJECT_ID, value.bytes.data(), value.bytes.size());
+    } else if constexpr (std::same_as<T, decimal128>) {
+        put_bytes(key, MILLSTREAM_BSON_TYPE_DECIMAL128, value.bytes.data(), value.bytes.size());
+    } else if constexpr (std::same_as<T, date_time>) {
+        put_integer(key, MILLSTREAM_BSON_TYPE_DATE_TIME, value.time_since_epoch().count());
+    } else if constexpr (std::same_as<T, timestamp>) {
+        put_integer(key, MILLSTREAM_BSON_TYPE_TIMESTAMP,
+                    static_cast<std::int64_t>(std::uint64_t{value.seconds} << 32 | value.increment));
+    } else if constexpr (std::same_as<T, regex>) {
+        millstream_bson_value both =
+            millstream_bson_value_of_bytes(MILLSTREAM_BSON_TYPE_REGEX, value.pattern.data(), value.pattern.size());
+        both.more = value.options.data();
+        both.more_len = value.options.size();
+        put_raw(key, both);
+    } else if constexpr (std::same_as<T, code>) {
+        put_bytes(key, MILLSTREAM_BSON_TYPE_CODE, value.text.data(), value.text.size());
+    } else if constexpr (std::same_as<T, symbol>) {
+        put_bytes(key, MILLSTREAM_BSON_TYPE_SYMBOL, value.text.data(), value.text.size());
+    } else if constexpr (std::same_as<T, null_value> || std::same_as<T, std::nullopt_t>) {
+        put_raw(key, millstream_bson_value_of(MILLSTREAM_BSON_TYPE_NULL));
+    } else if constexpr (std::same_as<T, min_key_value>) {
+        put_raw(key, millstream_bson_value_of(MILLSTREAM_BSON_TYPE_MIN_KEY));
+    } else if constexpr (std::same_as<T, max_key_value>) {
+        put_raw(key, millstream_bson_value_of(MILLSTREAM_BSON_TYPE_MAX_KEY));
+    } else if constexpr (std::same_as<T, bson::value>) {
+        put_raw(key, value.raw());
+    } else if constexpr (std::same_as<T, document>) {
+        put_bytes(key, MILLSTREAM_BSON_TYPE_DOCUMENT, value.bytes().data(), value.size());
+    } else if constexpr (std::same_as<T, array>) {
+        const document &same = value.as_document();
+        put_bytes(key, MILLSTREAM_BSON_TYPE_ARRAY, same.bytes().data(), same.size());
+    } else if constexpr (detail::is_a<T, std::optional>) {
+        if (value)
+            put(key, *value);
+        else
+            put(key, null_value{});
+    } else if constexpr (detail::has_fields<T>) {
+        open(key, MILLSTREAM_BSON_TYPE_DOCUMENT);
+        append_fields(*this, value);
+        close();
+    } else if constexpr (detail::map_by_name<T>) {
+        open(key, MILLSTREAM_BSON_TYPE_DOCUMENT);
+        for (const auto &[name, item] : value)
+            append(name, item);
+        close();
+    } else if constexpr (detail::is_a<T, std::vector>) {
+        open(key, MILLSTREAM_BSON_TYPE_ARRAY);
+        for (const auto &item : value)
+            push(item);
+        close();
+    } else {
+        static_assert(detail::never<T>, "this type is not known: give it MS_BSON_FIELDS or ms_bson_encode");
+    }
+}
+
+/// Appends the fields of a type with MS_BSON_FIELDS to the document that is open.
+template <detail::has_fields T>
+void append_fields(builder &to, const T &from) {
+    std::apply([&](const auto &...field) { (to.append(field.name, from.*field.member), ...); },
+               ms_bson_fields(static_cast<const T *>(nullptr)));
+}
+
+/// A whole document out of a type with MS_BSON_FIELDS, in the memory of a builder; valid until its next use.
+template <detail::has_fields T>
+document encode(builder &builder, const T &from) {
+    builder.clear();
+    append_fields(builder, from);
+    return builder.finish();
+}
+
+// ---- documents with memory of their own, and Extended JSON ----
+
+/// The two forms of Extended JSON. Both are read, also mixed.
+enum class json : std::uint32_t {
+    /// Numbers are JSON's, and dates of the years 1970 to 9999 text: 1, {"$date":"1970-01-01T00:00:00Z"}.
+    relaxed = MILLSTREAM_BSON_JSON_RELAXED,
+    /// Every type is kept: {"$numberInt":"1"}, {"$date":{"$numberLong":"0"}}.
+    canonical = MILLSTREAM_BSON_JSON_CANONICAL,
+};
+
+/// A document with its memory: a mapped file, a copy, what a reader gives, or made of Extended JSON. Moves, and cannot
+/// be copied; its views are valid as long as it exists, also when it has moved.
+class owned_document {
+  public:
+    /// Maps a file of one or more documents. Nothing is read before it is looked at, so this takes the same time for
+    /// any size. Nobody may shrink or change the file meanwhile: using bytes that are no longer there ends the process
+    /// with SIGBUS.
+    static owned_document mapped(const std::filesystem::path &path, const rules &rules = {}) {
+        return made(millstream_bson_mapped, rules, ms::detail::c_path(path).c_str());
+    }
+    /// A copy.
+    explicit owned_document(std::span<const std::byte> bytes, const rules &rules = {})
+        : owned_document(made(millstream_bson_copy, rules, static_cast<const void *>(bytes.data()), bytes.size())) {}
+    explicit owned_document(const document &document) : owned_document(document.bytes()) {}
+
+    /// Reads one document of at most `limit` bytes, and leaves the reader behind it; nothing at the end of the stream.
+    /// A longer one is `memory_limit`.
+    static std::optional<owned_document> read(reader &reader, std::size_t limit = 0x7fffffff, const rules &rules = {}) {
+        owned_document read = made(
+            [](millstream_reader *from, std::size_t most, const millstream_bson_rules *by, millstream_bson_owned **to,
+               millstream_error **error) { return millstream_bson_read(from, most, by, to, error); },
+            rules, reader.get(), limit);
+        return read.handle_ != nullptr ? std::optional(std::move(read)) : std::nullopt;
+    }
+
+    /// Of Extended JSON: canonical, relaxed or mixed. `text_invalid`, with the path, and the offset in the text.
+    static owned_document from_json(std::string_view text, const rules &rules = {}) {
+        return made(millstream_bson_from_json, rules, text.data(), text.size());
+    }
+
+    /// The document; of a mapped file the first. There, bytes behind it are as the rules say.
+    document view() const {
+        millstream_bson_document found;
+        ms::detail::call(millstream_bson_owned_document, handle_.get(), &found);
+        return document(found);
+    }
+    /// All the bytes: of a mapped file those of every document.
+    std::span<const std::byte> bytes() const {
+        const char *bytes = nullptr;
+        std::size_t len = 0;
+        ms::detail::call(millstream_bson_owned_bytes, handle_.get(), &bytes, &len);
+        return detail::bytes_of(bytes, len);
+    }
+    /// Throws `source_shrank` if a mapped file has become shorter.
+    void check_length() const { ms::detail::call(millstream_bson_owned_check_length, handle_.get()); }
+
+    // What `document` has.
+    value operator[](std::string_view key) const { return view()[key]; }
+    std::optional<value> find(std::string_view key) const { return view().find(key); }
+    value at_path(std::string_view path) const { return view().at_path(path); }
+    template <class T>
+    std::optional<T> get(std::string_view key) const {
+        return view().template get<T>(key);
+    }
+    template <class T>
+    T as() const {
+        return view().template as<T>();
+    }
+    member_iterator begin() const { return view().begin(); }
+    std::default_sentinel_t end() const noexcept { return std::default_sentinel; }
+
+  private:
+    using handle_type = ms::detail::handle<millstream_bson_owned, millstream_bson_owned_free>;
+
+    explicit owned_document(handle_type handle) noexcept : handle_(std::move(handle)) {}
+
+    template <class Function, class... Arguments>
+    static owned_document made(Function function, const rules &rules, Arguments... arguments) {
+        const millstream_bson_rules raw = detail::raw(rules);
+        return owned_document(ms::detail::made<handle_type>(function, arguments..., &raw));
+    }
+
+    handle_type handle_;
+};
+
+/// Writes a document as Extended JSON, in one line without an end. After an error nothing of it was accepted.
+inline void write_json(writer &writer, const document &document, json form = json::relaxed) {
+    ms::detail::call(millstream_bson_write_json, &document.raw(), static_cast<millstream_bson_json>(form),
+                     writer.get());
+}
+
+/// A document as Extended JSON, in one line.
+inline std::string to_json(const document &document, json form = json::relaxed) {
+    writer text(to_memory{});
+    write_json(text, document, form);
+    text.close();
+    return std::string(text.memory());
+}
+
+// ---- streams ----
+
+/// What happens at a document of a stream that is wrong.
+enum class on_bad : std::uint32_t {
+    stop = MILLSTREAM_BSON_ON_BAD_STOP, ///< It is an error, and the end.
+    /// It is passed over, and `skipped` tells where it was. Where its length is wrong, the next bytes that cannot well
+    /// be anything but documents are searched for. Documents are checked ahead.
+    skip = MILLSTREAM_BSON_ON_BAD_SKIP,
+};
+
+/// When a document's inside is looked at.
+enum class checking : std::uint32_t {
+    on_access = MILLSTREAM_BSON_CHECKING_ON_ACCESS, ///< When a value is asked for.
+    ahead = MILLSTREAM_BSON_CHECKING_AHEAD,         ///< Before the document is given.
+};
+
+/// A place of a stream that was passed over.
+struct skipped_place {
+    std::uint64_t offset = 0;   ///< Where it begins, in bytes from the start of the stream.
+    std::uint64_t size = 0;     ///< How long it is, in bytes.
+    std::uint64_t record = 0;   ///< Which record it was; the first is 0.
+    errc kind{};                ///< What was wrong.
+    std::uint64_t wrong_at = 0; ///< Where, in bytes from the start of the stream.
+};
+
+/// What was passed over.
+struct skipped {
+    std::uint64_t count = 0;           ///< How many places.
+    std::uint64_t bytes = 0;           ///< How many bytes they have.
+    std::vector<skipped_place> places; ///< The first 1,000 of them.
+};
+
+/// How to read a stream of documents.
+struct stream_options {
+    bson::rules rules{};
+    bson::on_bad on_bad = bson::on_bad::stop;
+    bson::checking checking = bson::checking::on_access;
+};
+
+/// Documents that follow each other, from any source: a single-pass range.
+///
+///     for (ms::bson::document document : ms::bson::documents(ms::command{"mongodump", "--out", "-"}))
+///         …
+///
+/// The end of the range says that the source succeeded; otherwise going on throws, once, after the last document. Each
+/// is valid until the next one is asked for. The longest is the reader's `record_limit`. The range owns its reader; it
+/// moves, but not while it is being gone through.
+class documents {
+  public:
+    class iterator;
+
+    /// What a reader has not given yet.
+    explicit documents(ms::reader reader, const stream_options &options = {}) : reader_(std::move(reader)) {
+        const millstream_bson_rules rules = detail::raw(options.rules);
+        reader_.end_window();
+        // From here on it is the library's, also if the call fails.
+        handle_ = ms::detail::made<handle_type>(millstream_bson_documents_new, reader_.handle_.release(), &rules,
+                                                static_cast<millstream_bson_on_bad>(options.on_bad),
+                                                static_cast<millstream_bson_checking>(options.checking));
+    }
+    /// What a source gives.
+    template <source Source>
+    explicit documents(Source &&source, const stream_options &options = {}, const reader_options &reading = {})
+        : documents(ms::reader(std::forward<Source>(source), reading), options) {}
+
+    documents(documents &&other) noexcept
+        : reader_(std::move(other.reader_)), handle_(std::move(other.handle_)),
+          batch_(std::exchange(other.batch_, {})) {}
+    documents &operator=(documents &&other) noexcept {
+        handle_ = std::move(other.handle_); // before the rest: what is freed now may still call back
+        reader_ = std::move(other.reader_);
+        batch_ = std::exchange(other.batch_, {});
+        return *this;
+    }
+    ~documents() = default;
+
+    /// Goes on with the document behind the last one that was given.
+    iterator begin();
+    std::default_sentinel_t end() const noexcept { return std::default_sentinel; }
+
+    /// The next document, or nothing at the end.
+    std::optional<document> next() {
+        if (batch_.empty()) [[unlikely]] {
+            const millstream_bson_document *found = nullptr;
+            std::size_t count = 0;
+            reader_.outcome_.throwing([&](std::error_code &code) {
+                reader_.outcome_.call(code, millstream_bson_documents_next, handle_.get(), &found, &count);
+            });
+            batch_ = {found, count};
+        }
+        if (batch_.empty())
+            return std::nullopt;
+        const document next(batch_.front());
+        batch_ = batch_.subspan(1);
+        return next;
+    }
+
+    /// What was passed over so far.
+    bson::skipped skipped() const {
+        millstream_bson_skipped raw;
+        ms::detail::call(millstream_bson_documents_skipped, handle_.get(), &raw);
+        bson::skipped copy{raw.count, raw.bytes, {}};
+        for (const millstream_bson_skipped_place &place : std::span(raw.places, raw.places_count))
+            copy.places.push_back(
+                {place.offset, place.len, place.record, static_cast<errc>(place.code), place.wrong_at});
+        return copy;
+    }
+
+  private:
+    using handle_type = ms::detail::handle<millstream_bson_documents, millstream_bson_documents_free>;
+
+    // What it was opened with; its handle is the one below. What the library calls back must outlive that: members are
+    // destroyed from the last to the first.
+    ms::reader reader_;
+    handle_type handle_;
+    std::span<const millstream_bson_document> batch_;
+};
+
+/// Stands on a document of a range, which must stay where it is. There is one place in a range, whatever the iterators.
+class documents::iterator {
+  public:
+    using iterator_concept = std::input_iterator_tag;
+    using value_type = document;
+    using difference_type = std::ptrdiff_t;
+
+    explicit iterator(documents &range) : range_(&range), document_(range.next()) {}
+
+    const document &operator*() const noexcept { return *document_; }
+    iterator &operator++() {
+        document_ = range_->next();
+        return *this;
+    }
+    void operator++(int) { ++*this; }
+    friend bool operator==(const iterator &it, std::default_sentinel_t) noexcept { return !it.document_; }
+
+  private:
+    documents *range_;
+    std::optional<document> document_;
+};
+
+inline documents::iterator documents::begin() { return iterator(*this); }
+
+static_assert(std::input_iterator<documents::iterator>);
+
+} // namespace ms::bson
+
+/// Tells which members of a struct are fields of its documents: MS_BSON_FIELDS(person, name, age, mail), behind the
+/// struct and in its namespace. Then `as<person>()` decodes and `append` encodes it. A field that is missing is
+/// `key_missing`, unless it is a `std::optional`. At most 64 of them.
+#define MS_BSON_FIELDS(Type, ...)                                                                                      \
+    [[maybe_unused]] constexpr auto ms_bson_fields(const Type *) noexcept {                                            \
+        using ms_bson_type = Type;                                                                                     \
+        return std::make_tuple(MS_BSON_EACH(__VA_ARGS__));                                                             \
+    }
+
+// One after the other, by reading the list again and again.
+#define MS_BSON_EACH(...) MS_BSON_AGAIN(MS_BSON_ONE(__VA_ARGS__))
+#define MS_BSON_ONE(name, ...)                                                                                         \
+    ::ms::bson::detail::field{#name, &ms_bson_type::name} __VA_OPT__(, MS_BSON_NEXT MS_BSON_PARENTHESES(__VA_ARGS__))
+#define MS_BSON_NEXT() MS_BSON_ONE
+#define MS_BSON_PARENTHESES ()
+#define MS_BSON_AGAIN(...) MS_BSON_AGAIN_1(MS_BSON_AGAIN_1(MS_BSON_AGAIN_1(MS_BSON_AGAIN_1(__VA_ARGS__))))
+#define MS_BSON_AGAIN_1(...) MS_BSON_AGAIN_2(MS_BSON_AGAIN_2(MS_BSON_AGAIN_2(MS_BSON_AGAIN_2(__VA_ARGS__))))
+#define MS_BSON_AGAIN_2(...) MS_BSON_AGAIN_3(MS_BSON_AGAIN_3(MS_BSON_AGAIN_3(MS_BSON_AGAIN_3(__VA_ARGS__))))
+#define MS_BSON_AGAIN_3(...) __VA_ARGS__
+
+#endif // MILLSTREAM_BSON_HPP

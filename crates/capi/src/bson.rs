@@ -1,0 +1,741 @@
+//! BSON: documents that are looked at where they lie.
+//!
+//! A millstream_bson_document is plain data, and so is a millstream_bson_value: pointers into the memory that the
+//! document lies in. They are copied like any struct and freed by nobody, and they are valid as long as that memory is,
+//! and unchanged. Nothing is parsed before it is asked for, and nothing is remembered.
+//!
+//!     millstream_bson_document document;
+//!     millstream_bson_element members[64];
+//!     size_t at = 0, count, i;
+//!     code = millstream_bson_borrow(bytes, len, NULL, &document, &error);
+//!     while (code == MILLSTREAM_OK &&
+//!            (code = millstream_bson_members(&document, &at, members, 64, &count, &error)) == MILLSTREAM_OK &&
+//!            count > 0)
+//!         for (i = 0; i < count; i++)
+//!             if (members[i].value.type == MILLSTREAM_BSON_TYPE_INT64)
+//!                 use(members[i].key, members[i].key_len, members[i].value.integer);
+//!
+//! All functions of this section take documents and values as const and keep nothing, so any number of threads may use
+//! the same ones. Each is given the document that a value is from: in it an error finds the path of keys,
+//! millstream_error_path(), and the offset.
+//!
+//! What is wrong is MILLSTREAM_DOCUMENT_INVALID, MILLSTREAM_DOCUMENT_TRUNCATED, MILLSTREAM_TOO_DEEP or
+//! MILLSTREAM_UTF8_INVALID, wherever it is met; millstream_bson_check() meets all of it. The inlined getters of bson.h
+//! (millstream_bson_as_i64() and its like) make a value a type of C.
+
+use std::ffi::{c_char, c_void};
+use std::mem::MaybeUninit;
+use std::ptr::null;
+
+use millstream::bson::{
+    Array, Cursor, Document, ElementType, FromBson, Parts, Rules, Strictness, Timestamp, Utf8, ValueRef, split_path,
+};
+use millstream::{Error, ErrorKind, Result};
+
+use crate::boundary::{bytes, call, choice, chosen, given, invalid, items, lend, out, room, text};
+use crate::error::{millstream_code, millstream_error};
+
+/// The types that a value can have: the numbers are those of the format, <https://bsonspec.org/spec.html>.
+#[repr(u32)]
+#[derive(Clone, Copy)]
+pub enum millstream_bson_type {
+    /// There is no value.
+    Nothing = 0,
+    /// A 64-bit floating point number: `number`.
+    Double = 1,
+    /// UTF-8 text: `bytes` and `len`, the NUL behind it left out.
+    String = 2,
+    /// A document: `bytes` and `len`; millstream_bson_enter() goes in.
+    Document = 3,
+    /// An array, which is a document whose keys are "0", "1", and so on: `bytes` and `len`.
+    Array = 4,
+    /// Bytes with a `subtype`: `bytes` and `len`. Of the old subtype 2 the inner length is left out.
+    Binary = 5,
+    /// No value (deprecated).
+    Undefined = 6,
+    /// An object id: the 12 `bytes`.
+    ObjectId = 7,
+    /// True or false: `integer` is 1 or 0.
+    Bool = 8,
+    /// A point in time: `integer` is milliseconds since 1970, UTC.
+    DateTime = 9,
+    /// No value: null.
+    Null = 10,
+    /// A regular expression: the pattern in `bytes` and `len`, the options in `more` and `more_len`.
+    Regex = 11,
+    /// A namespace in `bytes` and `len`, and an object id, the 12 bytes of `more` (deprecated).
+    DbPointer = 12,
+    /// JavaScript, which is text here and never run: `bytes` and `len`.
+    Code = 13,
+    /// A symbol (deprecated): `bytes` and `len`.
+    Symbol = 14,
+    /// JavaScript in `bytes` and `len`, and the document it runs with in `more` and `more_len` (deprecated).
+    CodeWithScope = 15,
+    /// A 32-bit integer: `integer`.
+    Int32 = 16,
+    /// MongoDB's internal timestamp: `integer` has the seconds since 1970 in its upper 32 bits, and in the lower ones a
+    /// counter within that second.
+    Timestamp = 17,
+    /// A 64-bit integer: `integer`.
+    Int64 = 18,
+    /// A 128-bit decimal floating point number: the 16 `bytes`, the lowest first.
+    Decimal128 = 19,
+    /// Compares higher than everything.
+    MaxKey = 127,
+    /// Compares lower than everything.
+    MinKey = 255,
+}
+
+choice!(millstream_bson_type is Option<ElementType> {
+    Nothing => None,
+    Double => Some(ElementType::Double),
+    String => Some(ElementType::String),
+    Document => Some(ElementType::Document),
+    Array => Some(ElementType::Array),
+    Binary => Some(ElementType::Binary),
+    Undefined => Some(ElementType::Undefined),
+    ObjectId => Some(ElementType::ObjectId),
+    Bool => Some(ElementType::Bool),
+    DateTime => Some(ElementType::DateTime),
+    Null => Some(ElementType::Null),
+    Regex => Some(ElementType::Regex),
+    DbPointer => Some(ElementType::DbPointer),
+    Code => Some(ElementType::Code),
+    Symbol => Some(ElementType::Symbol),
+    CodeWithScope => Some(ElementType::CodeWithScope),
+    Int32 => Some(ElementType::Int32),
+    Timestamp => Some(ElementType::Timestamp),
+    Int64 => Some(ElementType::Int64),
+    Decimal128 => Some(ElementType::Decimal128),
+    MaxKey => Some(ElementType::MaxKey),
+    MinKey => Some(ElementType::MinKey),
+});
+
+/// What is let pass, beyond what could not be read anyway.
+#[repr(u32)]
+#[derive(Clone, Copy)]
+pub enum millstream_bson_strictness {
+    /// Keys of arrays are not looked at, and keys may repeat: the first is found.
+    Standard = 0,
+    /// Also bytes behind a document, booleans other than 0 and 1, and a wrong inner length of the old binary subtype.
+    Lenient = 1,
+    /// Less: keys of arrays must be "0", "1", and so on, and no key may repeat within a document.
+    Strict = 2,
+}
+
+/// What happens where text or a key is not UTF-8.
+#[repr(u32)]
+#[derive(Clone, Copy)]
+pub enum millstream_bson_utf8 {
+    /// It is MILLSTREAM_UTF8_INVALID.
+    Checked = 0,
+    /// The bytes of keys, strings, code and symbols are given as they are. In Extended JSON U+FFFD is there.
+    Lossy = 1,
+}
+
+choice!(millstream_bson_strictness is Strictness {
+    Standard => Strictness::Standard, Lenient => Strictness::Lenient, Strict => Strictness::Strict
+});
+
+choice!(millstream_bson_utf8 is Utf8 { Checked => Utf8::Checked, Lossy => Utf8::Lossy });
+
+/// What reading a document accepts. All zeros are the usual rules, and so is NULL where rules are asked for.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct millstream_bson_rules {
+    /// How many documents and arrays may be inside each other, the outermost included: 200 if this is 0, at most 1,000.
+    pub depth: u32,
+    /// What is let pass.
+    pub strictness: MaybeUninit<millstream_bson_strictness>,
+    /// What happens where text is not UTF-8.
+    pub utf8: MaybeUninit<millstream_bson_utf8>,
+}
+
+/// The usual rules: all zeros.
+const USUAL: millstream_bson_rules =
+    millstream_bson_rules { depth: 0, strictness: MaybeUninit::zeroed(), utf8: MaybeUninit::zeroed() };
+
+impl millstream_bson_rules {
+    pub(crate) fn core(&self) -> Result<Rules> {
+        let rules = Rules::new().strictness(chosen(self.strictness)?).utf8(chosen(self.utf8)?);
+        Ok(if self.depth == 0 { rules } else { rules.depth(self.depth.min(1000) as u16) })
+    }
+}
+
+/// The rules that C means: the usual ones if it gives none.
+pub(crate) fn rules_or_usual(rules: Option<&millstream_bson_rules>) -> Result<(millstream_bson_rules, Rules)> {
+    let rules = rules.copied().unwrap_or(USUAL);
+    Ok((rules, rules.core()?))
+}
+
+/// A document, where it lies: made by the functions below. `bytes` of NULL are no document.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct millstream_bson_document {
+    /// Its bytes, length and terminator included.
+    pub bytes: *const c_char,
+    /// How many these are, at least 5.
+    pub len: usize,
+    /// Where it begins, in bytes from the start of its stream, or else of the outermost document.
+    pub offset: u64,
+    /// Where the outermost document begins, which is this one or around it.
+    pub root: *const c_char,
+    /// How many documents and arrays may be inside each other from here on, this one included.
+    pub depth_left: u32,
+    /// The rules it is read by.
+    pub rules: millstream_bson_rules,
+}
+
+/// A value, where it lies. What of it counts depends on its type; the rest is 0.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct millstream_bson_value {
+    /// Its type.
+    pub r#type: MaybeUninit<millstream_bson_type>,
+    /// Of a binary: what the bytes are; 0 is anything, 4 a UUID.
+    pub subtype: u8,
+    /// How many documents and arrays may be inside each other from here on.
+    pub depth_left: u16,
+    /// An integer, a boolean, a date or a timestamp.
+    pub integer: i64,
+    /// A double.
+    pub number: f64,
+    /// Text, bytes, a document, an array, an object id or a decimal number.
+    pub bytes: *const c_char,
+    /// How many bytes these are.
+    pub len: usize,
+    /// What some deprecated types and regular expressions have beside that.
+    pub more: *const c_char,
+    /// How many bytes these are.
+    pub more_len: usize,
+    /// All that the document has behind the key, with lengths and terminators. No bytes for types without a value.
+    pub payload: *const c_char,
+    /// How many bytes these are.
+    pub payload_len: usize,
+}
+
+/// A member of a document, or an element of an array.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct millstream_bson_element {
+    /// Its key, which a NUL follows.
+    pub key: *const c_char,
+    /// How long the key is.
+    pub key_len: usize,
+    /// Its value.
+    pub value: millstream_bson_value,
+}
+
+/// Numbers that lie in a document as a binary.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct millstream_bson_numbers {
+    /// The first, the lowest byte of each first.
+    pub items: *const c_void,
+    /// How many there are.
+    pub count: usize,
+    /// Whether they can be used as an array of C where they are. Otherwise their address is none of such a type, or the
+    /// processor has the highest byte first, and they have to be copied out by memcpy().
+    pub usable: bool,
+}
+
+impl millstream_bson_document {
+    /// What C gets to see.
+    pub(crate) fn new(document: Document<'_>, rules: millstream_bson_rules) -> millstream_bson_document {
+        let parts = document.parts();
+        millstream_bson_document {
+            bytes: lend(document.as_bytes()),
+            len: document.len(),
+            offset: parts.offset,
+            root: lend(parts.root),
+            depth_left: parts.depth_left.into(),
+            rules,
+        }
+    }
+
+    /// The document that C means.
+    ///
+    /// # Safety
+    /// From `root` to `len` bytes behind `bytes` there is memory that nobody changes during `'a`, as long as
+    /// `bytes` is not null.
+    pub(crate) unsafe fn core<'a>(&self) -> Result<Document<'a>> {
+        if self.bytes.is_null() {
+            return Err(invalid("a document of no bytes", "one"));
+        }
+        let start = self.bytes.addr().checked_sub(self.root.addr());
+        let Some((start, len)) = start.and_then(|start| Some((start, start.checked_add(self.len)?))) else {
+            return Err(invalid("a document before the one it is in", "one that this library has made"));
+        };
+        // SAFETY: the caller's promise.
+        let root = unsafe { bytes(self.root.cast(), len, "document")? };
+        let depth_left = self.depth_left.min(1000) as u16;
+        Document::from_parts(Parts { root, start, offset: self.offset, depth_left }, self.rules.core()?)
+    }
+}
+
+/// The document that C means.
+///
+/// # Safety
+/// As [`millstream_bson_document::core`].
+pub(crate) unsafe fn document<'a>(document: Option<&millstream_bson_document>) -> Result<Document<'a>> {
+    // SAFETY: the caller's promise.
+    unsafe { given(document, "document")?.core() }
+}
+
+impl millstream_bson_value {
+    /// None.
+    const NOTHING: millstream_bson_value = millstream_bson_value {
+        r#type: MaybeUninit::new(millstream_bson_type::Nothing),
+        subtype: 0,
+        depth_left: 0,
+        integer: 0,
+        number: 0.0,
+        bytes: std::ptr::null(),
+        len: 0,
+        more: std::ptr::null(),
+        more_len: 0,
+        payload: std::ptr::null(),
+        payload_len: 0,
+    };
+
+    /// Its type.
+    ///
+    /// # Errors
+    /// [`ErrorKind::KeyMissing`] where there is no value.
+    pub(crate) fn kind(&self) -> Result<ElementType> {
+        chosen(self.r#type)?
+            .ok_or_else(|| Error::new(ErrorKind::KeyMissing).with_found("no value").with_expected("one"))
+    }
+
+    /// Reads it again, in the document that it is from.
+    fn read<'a, T>(
+        &self,
+        document: &Document<'a>,
+        read: impl FnOnce(ElementType, &mut Cursor<'a>) -> Result<T>,
+    ) -> Result<T> {
+        let kind = self.kind()?;
+        // Only a number, until `read_at` has looked at it.
+        let at = self.payload.addr().wrapping_sub(document.as_bytes().as_ptr().addr());
+        document.read_at(at, self.depth_left, |cursor| read(kind, cursor))
+    }
+}
+
+/// A type for C: both tables have the numbers of the format.
+fn c_type(kind: ElementType) -> MaybeUninit<millstream_bson_type> {
+    // SAFETY: a number of this size, whatever it is.
+    unsafe { std::mem::transmute::<u32, MaybeUninit<millstream_bson_type>>(u32::from(kind as u8)) }
+}
+
+impl<'a> FromBson<'a> for millstream_bson_value {
+    fn from_bson(kind: ElementType, cursor: &mut Cursor<'a>) -> Result<millstream_bson_value> {
+        use ElementType as T;
+        let (rest, start) = (cursor.rest(), cursor.offset());
+        let mut value = millstream_bson_value {
+            r#type: c_type(kind),
+            depth_left: cursor.depth_left(),
+            ..millstream_bson_value::NOTHING
+        };
+        let mut main: Option<&[u8]> = None;
+        let mut more: Option<&[u8]> = None;
+        match kind {
+            T::Double => value.number = cursor.f64()?,
+            T::Int32 => value.integer = cursor.i32()?.into(),
+            T::Int64 | T::DateTime => value.integer = cursor.i64()?,
+            T::Timestamp => value.integer = Timestamp::from_bson(kind, cursor)?.to_bits() as i64,
+            T::Bool => value.integer = cursor.bool()?.into(),
+            T::String | T::Code | T::Symbol => {
+                main = Some(cursor.clone().string_bytes()?);
+                cursor.text()?; // which is where the rules have their say
+            }
+            T::Binary => {
+                let (subtype, bytes) = cursor.binary()?;
+                (value.subtype, main) = (subtype, Some(bytes));
+            }
+            T::Regex => {
+                main = Some(cursor.cstr()?.as_bytes());
+                more = Some(cursor.cstr()?.as_bytes());
+            }
+            T::DbPointer => {
+                main = Some(cursor.str()?.as_bytes());
+                more = cursor.rest().get(..12);
+                cursor.skip(T::ObjectId)?;
+            }
+            T::CodeWithScope => {
+                let mut inside = cursor.code_with_scope()?;
+                main = Some(inside.str()?.as_bytes());
+                more = Some(inside.rest());
+            }
+            T::Document | T::Array | T::ObjectId | T::Decimal128 => {
+                cursor.skip(kind)?;
+                main = Some(&rest[..cursor.offset() - start]);
+            }
+            T::Undefined | T::Null | T::MinKey | T::MaxKey => {}
+        }
+        let lent = |bytes: Option<&[u8]>| bytes.map_or((null(), 0), |bytes| (lend(bytes), bytes.len()));
+        (value.bytes, value.len) = lent(main);
+        (value.more, value.more_len) = lent(more);
+        (value.payload, value.payload_len) = lent(Some(&rest[..cursor.offset() - start]));
+        Ok(value)
+    }
+}
+
+// ---- documents ----
+
+/// The document that these `len` bytes are. Looked at is its frame: its length, and the terminator there.
+///
+/// MILLSTREAM_DOCUMENT_INVALID also for bytes behind it, unless the rules are lenient.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_bson_borrow(
+    bytes: *const c_void,
+    len: usize,
+    rules: Option<&millstream_bson_rules>,
+    document: Option<&mut MaybeUninit<millstream_bson_document>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let document = out(document, "document")?;
+        let (c_rules, rules) = rules_or_usual(rules)?;
+        // SAFETY: C lends the bytes, for longer than this call.
+        let found = Document::with_rules(unsafe { self::bytes(bytes, len, "bytes")? }, rules)?;
+        document.write(millstream_bson_document::new(found, c_rules));
+        Ok(())
+    })
+}
+
+/// The document at the front of these `len` bytes: `document->len` says where the next one may be.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_bson_borrow_first(
+    bytes: *const c_void,
+    len: usize,
+    rules: Option<&millstream_bson_rules>,
+    document: Option<&mut MaybeUninit<millstream_bson_document>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let document = out(document, "document")?;
+        let (c_rules, rules) = rules_or_usual(rules)?;
+        // SAFETY: C lends the bytes, for longer than this call.
+        let (found, _) = Document::first(unsafe { self::bytes(bytes, len, "bytes")? }, rules)?;
+        document.write(millstream_bson_document::new(found, c_rules));
+        Ok(())
+    })
+}
+
+/// Looks at every byte: types, lengths, terminators, UTF-8, depth, and what the rules ask for.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_bson_check(
+    document: Option<&millstream_bson_document>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    // SAFETY: C lends the document's memory.
+    call(error, || unsafe { self::document(document)? }.check())
+}
+
+/// The document or array that `value` is, or the scope of a code with scope.
+///
+/// MILLSTREAM_SHAPE_MISMATCH for other types.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_bson_enter(
+    document: Option<&millstream_bson_document>,
+    value: Option<&millstream_bson_value>,
+    inner: Option<&mut MaybeUninit<millstream_bson_document>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let inner = out(inner, "inner")?;
+        // SAFETY: C lends the document's memory.
+        let found = unsafe { self::document(document)? };
+        let found = given(value, "value")?.read(&found, |kind, cursor| {
+            Ok(match kind {
+                ElementType::Document => Document::from_bson(kind, cursor)?,
+                ElementType::Array => Array::from_bson(kind, cursor)?.as_document(),
+                _ => match ValueRef::from_bson(kind, &mut cursor.clone())? {
+                    ValueRef::CodeWithScope { scope, .. } => scope,
+                    _ => return Err(cursor.mismatch(kind, "a document, an array or a scope")),
+                },
+            })
+        })?;
+        inner.write(millstream_bson_document::new(found, given(document, "document")?.rules));
+        Ok(())
+    })
+}
+
+// ---- values ----
+
+/// Goes over the members of a document, or the elements of an array, many at once. `at` is where it goes on, in bytes
+/// from the document's first: 0 at first, set to where the next member is. `count` is how many of the `room` `elements`
+/// were filled; 0 is the end. The members before a bad one are delivered first.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_bson_members(
+    document: Option<&millstream_bson_document>,
+    at: Option<&mut usize>,
+    elements: *mut millstream_bson_element,
+    room: usize,
+    count: Option<&mut MaybeUninit<usize>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let count = out(count, "count")?;
+        // SAFETY: C lends the document's memory.
+        let document = unsafe { self::document(document)? };
+        let at = given(at, "at")?;
+        // SAFETY: C lends the room for this call.
+        let room = unsafe { self::room(elements, room, "elements")? };
+        let lossy = document.rules() == document.rules().utf8(Utf8::Lossy);
+        let (mut filled, mut next) = (0, *at);
+        let failed = document
+            .members_from(*at, |kind, key, cursor| {
+                if !lossy {
+                    cursor.key_text(key)?;
+                }
+                let value = millstream_bson_value::from_bson(kind, cursor)?;
+                room[filled].write(millstream_bson_element { key: lend(key), key_len: key.len(), value });
+                filled += 1;
+                next = value.payload.addr() + value.payload_len - document.as_bytes().as_ptr().addr();
+                Ok(filled < room.len())
+            })
+            .map(|end| next = end)
+            .err();
+        if let Some(error) = failed.filter(|_| filled == 0) {
+            return Err(error);
+        }
+        *at = next;
+        count.write(filled);
+        Ok(())
+    })
+}
+
+/// The member of this name, the first if there are several. `found` says whether there is one; NULL means that there must
+/// be: then none is MILLSTREAM_KEY_MISSING.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_bson_member(
+    document: Option<&millstream_bson_document>,
+    key: *const c_char,
+    key_len: usize,
+    value: Option<&mut MaybeUninit<millstream_bson_value>>,
+    found: Option<&mut MaybeUninit<bool>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let (value, found) = (out(value, "value")?, none_yet(found));
+        // SAFETY: C lends the document's memory, and the key for this call.
+        let (document, key) = unsafe { (self::document(document)?, bytes(key.cast(), key_len, "key")?) };
+        let key = std::str::from_utf8(key)
+            .map_err(|_| invalid(format!("the key {:?}", String::from_utf8_lossy(key)), "UTF-8"))?;
+        give(&document, [key], value, found)
+    })
+}
+
+/// The value at the end of a path: keys with dots between them, such as "items.3.price"; in arrays they are positions. A
+/// key with a dot, a quote or nothing in it is written as a JSON string: "hosts.\"a.b\".port". `found` as for
+/// millstream_bson_member(). A path that goes through a value which is neither document nor array leads nowhere.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_bson_find(
+    document: Option<&millstream_bson_document>,
+    path: *const c_char,
+    value: Option<&mut MaybeUninit<millstream_bson_value>>,
+    found: Option<&mut MaybeUninit<bool>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let (value, found) = (out(value, "value")?, none_yet(found));
+        // SAFETY: C lends the document's memory, and the path for this call.
+        let (document, path) = unsafe { (self::document(document)?, text(path, "path")?) };
+        give(&document, split_path(path)?, value, found)
+    })
+}
+
+/// The value at the end of a path of `count` keys, which are taken as they are; 1 or more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_bson_find_keys(
+    document: Option<&millstream_bson_document>,
+    keys: *const *const c_char,
+    count: usize,
+    value: Option<&mut MaybeUninit<millstream_bson_value>>,
+    found: Option<&mut MaybeUninit<bool>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let (value, found) = (out(value, "value")?, none_yet(found));
+        // SAFETY: C lends the document's memory, and for this call an array of strings.
+        let (document, keys) = unsafe { (self::document(document)?, items(keys, count, "keys")?) };
+        // SAFETY: as above.
+        let keys = keys.iter().map(|key| unsafe { text(*key, "keys") }).collect::<Result<Vec<_>>>()?;
+        give(&document, keys, value, found)
+    })
+}
+
+/// An out-parameter that may be null.
+fn none_yet(found: Option<&mut MaybeUninit<bool>>) -> Option<&mut bool> {
+    found.map(|found| found.write(false))
+}
+
+/// Gives the value at the end of a path.
+fn give<'a, K: AsRef<str>>(
+    document: &Document<'a>,
+    keys: impl IntoIterator<Item = K>,
+    value: &mut MaybeUninit<millstream_bson_value>,
+    found: Option<&mut bool>,
+) -> Result<()> {
+    let keys: Vec<K> = keys.into_iter().collect();
+    if keys.is_empty() {
+        return Err(invalid("a path of no keys", "1 or more"));
+    }
+    match found {
+        None => drop(value.write(document.require_path(&keys)?)),
+        Some(found) => {
+            if let Some(there) = document.get_path(&keys)? {
+                value.write(there);
+                *found = true;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Succeeds if `value` has this type; a code or a symbol will do for a string. Otherwise MILLSTREAM_SHAPE_MISMATCH, or
+/// MILLSTREAM_KEY_MISSING for no value.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_bson_expect(
+    document: Option<&millstream_bson_document>,
+    value: Option<&millstream_bson_value>,
+    r#type: MaybeUninit<millstream_bson_type>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let value = given(value, "value")?;
+        let (found, expected) = (value.kind()?, chosen(r#type)?);
+        let is_text = |kind| matches!(kind, ElementType::String | ElementType::Code | ElementType::Symbol);
+        if Some(found) == expected || is_text(found) && expected == Some(ElementType::String) {
+            return Ok(());
+        }
+        let expected = match expected {
+            Some(kind) => format!("one of type {kind}"),
+            None => "nothing".to_string(),
+        };
+        // SAFETY: C lends the document's memory.
+        let document = unsafe { self::document(document)? };
+        value.read(&document, |kind, cursor| Err(cursor.mismatch(kind, &expected)))
+    })
+}
+
+/// Gives a number of the type that is asked for.
+///
+/// # Safety
+/// As [`millstream_bson_document::core`].
+unsafe fn number<T: for<'a> FromBson<'a>>(
+    document: Option<&millstream_bson_document>,
+    value: Option<&millstream_bson_value>,
+    number: Option<&mut MaybeUninit<T>>,
+) -> Result<()> {
+    let number = out(number, "number")?;
+    let value = given(value, "value")?;
+    value.kind()?; // where there is none, there need not be a document
+    // SAFETY: the caller's promise.
+    let document = unsafe { self::document(document)? };
+    number.write(value.read(&document, |kind, cursor| T::from_bson(kind, cursor))?);
+    Ok(())
+}
+
+/// A number of any type as an int32_t, if it is that exactly: a double too, if it has no fraction. Otherwise
+/// MILLSTREAM_VALUE_OUT_OF_RANGE, and MILLSTREAM_SHAPE_MISMATCH for what is no number. millstream_bson_as_i32() of bson.h
+/// is faster where the type is the one that is expected; so are its like below.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_bson_to_i32(
+    document: Option<&millstream_bson_document>,
+    value: Option<&millstream_bson_value>,
+    number: Option<&mut MaybeUninit<i32>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    // SAFETY: C lends the document's memory.
+    call(error, || unsafe { self::number(document, value, number) })
+}
+
+/// The same as an int64_t.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_bson_to_i64(
+    document: Option<&millstream_bson_document>,
+    value: Option<&millstream_bson_value>,
+    number: Option<&mut MaybeUninit<i64>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    // SAFETY: as above.
+    call(error, || unsafe { self::number(document, value, number) })
+}
+
+/// The same as a uint64_t.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_bson_to_u64(
+    document: Option<&millstream_bson_document>,
+    value: Option<&millstream_bson_value>,
+    number: Option<&mut MaybeUninit<u64>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    // SAFETY: as above.
+    call(error, || unsafe { self::number(document, value, number) })
+}
+
+/// The same as a double; MILLSTREAM_VALUE_OUT_OF_RANGE for an integer that no double is.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_bson_to_f64(
+    document: Option<&millstream_bson_document>,
+    value: Option<&millstream_bson_value>,
+    number: Option<&mut MaybeUninit<f64>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    // SAFETY: as above.
+    call(error, || unsafe { self::number(document, value, number) })
+}
+
+/// A binary as numbers of `item_size` bytes each: 1, 2, 4, 8 or 16. Nothing is copied.
+///
+/// MILLSTREAM_SHAPE_MISMATCH for another type, and for a length that is no multiple of `item_size`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_bson_as_numbers(
+    document: Option<&millstream_bson_document>,
+    value: Option<&millstream_bson_value>,
+    item_size: usize,
+    numbers: Option<&mut MaybeUninit<millstream_bson_numbers>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let numbers = out(numbers, "numbers")?;
+        if !matches!(item_size, 1 | 2 | 4 | 8 | 16) {
+            return Err(invalid(format!("items of {item_size} bytes"), "1, 2, 4, 8 or 16"));
+        }
+        // SAFETY: C lends the document's memory.
+        let document = unsafe { self::document(document)? };
+        let bytes = given(value, "value")?.read(&document, |kind, cursor| {
+            let at = cursor.offset();
+            let bytes = <&[u8]>::from_bson(kind, cursor)?;
+            if bytes.len() % item_size != 0 {
+                return Err(Error::new(ErrorKind::ShapeMismatch)
+                    .with_found(format!("a binary of {} bytes", bytes.len()))
+                    .with_expected(format!("numbers of {item_size} bytes each"))
+                    .with_offset(at as u64));
+            }
+            Ok(bytes)
+        })?;
+        numbers.write(millstream_bson_numbers {
+            items: bytes.as_ptr().cast(),
+            count: bytes.len() / item_size,
+            usable: bytes.as_ptr().addr() % item_size == 0 && (item_size == 1 || cfg!(target_endian = "little")),
+        });
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_have_the_numbers_of_the_format() {
+        for kind in ElementType::ALL {
+            assert_eq!(chosen(c_type(*kind)).unwrap(), Some(*kind));
+        }
+        // SAFETY: a number of this size, whatever it is.
+        let unknown = unsafe { std::mem::transmute::<u32, MaybeUninit<millstream_bson_type>>(0x110) };
+        assert_eq!(chosen(unknown).unwrap_err().kind(), ErrorKind::InvalidOption);
+    }
+}

@@ -1,0 +1,198 @@
+//! BSON documents with memory of their own: mapped files, copies, what a reader gives, and Extended JSON both ways.
+//!
+//! The documents that these handles lend are valid until the handle is freed.
+
+use std::ffi::{c_char, c_void};
+use std::mem::MaybeUninit;
+
+use millstream::Result;
+use millstream::bson::{Document, DocumentBuf, Json, Mapped, json_to_bson};
+
+use crate::boundary::{bytes, call, choice, chosen, free, given, out, path};
+use crate::bson::{self, millstream_bson_document, millstream_bson_rules, rules_or_usual};
+use crate::error::{millstream_code, millstream_error};
+use crate::reader::{Span, millstream_reader};
+use crate::writer::millstream_writer;
+
+/// A document with its memory. Freed by millstream_bson_owned_free().
+pub struct millstream_bson_owned {
+    memory: Memory,
+    rules: millstream_bson_rules,
+}
+
+enum Memory {
+    Mapped(Mapped),
+    Vector(DocumentBuf),
+}
+
+impl millstream_bson_owned {
+    fn document(&self) -> Result<Document<'_>> {
+        match &self.memory {
+            Memory::Mapped(mapped) => mapped.document(),
+            Memory::Vector(buffer) => Ok(buffer.document()),
+        }
+    }
+}
+
+/// The two forms of Extended JSON. Both are read, also mixed.
+#[repr(u32)]
+pub enum millstream_bson_json {
+    /// Numbers are JSON's, and dates of the years 1970 to 9999 text: 1, {"$date":"1970-01-01T00:00:00Z"}.
+    Relaxed = 0,
+    /// Every type is kept: {"$numberInt":"1"}, {"$date":{"$numberLong":"0"}}.
+    Canonical = 1,
+}
+
+choice!(millstream_bson_json is Json { Relaxed => Json::Relaxed, Canonical => Json::Canonical });
+
+/// Maps a file of one or more documents; nothing is read before it is looked at, so this takes the same time for any
+/// size. Nobody may shrink or change the file meanwhile: using bytes that are no longer there ends the process with
+/// SIGBUS.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_bson_mapped(
+    path: *const c_char,
+    rules: Option<&millstream_bson_rules>,
+    owned: Option<&mut MaybeUninit<Box<millstream_bson_owned>>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let owned = out(owned, "owned")?;
+        let (c_rules, rules) = rules_or_usual(rules)?;
+        // SAFETY: C lends a string for this call.
+        let mapped = Mapped::with_rules(unsafe { self::path(path, "path")? }, rules)?;
+        owned.write(Box::new(millstream_bson_owned { memory: Memory::Mapped(mapped), rules: c_rules }));
+        Ok(())
+    })
+}
+
+/// Copies the document that these `len` bytes are.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_bson_copy(
+    bytes: *const c_void,
+    len: usize,
+    rules: Option<&millstream_bson_rules>,
+    owned: Option<&mut MaybeUninit<Box<millstream_bson_owned>>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let owned = out(owned, "owned")?;
+        let (c_rules, rules) = rules_or_usual(rules)?;
+        // SAFETY: C lends the bytes for this call.
+        let bytes = unsafe { self::bytes(bytes, len, "bytes")? };
+        let memory = Memory::Vector(DocumentBuf::with_rules(bytes.to_vec(), rules)?);
+        owned.write(Box::new(millstream_bson_owned { memory, rules: c_rules }));
+        Ok(())
+    })
+}
+
+/// Reads one document of at most `limit` bytes, and leaves the reader behind it. `owned` is NULL at the end of the stream.
+/// The memory grows as bytes arrive, whatever the document says of its length. A longer one is MILLSTREAM_MEMORY_LIMIT.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_bson_read(
+    reader: Option<&mut millstream_reader>,
+    limit: usize,
+    rules: Option<&millstream_bson_rules>,
+    owned: Option<&mut MaybeUninit<Option<Box<millstream_bson_owned>>>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let owned = out(owned, "owned")?;
+        let (c_rules, rules) = rules_or_usual(rules)?;
+        let read = given(reader, "reader")?.with(|reader| DocumentBuf::read_by(reader, rules, limit))?;
+        owned.write(
+            read.map(|buffer| Box::new(millstream_bson_owned { memory: Memory::Vector(buffer), rules: c_rules })),
+        );
+        Ok(())
+    })
+}
+
+/// Makes a document of Extended JSON, canonical, relaxed or mixed. MILLSTREAM_TEXT_INVALID with the path and the offset in
+/// the text, a few bytes behind what is wrong.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_bson_from_json(
+    text: *const c_char,
+    len: usize,
+    rules: Option<&millstream_bson_rules>,
+    owned: Option<&mut MaybeUninit<Box<millstream_bson_owned>>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let owned = out(owned, "owned")?;
+        let (c_rules, rules) = rules_or_usual(rules)?;
+        let mut bytes = Vec::new();
+        // SAFETY: C lends the text for this call.
+        json_to_bson(unsafe { self::bytes(text.cast(), len, "text")? }, rules, &mut bytes)?;
+        let memory = Memory::Vector(DocumentBuf::with_rules(bytes, rules)?);
+        owned.write(Box::new(millstream_bson_owned { memory, rules: c_rules }));
+        Ok(())
+    })
+}
+
+/// The document; of a mapped file the first. There, bytes behind it are as the rules say: millstream_bson_owned_bytes()
+/// gives all of them for millstream_bson_borrow_first().
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_bson_owned_document(
+    owned: Option<&millstream_bson_owned>,
+    document: Option<&mut MaybeUninit<millstream_bson_document>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let document = out(document, "document")?;
+        let owned = given(owned, "owned")?;
+        document.write(millstream_bson_document::new(owned.document()?, owned.rules));
+        Ok(())
+    })
+}
+
+/// All the bytes: of a mapped file those of every document.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_bson_owned_bytes(
+    owned: Option<&millstream_bson_owned>,
+    bytes: Option<&mut MaybeUninit<*const c_char>>,
+    len: Option<&mut MaybeUninit<usize>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let all = Span::out(bytes, "bytes", len)?;
+        match &given(owned, "owned")?.memory {
+            Memory::Mapped(mapped) => all.set(mapped.as_bytes()),
+            Memory::Vector(buffer) => all.set(buffer.as_bytes()),
+        }
+        Ok(())
+    })
+}
+
+/// Whether a mapped file has become shorter: MILLSTREAM_SOURCE_SHRANK. Others have not.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_bson_owned_check_length(
+    owned: Option<&millstream_bson_owned>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || match &given(owned, "owned")?.memory {
+        Memory::Mapped(mapped) => mapped.check_length(),
+        Memory::Vector(_) => Ok(()),
+    })
+}
+
+/// Writes a document as Extended JSON, in one line without an end. After an error nothing of it was accepted.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_bson_write_json(
+    document: Option<&millstream_bson_document>,
+    form: MaybeUninit<millstream_bson_json>,
+    writer: Option<&mut millstream_writer>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        // SAFETY: C lends the document's memory.
+        let document = unsafe { bson::document(document)? };
+        let text = document.to_json(chosen(form)?)?;
+        let millstream_writer { writer, condition, .. } = given(writer, "writer")?;
+        condition.during(|| writer.write(text.as_bytes()))
+    })
+}
+
+/// Frees a document with its memory. NULL is fine.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_bson_owned_free(owned: Option<Box<millstream_bson_owned>>) {
+    free(owned);
+}

@@ -1,0 +1,272 @@
+//! BSON documents, written member by member into memory that is used again.
+//!
+//!     millstream_bson_builder *builder;
+//!     code = millstream_bson_builder_new(&builder, &error);
+//!     ...
+//!     millstream_bson_append_text(builder, "name", "Ann", 3, &error);
+//!     millstream_bson_open(builder, "scores", 6, MILLSTREAM_BSON_TYPE_ARRAY, &error);
+//!     millstream_bson_append_f64(builder, NULL, 1.5, &error);
+//!     millstream_bson_close(builder, &error);
+//!     millstream_bson_write(builder, writer, &error);
+//!
+//! Lengths are filled in when documents and arrays are closed, and the keys of arrays are counted. After an error the
+//! builder is as it was before the call. The inlined functions of bson.h make the values.
+
+use std::ffi::c_char;
+use std::mem::MaybeUninit;
+
+use millstream::bson::{
+    Array, Builder, Cursor, DateTime, Decimal128, Document, ElementType, FromBson, ObjectId, Rules, Timestamp, ValueRef,
+};
+use millstream::{Error, ErrorKind, Result};
+
+use crate::boundary::{Condition, bytes, call, chosen, free, given, invalid, items, out};
+use crate::bson::{millstream_bson_element, millstream_bson_type, millstream_bson_value};
+use crate::error::{millstream_code, millstream_error};
+use crate::reader::Span;
+use crate::writer::millstream_writer;
+
+/// Writes documents, one after the other. Freed by millstream_bson_builder_free().
+pub struct millstream_bson_builder {
+    builder: Builder,
+    condition: Condition,
+}
+
+impl millstream_bson_builder {
+    fn with<T>(&mut self, act: impl FnOnce(&mut Builder) -> Result<T>) -> Result<T> {
+        self.condition.during(|| act(&mut self.builder))
+    }
+}
+
+/// Makes a builder with an empty document.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_bson_builder_new(
+    builder: Option<&mut MaybeUninit<Box<millstream_bson_builder>>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        out(builder, "builder")?
+            .write(Box::new(millstream_bson_builder { builder: Builder::new(), condition: Condition::default() }));
+        Ok(())
+    })
+}
+
+/// Begins anew with an empty document, and keeps the memory.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_bson_builder_clear(
+    builder: Option<&mut millstream_bson_builder>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        given(builder, "builder")?.with(|builder| {
+            builder.clear();
+            Ok(())
+        })
+    })
+}
+
+/// Appends a member to the document that is open, or with a `key` of NULL a value to the array that is open. Of the
+/// value its type counts, and what that type says; `payload` does not.
+///
+/// MILLSTREAM_ARGUMENT_INVALID for a key in an array or none in a document, MILLSTREAM_CLOSED when the document is
+/// finished, MILLSTREAM_UTF8_INVALID, MILLSTREAM_VALUE_OUT_OF_RANGE for a key with a NUL in it or a value that BSON has
+/// no room for. Documents and arrays are copied; looked at is their frame.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_bson_append(
+    builder: Option<&mut millstream_bson_builder>,
+    key: *const c_char,
+    key_len: usize,
+    value: Option<&millstream_bson_value>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        // SAFETY: C lends key and value for this call.
+        let (key, value) = unsafe { (self::key(key, key_len)?, value_ref(given(value, "value")?)?) };
+        given(builder, "builder")?.with(|builder| match key {
+            Some(key) => builder.append(key, &value),
+            None => builder.push(&value),
+        })
+    })
+}
+
+/// Appends `count` members to the document that is open, or their values to the array that is open. `appended` says how
+/// many: after an error those before the bad one. NULL if nobody wants to know.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_bson_append_members(
+    builder: Option<&mut millstream_bson_builder>,
+    members: *const millstream_bson_element,
+    count: usize,
+    appended: Option<&mut MaybeUninit<usize>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let mut appended = appended.map(|appended| appended.write(0));
+        // SAFETY: C lends an array for this call.
+        let members = unsafe { items(members, count, "members")? };
+        given(builder, "builder")?.with(|builder| {
+            for member in members {
+                // SAFETY: C lends keys and values for this call.
+                let (key, value) = unsafe { (self::key(member.key, member.key_len)?, value_ref(&member.value)?) };
+                match key {
+                    Some(key) if !builder.is_in_array() => builder.append(key, &value)?,
+                    _ => builder.push(&value)?,
+                }
+                if let Some(appended) = &mut appended {
+                    **appended += 1;
+                }
+            }
+            Ok(())
+        })
+    })
+}
+
+/// Opens a document or an array, by its `type`, as a member of the document that is open, or with a `key` of NULL as a
+/// value of the array that is open. MILLSTREAM_TOO_DEEP for more than 200 inside each other.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_bson_open(
+    builder: Option<&mut millstream_bson_builder>,
+    key: *const c_char,
+    key_len: usize,
+    r#type: MaybeUninit<millstream_bson_type>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        // SAFETY: C lends the key for this call.
+        let key = unsafe { self::key(key, key_len)? };
+        let kind = chosen(r#type)?;
+        given(builder, "builder")?.with(|builder| match (key, kind) {
+            (Some(key), Some(ElementType::Document)) => builder.open_document(key),
+            (Some(key), Some(ElementType::Array)) => builder.open_array(key),
+            (None, Some(ElementType::Document)) => builder.push_document(),
+            (None, Some(ElementType::Array)) => builder.push_array(),
+            _ => Err(invalid("a type that cannot be opened", "a document or an array")),
+        })
+    })
+}
+
+/// Closes the document or array that was opened last.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_bson_close(
+    builder: Option<&mut millstream_bson_builder>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || given(builder, "builder")?.with(Builder::close))
+}
+
+/// Ends the document and lends its bytes, until the next call on the builder. Until millstream_bson_builder_clear() it
+/// takes nothing more. MILLSTREAM_ARGUMENT_INVALID while anything in it is open.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_bson_finish(
+    builder: Option<&mut millstream_bson_builder>,
+    bytes: Option<&mut MaybeUninit<*const c_char>>,
+    len: Option<&mut MaybeUninit<usize>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let bytes = Span::out(bytes, "bytes", len)?;
+        given(builder, "builder")?.with(|builder| {
+            bytes.set(builder.finish()?);
+            Ok(())
+        })
+    })
+}
+
+/// Ends the document, writes it, and begins anew with an empty one. After an error of the writer nothing of it was
+/// accepted, and the call may be repeated.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_bson_write(
+    builder: Option<&mut millstream_bson_builder>,
+    writer: Option<&mut millstream_writer>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let millstream_writer { writer, condition, .. } = given(writer, "writer")?;
+        given(builder, "builder")?.with(|builder| {
+            condition.during(|| writer.write(builder.finish()?))?;
+            builder.clear();
+            Ok(())
+        })
+    })
+}
+
+/// Frees a builder. NULL is fine.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_bson_builder_free(builder: Option<Box<millstream_bson_builder>>) {
+    free(builder);
+}
+
+/// A key, which is null for what has none.
+///
+/// # Safety
+/// `key` is null or points to `len` bytes that nobody changes during `'a`.
+unsafe fn key<'a>(key: *const c_char, len: usize) -> Result<Option<&'a str>> {
+    if key.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { text(key, len, "key") }.map(Some)
+}
+
+/// Text that C lends.
+///
+/// # Safety
+/// As [`bytes`].
+unsafe fn text<'a>(text: *const c_char, len: usize, name: &str) -> Result<&'a str> {
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { bytes(text.cast(), len, name)? };
+    std::str::from_utf8(bytes).map_err(|error| {
+        Error::new(ErrorKind::Utf8Invalid)
+            .with_found(format!("0x{:02x} at byte {} of a {name}", bytes[error.valid_up_to()], error.valid_up_to()))
+            .with_expected("UTF-8")
+    })
+}
+
+/// So many bytes, no more and no less.
+fn exactly<const N: usize>(bytes: &[u8], what: &str) -> Result<[u8; N]> {
+    bytes.try_into().map_err(|_| invalid(format!("{what} of {} bytes", bytes.len()), format!("{N} bytes")))
+}
+
+/// What C means by a value, which it may have made itself.
+///
+/// # Safety
+/// `bytes` and `more` are null, or point to `len` and `more_len` bytes that nobody changes during `'a`.
+unsafe fn value_ref<'a>(value: &millstream_bson_value) -> Result<ValueRef<'a>> {
+    use ElementType as T;
+    let kind = value.kind()?;
+    // SAFETY: the caller's promise.
+    let (main, more) =
+        unsafe { (bytes(value.bytes.cast(), value.len, "value")?, bytes(value.more.cast(), value.more_len, "value")?) };
+    // SAFETY: the caller's promise.
+    let text = || unsafe { self::text(value.bytes, value.len, "value") };
+    Ok(match kind {
+        T::Double => ValueRef::Double(value.number),
+        T::String => ValueRef::String(text()?),
+        T::Document => ValueRef::Document(Document::new(main)?),
+        T::Array => ValueRef::Array(Array::from_bson(T::Array, &mut Cursor::new(main, Rules::new()))?),
+        T::Binary => ValueRef::Binary { subtype: value.subtype, bytes: main },
+        T::Undefined => ValueRef::Undefined,
+        T::ObjectId => ValueRef::ObjectId(ObjectId(exactly(main, "an object id")?)),
+        T::Bool => ValueRef::Bool(value.integer != 0),
+        T::DateTime => ValueRef::DateTime(DateTime(value.integer)),
+        T::Null => ValueRef::Null,
+        T::Regex => ValueRef::Regex {
+            pattern: text()?,
+            // SAFETY: the caller's promise.
+            options: unsafe { self::text(value.more, value.more_len, "value")? },
+        },
+        T::DbPointer => ValueRef::DbPointer { namespace: text()?, id: ObjectId(exactly(more, "an object id")?) },
+        T::Code => ValueRef::Code(text()?),
+        T::Symbol => ValueRef::Symbol(text()?),
+        T::CodeWithScope => ValueRef::CodeWithScope { code: text()?, scope: Document::new(more)? },
+        T::Int32 => ValueRef::Int32(i32::try_from(value.integer).map_err(|_| {
+            Error::new(ErrorKind::ValueOutOfRange)
+                .with_found(value.integer.to_string())
+                .with_expected("an integer of 32 bits")
+        })?),
+        T::Timestamp => ValueRef::Timestamp(Timestamp::from_bits(value.integer as u64)),
+        T::Int64 => ValueRef::Int64(value.integer),
+        T::Decimal128 => ValueRef::Decimal128(Decimal128(exactly(main, "a decimal number")?)),
+        T::MinKey => ValueRef::MinKey,
+        T::MaxKey => ValueRef::MaxKey,
+    })
+}

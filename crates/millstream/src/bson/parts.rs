@@ -1,0 +1,172 @@
+//! Documents as plain data, for languages whose documents are nothing else: taken apart, put together again, and gone
+//! on with at a place that was remembered as a number.
+//!
+//! Whatever the numbers are, the answer is a document, a value or an error: nothing here trusts them.
+
+use super::{Cursor, Document, ElementType, Rules};
+use crate::error::{Error, ErrorKind, Result};
+
+/// What a [`Document`] knows, apart from its rules.
+///
+/// ```
+/// use millstream::bson::{Document, Rules};
+/// let document = Document::new(b"\x14\0\0\0\x03a\0\x0c\0\0\0\x10n\0\x2a\0\0\0\0\0")?;
+/// let inner: Document = document.require("a")?;
+/// let parts = inner.parts();
+/// assert_eq!((parts.root.len(), parts.start, parts.offset, parts.depth_left), (19, 7, 7, 199));
+/// assert_eq!(Document::from_parts(parts, Rules::new())?.require::<i32>("n")?, 42);
+/// # Ok::<(), millstream::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parts<'a> {
+    /// From the outermost document's first byte to this one's last: in these the path of an error is found.
+    pub root: &'a [u8],
+    /// Where in them this document begins.
+    pub start: usize,
+    /// Where it begins in the stream, in bytes.
+    pub offset: u64,
+    /// How many more documents and arrays may be entered, this one included.
+    pub depth_left: u16,
+}
+
+impl<'a> Document<'a> {
+    /// Takes it apart.
+    pub fn parts(&self) -> Parts<'a> {
+        let cursor = self.cursor();
+        Parts { root: cursor.bytes(), start: cursor.offset(), offset: self.offset(), depth_left: cursor.depth_left() }
+    }
+
+    /// Puts it together again.
+    ///
+    /// # Errors
+    /// As for [`with_rules`](Document::with_rules); bytes behind it are its surroundings, and not looked at.
+    pub fn from_parts(parts: Parts<'a>, rules: Rules) -> Result<Document<'a>> {
+        let base = parts.offset.wrapping_sub(parts.start as u64);
+        let start = parts.start.min(parts.root.len());
+        Document::at(&mut Cursor::inside(parts.root, start, base, parts.depth_left, rules))
+            .map_err(|error| super::document::locate(parts.root, base, error))
+    }
+
+    /// Goes over its members from the byte `at` on, counted from its own first: 0 is the first member, anything else
+    /// what this has returned. `each` gets the type, the key, and a cursor whose payload it takes; where it returns
+    /// false that member was the last. Returns where the next one is: [`len`](Document::len) at the end.
+    ///
+    /// ```
+    /// use millstream::bson::Document;
+    /// let document = Document::new(b"\x13\0\0\0\x10a\0\x01\0\0\0\x10b\0\x02\0\0\0\0")?;
+    /// let mut keys = Vec::new();
+    /// let at = document.members_from(0, |kind, key, cursor| {
+    ///     keys.push(key);
+    ///     cursor.skip(kind).map(|()| keys.len() < 1)
+    /// })?;
+    /// assert_eq!((keys, at), (vec![&b"a"[..]], 11));
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// What is wrong with a member, or what `each` returns.
+    pub fn members_from(
+        &self,
+        at: usize,
+        mut each: impl FnMut(ElementType, &'a [u8], &mut Cursor<'a>) -> Result<bool>,
+    ) -> Result<usize> {
+        let Parts { root, start, .. } = self.parts();
+        let mut cursor = self.cursor();
+        let _outer = cursor.enter().map_err(|error| self.locate(error))?; // never left
+        let at = start + if at == 0 { 4 } else { at.min(self.len()) };
+        let mut cursor = match at < root.len() {
+            true => Cursor::inside(cursor.bytes(), at, cursor.base(), cursor.depth_left(), cursor.rules()),
+            false => return Ok(self.len()),
+        };
+        loop {
+            let next = cursor.next().and_then(|member| match member {
+                Some((kind, key)) => each(kind, key, &mut cursor).map(Some),
+                None => Ok(None),
+            });
+            match next.map_err(|error| self.locate(error))? {
+                Some(true) => {}
+                Some(false) => return Ok(cursor.offset() - start),
+                None => return Ok(self.len()),
+            }
+        }
+    }
+
+    /// Reads a value whose place is known: `at` is where its payload begins, counted from the document's first byte, and
+    /// `depth_left` what the [cursor](Cursor::depth_left) said that was there. `read` gets a cursor at that place.
+    ///
+    /// # Errors
+    /// [`ArgumentInvalid`](ErrorKind::ArgumentInvalid) for a place outside of the document, or what `read` returns.
+    pub fn read_at<T>(&self, at: usize, depth_left: u16, read: impl FnOnce(&mut Cursor<'a>) -> Result<T>) -> Result<T> {
+        let whole = self.cursor();
+        if at > self.len() {
+            return Err(Error::new(ErrorKind::ArgumentInvalid)
+                .with_found("a value of another document")
+                .with_expected("one of this document"));
+        }
+        let at = whole.offset() + at;
+        let mut cursor = Cursor::inside(whole.bytes(), at, whole.base(), depth_left, whole.rules());
+        read(&mut cursor).map_err(|error| self.locate(error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bson::{FromBson, ValueRef};
+
+    /// {"a": {"b": [1, 2]}, "c": null, "d": 3}
+    const NESTED: &[u8] =
+        b"\x2d\0\0\0\x03a\0\x1b\0\0\0\x04b\0\x13\0\0\0\x100\0\x01\0\0\0\x101\0\x02\0\0\0\0\0\x0ac\0\x10d\0\x03\0\0\0\0";
+
+    #[test]
+    fn members_go_on_where_they_were_left() {
+        let document = Document::new(NESTED).unwrap();
+        for step in 1..5 {
+            let (mut at, mut keys) = (0, Vec::new());
+            while at < document.len() {
+                let mut left = step;
+                at = document
+                    .members_from(at, |kind, key, cursor| {
+                        keys.push(key);
+                        left -= 1;
+                        cursor.skip(kind).map(|()| left > 0)
+                    })
+                    .unwrap();
+            }
+            assert_eq!(keys, [b"a", b"c", b"d"]);
+        }
+    }
+
+    #[test]
+    fn errors_have_their_place_in_the_stream() {
+        let mut bytes = NESTED.to_vec();
+        bytes[25] = 0x77; // the type of "1" in "b"
+        let document = Document::new(&bytes).unwrap().at_offset(1000);
+        let inner: Document = document.require("a").unwrap();
+        let again = Document::from_parts(inner.parts(), Rules::new()).unwrap();
+        assert_eq!((again.offset(), again.as_bytes()), (1007, inner.as_bytes()));
+        let array = again.require::<crate::bson::Array>("b").unwrap().as_document();
+        let error = array.members_from(0, |kind, _, cursor| cursor.skip(kind).map(|()| true)).unwrap_err();
+        assert_eq!((error.kind(), error.path(), error.offset()), (ErrorKind::DocumentInvalid, Some("a.b"), Some(1025)));
+        let error = again.read_at(7, 198, |cursor| i32::from_bson(ElementType::Array, cursor)).unwrap_err();
+        assert_eq!((error.path(), error.offset()), (Some("a.b"), Some(1014)));
+    }
+
+    #[test]
+    fn no_number_is_trusted() {
+        let document = Document::new(NESTED).unwrap();
+        for start in 0..NESTED.len() + 2 {
+            let parts = Parts { root: NESTED, start, offset: 0, depth_left: 200 };
+            let _ = Document::from_parts(parts, Rules::new()).and_then(|document| document.check());
+            let _ = document.members_from(start, |kind, _, cursor| cursor.skip(kind).map(|()| true));
+            for kind in ElementType::ALL {
+                let _ = document.read_at(start, 200, |cursor| ValueRef::from_bson(*kind, cursor));
+            }
+        }
+        assert_eq!(document.read_at(46, 1, |cursor| cursor.i32()).unwrap_err().kind(), ErrorKind::ArgumentInvalid);
+        // Nor is a depth: the array is a level too deep.
+        let parts = Parts { root: NESTED, start: 0, offset: 0, depth_left: 2 };
+        let shallow = Document::from_parts(parts, Rules::new()).unwrap();
+        assert_eq!(shallow.check().unwrap_err().kind(), ErrorKind::TooDeep);
+    }
+}

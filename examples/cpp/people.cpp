@@ -1,0 +1,55 @@
+// Reads people, one JSON text a line, and writes those with a mail address as BSON documents; or with --back, prints
+// documents as JSON again:
+//
+//     people < people.ndjson > people.bson
+//     people --back < people.bson
+
+#include <millstream/bson.hpp>
+
+#include <iostream>
+#include <string>
+#include <string_view>
+
+struct person {
+    std::string name;
+    int age = 0;
+    std::optional<std::string> mail;
+};
+MS_BSON_FIELDS(person, name, age, mail)
+
+static void to_bson() {
+    ms::writer out(ms::standard_output{});
+    ms::bson::builder builder;
+    for (const std::string_view line : ms::lines(ms::standard_input{})) {
+        const auto someone = ms::bson::owned_document::from_json(line).as<person>();
+        if (someone.mail) {
+            append_fields(builder, someone);
+            builder.write(out);
+        }
+    }
+    out.close();
+}
+
+static void to_json() {
+    ms::writer out(ms::standard_output{});
+    for (const ms::bson::document &document : ms::bson::documents(ms::standard_input{})) {
+        if (document["age"].as<int>() >= 18)
+            write_json(out, document);
+        else
+            out.print("{\"name\":", ms::json(document["name"].as<std::string_view>()), "}");
+        out.print('\n');
+    }
+    out.close();
+}
+
+int main(int argc, char **argv) {
+    try {
+        if (argc > 1 && argv[1] == std::string_view("--back"))
+            to_json();
+        else
+            to_bson();
+    } catch (const ms::error &error) {
+        std::cerr << "people: " << error.what() << '\n';
+        return 1;
+    }
+}
