@@ -1,14 +1,15 @@
 //! `millstream bson get`: one value, as JSON, as bytes, or as an array for numpy.
 
 use clap::{Args, ValueEnum};
+use millstream::bson::julia::Graph;
 use millstream::bson::{Document, Element, Json, ValueRef, join_path};
-use millstream::{Result, Writer};
+use millstream::{Result, Writer, put};
 
 use crate::Ending;
 use crate::signals::Signals;
 
 use super::input::{File, element, next_document, skip_to};
-use super::{Done, npy, unusable};
+use super::{Done, julia, npy, unusable};
 
 /// Print one value
 #[derive(Args)]
@@ -31,8 +32,10 @@ enum Form {
     Json,
     /// The bytes of a text or a binary value as they are
     Raw,
-    /// An array of numbers as a .npy file
+    /// An array of numbers as a .npy file; one of Julia's with its shape
     Npy,
+    /// A value of Julia's BSON.jl as JSON, with what it shares and refers to
+    Julia,
 }
 
 pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
@@ -50,6 +53,10 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
 }
 
 fn write(document: Document<'_>, keys: &[String], form: Form, json: Json, out: &mut Writer) -> Result<()> {
+    if form == Form::Julia {
+        let graph = Graph::read(document)?;
+        return put!(out, julia::find(&graph, keys)?.to_string(), '\n');
+    }
     let element = if keys.is_empty() { None } else { Some(element(document, keys)?) };
     let mut text = Vec::new();
     match (form, element) {
@@ -58,7 +65,8 @@ fn write(document: Document<'_>, keys: &[String], form: Form, json: Json, out: &
         (Form::Raw, None) => return out.write(document.as_bytes()),
         (Form::Raw, Some(element)) => return out.write(raw(&element, keys)?),
         (Form::Npy, None) => return Err(unusable("a whole document", "a path to an array of numbers")),
-        (Form::Npy, Some(element)) => return npy::write(&element, keys, out),
+        (Form::Npy, Some(element)) => return npy::write(document, &element, keys, out),
+        (Form::Julia, _) => unreachable!("returned above"),
     }
     text.push(b'\n');
     out.write(&text)

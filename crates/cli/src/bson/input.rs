@@ -118,7 +118,7 @@ pub(super) fn skip_to(reader: &mut Reader, document: u64) -> Result<()> {
 pub(super) fn next_document(reader: &mut Reader, number: u64) -> Result<Document<'_>> {
     let offset = reader.position().bytes;
     let name = reader.name().to_string();
-    if reader.fill()? == 0 {
+    if reader.buffer().is_empty() && reader.fill()? == 0 {
         return Err(no_document(reader, number, number));
     }
     let bytes = reader.next_frame(&mut Bson::new())?.expect("there are bytes, so there is a frame or an error");

@@ -11,8 +11,8 @@ use crate::Ending;
 use crate::message::printable;
 use crate::signals::Signals;
 
-use super::Done;
 use super::input::{File, element, next_document, skip_to};
+use super::{Done, julia};
 
 /// Show the tree of a document: keys, types, sizes, shapes
 ///
@@ -34,6 +34,10 @@ pub(super) struct Options {
     /// Show everything, however deep and long it is
     #[arg(long, conflicts_with_all = ["depth", "limit"])]
     all: bool,
+
+    /// Show values of Julia's BSON.jl as the documents that they are
+    #[arg(long)]
+    plain: bool,
 }
 
 /// So many members are counted, where only their number is shown.
@@ -53,6 +57,7 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
         out: Writer::stdout()?,
         depth: if options.all { usize::MAX } else { options.depth },
         limit: if options.all { usize::MAX } else { options.limit },
+        plain: options.plain,
     };
     match place.keys.is_empty() {
         true => {
@@ -62,13 +67,22 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
         }
         false => {
             let element = element(document, &place.keys).map_err(located)?;
-            let name = place.keys.last().map_or("", String::as_str);
-            tree.row(0, &label(name), 0, &element).map_err(located)?;
-            tree.inside(&element, 1).map_err(located)?;
+            let row = tree.row(&element).map_err(located)?;
+            tree.print(0, &row, (0, 0))?;
+            tree.inside(&element, &row, 1).map_err(located)?;
         }
     }
     tree.out.close()?;
     Ok(Ending::COMPLETE)
+}
+
+/// A line of the tree.
+struct Row {
+    label: String,
+    kind: String,
+    summary: String,
+    /// Whether there is nothing more to show below it.
+    is_all: bool,
 }
 
 /// What is printed, and how much of it.
@@ -76,6 +90,7 @@ struct Tree {
     out: Writer,
     depth: usize,
     limit: usize,
+    plain: bool,
 }
 
 impl Tree {
@@ -83,11 +98,12 @@ impl Tree {
     fn members(&mut self, document: &Document<'_>, level: usize) -> Result<()> {
         let mut elements = document.iter();
         let shown = elements.by_ref().take(self.limit).collect::<Result<Vec<_>>>()?;
-        let labels: Vec<String> = shown.iter().map(|element| label(&element.key_lossy())).collect();
-        let width = labels.iter().map(|label| label.chars().count()).max().unwrap_or(0);
-        for (element, label) in shown.iter().zip(&labels) {
-            self.row(level, label, width, element)?;
-            self.inside(element, level + 1)?;
+        let rows = shown.iter().map(|element| self.row(element)).collect::<Result<Vec<_>>>()?;
+        let widest = |text: fn(&Row) -> &str| rows.iter().map(|row| text(row).chars().count()).max().unwrap_or(0);
+        let widths = (widest(|row| &row.label), widest(|row| &row.kind));
+        for (element, row) in shown.iter().zip(&rows) {
+            self.print(level, row, widths)?;
+            self.inside(element, row, level + 1)?;
         }
         let left = elements.take(COUNT_LIMIT).collect::<Result<Vec<_>>>()?.len();
         if left > 0 {
@@ -97,17 +113,24 @@ impl Tree {
         Ok(())
     }
 
-    fn row(&mut self, level: usize, label: &str, width: usize, element: &Element<'_>) -> Result<()> {
-        let padding = " ".repeat(width.saturating_sub(label.chars().count()));
-        let kind = element.kind().name();
-        let gap = " ".repeat(9_usize.saturating_sub(kind.len()));
-        let row = format!("{}{label}{padding}  {kind}{gap} {}", "  ".repeat(level), summary(element)?);
-        put!(self.out, row.trim_end(), '\n')
+    fn print(&mut self, level: usize, row: &Row, (label, kind): (usize, usize)) -> Result<()> {
+        let line = format!("{}{:label$}  {:kind$}  {}", "  ".repeat(level), row.label, row.kind, row.summary);
+        put!(self.out, line.trim_end(), '\n')
+    }
+
+    fn row(&self, element: &Element<'_>) -> Result<Row> {
+        let label = label(&element.key_lossy());
+        if let (ElementType::Document, false) = (element.kind(), self.plain)
+            && let Some(row) = julia::row(element.get()?)
+        {
+            return Ok(Row { label, kind: row.kind, summary: row.summary, is_all: row.is_all });
+        }
+        Ok(Row { label, kind: element.kind().name().to_string(), summary: summary(element)?, is_all: false })
     }
 
     /// What is inside an element that is a document or an array, if that is not too deep.
-    fn inside(&mut self, element: &Element<'_>, level: usize) -> Result<()> {
-        if level > self.depth {
+    fn inside(&mut self, element: &Element<'_>, row: &Row, level: usize) -> Result<()> {
+        if level > self.depth || row.is_all {
             return Ok(());
         }
         match element.kind() {
@@ -146,7 +169,7 @@ fn count(document: &Document<'_>) -> Result<String> {
 }
 
 /// A size for people, exact below 10,000 bytes.
-fn size(bytes: usize) -> String {
+pub(super) fn size(bytes: usize) -> String {
     match bytes {
         0..10_000 => format!("{bytes} B"),
         _ => indicatif::BinaryBytes(bytes as u64).to_string(),

@@ -9,6 +9,7 @@ mod check;
 mod count;
 mod get;
 mod input;
+mod julia;
 mod ls;
 mod npy;
 

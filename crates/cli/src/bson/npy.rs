@@ -4,14 +4,17 @@
 //! those take elements one by one, and what lies in a document is already what numpy wants: gigabytes go through as
 //! they are.
 
-use millstream::bson::{Array, Element, ElementType, ValueRef, join_path};
+use millstream::bson::julia::{Graph, Kind};
+use millstream::bson::{Array, Document, Element, ElementType, ValueRef, join_path};
 use millstream::{Result, Writer};
 
-use super::unusable;
+use super::{julia, unusable};
 
 /// Writes the array of numbers that an element is.
-pub(super) fn write(element: &Element<'_>, keys: &[String], out: &mut Writer) -> Result<()> {
+pub(super) fn write(document: Document<'_>, element: &Element<'_>, keys: &[String], out: &mut Writer) -> Result<()> {
     match element.value()? {
+        // It may be one of Julia's, or refer to one.
+        ValueRef::Document(_) => write_julia(document, keys, out),
         ValueRef::Array(array) => write_array(&array, keys, out),
         ValueRef::Binary { bytes, .. } => {
             out.write(&header("|u1", &[bytes.len() as u64]))?;
@@ -19,6 +22,34 @@ pub(super) fn write(element: &Element<'_>, keys: &[String], out: &mut Writer) ->
         }
         value => Err(no_array(value.kind(), keys)),
     }
+}
+
+/// An array of a file of BSON.jl: in column-major order there, as .npy allows it.
+fn write_julia(document: Document<'_>, keys: &[String], out: &mut Writer) -> Result<()> {
+    let graph = Graph::read(document)?;
+    let no_array = |found: String| unusable(format!("{found} at {}", join_path(keys)), "an array of numbers, or bytes");
+    let Kind::Array(array) = julia::find(&graph, keys)?.kind() else { return Err(no_array("no array".into())) };
+    let element_type = array.element_type().to_string();
+    let dtype = match element_type.as_str() {
+        "Bool" => "|b1",
+        "Int8" => "|i1",
+        "UInt8" => "|u1",
+        "Int16" => "<i2",
+        "UInt16" => "<u2",
+        "Int32" => "<i4",
+        "UInt32" => "<u4",
+        "Int64" => "<i8",
+        "UInt64" => "<u8",
+        "Float16" => "<f2",
+        "Float32" => "<f4",
+        "Float64" => "<f8",
+        "Complex{Float32}" => "<c8",
+        "Complex{Float64}" => "<c16",
+        _ => return Err(no_array(format!("an array of {element_type}"))),
+    };
+    let Some(payload) = array.payload() else { return Err(no_array(format!("an array of {element_type} in pieces"))) };
+    out.write(&header(dtype, array.size()))?;
+    out.write(payload)
 }
 
 /// Integers stay integers where all of them are.

@@ -1,0 +1,198 @@
+//! What `millstream bson` shows, checks and finds wrong.
+
+use millstream::bson::{Rules, json_to_bson};
+
+use rustix::process::Signal;
+
+use crate::place::{Place, Words};
+
+/// Documents of Extended JSON, one after the other.
+fn documents(texts: &[&str]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for text in texts {
+        json_to_bson(text, Rules::new(), &mut bytes).unwrap();
+    }
+    bytes
+}
+
+const ORDERS: [&str; 2] = [
+    r#"{"_id": {"$oid": "0123456789abcdef01234567"}, "name": "Ada", "items": [{"sku": "x", "price": 1.5}], "n": null}"#,
+    r#"{"_id": {"$oid": "0123456789abcdef01234568"}, "name": "Bob", "tags": ["a", "b"], "big": {"$numberLong": "7"}}"#,
+];
+
+fn orders() -> Place {
+    Place::new().file("orders.bson", documents(&ORDERS))
+}
+
+/// `millstream bson` with these words.
+fn bson(place: &Place, words: &str) -> Words {
+    place.words("bson").and(words)
+}
+
+#[test]
+fn ls_shows_the_tree_of_one_document() {
+    let place = orders();
+    let first = "document [0] at byte 0: 4 members, 85 B
+  _id    objectId  0123456789abcdef01234567
+  name   string    \"Ada\"
+  items  array     [1] of object, 39 B
+    0  object  2 members, 31 B
+      sku    string  \"x\"
+      price  double  1.5
+  n      null
+";
+    bson(&place, "ls orders.bson").succeeds().prints(first);
+    bson(&place, "ls -").stdin(place.read("orders.bson")).succeeds().prints(first);
+    bson(&place, "ls orders.bson [1].tags").succeeds().prints("tags  array  [2] of string, 23 B: \"a\", \"b\"\n");
+    bson(&place, "ls orders.bson items.0.price").succeeds().prints("price  double  1.5\n");
+    bson(&place, "ls orders.bson --depth 1 --limit 1").succeeds().prints(
+        "document [0] at byte 0: 4 members, 85 B\n  _id  objectId  0123456789abcdef01234567\n  … 3 not shown\n",
+    );
+}
+
+#[test]
+fn what_is_not_there_is_said_to_be_missing() {
+    let place = orders();
+    for (words, complaint) in [
+        ("ls orders.bson [2]", "found 2 documents, expected a document [2]"),
+        ("ls orders.bson items.1", "key missing: found nothing there, in items.1"),
+        ("get orders.bson name.first", "in name.first"),
+        ("ls nowhere.bson", "nowhere.bson: open failed"),
+    ] {
+        bson(&place, words).fails().prints("").complains_of(&[complaint]);
+    }
+    bson(&place, "ls orders.bson [x]").gets_refused().complains_of(&["expected the number of a document"]);
+    bson(&place, "").gets_refused();
+}
+
+#[test]
+fn get_prints_json_or_bytes() {
+    let place = orders();
+    bson(&place, "get orders.bson items").succeeds().prints("[{\"sku\":\"x\",\"price\":1.5}]\n");
+    bson(&place, "get orders.bson [1].big --canonical").succeeds().prints("{\"$numberLong\":\"7\"}\n");
+    bson(&place, "get orders.bson name --as raw").succeeds().prints("Ada");
+    bson(&place, "get orders.bson --as raw").succeeds().prints(documents(&ORDERS[..1]));
+    bson(&place, "get orders.bson n --as raw").exits(2).prints("").complains_of(&["a value of type null at n"]);
+}
+
+#[test]
+fn get_makes_arrays_for_numpy() {
+    let place = Place::new().file("a.bson", documents(&[r#"{"ints": [1, 2], "mixed": [1, 0.5], "text": ["x"]}"#]));
+    let npy = |words: &str| {
+        let seen = bson(&place, words).succeeds();
+        assert_eq!(&seen.stdout[..8], b"\x93NUMPY\x01\0");
+        let data = 10 + usize::from(u16::from_le_bytes([seen.stdout[8], seen.stdout[9]]));
+        assert_eq!(data % 64, 0);
+        let (header, data) = seen.stdout.split_at(data);
+        (String::from_utf8(header[10..].to_vec()).unwrap().trim_end().to_string(), data.to_vec())
+    };
+    let (header, data) = npy("get a.bson ints --as npy");
+    assert_eq!(header, "{'descr': '<i8', 'fortran_order': True, 'shape': (2, ), }");
+    assert_eq!(data, [1_i64.to_le_bytes(), 2_i64.to_le_bytes()].concat());
+    let (header, data) = npy("get a.bson mixed --as npy");
+    assert_eq!(header, "{'descr': '<f8', 'fortran_order': True, 'shape': (2, ), }");
+    assert_eq!(data, [1_f64.to_le_bytes(), 0.5_f64.to_le_bytes()].concat());
+    bson(&place, "get a.bson text --as npy").exits(2).prints("").complains_of(&["a value of type string at text"]);
+}
+
+/// `Float32[1 2; 3 4]` as BSON.jl writes it.
+const MATRIX: &str = r#"{"w": {"tag": "array", "type": {"tag": "datatype", "params": [], "name": ["Core", "Float32"]},
+    "size": [{"$numberLong": "2"}, {"$numberLong": "2"}],
+    "data": {"$binary": {"base64": "AACAPwAAQEAAAABAAACAQA==", "subType": "00"}}}, "s": {"tag": "symbol", "name": "a"}}"#;
+
+#[test]
+fn values_of_julia_are_shown_as_what_they_are() {
+    let place = Place::new().file("m.bson", documents(&[MATRIX]));
+    bson(&place, "ls m.bson").succeeds().prints(
+        "document [0] at byte 0: 2 members, 204 B
+  w  Array{Float32,2}  2×2, 16 B: 1.0, 3.0, 2.0, 4.0
+  s  Symbol            :a
+",
+    );
+    bson(&place, "ls m.bson --plain s")
+        .succeeds()
+        .prints("s  object  2 members, 33 B\n  tag   string  \"symbol\"\n  name  string  \"a\"\n");
+    let npy = bson(&place, "get m.bson w --as npy").succeeds().stdout;
+    assert!(String::from_utf8_lossy(&npy).contains("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2, ), }"));
+    assert!(npy.ends_with(&[1.0_f32, 3.0, 2.0, 4.0].map(f32::to_le_bytes).concat()));
+    bson(&place, "get m.bson w --as julia")
+        .succeeds()
+        .prints("{\"$array\":[1.0,3.0,2.0,4.0],\"eltype\":\"Float32\",\"size\":[2,2]}\n");
+}
+
+#[test]
+fn cat_prints_a_document_a_line() {
+    let place = orders();
+    let relaxed = r#"{"_id":{"$oid":"0123456789abcdef01234567"},"name":"Ada","items":[{"sku":"x","price":1.5}],"n":null}
+{"_id":{"$oid":"0123456789abcdef01234568"},"name":"Bob","tags":["a","b"],"big":7}
+"#;
+    bson(&place, "cat orders.bson").succeeds().prints(relaxed);
+    bson(&place, "cat --relaxed").stdin(place.read("orders.bson")).succeeds().prints(relaxed);
+    bson(&place, "cat --canonical orders.bson")
+        .succeeds()
+        .prints(relaxed.replace("1.5", r#"{"$numberDouble":"1.5"}"#).replace("7}", r#"{"$numberLong":"7"}}"#));
+    bson(&place, "cat -- cat orders.bson").succeeds().prints(relaxed);
+    bson(&place, "cat")
+        .shell("cat orders.bson; exit 3")
+        .fails()
+        .prints(relaxed)
+        .complains_of(&["exited with status 3"]);
+}
+
+#[test]
+fn count_looks_at_lengths_only() {
+    let place = orders().file("cut.bson", &documents(&ORDERS)[..150]).file("none.bson", "");
+    bson(&place, "count orders.bson").succeeds().prints("2 documents, 163 bytes\n");
+    bson(&place, "count none.bson").succeeds().prints("0 documents, 0 bytes\n");
+    bson(&place, "count cut.bson")
+        .fails()
+        .prints("")
+        .complains_of(&["cut.bson: frame truncated", "at byte 85, record 1"]);
+}
+
+#[test]
+fn check_says_what_is_wrong_and_where() {
+    let mut bytes = documents(&ORDERS);
+    let place = orders();
+    bson(&place, "check orders.bson").succeeds().prints("2 documents, 163 bytes: right\n");
+    let at = bytes.iter().position(|&byte| byte == b'B').unwrap();
+    bytes[at] = 0xff;
+    let place = place.file("bad.bson", &bytes);
+    let where_it_is = format!("utf8 invalid: found 0xff, expected UTF-8, in name, at byte {at}, record 1");
+    bson(&place, "check bad.bson").fails().prints("").complains_of(&["bad.bson", &where_it_is]);
+    bson(&place, "check bad.bson --on-error skip")
+        .fails()
+        .prints("1 document, 85 bytes: right\n")
+        .complains_of(&["skipped 78 bytes at byte 85, record 1: utf8 invalid"]);
+    bson(&place, "cat bad.bson").fails().complains_of(&["in name"]);
+    let twice = Place::new().file("twice.bson", documents(&[r#"{"a": 1, "a": 2}"#]));
+    bson(&twice, "check twice.bson").succeeds();
+    bson(&twice, "check twice.bson --strictness strict").fails().complains_of(&["the key \"a\""]);
+    bson(&twice, "check twice.bson --depth 0").gets_refused();
+}
+
+#[test]
+fn a_consumer_that_goes_ends_it() {
+    let document = documents(&ORDERS);
+    let place = Place::new().file("many.bson", document.repeat(20_000));
+    let mut cat = bson(&place, "cat many.bson").start();
+    cat.prints("{");
+    cat.stop_reading();
+    cat.dies_by(Signal::PIPE);
+}
+
+#[test]
+fn ls_of_an_endless_stream_reads_its_beginning_only() {
+    let place = orders();
+    let seen = bson(&place, "ls /dev/stdin").stdin_from(endless(&place)).succeeds();
+    assert!(seen.stdout.starts_with(b"document [0] at byte 0: 4 members"));
+}
+
+/// A pipe that somebody writes documents into for as long as it is read.
+fn endless(place: &Place) -> std::process::ChildStdout {
+    let line = "while cat orders.bson; do :; done 2>/dev/null";
+    let mut shell = std::process::Command::new("sh");
+    let path = place.path("orders.bson");
+    shell.args(["-c", line]).current_dir(path.parent().unwrap()).stdout(std::process::Stdio::piped());
+    shell.spawn().unwrap().stdout.unwrap()
+}
