@@ -37,6 +37,23 @@ fn count_lines_counts_and_fails_as_it_should() {
 }
 
 #[test]
+fn orders_reads_a_dump_and_views_an_array() {
+    let dir = tempfile::tempdir().unwrap();
+    let (dump, weights) = (dir.path().join("orders.bson"), dir.path().join("weights.bson"));
+    let order = r#"{"customer": {"name": "Ada"}, "items": [{"qty": 2, "price": 1.25}, {"qty": 1, "price": 10.0}]}"#;
+    std::fs::write(&dump, millstream::bson::from_json(order).unwrap().to_vec().unwrap().repeat(2)).unwrap();
+    let output = example("orders").arg(&dump).output().unwrap();
+    assert_eq!(stdout(&output), "Ada\t12.50\nAda\t12.50\n");
+
+    let array = r#"{"w": {"$binary": {"base64": "AACAPwAAQEA=", "subType": "00"}}}"#;
+    std::fs::write(&weights, millstream::bson::from_json(array).unwrap().to_vec().unwrap()).unwrap();
+    let output = example("orders").arg(&weights).arg("w").output().unwrap();
+    assert_eq!(stdout(&output), "2\n");
+    let output = example("orders").arg(&weights).output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stderr).contains("\"customer\""), "{output:?}");
+}
+
+#[test]
 fn failing_command_is_noticed() {
     let output = example("failing_command").output().unwrap();
     assert_eq!(
