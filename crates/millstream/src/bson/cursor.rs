@@ -170,6 +170,19 @@ impl<'a> Cursor<'a> {
         Some(kind)
     }
 
+    /// The next element's type if its key is this name, which has no NUL in it; otherwise nothing has happened.
+    #[inline]
+    pub(crate) fn next_named(&mut self, name: &str) -> Option<ElementType> {
+        let (&byte, rest) = self.bytes[self.at..].split_first()?;
+        let (key, behind) = rest.split_at_checked(name.len())?;
+        if behind.first() != Some(&0) || !same(key, name.as_bytes()) {
+            return None;
+        }
+        let kind = ElementType::from_byte(byte)?;
+        self.at += name.len() + 2;
+        Some(kind)
+    }
+
     /// The next element's type, or `None` at the end of the document, for those who do not look at the keys of arrays.
     #[inline]
     pub(crate) fn next_in_array(&mut self) -> Result<Option<ElementType>> {
@@ -231,6 +244,14 @@ impl<'a> Cursor<'a> {
         let Some(bytes) = self.bytes[self.at..].first_chunk::<N>() else { return Err(self.truncated(N)) };
         self.at += N;
         Ok(*bytes)
+    }
+
+    /// So many bytes, borrowed.
+    #[inline]
+    pub(crate) fn take_ref<const N: usize>(&mut self) -> Result<&'a [u8; N]> {
+        let Some(bytes) = self.bytes[self.at..].first_chunk::<N>() else { return Err(self.truncated(N)) };
+        self.at += N;
+        Ok(bytes)
     }
 
     /// The payload of a [`Double`](ElementType::Double).
@@ -481,6 +502,21 @@ fn bad_text(bytes: &[u8], good: usize, at: usize) -> Error {
         .with_offset((at + good) as u64)
 }
 
+/// Whether they are equal. Names are short: two loads that may overlap, without a call.
+#[inline]
+fn same(a: &[u8], b: &[u8]) -> bool {
+    fn ends<const N: usize>(bytes: &[u8]) -> Option<(&[u8; N], &[u8; N])> {
+        Some((bytes.first_chunk()?, bytes.last_chunk()?))
+    }
+    a.len() == b.len()
+        && match a.len() {
+            0..=3 => a.iter().eq(b),
+            4..=8 => ends::<4>(a) == ends::<4>(b),
+            9..=16 => ends::<8>(a) == ends::<8>(b),
+            _ => a == b,
+        }
+}
+
 /// Where the first zero byte is. Keys are short: eight bytes at a time, and memchr for what is longer than 24.
 #[inline]
 pub(crate) fn find_nul(bytes: &[u8]) -> Option<usize> {
@@ -503,6 +539,20 @@ pub(crate) fn find_nul(bytes: &[u8]) -> Option<usize> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn names_are_compared_whole() {
+        for len in 0..40 {
+            let name = vec![b'n'; len];
+            assert!(same(&name, &name.clone()));
+            assert!(!same(&name, &vec![b'n'; len + 1]));
+            for at in 0..len {
+                let mut other = name.clone();
+                other[at] = b'm';
+                assert!(!same(&name, &other), "{at} of {len}");
+            }
+        }
+    }
 
     proptest! {
         #[test]

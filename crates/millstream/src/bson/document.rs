@@ -305,6 +305,11 @@ impl<'a> Array<'a> {
         Document::at(cursor).map(Array)
     }
 
+    /// The array whose bytes are those of this document.
+    pub(crate) fn of(document: Document<'a>) -> Array<'a> {
+        Array(document)
+    }
+
     /// The same bytes as a document.
     pub fn as_document(&self) -> Document<'a> {
         self.0

@@ -15,6 +15,7 @@
 //! |---|---|
 //! | look at a few members, walk, or view arrays without a copy | [`Document`], [`Array`], [`Element`], [`ValueRef`] |
 //! | turn documents into Rust types and back | [`decode`], [`encode`], with `#[derive(FromBson, ToBson)]` |
+//! | the same by serde | [`from_slice`], [`from_document`], [`to_vec`], [`to_buffer`], [`to_writer`] |
 //! | write a document member by member | [`Builder`] |
 //! | look up many members of one document | [`Document::index`], [`Index`] |
 //! | read arrays of numbers that are stored as bytes, without a copy | [`View`], [`AnyView`], [`Vector`] |
@@ -40,6 +41,7 @@ mod binary;
 mod build;
 mod check;
 mod cursor;
+mod de;
 #[doc(hidden)]
 pub mod derive_support;
 mod document;
@@ -49,12 +51,14 @@ mod json;
 pub mod julia;
 mod map;
 mod mapped;
+mod marker;
 mod owned;
 mod parts;
 mod path;
 mod quick;
 mod rules;
 mod scalar;
+mod ser;
 mod stream;
 mod to;
 mod value;
@@ -66,6 +70,7 @@ pub use aligned::{Alignment, PADDING_KEY, append_aligned};
 pub use binary::Binary;
 pub use build::Builder;
 pub use cursor::Cursor;
+pub use de::{from_document, from_slice};
 pub use document::{Array, Document, Element, Elements};
 pub use from::{FromBson, FromKey, FromMembers, decode, decode_document};
 pub use index::Index;
@@ -78,6 +83,7 @@ pub use parts::Parts;
 pub use path::{join_path, split_path};
 pub use rules::{Rules, Strictness, Utf8};
 pub use scalar::{DateTime, Decimal128, ObjectId, Timestamp};
+pub use ser::{to_buffer, to_vec, to_writer};
 pub use stream::{Checking, DocumentBatch, Documents, OnBad, Skipped, SkippedPlace};
 pub use to::{ToBson, ToMembers, append_document, append_element, encode, encode_to_buffer, encode_to_writer};
 pub use value::Value;

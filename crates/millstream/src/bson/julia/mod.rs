@@ -17,7 +17,6 @@
 
 mod build;
 mod de;
-mod de_error;
 mod known;
 mod layout;
 mod node;

@@ -1,4 +1,4 @@
-//! serde's errors as ours: a copy of `bson/de/error.rs`, to be removed when that is here.
+//! serde's errors as ours.
 
 use crate::error::{Error, ErrorKind};
 use serde::de::{Expected, Unexpected};

@@ -1,0 +1,135 @@
+//! Structs of the `bson` crate that stand for a type serde does not have.
+//!
+//! They are structs of a known name with the members of Extended JSON. They are written as a document first; when it is
+//! complete, the value that it stands for takes its place.
+
+use super::{Open, Slot};
+use crate::bson::{DateTime, Decimal128, Document, ElementType, ObjectId, Timestamp, ToBson, ValueRef, to};
+use crate::error::{Error, ErrorKind, Result};
+use data_encoding::BASE64;
+
+/// A document that is going to be a value of this type.
+pub(super) struct Extended<'o> {
+    pub(super) open: Open<'o>,
+    kind: ElementType,
+    type_at: usize,
+}
+
+impl<'o> Extended<'o> {
+    /// What a struct of this name stands for.
+    #[inline]
+    pub(super) fn kind_of(name: &str) -> Option<ElementType> {
+        Some(match name {
+            "$oid" => ElementType::ObjectId,
+            "$date" => ElementType::DateTime,
+            "$binary" => ElementType::Binary,
+            "$timestamp" => ElementType::Timestamp,
+            "$minKey" => ElementType::MinKey,
+            "$maxKey" => ElementType::MaxKey,
+            "$code" => ElementType::Code,
+            "$codeWithScope" => ElementType::CodeWithScope,
+            "$symbol" => ElementType::Symbol,
+            "$undefined" => ElementType::Undefined,
+            "$regularExpression" => ElementType::Regex,
+            "$dbPointer" => ElementType::DbPointer,
+            "$numberDecimal" => ElementType::Decimal128,
+            _ => return None,
+        })
+    }
+
+    pub(super) fn open(mut slot: Slot<'o>, kind: ElementType) -> Result<Extended<'o>> {
+        slot.announce(kind)?;
+        let Some(type_at) = slot.type_at else { return Err(super::no_document(kind)) };
+        Ok(Extended { open: slot.open(ElementType::Document)?, kind, type_at })
+    }
+
+    pub(super) fn close(self) -> Result<()> {
+        let Extended { open: Open { out, start, .. }, kind, type_at } = self;
+        super::close(out, start)?;
+        let mut payload = Vec::new();
+        let written = Document::new(&out[start..]).and_then(|document| append(kind, document, &mut payload));
+        out.truncate(start);
+        out[type_at] = super::UNKNOWN; // for the path of an error
+        written.map_err(|error| no_such(kind, error))?;
+        out[type_at] = kind as u8;
+        out.extend_from_slice(&payload);
+        Ok(())
+    }
+}
+
+/// Appends the payload of the value that a document of Extended JSON stands for.
+fn append(kind: ElementType, document: Document<'_>, out: &mut Vec<u8>) -> Result<()> {
+    match kind {
+        ElementType::ObjectId => object_id(document.require("$oid")?)?.to_bson(out),
+        ElementType::DateTime => {
+            let text: &str = document.require::<Document<'_>>("$date")?.require("$numberLong")?;
+            DateTime(text.parse().map_err(|_| bad(text))?).to_bson(out)
+        }
+        ElementType::Binary => {
+            let body: Document<'_> = document.require("$binary")?;
+            if let Some(bytes) = body.get::<&[u8]>("bytes")? {
+                return to::append_binary(out, body.require("subType")?, bytes); // of their borrowed type
+            }
+            let (bytes, subtype): (&str, &str) = (body.require("base64")?, body.require("subType")?);
+            let bytes = BASE64.decode(bytes.as_bytes()).map_err(|_| bad(bytes))?;
+            let subtype = u8::from_str_radix(subtype, 16).map_err(|_| bad(subtype))?;
+            to::append_binary(out, subtype, &bytes)
+        }
+        ElementType::Timestamp => {
+            let body: Document<'_> = document.require("$timestamp")?;
+            Timestamp { time: body.require("t")?, increment: body.require("i")? }.to_bson(out)
+        }
+        ElementType::Regex => {
+            let body: Document<'_> = document.require("$regularExpression")?;
+            let mut options: Vec<char> = body.require::<&str>("options")?.chars().collect();
+            options.sort_unstable();
+            to::append_cstring(out, body.require("pattern")?)?;
+            to::append_cstring(out, &options.into_iter().collect::<String>())
+        }
+        ElementType::DbPointer => {
+            let body: Document<'_> = document.require("$dbPointer")?;
+            to::append_string(out, body.require("$ref")?)?;
+            match body.get("$id")? {
+                Some(ValueRef::ObjectId(id)) => id.to_bson(out),
+                Some(ValueRef::Document(id)) => object_id(id.require("$oid")?)?.to_bson(out),
+                _ => object_id(body.require("$oid")?)?.to_bson(out),
+            }
+        }
+        ElementType::Code => document.require::<&str>("$code")?.to_bson(out),
+        ElementType::Symbol => document.require::<&str>("$symbol")?.to_bson(out),
+        ElementType::CodeWithScope => {
+            let start = out.len();
+            out.extend_from_slice(&[0; 4]);
+            document.require::<&str>("$code")?.to_bson(out)?;
+            document.require::<Document<'_>>("$scope")?.to_bson(out)?;
+            let len = to::length(out.len() - start)?;
+            out[start..start + 4].copy_from_slice(&len);
+            Ok(())
+        }
+        ElementType::Decimal128 => match document.get::<&[u8]>("$numberDecimalBytes")? {
+            Some(bytes) => Decimal128(bytes.try_into().map_err(|_| bad("another number of bytes"))?).to_bson(out),
+            None => {
+                let text: &str = document.require("$numberDecimal")?;
+                text.parse::<Decimal128>()?.to_bson(out)
+            }
+        },
+        _ => Ok(()), // MinKey, MaxKey and Undefined have no payload
+    }
+}
+
+fn object_id(text: &str) -> Result<ObjectId> {
+    text.parse()
+}
+
+#[cold]
+fn bad(text: &str) -> Error {
+    Error::new(ErrorKind::ShapeMismatch).with_found(format!("{text:?}"))
+}
+
+/// What a struct has that should stand for a value of this type.
+#[cold]
+fn no_such(kind: ElementType, error: Error) -> Error {
+    Error::new(error.kind())
+        .with_found(error.found().unwrap_or("another member").to_string())
+        .with_expected(format!("the Extended JSON of a value of type {kind}"))
+}
