@@ -757,3 +757,111 @@ fn every_cut_and_every_flipped_bit_is_an_answer() {
     }
     assert!(same > 0 && other > 100 && errors > 1000, "{same} {other} {errors}");
 }
+
+/// The same shapes and attributes, once for serde and once for us.
+mod oracle {
+    use super::*;
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Debug, PartialEq, Deserialize, Serialize, FromBson, ToBson)]
+    #[serde(rename_all = "camelCase")]
+    #[bson(rename_all = "camelCase")]
+    pub struct Whole {
+        pub small: (i8, u8, i16, u16, i32, u32, i64),
+        #[serde(alias = "wide")]
+        #[bson(alias = "wide")]
+        pub wide_number: u64,
+        pub float: f32,
+        pub text: (String, char),
+        pub option: Option<Vec<Option<bool>>>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[bson(default, skip_if = "Vec::is_empty")]
+        pub list: Vec<Variants>,
+        pub tagged: Vec<Tagged>,
+        pub unit: (),
+        #[serde(skip)]
+        #[bson(skip)]
+        pub skipped: i32,
+        #[serde(flatten)]
+        #[bson(flatten)]
+        pub flat: Flat,
+        #[serde(flatten)]
+        #[bson(flatten)]
+        pub rest: BTreeMap<String, i64>,
+    }
+
+    #[derive(Debug, PartialEq, Deserialize, Serialize, FromBson, ToBson)]
+    pub struct Flat {
+        pub flat_one: i64,
+        pub flat_two: Option<String>,
+    }
+
+    #[derive(Debug, PartialEq, Deserialize, Serialize, FromBson, ToBson)]
+    #[serde(rename_all = "SCREAMING-KEBAB-CASE")]
+    #[bson(rename_all = "SCREAMING-KEBAB-CASE")]
+    pub enum Variants {
+        UnitVariant,
+        NewVariant(i64),
+        TupleVariant(i64, String),
+        StructVariant { field: i64 },
+    }
+
+    #[derive(Debug, PartialEq, Deserialize, Serialize, FromBson, ToBson)]
+    #[serde(tag = "kind")]
+    #[bson(tag = "kind")]
+    pub enum Tagged {
+        Unit,
+        Newtype(Flat),
+        Struct { field: i64 },
+    }
+}
+
+#[test]
+fn documents_are_those_that_serde_makes_of_the_same_types() {
+    use ::bson as oracle_bson;
+    use oracle::{Flat, Tagged, Variants, Whole};
+    let flat = |flat_two: Option<&str>| Flat { flat_one: 1, flat_two: flat_two.map(str::to_string) };
+    let whole = Whole {
+        small: (-1, 1, -2, 2, -3, 3, -4),
+        wide_number: 5,
+        float: 0.5,
+        text: ("text".into(), 'ß'),
+        option: Some(vec![Some(true), None]),
+        list: vec![
+            Variants::UnitVariant,
+            Variants::NewVariant(1),
+            Variants::TupleVariant(1, "two".into()),
+            Variants::StructVariant { field: 1 },
+        ],
+        tagged: vec![Tagged::Unit, Tagged::Newtype(flat(None)), Tagged::Struct { field: 1 }],
+        unit: (),
+        skipped: 0,
+        flat: flat(Some("two")),
+        rest: BTreeMap::from([("other".to_string(), 1), ("more".to_string(), 2)]),
+    };
+    let ours = bson::encode(&whole).unwrap();
+    assert_eq!(ours, oracle_bson::serialize_to_vec(&whole).unwrap());
+    assert_eq!(oracle_bson::deserialize_from_slice::<Whole>(&ours).unwrap(), whole);
+    assert_eq!(bson::decode::<Whole>(&ours).unwrap(), whole);
+
+    // Each member left out, and each there twice: both read it, as the same, or neither does.
+    let elements: Vec<_> = Document::new(&ours).unwrap().iter().map(Result::unwrap).collect();
+    let (mut read, mut refused) = (0, 0);
+    for changed in 0..elements.len() {
+        for times in [0, 2] {
+            let bytes = Builder::new();
+            let mut bytes = elements.iter().enumerate().fold(bytes, |mut bytes, (at, element)| {
+                for _ in 0..if at == changed { times } else { 1 } {
+                    bytes.append(element.key().unwrap(), &element.value().unwrap()).unwrap();
+                }
+                bytes
+            });
+            let bytes = bytes.finish().unwrap();
+            let theirs = oracle_bson::deserialize_from_slice::<Whole>(bytes).ok();
+            let ours = bson::decode::<Whole>(bytes).ok();
+            assert_eq!(ours, theirs, "{:?} {times} times", elements[changed].key());
+            *(if ours.is_some() { &mut read } else { &mut refused }) += 1;
+        }
+    }
+    assert!(read > 3 && refused > 3, "{read} {refused}");
+}
