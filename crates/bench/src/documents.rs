@@ -253,7 +253,7 @@ fn irregular(document: &mut Builder, key: &str, random: &mut SplitMix64, deeper:
         0 => document.int(key, number as i32),
         1 => document.long(key, number as i64),
         2 => document.double(key, sixty_fourths(random)),
-        3 => document.boolean(key, number % 2 > 0),
+        3 => document.boolean(key, number % 2 == 1),
         4 => document.null(key),
         5 => document.date(key, date(random)),
         6 => document.object_id(key, number),
