@@ -284,6 +284,13 @@ fn deep_values_types_and_tuples_are_iterative() {
 }
 
 #[test]
+fn wide_types_take_no_time() {
+    let own: Vec<_> = (0..20_000).map(|i| (3, plain_type(&["Main", &format!("T{i}")]))).collect();
+    let of = data_type(&["Core", "Tuple"], array(&own));
+    assert!(outcome(&root(tagged_array(of, &[2], (5, binary(&[1, 2, 3, 4]))), None)).is_ok());
+}
+
+#[test]
 fn backrefs_are_checked() {
     let node = |next: Vec<u8>| (3, structure(plain_type(&["Main", "Corpus", "Node"]), &[(3, next)]));
     let text = |inside: &str| Ok(format!(r#"{{"v":{inside}}}"#));
@@ -565,10 +572,12 @@ fn values_become_rust_types() {
     assert_eq!(load("23-bitarray", "v").map(|bits: Vec<bool>| (bits.len(), bits[2])), Some((70, true)));
     assert_eq!(load("37-named-function", "sin"), Some("Base.sin".to_string()));
     assert_eq!(load("38-ref", "a"), Some(vec![1.0, 2.0]));
-    let shared: Option<(Vec<i64>, Vec<i64>, (Vec<i64>, String), (i32, ()), (i32, ()), Vec<(i32, Option<i32>)>)> =
-        load("32-shared-refs", "value");
+    type Numbers = Vec<i64>;
+    type Node = (i32, ());
+    type Shared = (Numbers, Numbers, (Numbers, String), Node, Node, Vec<Node>);
+    let shared: Option<Shared> = load("32-shared-refs", "value");
     let three = vec![1, 2, 3];
-    let all = (three.clone(), three.clone(), (three, "t".to_string()), (5, ()), (5, ()), vec![(5, None)]);
+    let all = (three.clone(), three.clone(), (three, "t".to_string()), (5, ()), (5, ()), vec![(5, ())]);
     assert_eq!(shared, Some(all));
 }
 
@@ -781,4 +790,38 @@ fn what_cannot_be_written_is_refused() {
     let value = b.structure(of, []).unwrap();
     let bytes = b.finish(value).unwrap().to_vec().unwrap();
     assert_eq!(outcome(&bytes), Ok(r#"{"$struct":"Main.T","fields":[]}"#.to_string()));
+}
+
+/// Julia's own reader loads what we wrote, and finds in it what is in the original. It needs a Julia whose package BSON
+/// can be loaded; nothing of this project's installs one.
+#[test]
+fn bson_jl_loads_what_we_wrote() {
+    let Some(corpus_folder) = shared::corpus("julia-bson") else { return };
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/bson_julia/compare.jl");
+    let julia = std::env::var_os("JULIA").unwrap_or("julia".into());
+    let run = |arguments: &[&std::ffi::OsStr]| {
+        std::process::Command::new(&julia).arg("--startup-file=no").args(arguments).output()
+    };
+    if !run(&["-e".as_ref(), "import BSON".as_ref()]).is_ok_and(|output| output.status.success()) {
+        skip::say("no Julia with the package BSON; JULIA can name one, JULIA_LOAD_PATH the package");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut count = 0;
+    for path in corpus() {
+        let bytes = std::fs::read(&path).unwrap();
+        let written = read(&bytes).unwrap().to_vec().unwrap();
+        std::fs::write(folder.path().join(path.file_name().unwrap()), written).unwrap();
+        count += 1;
+    }
+    let graph = built(&mut Builder::new()).unwrap();
+    std::fs::write(folder.path().join("built.bson"), graph.to_vec().unwrap()).unwrap();
+    let output = run(&[script.as_ref(), corpus_folder.as_ref(), folder.path().as_ref()]).unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
+    // A function with a body runs code when it is loaded, which not every version of Julia can.
+    assert!(
+        text.contains(&format!("{} files are equal", count - 1)) || text.contains(&format!("{count} files")),
+        "{text}"
+    );
 }

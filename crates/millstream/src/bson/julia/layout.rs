@@ -49,6 +49,15 @@ enum Made {
 /// The fields of types of the user's, by the types' text: nodes of the fields' types.
 pub(super) type Described = HashMap<String, Vec<Id>>;
 
+/// A type whose fields' layouts are being made.
+struct Open {
+    id: Id,
+    form: Form,
+    fields: Vec<Id>,
+    /// How many of them have been.
+    made: usize,
+}
+
 /// Makes layouts, each type's once.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Layouts {
@@ -59,34 +68,42 @@ impl Layouts {
     /// The layout of this type, or none where it is not known. `described` are types that the caller knows.
     pub(super) fn of(&mut self, graph: &mut Graph<'_>, described: &Described, of: Id) -> Option<LayoutId> {
         // Types whose fields are being made, the outermost first.
-        let mut open = vec![of];
-        while let Some(&id) = open.last() {
-            if self.made.contains_key(&id) {
-                open.pop();
-                continue;
-            }
-            let layout = match made_of(graph, described, id) {
-                Made::Unknown => None,
-                Made::Scalar(known, size) => {
-                    Some(Layout { of: id, size, align: alignment(size), count: 1, parts: Parts::Scalar(known) })
-                }
-                Made::Fields(form, fields) => {
-                    match fields.iter().find(|field| !self.made.contains_key(*field)) {
-                        // A type that contains itself has no end.
-                        Some(field) if open.contains(field) || open.len() > MOST_EMPTY_PARTS as usize => None,
-                        Some(&field) => {
-                            open.push(field);
-                            continue;
-                        }
-                        None => self.with_fields(graph, id, form, &fields),
+        let mut open: Vec<Open> = Vec::new();
+        let mut next = Some(of).filter(|of| !self.made.contains_key(of));
+        loop {
+            if let Some(id) = next.take() {
+                let layout = match made_of(graph, described, id) {
+                    Made::Fields(form, fields) => {
+                        open.push(Open { id, form, fields, made: 0 });
+                        continue;
                     }
+                    Made::Scalar(known, size) => {
+                        let align = alignment(size);
+                        Some(Layout { of: id, size, align, count: 1, parts: Parts::Scalar(known) })
+                    }
+                    Made::Unknown => None,
+                };
+                let layout = layout.map(|layout| add(graph, layout));
+                self.made.insert(id, layout);
+            }
+            let Some(mut top) = open.pop() else { return self.made[&of] };
+            while top.fields.get(top.made).is_some_and(|field| self.made.contains_key(field)) {
+                top.made += 1;
+            }
+            let is_open = |field: Id| field == top.id || open.iter().any(|open| open.id == field);
+            let layout = match top.fields.get(top.made).copied() {
+                // A type that contains itself has no end.
+                Some(field) if is_open(field) || open.len() as u64 > MOST_EMPTY_PARTS => None,
+                Some(field) => {
+                    open.push(top);
+                    next = Some(field);
+                    continue;
                 }
+                None => self.with_fields(graph, top.id, top.form, &top.fields),
             };
             let layout = layout.map(|layout| add(graph, layout));
-            self.made.insert(id, layout);
-            open.pop();
+            self.made.insert(top.id, layout);
         }
-        self.made[&of]
     }
 
     /// The layout of a type whose fields' layouts have been made.

@@ -5,10 +5,10 @@
 //! holds can be read into Rust types by serde ([`Value::to`]), or looked at by [`Value::kind`]. [`Builder`] makes
 //! graphs out of Rust values, and [`Graph::to_vec`] writes files that BSON.jl loads.
 //!
-//! It promises: no code is run and no name is looked up, whatever a file says; memory is limited; nothing is
-//! recursive, so that depth is no danger; arrays of numbers are borrowed. What it does not do: load the functions
-//! with a body that a file may hold (they stay opaque), or know the fields of a type of the user's, whose names and
-//! types are not in a file ([`Options::describe`] tells it).
+//! It promises: no code is run and no name is looked up, whatever a file says; memory is limited; nothing but serde's
+//! part is recursive, and that has a limit, so that depth is no danger; arrays of numbers are borrowed. What it does
+//! not do: load the functions with a body that a file may hold (they stay opaque), or know the fields of a type of the
+//! user's, whose names and types are not in a file ([`Options::describe`] tells it).
 //!
 //! A document is understood as something of Julia's where it has a known `tag` and exactly its fields; any other is
 //! plain data. To read all of a file as plain data, use [`Document`](crate::bson::Document).

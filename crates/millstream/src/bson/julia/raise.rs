@@ -174,8 +174,11 @@ impl<'a> Reading<'a> {
                 Form::NamedTuple => {
                     let params = graph.data_type(*of).map_or(&[][..], |node| node.params.list());
                     let names = named_tuple(graph, params).map(|(names, _)| names.len());
+                    if names == Some(fields.len()) {
+                        return Ok(());
+                    }
                     let found = format!("{} fields for a {}", fields.len(), graph.type_text(*of));
-                    require(names == Some(fields.len()), &found, "one for each name in its type", at)
+                    Err(invalid(found, "one for each name in its type", at))
                 }
                 Form::BitArray => self.check_bit_array(id),
                 _ => Ok(()),
@@ -190,14 +193,14 @@ impl<'a> Reading<'a> {
             return Err(invalid("an array of something that is no type", "the type of its elements", at));
         }
         let Node::Array(array) = self.graph.node(id) else { return Ok(()) };
-        let size = format_size(array);
         let Some(count) = array.count().and_then(|count| usize::try_from(count).ok()) else {
-            return Err(invalid(format!("the size {size}"), "fewer than 2^64 elements", at));
+            return Err(invalid(format!("the size {}", format_size(array)), "fewer than 2^64 elements", at));
         };
         let len = match &array.data {
+            Data::Nodes(ids) if ids.len() == count => return Ok(()),
             Data::Nodes(ids) => {
-                let found = format!("{} elements for the size {size}", ids.len());
-                return require(ids.len() == count, &found, "as many as the size says", at);
+                let found = format!("{} elements for the size {}", ids.len(), format_size(array));
+                return Err(invalid(found, "as many as the size says", at));
             }
             Data::Bits(bytes, _) => bytes.len(),
         };
@@ -216,7 +219,7 @@ impl<'a> Reading<'a> {
             }
         };
         if width.checked_mul(count) != Some(len) {
-            let found = format!("{len} bytes for the size {size} and elements of {width} bytes each");
+            let found = format!("{len} bytes for {count} elements of {width} bytes each");
             return Err(invalid(found, "as many as their product", at));
         }
         if width == 0 {

@@ -97,7 +97,7 @@ impl Tagged {
     }
 }
 
-/// Finds the key in front of the root's value that is none of it.
+/// The key of the root under which the shared objects are. It is no part of the root's value.
 pub(super) const BACKREFS: &[u8] = b"_backrefs";
 
 /// What a document stands for, or `None` for a plain one. The cursor is inside it, at its first member.

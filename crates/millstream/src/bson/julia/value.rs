@@ -4,7 +4,8 @@ use super::known::Known;
 use super::layout::{Parts, named_tuple};
 use super::node::{ArrayNode, Data, Form, Graph, Id, LayoutId, Node, Text};
 use super::{Scalar, Type};
-use crate::bson::ElementType;
+use crate::bson::{ElementType, Number, NumberType, View};
+use crate::error::{Error, ErrorKind, Result};
 use std::fmt;
 
 /// A value of a graph: a node, or an element of an array that has no node of its own. Copying it is free.
@@ -20,6 +21,7 @@ use std::fmt;
 /// let weights = graph.root().get("weights").unwrap();
 /// let Kind::Array(array) = weights.kind() else { panic!() };
 /// assert_eq!((array.element_type().to_string(), array.size()), ("Float32".to_string(), &[2, 2][..]));
+/// assert_eq!(array.view::<f32>()?.iter().sum::<f32>(), 10.0); // where they lie
 /// assert_eq!(array.elements().map(|value| value.as_f64()).collect::<Vec<_>>(), [1.0, 2.0, 3.0, 4.0].map(Some));
 /// # Ok::<(), millstream::Error>(())
 /// ```
@@ -322,6 +324,31 @@ impl<'g> Array<'g> {
         match &self.node.data {
             Data::Bits(bytes, _) => Some(bytes),
             Data::Nodes(_) => None,
+        }
+    }
+
+    /// The numbers of an array of numbers, seen where they lie in the file, the first index the fastest.
+    ///
+    /// # Errors
+    /// [`ShapeMismatch`](ErrorKind::ShapeMismatch) where its elements are of another type.
+    pub fn view<T: Number>(&self) -> Result<View<'g, T>> {
+        let known = match T::TYPE {
+            NumberType::U8 => Known::UInt8,
+            NumberType::U16 => Known::UInt16,
+            NumberType::U32 => Known::UInt32,
+            NumberType::U64 => Known::UInt64,
+            NumberType::I8 => Known::Int8,
+            NumberType::I16 => Known::Int16,
+            NumberType::I32 => Known::Int32,
+            NumberType::I64 => Known::Int64,
+            NumberType::F32 => Known::Float32,
+            NumberType::F64 => Known::Float64,
+        };
+        match self.payload().filter(|_| self.known() == known) {
+            Some(bytes) => View::new(bytes),
+            None => Err(Error::new(ErrorKind::ShapeMismatch)
+                .with_found(format!("elements of type {}", self.element_type()))
+                .with_expected(T::TYPE.name())),
         }
     }
 
