@@ -174,14 +174,14 @@ impl Stream {
         if let Some(progress) = &progress {
             progress.source(reader.name());
         }
-        Ok(Input { documents: Documents::new(reader), progress })
+        Ok(Input { documents: Documents::new(reader), watch: Watch { progress } })
     }
 }
 
 /// A stream that is being read.
 pub(super) struct Input {
     pub(super) documents: Documents,
-    progress: Option<Progress>,
+    watch: Watch,
 }
 
 impl Input {
@@ -190,23 +190,45 @@ impl Input {
         Input { documents: change(self.documents), ..self }
     }
 
+    /// For one who takes the documents.
+    pub(super) fn into_parts(self) -> (Documents, Watch) {
+        (self.documents, self.watch)
+    }
+
     /// Shows how far it is.
     pub(super) fn show(&self) {
+        self.watch.show(&self.documents);
+    }
+
+    /// Ends the progress line and the source, and tells what was skipped.
+    pub(super) fn close(self) -> Result<Ending> {
+        self.watch.close(self.documents)
+    }
+}
+
+/// The progress line, if there is one.
+pub(super) struct Watch {
+    progress: Option<Progress>,
+}
+
+impl Watch {
+    /// Shows how far the documents are.
+    pub(super) fn show(&self, documents: &Documents) {
         if let Some(progress) = &self.progress {
-            let reader = self.documents.reader();
+            let reader = documents.reader();
             let position = reader.position();
             progress.update(position.bytes, position.records, reader.progress().source_bytes);
         }
     }
 
     /// Ends the progress line and the source, and tells what was skipped.
-    pub(super) fn close(self) -> Result<Ending> {
-        self.show();
+    pub(super) fn close(self, documents: Documents) -> Result<Ending> {
+        self.show(&documents);
         if let Some(progress) = self.progress {
             progress.finish();
         }
-        let skipped = self.documents.skipped().clone();
-        let reader = self.documents.into_reader();
+        let skipped = documents.skipped().clone();
+        let reader = documents.into_reader();
         let name = reader.name().to_string();
         reader.close()?;
         if skipped.count() == 0 {
