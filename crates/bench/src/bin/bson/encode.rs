@@ -13,6 +13,8 @@ use crate::records::Record;
 
 #[derive(Clone, Copy, ValueEnum)]
 pub enum Way {
+    /// Millstream's serde.
+    Serde,
     /// Millstream's derived codec.
     Derive,
     /// Millstream's trees.
@@ -29,6 +31,10 @@ pub fn run(way: Way, bytes: &[u8], passes: &Passes) -> Result<String> {
     type Owned = Record<String, bson::DateTime>;
     let typed = || decoded(bytes, |document| Ok(bson::deserialize_from_slice::<Owned>(document)?));
     let figures = match way {
+        Way::Serde => {
+            let records = decoded(bytes, |bytes| Ok(ours::from_slice::<Record<String, ours::DateTime>>(bytes)?))?;
+            each(bytes, &records, |record, out| Ok(ours::to_buffer(out, record)?), passes)
+        }
         Way::Derive => {
             let records = decoded(bytes, |bytes| Ok(ours::decode::<Record<String, ours::DateTime>>(bytes)?))?;
             each(bytes, &records, |record, out| Ok(ours::encode_to_buffer(out, record)?), passes)

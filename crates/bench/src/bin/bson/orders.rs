@@ -12,6 +12,10 @@ use crate::tally::{Tally, sixty_fourths};
 
 #[derive(Clone, Copy, ValueEnum)]
 pub enum Way {
+    /// Millstream's serde, into structs with their own strings.
+    SerdeOwned,
+    /// Millstream's serde, into structs with borrowed strings.
+    SerdeBorrowed,
     /// Millstream's derived codec, into structs with their own strings.
     DeriveOwned,
     /// Millstream's derived codec, into structs with borrowed strings.
@@ -89,6 +93,8 @@ pub fn run(way: Way, bytes: &[u8], passes: &Passes) -> Result<String> {
     };
     let json = || lines(&json);
     let figures = match way {
+        Way::SerdeOwned => decode_each(each, ours::from_slice, |order: &Order<String>| tally.add_order(order), passes),
+        Way::SerdeBorrowed => decode_each(each, ours::from_slice, |order: &Order<&str>| tally.add_order(order), passes),
         Way::DeriveOwned => decode_each(each, ours::decode, |order: &Order<String>| tally.add_order(order), passes),
         Way::DeriveBorrowed => decode_each(each, ours::decode, |order: &Order<&str>| tally.add_order(order), passes),
         Way::Map => {

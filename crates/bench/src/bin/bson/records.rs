@@ -12,6 +12,10 @@ use crate::tally::{Tally, sixty_fourths};
 
 #[derive(Clone, Copy, ValueEnum)]
 pub enum Way {
+    /// Millstream's serde, into a struct with its own strings.
+    SerdeOwned,
+    /// Millstream's serde, into a struct with borrowed strings.
+    SerdeBorrowed,
     /// Millstream's derived codec, into a struct with its own strings.
     DeriveOwned,
     /// Millstream's derived codec, into a struct with borrowed strings.
@@ -121,6 +125,18 @@ pub fn run(way: Way, bytes: &[u8], passes: &Passes) -> Result<String> {
     let mut buffers = simd_json::Buffers::default();
     let mut copy = Vec::new();
     let figures = match way {
+        Way::SerdeOwned => decode_each(
+            each,
+            ours::from_slice,
+            |record: &Record<String, ours::DateTime>| tally.add_record(record),
+            passes,
+        ),
+        Way::SerdeBorrowed => decode_each(
+            each,
+            ours::from_slice,
+            |record: &Record<&str, ours::DateTime>| tally.add_record(record),
+            passes,
+        ),
         Way::DeriveOwned => {
             decode_each(each, ours::decode, |record: &Record<String, ours::DateTime>| tally.add_record(record), passes)
         }
