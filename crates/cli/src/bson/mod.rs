@@ -6,7 +6,9 @@
 
 mod cat;
 mod check;
+mod convert;
 mod count;
+mod formats;
 mod get;
 mod input;
 mod julia;
@@ -66,6 +68,7 @@ enum Action {
     Ls(ls::Options),
     Get(get::Options),
     Cat(cat::Options),
+    Convert(Box<convert::Options>),
     Check(check::Options),
     Count(count::Options),
 }
@@ -80,6 +83,7 @@ pub(crate) fn run(options: &Options) -> Ending {
         Action::Ls(options) => ls::run(options, &mut signals),
         Action::Get(options) => get::run(options, &mut signals),
         Action::Cat(options) => cat::run(options, &mut signals),
+        Action::Convert(options) => convert::run(options, &mut signals),
         Action::Check(options) => check::run(options, &mut signals),
         Action::Count(options) => count::run(options, &mut signals),
     };

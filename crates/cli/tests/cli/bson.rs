@@ -172,6 +172,42 @@ fn check_says_what_is_wrong_and_where() {
 }
 
 #[test]
+fn convert_writes_other_formats() {
+    let place =
+        Place::new().file("a.bson", documents(&[r#"{"n": 1, "s": "x,y", "in": {"d": 0.5}}"#, r#"{"n": 2, "in": {}}"#]));
+    let csv = "n,s,in.d\n1,\"x,y\",0.5\n2,,\n";
+    bson(&place, "convert a.bson --to csv").succeeds().prints(csv);
+    bson(&place, "convert --to csv -- cat a.bson").succeeds().prints(csv);
+    bson(&place, "convert a.bson --to ndjson -o a.json").succeeds().prints("");
+    assert_eq!(place.text("a.json"), "{\"n\":1,\"s\":\"x,y\",\"in\":{\"d\":0.5}}\n{\"n\":2,\"in\":{}}\n");
+    let parquet = bson(&place, "convert a.bson --to parquet").succeeds().stdout;
+    assert!(parquet.starts_with(b"PAR1") && parquet.ends_with(b"PAR1"));
+    let arrow = bson(&place, "convert a.bson --to arrow").succeeds().stdout;
+    assert!(arrow.starts_with(b"ARROW1") && arrow.ends_with(b"ARROW1"));
+    bson(&place, "convert a.bson --to csv --column n:double --column in.d:string --mismatch null")
+        .exits(0)
+        .prints("n,in.d\n1.0,\n2.0,\n")
+        .complains_of(&["1 value did not fit and became null, in 2 documents"]);
+}
+
+#[test]
+fn what_does_not_fit_a_column_is_an_error_and_leaves_nothing() {
+    let place = Place::new().file("a.bson", documents(&[r#"{"n": 1}"#, r#"{"n": "x"}"#, r#"{"m": 1}"#]));
+    bson(&place, "convert a.bson --to parquet -o a.parquet --column n:long").fails().prints("").complains_of(&[
+        "found a value of type string",
+        "in n",
+        "record 1",
+    ]);
+    bson(&place, "convert a.bson --to csv --infer 2 -o a.csv").fails().complains_of(&["record 2"]);
+    bson(&place, "convert a.bson --to csv --infer 2 --unknown count -o a.csv")
+        .exits(0)
+        .complains_of(&["1 member left out"]);
+    assert_eq!(place.names(), ["a.bson", "a.csv"]);
+    bson(&place, "convert a.bson").gets_refused().complains_of(&["--to"]);
+    bson(&place, "convert a.bson --to csv --column n").gets_refused().complains_of(&["expected PATH:TYPE"]);
+}
+
+#[test]
 fn a_consumer_that_goes_ends_it() {
     let document = documents(&ORDERS);
     let place = Place::new().file("many.bson", document.repeat(20_000));
