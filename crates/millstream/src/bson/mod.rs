@@ -26,6 +26,7 @@
 //! | write and read Extended JSON | [`Document::to_json`], [`Document::append_json`], [`from_json`], [`json_to_bson`] |
 //! | know that a document is right in every byte | [`Document::check`] |
 //! | read documents that follow each other, from any source | [`Documents`] |
+//! | have them as columns, or as Arrow arrays | [`columns`] |
 //! | read and write the files of Julia's BSON.jl | [`julia::Graph`], [`julia::Builder`] |
 //! | take a document apart, for another language | [`Parts`], [`Document::members_from`] |
 //!
@@ -40,6 +41,7 @@ mod aligned;
 mod binary;
 mod build;
 mod check;
+pub mod columns;
 mod cursor;
 mod de;
 #[doc(hidden)]

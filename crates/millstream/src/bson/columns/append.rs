@@ -1,0 +1,239 @@
+//! One walk over a document that appends a row to every column.
+
+use super::column::{Column, Lists, Members, Values};
+use super::{OnMismatch, OnUnknown, Options};
+use crate::bson::{Cursor, ElementType, FromBson, Utf8};
+use crate::error::{Error, ErrorKind, Result};
+
+/// What is counted on the walk.
+#[derive(Clone, Debug)]
+pub(super) struct Walk {
+    pub(super) options: Options,
+    /// How many bytes the columns have, at most.
+    pub(super) used: usize,
+    /// Members that no column reads.
+    pub(super) unknown: u64,
+    /// Values that did not fit, and are none now.
+    pub(super) mismatched: u64,
+}
+
+impl Walk {
+    #[inline]
+    pub(super) fn spend(&mut self, bytes: usize) -> Result<()> {
+        self.used = self.used.saturating_add(bytes);
+        if self.used > self.options.memory_limit { Err(self.too_much()) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn too_much(&self) -> Error {
+        Error::new(ErrorKind::MemoryLimit)
+            .with_found(format!("columns of {} bytes or more", self.used))
+            .with_expected(format!("at most {}", self.options.memory_limit))
+    }
+}
+
+impl Members {
+    /// Appends the document that the cursor is at as row `row`: then every column has this row.
+    pub(super) fn append(&mut self, cursor: &mut Cursor<'_>, row: usize, walk: &mut Walk) -> Result<()> {
+        let start = cursor.offset();
+        let outer = cursor.enter()?;
+        let (mut expected, mut filled) = (0, 0);
+        while let Some((kind, key)) = cursor.next()? {
+            // Members come in the same order, as a rule.
+            let index = match self.columns.get(expected) {
+                Some(column) if column.key.as_bytes() == key => expected,
+                _ => match self.find(key, expected) {
+                    Some(index) => index,
+                    None => {
+                        unknown(cursor, kind, key, walk)?;
+                        continue;
+                    }
+                },
+            };
+            expected = index + 1;
+            let column = &mut self.columns[index];
+            if column.len > row {
+                cursor.skip(kind)?; // a key that repeats: its first value counts
+                continue;
+            }
+            column.append(kind, cursor, walk)?;
+            filled += 1;
+        }
+        cursor.leave(outer);
+        if filled < self.columns.len() {
+            self.append_missing(row).map_err(|error| error.with_offset(start as u64))?;
+        }
+        Ok(())
+    }
+
+    /// Appends what is missing of a row.
+    fn append_missing(&mut self, row: usize) -> Result<()> {
+        for column in &mut self.columns {
+            if column.len == row {
+                column.append_missing()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn unknown(cursor: &mut Cursor<'_>, kind: ElementType, key: &[u8], walk: &mut Walk) -> Result<()> {
+    walk.unknown += 1;
+    if walk.options.unknown == OnUnknown::Error {
+        return Err(Error::new(ErrorKind::ShapeMismatch)
+            .with_found(format!("a member {:?}", String::from_utf8_lossy(key)))
+            .with_expected("only members that the schema has")
+            .with_offset(cursor.offset() as u64));
+    }
+    cursor.skip(kind)
+}
+
+impl Column {
+    /// Appends a row for a member that is not there.
+    fn append_missing(&mut self) -> Result<()> {
+        if !self.nullable {
+            return Err(Error::new(ErrorKind::KeyMissing)
+                .with_found(format!("no value for {:?}", self.key))
+                .with_expected("one, as the schema says"));
+        }
+        match &mut self.values {
+            Values::Struct(members) if self.is_path => {
+                members.append_missing(self.len)?;
+                self.len += 1;
+            }
+            _ => self.append_null(),
+        }
+        Ok(())
+    }
+
+    /// Appends the value of this type that the cursor is at.
+    #[inline]
+    fn append(&mut self, kind: ElementType, cursor: &mut Cursor<'_>, walk: &mut Walk) -> Result<()> {
+        use ElementType as T;
+        match (&mut self.values, kind) {
+            (Values::Int32(values), T::Int32) => values.push(cursor.i32()?),
+            (Values::Int64(values), T::Int64) => values.push(cursor.i64()?),
+            (Values::Double(values), T::Double) => values.push(cursor.f64()?),
+            (Values::DateTime(values), T::DateTime) => values.push(cursor.i64()?),
+            (Values::Bool(bits), T::Bool) => bits.push(cursor.bool()?),
+            (Values::ObjectId(bytes), T::ObjectId) => bytes.extend_from_slice(&cursor.take::<12>()?),
+            (Values::String(pieces), T::String) if cursor.rules().utf8 == Utf8::Checked => {
+                pieces.push(cursor.str()?.as_bytes());
+            }
+            (Values::List(lists), T::Array) => lists.append(cursor, walk)?,
+            (Values::Struct(members), T::Document) => members.append(cursor, self.len, walk)?,
+            _ => return self.append_other(kind, cursor, walk),
+        }
+        self.appended();
+        Ok(())
+    }
+
+    /// Everything that is rare: null, conversions, and what does not fit.
+    fn append_other(&mut self, kind: ElementType, cursor: &mut Cursor<'_>, walk: &mut Walk) -> Result<()> {
+        if matches!(kind, ElementType::Null | ElementType::Undefined) {
+            return self.append_missing().map_err(|error| error.with_offset(cursor.offset() as u64));
+        }
+        if self.is_path {
+            return self.append_through(kind, cursor, walk);
+        }
+        let mut behind = cursor.clone();
+        match self.values.convert(kind, &mut behind, walk) {
+            Ok(()) => {
+                *cursor = behind;
+                self.appended();
+                Ok(())
+            }
+            Err(error)
+                if walk.options.mismatch == OnMismatch::Null
+                    && self.nullable
+                    && matches!(error.kind(), ErrorKind::ShapeMismatch | ErrorKind::ValueOutOfRange) =>
+            {
+                walk.mismatched += 1;
+                cursor.skip(kind)?;
+                self.append_null();
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A path goes through arrays, too, by position; through anything else it leads nowhere.
+    fn append_through(&mut self, kind: ElementType, cursor: &mut Cursor<'_>, walk: &mut Walk) -> Result<()> {
+        match &mut self.values {
+            Values::Struct(members) if kind == ElementType::Array => {
+                members.append(cursor, self.len, walk)?;
+                self.len += 1;
+                Ok(())
+            }
+            _ => {
+                let at = cursor.offset() as u64;
+                cursor.skip(kind)?;
+                self.append_missing().map_err(|error| error.with_offset(at))
+            }
+        }
+    }
+}
+
+impl Lists {
+    fn append(&mut self, cursor: &mut Cursor<'_>, walk: &mut Walk) -> Result<()> {
+        let width = self.items.width();
+        let outer = cursor.enter()?;
+        while let Some((kind, _)) = cursor.next()? {
+            // A null takes three bytes in the document, and here as much as the type.
+            walk.spend(width)?;
+            self.items.append(kind, cursor, walk)?;
+        }
+        cursor.leave(outer);
+        self.end();
+        Ok(())
+    }
+}
+
+impl Values {
+    /// Appends a value of another type than the usual one. Where it does not fit, nothing is appended.
+    fn convert(&mut self, kind: ElementType, cursor: &mut Cursor<'_>, walk: &mut Walk) -> Result<()> {
+        use ElementType as T;
+        match (&mut *self, kind) {
+            (Values::Int32(values), _) => values.push(FromBson::from_bson(kind, cursor)?),
+            (Values::Int64(values), _) => values.push(FromBson::from_bson(kind, cursor)?),
+            (Values::Double(values), _) => values.push(FromBson::from_bson(kind, cursor)?),
+            (Values::String(pieces), T::String | T::Symbol | T::Code) => {
+                let text = cursor.text()?;
+                walk.spend(text.len())?; // longer than it was, where bytes are replaced
+                pieces.push(text.as_bytes());
+            }
+            (Values::Binary(pieces), T::Binary) => pieces.push(cursor.binary()?.1),
+            (Values::Timestamp(values), T::Timestamp) => values.push(u64::from_le_bytes(cursor.take()?)),
+            (Values::Decimal128(bytes), T::Decimal128) => bytes.extend_from_slice(&cursor.take::<16>()?),
+            (Values::Json(pieces), _) => {
+                let start = pieces.bytes.len();
+                super::json::append(&mut pieces.bytes, cursor, kind)?;
+                walk.spend(pieces.bytes.len() - start)?;
+                pieces.end();
+            }
+            _ => return Err(cursor.mismatch(kind, self.expected())),
+        }
+        Ok(())
+    }
+
+    /// What a value for it is called.
+    fn expected(&self) -> &'static str {
+        match self {
+            Values::Null => "null or nothing",
+            Values::Bool(_) => "a boolean",
+            Values::Int32(_) => "an integer of 32 bits",
+            Values::Int64(_) => "an integer of 64 bits",
+            Values::Double(_) => "a number that a double holds exactly",
+            Values::String(_) => "text",
+            Values::Binary(_) => "bytes",
+            Values::ObjectId(_) => "an object id",
+            Values::DateTime(_) => "a date",
+            Values::Timestamp(_) => "a timestamp",
+            Values::Decimal128(_) => "a decimal number",
+            Values::Json(_) => "any value",
+            Values::List(_) => "an array",
+            Values::Struct(_) => "a document",
+        }
+    }
+}
