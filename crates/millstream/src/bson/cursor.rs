@@ -196,6 +196,18 @@ impl<'a> Cursor<'a> {
         Ok(self.next()?.map(|(kind, _)| kind))
     }
 
+    /// The next element's type if this is its key, whose NUL is in `key`: else nothing has happened.
+    #[inline]
+    pub(crate) fn next_if_key(&mut self, key: &[u8]) -> Option<ElementType> {
+        let (&byte, rest) = self.bytes[self.at..].split_first()?;
+        if !rest.starts_with(key) {
+            return None;
+        }
+        let kind = ElementType::from_byte(byte)?;
+        self.at += 1 + key.len();
+        Some(kind)
+    }
+
     /// A key as text.
     ///
     /// # Errors

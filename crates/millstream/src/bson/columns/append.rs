@@ -38,17 +38,19 @@ impl Members {
         let start = cursor.offset();
         let outer = cursor.enter()?;
         let (mut expected, mut filled) = (0, 0);
-        while let Some((kind, key)) = cursor.next()? {
+        loop {
             // Members come in the same order, as a rule.
-            let index = match self.columns.get(expected) {
-                Some(column) if column.key.as_bytes() == key => expected,
-                _ => match self.find(key, expected) {
-                    Some(index) => index,
-                    None => {
+            let predicted = self.columns.get(expected).and_then(|column| cursor.next_if_key(&column.key_bytes));
+            let (index, kind) = match predicted {
+                Some(kind) => (expected, kind),
+                None => {
+                    let Some((kind, key)) = cursor.next()? else { break };
+                    let Some(index) = self.find(key, expected) else {
                         unknown(cursor, kind, key, walk)?;
                         continue;
-                    }
-                },
+                    };
+                    (index, kind)
+                }
             };
             expected = index + 1;
             let column = &mut self.columns[index];
@@ -179,7 +181,7 @@ impl Lists {
     fn append(&mut self, cursor: &mut Cursor<'_>, walk: &mut Walk) -> Result<()> {
         let width = self.items.width();
         let outer = cursor.enter()?;
-        while let Some((kind, _)) = cursor.next()? {
+        while let Some(kind) = cursor.next_in_array()? {
             // A null takes three bytes in the document, and here as much as the type.
             walk.spend(width)?;
             self.items.append(kind, cursor, walk)?;

@@ -97,7 +97,8 @@ fn take(columns: &mut [Column], place: &[usize]) -> Option<Column> {
     let column = columns.get_mut(index)?;
     match (&mut column.values, inside) {
         (_, []) => {
-            let nothing = Column { values: Values::Null, validity: None, key: String::new(), ..*column };
+            let nothing =
+                Column { values: Values::Null, validity: None, key: String::new(), key_bytes: Vec::new(), ..*column };
             Some(std::mem::replace(column, nothing))
         }
         (Values::Struct(members), _) => take(&mut members.columns, inside),

@@ -9,6 +9,8 @@ use std::collections::HashMap;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
     pub(super) key: String,
+    /// The same as it is in a document, its NUL included.
+    pub(super) key_bytes: Vec<u8>,
     pub(super) nullable: bool,
     /// Whether it is no column of the schema, but what a path goes through to some.
     pub(super) is_path: bool,
@@ -111,7 +113,8 @@ impl Column {
                 Values::Struct(members)
             }
         };
-        Column { key, nullable, is_path: false, len: 0, validity: None, values }
+        let key_bytes = [key.as_bytes(), b"\0"].concat();
+        Column { key, key_bytes, nullable, is_path: false, len: 0, validity: None, values }
     }
 
     pub(super) fn of_field(field: &Field) -> Column {
