@@ -10,7 +10,7 @@
 //! soon. The `millstream` crate itself never touches a signal.
 
 mod arguments;
-mod bson;
+pub mod bson;
 mod ending;
 mod escape;
 mod forgotten;

@@ -6,6 +6,7 @@
 
 mod cat;
 mod check;
+pub mod convert;
 mod count;
 mod get;
 mod input;
