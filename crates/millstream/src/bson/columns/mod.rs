@@ -153,7 +153,7 @@ impl Columns {
     pub fn append(&mut self, document: &Document<'_>) -> Result<()> {
         // All that a row takes: its fixed part, the text and bytes of the document, and what `Lists` and JSON add. So
         // no offset exceeds the limit.
-        let used = self.walk.used;
+        let before = (self.walk.used, self.walk.unknown, self.walk.mismatched);
         let appended = match self.walk.spend(self.width + document.len()) {
             Ok(()) => self.root.append(&mut document.cursor(), self.len, &mut self.walk),
             Err(error) => Err(error),
@@ -165,7 +165,7 @@ impl Columns {
             }
             Err(error) => {
                 self.root.columns.iter_mut().for_each(|column| column.truncate(self.len));
-                self.walk.used = used;
+                (self.walk.used, self.walk.unknown, self.walk.mismatched) = before;
                 Err(document.locate(error).with_offset(document.offset()))
             }
         }
