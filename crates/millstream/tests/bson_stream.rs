@@ -11,8 +11,8 @@ fn document(members: &[u8]) -> Vec<u8> {
     [&len.to_le_bytes()[..], members, b"\0"].concat()
 }
 
-/// A small stream: documents in documents and in arrays, the same number at the end of one that an empty document begins with,
-/// text, binary data.
+/// A small stream: documents in documents and in arrays, the same number at the end of one that an empty document
+/// begins with, text, binary data.
 fn sample() -> Vec<Vec<u8>> {
     let member = |key: &str, kind: u8, payload: &[u8]| [&[kind], key.as_bytes(), b"\0", payload].concat();
     let inner = document(&member("n", 0x10, &5_i32.to_le_bytes()));
@@ -99,7 +99,8 @@ fn every_piece() {
     }
 }
 
-/// Every bit of the stream is turned over: whatever is handed out is a document of the stream, and all that is not is told.
+/// Every bit of the stream is turned over: whatever is handed out is a document of the stream, and all that is not is
+/// told.
 #[test]
 fn every_bit_turned_over() {
     let sample = sample();

@@ -82,8 +82,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// Columns are inferred from 10,000 documents, mixed ones are text; what does not fit is an error, and so is what an
-    /// inferred schema does not know.
+    /// Columns are inferred from 10,000 documents, mixed ones are text; what does not fit is an error, and so is what
+    /// an inferred schema does not know.
     pub fn new(format: Format) -> Options {
         Options {
             format,
@@ -119,8 +119,8 @@ pub struct Converted {
 /// Converts all documents, and calls `progress` after each batch. The sink is flushed by who closes it.
 ///
 /// # Errors
-/// What is wrong with the source or a document, with path, offset and record; what does not fit, by the options; how the
-/// sink failed. What was written then is no whole file.
+/// What is wrong with the source or a document, with path, offset and record; what does not fit, by the options; how
+/// the sink failed. What was written then is no whole file.
 pub fn convert(
     source: Documents,
     options: &Options,

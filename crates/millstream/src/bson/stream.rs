@@ -1,22 +1,23 @@
 //! Documents that follow each other, from any source, and what happens at one that is wrong.
 //!
-//! It promises what a [`Reader`] promises: every document that the source delivered, then the end if the source succeeded,
-//! or one error; memory is bounded by the reader's buffer and its record limit. Nothing is passed over without being
-//! told: [`Documents::skipped`] says where, how much, and why. It finds documents and does not read them:
-//! [`Document`] does.
+//! It promises what a [`Reader`] promises: every document that the source delivered, then the end if the source
+//! succeeded, or one error; memory is bounded by the reader's buffer and its record limit. Nothing is passed over
+//! without being told: [`Documents::skipped`] says where, how much, and why. It finds documents and does not read
+//! them: [`Document`] does.
 //!
 //! Where documents end is known from their lengths alone, so a wrong length loses the place. [`OnBad::Skip`] finds it
 //! again by looking for the next bytes that cannot well be anything but documents:
 //!
 //! - a length from 6 to the reader's record limit, a type behind it, a zero byte where it ends, and a
 //!   [check](Document::check) that finds nothing wrong;
-//! - and behind it the end of the stream, or such a document again, or two that are empty or wrong inside but begin and end
-//!   like documents: as far as they are there and the record limit has room for them.
+//! - and behind it the end of the stream, or such a document again, or two that are empty or wrong inside but begin
+//!   and end like documents: as far as they are there and the record limit has room for them.
 //!
 //! The second rule is what tells documents from those inside of a damaged one: behind them comes another member, or the
-//! end of what is around them. The end proves nothing where the stream seems cut inside a document. Only bytes that hold whole documents in a row, such as a dump kept as binary data inside of
-//! a damaged document, look the same. What the rules cost: a good document between two places where the place was
-//! lost is passed over too, and is told like the rest; and a document behind such a place waits for the next one.
+//! end of what is around them. The end proves nothing where the stream seems cut inside a document. Only bytes that
+//! hold whole documents in a row, such as a dump kept as binary data inside of a damaged document, look the same. What
+//! the rules cost: a good document between two places where the place was lost is passed over too, and is told like
+//! the rest; and a document behind such a place waits for the next one.
 
 use super::document::Document;
 use super::{Cursor, ElementType, Rules};
@@ -41,10 +42,10 @@ pub enum OnBad {
     #[default]
     Stop,
     /// It is passed over and told by [`Documents::skipped`]. Every document is checked whole, as by
-    /// [`Checking::Ahead`]. One that is wrong inside is passed over by its length, if documents or the end follow there; if
-    /// not, or if its length is wrong, the next document is searched for. It is still an error, and the end, where the
-    /// stream ends within a document, or without another document since the place was lost: then nobody knows whether all
-    /// of it arrived. So is a search that would take too long, which only bytes made for that cause.
+    /// [`Checking::Ahead`]. One that is wrong inside is passed over by its length, if documents or the end follow
+    /// there; if not, or if its length is wrong, the next document is searched for. It is still an error, and the end,
+    /// where the stream ends within a document, or without another document since the place was lost: then nobody
+    /// knows whether all of it arrived. So is a search that would take too long, which only bytes made for that cause.
     Skip,
 }
 
@@ -73,8 +74,8 @@ pub enum Checking {
 /// # Ok::<(), millstream::Error>(())
 /// ```
 ///
-/// The longest document is the reader's [record limit](crate::ReaderBuilder::record_limit): 64 MiB unless told otherwise,
-/// and every document where it is `i32::MAX`.
+/// The longest document is the reader's [record limit](crate::ReaderBuilder::record_limit): 64 MiB unless told
+/// otherwise, and every document where it is `i32::MAX`.
 ///
 /// Going on behind what is wrong:
 ///
@@ -114,8 +115,8 @@ struct Search {
     offset: u64,
     /// Why.
     error: Error,
-    /// Whether it began where the stream seems to end inside a document: then a document inside of that could be the last
-    /// that is there, so the end behind one proves nothing.
+    /// Whether it began where the stream seems to end inside a document: then a document inside of that could be the
+    /// last that is there, so the end behind one proves nothing.
     is_cut: bool,
     /// How many bytes were looked at in vain.
     vain: u64,
@@ -215,8 +216,8 @@ impl Documents {
         &self.skipped
     }
 
-    /// What the documents are read from: its name, its position, how it gets on. Its records are documents, and each place that was
-    /// passed over counts as one.
+    /// What the documents are read from: its name, its position, how it gets on. Its records are documents, and each
+    /// place that was passed over counts as one.
     pub fn reader(&self) -> &Reader {
         &self.reader
     }
@@ -306,7 +307,8 @@ impl Documents {
         }
     }
 
-    /// Reads until there are so many bytes, as far as there are, and as far as the record limit lets it. Whether they are there.
+    /// Reads until there are so many bytes, as far as there are, and as far as the record limit lets it. Whether they
+    /// are there.
     fn fill_to(&mut self, count: usize) -> Result<bool> {
         while self.reader.buffer().len() < count {
             if self.reader.buffer().len() > self.reader.record_limit() || self.ended || !self.fill()? {
@@ -442,8 +444,8 @@ impl Documents {
         }
     }
 
-    /// Whether at this position of the buffer the stream ends or a document begins that is right, or at least two frames of
-    /// documents follow: as far as that can be seen.
+    /// Whether at this position of the buffer the stream ends or a document begins that is right, or at least two
+    /// frames of documents follow: as far as that can be seen.
     fn is_followed(&mut self, mut end: usize) -> Result<bool> {
         let is_cut = self.search.as_ref().is_some_and(|search| search.is_cut);
         for _ in 0..2 {
@@ -471,8 +473,8 @@ impl Documents {
         Ok(true)
     }
 
-    /// Whether the last bytes of the stream, from this position of the buffer on, are the first of a document that is longer:
-    /// whether its members are right as far as they are there.
+    /// Whether the last bytes of the stream, from this position of the buffer on, are the first of a document that is
+    /// longer: whether its members are right as far as they are there.
     fn is_cut(&self, start: usize) -> bool {
         let bytes = &self.reader.buffer()[start..];
         let mut cursor = Cursor::inside(bytes, 4.min(bytes.len()), 0, self.rules.depth, self.rules);

@@ -58,7 +58,7 @@ pub fn naive(words: &str, mut input: &[u8]) -> Outcome {
                     return (records, Some(ErrorKind::FrameTruncated));
                 }
                 let len = input[..4].iter().rev().fold(0, |value, &byte| value * 256 + u128::from(byte));
-                if len < 5 || len >= 1 << 31 {
+                if !(5..1 << 31).contains(&len) {
                     return (records, Some(ErrorKind::LengthInvalid));
                 }
                 if len <= input.len() as u128 && input[len as usize - 1] != 0 {

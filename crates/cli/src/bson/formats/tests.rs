@@ -79,7 +79,8 @@ fn csv_is_flat() {
     assert_eq!(lines.next(), Some("_id,customer.name,customer.city,total,items,at,data"));
     assert_eq!(
         lines.next().unwrap(),
-        "57e193d7a9cc81b4027498b5,Grüße,Köln,1.5,\"[{\"\"sku\"\":\"\"a\"\",\"\"n\"\":1},{\"\"sku\"\":\"\"b\"\",\"\"n\"\":2}]\",\
+        "57e193d7a9cc81b4027498b5,Grüße,Köln,1.5,\
+         \"[{\"\"sku\"\":\"\"a\"\",\"\"n\"\":1},{\"\"sku\"\":\"\"b\"\",\"\"n\"\":2}]\",\
          2020-01-02T03:04:05.678Z,"
     );
     assert_eq!(lines.next().unwrap(), "57e193d7a9cc81b4027498b6,\"x, \"\"y\"\"\",,\"\"\"1.5\"\"\",[],,AQID");

@@ -46,7 +46,7 @@ impl Members {
                 None => {
                     let Some((kind, key)) = cursor.next()? else { break };
                     let Some(index) = self.find(key, expected) else {
-                        unknown(cursor, kind, key, walk)?;
+                        unknown(cursor, kind, walk)?;
                         continue;
                     };
                     (index, kind)
@@ -80,12 +80,12 @@ impl Members {
 }
 
 #[cold]
-fn unknown(cursor: &mut Cursor<'_>, kind: ElementType, key: &[u8], walk: &mut Walk) -> Result<()> {
+fn unknown(cursor: &mut Cursor<'_>, kind: ElementType, walk: &mut Walk) -> Result<()> {
     walk.unknown += 1;
     if walk.options.unknown == OnUnknown::Error {
         return Err(Error::new(ErrorKind::ShapeMismatch)
-            .with_found(format!("a member {:?}", String::from_utf8_lossy(key)))
-            .with_expected("only members that the schema has")
+            .with_found("a member that the schema does not have")
+            .with_expected("only members that it has")
             .with_offset(cursor.offset() as u64));
     }
     cursor.skip(kind)

@@ -80,8 +80,8 @@ impl Columns {
         RecordBatch::try_new_with_options(schema, arrays, &options).map_err(refused)
     }
 
-    /// The rows through the Arrow C data interface, as an array of structs: what a program in another language takes over.
-    /// Nothing is copied. <https://arrow.apache.org/docs/format/CDataInterface.html>
+    /// The rows through the Arrow C data interface, as an array of structs: what a program in another language takes
+    /// over. Nothing is copied. <https://arrow.apache.org/docs/format/CDataInterface.html>
     ///
     /// # Errors
     /// [`Internal`](ErrorKind::Internal) if Arrow refuses what was made for it.

@@ -2,7 +2,7 @@
 
 use super::{Columns, Options, Sample, Schema};
 use crate::bson::Documents;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// The documents of a stream as columns, each batch as large as the [options](Options::batch_bytes) say.
 ///
@@ -23,6 +23,8 @@ pub struct Batches {
     sample: Sample,
     documents: Documents,
     columns: Columns,
+    /// What went wrong behind the rows that have been handed out.
+    error: Option<Error>,
     over: bool,
 }
 
@@ -32,7 +34,7 @@ impl Batches {
     /// # Errors
     /// Those of [`Columns::new`].
     pub fn new(sample: Sample, documents: Documents, schema: &Schema, options: Options) -> Result<Batches> {
-        Ok(Batches { sample, documents, columns: Columns::new(schema, options)?, over: false })
+        Ok(Batches { sample, documents, columns: Columns::new(schema, options)?, error: None, over: false })
     }
 
     /// Where the documents come from.
@@ -53,17 +55,21 @@ impl Batches {
     /// The next batch; `None` at the end, which says that the source succeeded.
     ///
     /// # Errors
-    /// Those of [`Documents::next`] and of [`Columns::append`], with offset and record. After one that is not
-    /// [resumable](crate::ErrorKind::is_resumable) comes the end; a batch that was begun is not handed out.
+    /// Those of [`Documents::next`] and of [`Columns::append`], with offset and record, once the rows before it have been
+    /// handed out. After one that is not [resumable](crate::ErrorKind::is_resumable) comes the end.
     pub fn next_batch(&mut self) -> Result<Option<Columns>> {
-        if self.over {
-            return Ok(None);
+        if self.error.is_none() && !self.over {
+            match self.fill() {
+                Ok(()) => {}
+                // Cancelled, say: what is there stays, and the next call goes on.
+                Err(error) if error.kind().is_resumable() => return Err(error),
+                Err(error) => (self.error, self.over) = (Some(error), true),
+            }
         }
-        let filled = self.fill();
-        // Cancelled: what is there stays, and the next call goes on.
-        self.over = matches!(&filled, Err(error) if !error.kind().is_resumable());
-        filled?;
-        Ok(if self.columns.is_empty() { None } else { Some(self.columns.take()) })
+        if !self.columns.is_empty() {
+            return Ok(Some(self.columns.take()));
+        }
+        self.error.take().map_or(Ok(None), Err)
     }
 
     fn fill(&mut self) -> Result<()> {

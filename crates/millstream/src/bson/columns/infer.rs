@@ -23,11 +23,12 @@ pub enum OnMixed {
 
 /// Looks at documents, and says which columns they have, in the order in which their keys came.
 ///
-/// Integers of 32 and 64 bits together are those of 64 bits; integers and doubles are doubles, if a double holds every integer
-/// that was seen exactly; text, symbols and JavaScript are text. A document becomes [`DataType::Struct`], as in
-/// pymongoarrow; an array [`DataType::List`], if its elements go together. What does not go together, has no type of
-/// column (regular expressions, code with scope, the smallest and the largest key), is an empty document every time, or
-/// is nested deeper than 32 is up to [`OnMixed`]. Every column may have missing values: nobody knows what follows.
+/// Integers of 32 and 64 bits together are those of 64 bits; integers and doubles are doubles, if a double holds every
+/// integer that was seen exactly; text, symbols and JavaScript are text. A document becomes [`DataType::Struct`], as
+/// in pymongoarrow; an array [`DataType::List`], if its elements go together. What does not go together, has no type
+/// of column (regular expressions, code with scope, the smallest and the largest key), is an empty document every
+/// time, or is nested deeper than 32 is up to [`OnMixed`]. Every column may have missing values: nobody knows what
+/// follows.
 ///
 /// ```
 /// use millstream::bson::Document;
@@ -77,7 +78,8 @@ impl Inference {
     /// Looks at a document.
     ///
     /// # Errors
-    /// What is wrong with it, keys that are no UTF-8 included; [`MemoryLimit`](ErrorKind::MemoryLimit) for more than 10,000 columns.
+    /// What is wrong with it, keys that are no UTF-8 included; [`MemoryLimit`](ErrorKind::MemoryLimit) for more than
+    /// 10,000 columns.
     pub fn observe(&mut self, document: &Document<'_>) -> Result<()> {
         let result = self.root.observe(&mut document.cursor(), 0, &mut self.columns);
         result.map_err(|error| document.locate(error))

@@ -17,12 +17,12 @@
 //! ```
 //!
 //! The types of columns are given as a [`Schema`], or [inferred](Inference) from the first documents. A value that is
-//! missing, null or undefined is none in its column. An embedded document is a column of documents, which has a column for
-//! each member, as in pymongoarrow; a field with a path of several keys makes a plain column of what is inside. What
-//! fits no column is an error with path and offset, or is counted: nothing is dropped silently.
+//! missing, null or undefined is none in its column. An embedded document is a column of documents, which has a column
+//! for each member, as in pymongoarrow; a field with a path of several keys makes a plain column of what is inside.
+//! What fits no column is an error with path and offset, or is counted: nothing is dropped silently.
 //!
-//! The memory is that of Apache Arrow's columns (<https://arrow.apache.org/docs/format/Columnar.html>) in plain vectors;
-//! with the feature `arrow` it is handed out as Arrow arrays without a copy.
+//! The memory is that of Apache Arrow's columns (<https://arrow.apache.org/docs/format/Columnar.html>) in plain
+//! vectors; with the feature `arrow` it is handed out as Arrow arrays without a copy.
 //!
 //! It does no input or output. A document that does not fit leaves nothing behind.
 
@@ -66,7 +66,8 @@ pub enum OnUnknown {
     /// It is counted by [`Columns::unknown`].
     #[default]
     Count,
-    /// It is an error, [`ShapeMismatch`](ErrorKind::ShapeMismatch): for a schema that was inferred, and should be whole.
+    /// It is an error, [`ShapeMismatch`](ErrorKind::ShapeMismatch): for a schema that was inferred, and should be
+    /// whole.
     Error,
 }
 
@@ -142,17 +143,17 @@ impl Columns {
         Ok(Columns { root, places, schema: schema.clone(), len: 0, walk, width })
     }
 
-    /// Appends a document as a row. One walk; where its members come in the order of the schema, none is searched for. Of
-    /// members with the same key the first counts.
+    /// Appends a document as a row. One walk; where its members come in the order of the schema, none is searched for.
+    /// Of members with the same key the first counts.
     ///
     /// # Errors
     /// What is wrong with the document as far as it is read; what does not fit, by the options;
     /// [`KeyMissing`](ErrorKind::KeyMissing) where a value must be there; [`MemoryLimit`](ErrorKind::MemoryLimit). The
     /// row is not there then, and the next document can be appended.
     pub fn append(&mut self, document: &Document<'_>) -> Result<()> {
-        // All that a row takes: its fixed part, the text and bytes of the document, and what `Lists` and JSON add. So no
-        // offset exceeds the limit.
-        let used = self.walk.used;
+        // All that a row takes: its fixed part, the text and bytes of the document, and what `Lists` and JSON add. So
+        // no offset exceeds the limit.
+        let before = (self.walk.used, self.walk.unknown, self.walk.mismatched);
         let appended = match self.walk.spend(self.width + document.len()) {
             Ok(()) => self.root.append(&mut document.cursor(), self.len, &mut self.walk),
             Err(error) => Err(error),
@@ -164,7 +165,7 @@ impl Columns {
             }
             Err(error) => {
                 self.root.columns.iter_mut().for_each(|column| column.truncate(self.len));
-                self.walk.used = used;
+                (self.walk.used, self.walk.unknown, self.walk.mismatched) = before;
                 Err(document.locate(error).with_offset(document.offset()))
             }
         }
