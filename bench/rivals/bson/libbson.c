@@ -78,7 +78,8 @@ static void load(struct input *input) {
 
 // The document at the front of what is left.
 static bool next_document(struct input *left, bson_t *document) {
-    if (left->len == 0) return false;
+    if (left->len == 0)
+        return false;
     uint32_t len;
     memcpy(&len, left->bytes, sizeof len);
     len = BSON_UINT32_FROM_LE(len);
@@ -195,7 +196,8 @@ static void records(struct input *input, struct sums *sums) {
         sums->text += record.name_len;
         sums->scores += record.score;
         sums->tags += record.tag_count;
-        for (uint32_t i = 0; i < record.tag_count; i++) sums->text += record.tag_lens[i];
+        for (uint32_t i = 0; i < record.tag_count; i++)
+            sums->text += record.tag_lens[i];
         sums->active += record.active;
         sums->created += (uint64_t)record.created;
     }
@@ -211,13 +213,15 @@ static void encode(struct input *input, struct sums *sums) {
         struct input left = *input;
         bson_t document;
         size_t count = 0;
-        while (next_document(&left, &document)) count++;
+        while (next_document(&left, &document))
+            count++;
         decoded = calloc(count + 1, sizeof *decoded);
         capacity = 2 * input->len + 64;
         out = malloc(capacity);
         require(decoded != NULL && out != NULL, "no memory");
         left = *input;
-        for (size_t i = 0; next_document(&left, &document); i++) decode_record(&document, &decoded[i]);
+        for (size_t i = 0; next_document(&left, &document); i++)
+            decode_record(&document, &decoded[i]);
     }
     // Appends each document to one buffer.
     size_t used = 0;
@@ -293,7 +297,8 @@ static double sum_of(const uint8_t *bytes, uint32_t count) {
     for (; at + PARTS <= count; at += PARTS) {
         float block[PARTS];
         memcpy(block, bytes + 4 * (size_t)at, sizeof block);
-        for (int i = 0; i < PARTS; i++) parts[i] += (double)block[i];
+        for (int i = 0; i < PARTS; i++)
+            parts[i] += (double)block[i];
     }
     double sum = 0;
     for (; at < count; at++) {
@@ -301,13 +306,15 @@ static double sum_of(const uint8_t *bytes, uint32_t count) {
         memcpy(&one, bytes + 4 * (size_t)at, sizeof one);
         sum += (double)one;
     }
-    for (int i = 0; i < PARTS; i++) sum += parts[i];
+    for (int i = 0; i < PARTS; i++)
+        sum += parts[i];
     return sum;
 }
 
 static void sum(struct input *input, struct sums *sums) {
     map(input);
-    if (array_count == 0) find_arrays(input);
+    if (array_count == 0)
+        find_arrays(input);
     for (size_t i = 0; i < array_count; i++) {
         sums->count++;
         sums->floats += arrays[i].len / 4;
@@ -317,14 +324,15 @@ static void sum(struct input *input, struct sums *sums) {
 }
 
 static void tell(const char *key, uint64_t value) {
-    if (value > 0) printf("%s=%" PRIu64 " ", key, value);
+    if (value > 0)
+        printf("%s=%" PRIu64 " ", key, value);
 }
 
 int main(int argc, char **argv) {
     static const struct {
         const char *name;
         pass *pass;
-    } works[] = {{"walk", walk},   {"validate", validate}, {"records", records},
+    } works[] = {{"walk", walk},     {"validate", validate}, {"records", records},
                  {"encode", encode}, {"wide", wide},         {"sum", sum}};
     if (argc == 2 && strcmp(argv[1], "--version") == 0) {
         printf("libbson %s\n", bson_get_version());
@@ -335,10 +343,12 @@ int main(int argc, char **argv) {
     struct input input = {.path = argv[2], .gets = argc > 3 ? atol(argv[3]) : 0};
     pass *work = NULL;
     for (size_t i = 0; i < sizeof works / sizeof *works; i++) {
-        if (strcmp(argv[1], works[i].name) == 0) work = works[i].pass;
+        if (strcmp(argv[1], works[i].name) == 0)
+            work = works[i].pass;
     }
     require(work != NULL, "no such work");
-    if (work != sum) load(&input);
+    if (work != sum)
+        load(&input);
 
     struct sums sums = {0};
     work(&input, &sums);
@@ -363,7 +373,8 @@ int main(int argc, char **argv) {
     tell("bytes", sums.bytes);
     tell("value", sums.value);
     tell("floats", sums.floats);
-    if (sums.floats > 0) tell("sum", (uint64_t)(sums.sum * 256));
+    if (sums.floats > 0)
+        tell("sum", (uint64_t)(sums.sum * 256));
     if (passes > 0) {
         qsort(times, passes, sizeof *times, by_length);
         tell("ns", times[passes / 2]);

@@ -86,6 +86,17 @@ constexpr std::string_view nested = "\x2d\0\0\0\x03"
                                     "c\0\x10"
                                     "d\0\3\0\0\0\0"sv;
 
+// What borrows is not to be had of what is about to go.
+template <class Owner>
+concept lends = requires(Owner owner) {
+    std::forward<Owner>(owner).view();
+}
+&&requires(Owner owner) { std::forward<Owner>(owner)["key"]; }
+&&requires(Owner owner) { std::forward<Owner>(owner).begin(); };
+static_assert(lends<const bson::owned_document &> && !lends<bson::owned_document>);
+static_assert(std::is_constructible_v<bson::document, const std::string &>);
+static_assert(!std::is_constructible_v<bson::document, std::string>);
+
 TEST(Document, FindsMembers) {
     const bson::document document(nested);
     document.check();
@@ -364,8 +375,10 @@ TEST(OwnedDocument, KeepsItsMemory) {
     EXPECT_EQ(bson::document::first(mapped.bytes().subspan(mapped.view().size()))["n"].as<int>(), 7);
     ms::reader reader(ms::path{path});
     EXPECT_EQ(error_of([&] { bson::owned_document::read(reader, 11); }).code(), ms::errc::memory_limit);
-    for (int i = 0; i < 2; ++i)
-        EXPECT_EQ((*bson::owned_document::read(reader))["n"].as<int>(), 7);
+    for (int i = 0; i < 2; ++i) {
+        const auto document = bson::owned_document::read(reader);
+        EXPECT_EQ((*document)["n"].as<int>(), 7);
+    }
     EXPECT_FALSE(bson::owned_document::read(reader));
     std::filesystem::resize_file(path, 1);
     EXPECT_EQ(error_of([&] { mapped.check_length(); }).code(), ms::errc::source_shrank);
@@ -497,7 +510,8 @@ TEST(Vectors, Bson) {
         document.check();
         EXPECT_EQ(bson::to_json(document, bson::json::canonical), column[2]);
         EXPECT_EQ(bson::to_json(document), column[3] == "=" ? column[2] : column[3]);
-        EXPECT_EQ(bson::owned_document::from_json(column[2]).view(), document);
+        const auto from_json = bson::owned_document::from_json(column[2]);
+        EXPECT_EQ(from_json.view(), document);
         bson::builder builder;
         copy(builder, document);
         EXPECT_EQ(builder.finish(), document);

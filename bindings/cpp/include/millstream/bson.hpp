@@ -394,6 +394,9 @@ class document {
     }
     explicit document(std::string_view bytes, const bson::rules &rules = {})
         : document(std::as_bytes(std::span(bytes)), rules) {}
+    // Nor of memory that is about to go.
+    explicit document(std::string &&, const bson::rules & = {}) = delete;
+    explicit document(std::vector<std::byte> &&, const bson::rules & = {}) = delete;
     /// What the C ABI calls a document.
     explicit document(const millstream_bson_document &raw) noexcept : raw_(raw) {}
 
@@ -1006,13 +1009,15 @@ class owned_document {
     }
 
     /// The document; of a mapped file the first. There, bytes behind it are as the rules say.
-    document view() const {
+    document view() const && = delete;
+    document view() const & {
         millstream_bson_document found;
         ms::detail::call(millstream_bson_owned_document, handle_.get(), &found);
         return document(found);
     }
     /// All the bytes: of a mapped file those of every document.
-    std::span<const std::byte> bytes() const {
+    std::span<const std::byte> bytes() const && = delete;
+    std::span<const std::byte> bytes() const & {
         const char *bytes = nullptr;
         std::size_t len = 0;
         ms::detail::call(millstream_bson_owned_bytes, handle_.get(), &bytes, &len);
@@ -1021,10 +1026,13 @@ class owned_document {
     /// Throws `source_shrank` if a mapped file has become shorter.
     void check_length() const { ms::detail::call(millstream_bson_owned_check_length, handle_.get()); }
 
-    // What `document` has.
-    value operator[](std::string_view key) const { return view()[key]; }
-    std::optional<value> find(std::string_view key) const { return view().find(key); }
-    value at_path(std::string_view path) const { return view().at_path(path); }
+    // What `document` has. What borrows from this document is not to be had of one that is about to go.
+    value operator[](std::string_view key) const && = delete;
+    value operator[](std::string_view key) const & { return view()[key]; }
+    std::optional<value> find(std::string_view key) const && = delete;
+    std::optional<value> find(std::string_view key) const & { return view().find(key); }
+    value at_path(std::string_view path) const && = delete;
+    value at_path(std::string_view path) const & { return view().at_path(path); }
     template <class T>
     std::optional<T> get(std::string_view key) const {
         return view().template get<T>(key);
@@ -1033,7 +1041,8 @@ class owned_document {
     T as() const {
         return view().template as<T>();
     }
-    member_iterator begin() const { return view().begin(); }
+    member_iterator begin() const && = delete;
+    member_iterator begin() const & { return view().begin(); }
     std::default_sentinel_t end() const noexcept { return std::default_sentinel; }
 
   private:

@@ -4,7 +4,7 @@
 //! document that is larger than the limit only so much is walked.
 
 use clap::Args;
-use millstream::bson::{Array, Document, Element, ElementType, ValueRef};
+use millstream::bson::{Array, Document, Element, ElementType, ValueRef, join_path};
 use millstream::{ErrorKind, Result, Writer, put};
 
 use crate::Ending;
@@ -17,7 +17,7 @@ use super::{Done, julia};
 /// Show the tree of a document: keys, types, sizes, shapes
 ///
 /// Of the first document, unless the path begins with the number of another: [7]. Only what is shown is read, so
-/// this is instant for files of any size.
+/// this is instant for files of any size that are not compressed.
 #[derive(Args)]
 pub(super) struct Options {
     #[command(flatten)]
@@ -54,14 +54,14 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
     skip_to(&mut reader, place.document)?;
     let document = next_document(&mut reader, place.document)?;
     let mut tree = Tree {
-        out: Writer::stdout()?,
+        out: Writer::builder().cancel(signals.token()).stdout()?,
         depth: if options.all { usize::MAX } else { options.depth },
         limit: if options.all { usize::MAX } else { options.limit },
         plain: options.plain,
     };
     match place.keys.is_empty() {
         true => {
-            let members = count(&document).map_err(located)?;
+            let members = count(&document);
             put!(tree.out, "document [", place.document, "] at byte ", document.offset(), ": ", members, '\n')?;
             tree.members(&document, 1).map_err(located)?;
         }
@@ -97,13 +97,28 @@ impl Tree {
     /// The members of a document, a row each, with what is inside them.
     fn members(&mut self, document: &Document<'_>, level: usize) -> Result<()> {
         let mut elements = document.iter();
-        let shown = elements.by_ref().take(self.limit).collect::<Result<Vec<_>>>()?;
-        let rows = shown.iter().map(|element| self.row(element)).collect::<Result<Vec<_>>>()?;
+        let (mut shown, mut rows, mut wrong) = (Vec::new(), Vec::new(), None);
+        for element in elements.by_ref().take(self.limit) {
+            // What comes before something wrong is shown: that is what one looks for in a damaged document.
+            match element.and_then(|element| Ok((self.row(&element)?, element))) {
+                Ok((row, element)) => {
+                    rows.push(row);
+                    shown.push(element);
+                }
+                Err(error) => {
+                    wrong = Some(error);
+                    break;
+                }
+            }
+        }
         let widest = |text: fn(&Row) -> &str| rows.iter().map(|row| text(row).chars().count()).max().unwrap_or(0);
         let widths = (widest(|row| &row.label), widest(|row| &row.kind));
         for (element, row) in shown.iter().zip(&rows) {
             self.print(level, row, widths)?;
             self.inside(element, row, level + 1)?;
+        }
+        if let Some(error) = wrong {
+            return Err(error);
         }
         let left = elements.take(COUNT_LIMIT).collect::<Result<Vec<_>>>()?.len();
         if left > 0 {
@@ -147,7 +162,9 @@ impl Tree {
 
 /// A key as it is shown: as in a path.
 fn label(key: &str) -> String {
-    printable(&millstream::bson::join_path([key]))
+    // At the front of a path, [7] is a document.
+    let path = if key.starts_with('[') { serde_json::Value::from(key).to_string() } else { join_path([key]) };
+    printable(&path)
 }
 
 /// Whether the first elements are no documents and arrays.
@@ -160,12 +177,13 @@ fn is_flat(array: &Array<'_>) -> Result<bool> {
     Ok(true)
 }
 
-/// How many members a document has, as far as they are counted, and its size.
-fn count(document: &Document<'_>) -> Result<String> {
-    let count = document.iter().take(COUNT_LIMIT).collect::<Result<Vec<_>>>()?.len();
+/// How many members a document has, as far as they are counted and can be read, and its size.
+fn count(document: &Document<'_>) -> String {
+    let mut elements = document.iter().take(COUNT_LIMIT);
+    let count = elements.by_ref().take_while(Result::is_ok).count();
     let more = if count == COUNT_LIMIT { "+" } else { "" };
     let noun = if count == 1 { "member" } else { "members" };
-    Ok(format!("{count}{more} {noun}, {}", size(document.len())))
+    format!("{count}{more} {noun}, {}", size(document.len()))
 }
 
 /// A size for people, exact below 10,000 bytes.
@@ -189,7 +207,7 @@ fn summary(element: &Element<'_>) -> Result<String> {
     Ok(match value {
         ValueRef::Double(value) => format!("{value:?}"),
         ValueRef::String(text) | ValueRef::Code(text) | ValueRef::Symbol(text) => quoted(text),
-        ValueRef::Document(document) => count(&document)?,
+        ValueRef::Document(document) => count(&document),
         ValueRef::Array(array) => summary_of_array(&array)?,
         ValueRef::Binary { subtype, bytes } => match subtype {
             0 => size(bytes.len()),

@@ -33,7 +33,8 @@ Exit status:
   0  complete
   1  something is wrong with a source or a document, and one line
      says what and where, or an output failed
-  2  the command line cannot be understood
+  2  the command line cannot be understood, or asks of a value
+     what its type has not
 
 Examples:
   See what is in a file, also if it is a model of BSON.jl:

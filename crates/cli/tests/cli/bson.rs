@@ -51,6 +51,30 @@ fn ls_shows_the_tree_of_one_document() {
 }
 
 #[test]
+fn ls_shows_what_comes_before_something_wrong() {
+    let mut bytes = documents(&[r#"{"a": 1, "b": {"c": 2, "d": true}, "[0]": 3}"#]);
+    let at = bytes.iter().position(|&byte| byte == b'd').unwrap() - 1;
+    bytes[at] = 0x77;
+    let place = Place::new().file("bad.bson", &bytes);
+    bson(&place, "ls bad.bson")
+        .fails()
+        .prints("document [0] at byte 0: 3 members, 40 B\n  a      int     1\n  b      object  1 member, 16 B\n    c  int  2\n")
+        .complains_of(&["found 0x77", "in b", "record 0"]);
+    bson(&place, "ls bad.bson a").succeeds().prints("a  int  1\n");
+    bson(&place, "ls bad.bson \"[0]\"").succeeds().prints("\"[0]\"  int  3\n");
+}
+
+#[test]
+fn ls_ends_by_a_signal_while_its_output_blocks() {
+    let text = format!("{{{}}}", (0..20_000).map(|i| format!("\"{i}\": {i}")).collect::<Vec<_>>().join(", "));
+    let place = Place::new().file("many.bson", documents(&[&text]));
+    let mut ls = bson(&place, "ls --all many.bson").start();
+    ls.prints("document [0]");
+    ls.send(Signal::TERM);
+    ls.dies_by(Signal::TERM);
+}
+
+#[test]
 fn what_is_not_there_is_said_to_be_missing() {
     let place = orders();
     for (words, complaint) in [
