@@ -353,6 +353,32 @@ fn sharing_without_end_takes_no_time() {
     }
 }
 
+/// A `BitArray{1}` of one bit, with these as its rank, its length, and its sizes.
+fn bit_array(rank: (u8, Vec<u8>), length: (u8, Vec<u8>), sizes: &[(u8, Vec<u8>)]) -> Vec<u8> {
+    let chunks = tagged_array(plain_type(&["Core", "UInt64"]), &[1], (5, binary(&[1, 0, 0, 0, 0, 0, 0, 0])));
+    let sizes = document(&[(2, "tag", string("tuple")), (4, "data", array(sizes))]);
+    let of = data_type(&["Main", "Base", "BitArray"], array(&[rank]));
+    structure(of, &[(3, chunks), length, (3, sizes)])
+}
+
+#[test]
+fn bit_arrays_are_no_numbers_of_bit_arrays() {
+    let one = || (0x12, 1_i64.to_le_bytes().to_vec());
+    let two = || (0x12, 2_i64.to_le_bytes().to_vec());
+    let again = |number| (3, backref(number));
+    let circle = |entry: Vec<u8>| outcome(&root(backref(1), Some(vec![(3, entry)])));
+    assert!(circle(bit_array(one(), one(), &[one()])).unwrap().contains("[true]"));
+    assert_eq!(circle(bit_array(one(), again(1), &[one()])), INVALID);
+    assert_eq!(circle(bit_array(two(), one(), &[one(), again(1)])), INVALID);
+    // A rank that is no number is as good as none: the sizes say it.
+    assert!(circle(bit_array(again(1), one(), &[one()])).is_ok());
+    // Each is the length of the one before it.
+    let levels = 100_000;
+    let mut entries: Vec<_> = (2..=levels).map(|next| (3, bit_array(one(), again(next), &[one()]))).collect();
+    entries.push((3, bit_array(one(), one(), &[one()])));
+    assert_eq!(outcome(&root(backref(1), Some(entries))), INVALID);
+}
+
 #[test]
 fn sizes_are_checked_before_anything_is_taken() {
     let of = |name: &'static str| plain_type(&["Core", name]);
