@@ -479,11 +479,14 @@ impl fmt::Debug for Members<'_> {
 }
 
 impl<'a> Graph<'a> {
-    /// How many nodes it has, and elements in arrays that have no nodes.
+    /// How many nodes it has, elements in arrays that have no nodes, and bytes of text.
     pub(super) fn weight(&self) -> u64 {
         let elements = |node: &Node<'_>| match node {
-            Node::Array(array) => array.count().unwrap_or(0),
-            _ => 0,
+            Node::Array(array) => match &array.data {
+                Data::Bits(bytes, _) => array.count().unwrap_or(0).max(bytes.len() as u64),
+                Data::Nodes(ids) => ids.len() as u64,
+            },
+            node => node.text_len() as u64,
         };
         self.nodes.iter().fold(self.nodes.len() as u64, |sum, node| sum.saturating_add(elements(node)))
     }
