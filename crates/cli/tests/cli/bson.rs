@@ -121,6 +121,14 @@ fn what_numpy_could_not_read_is_refused() {
     bson(&place, "get wide.bson v --as npy").exits(2).prints("").complains_of(&["an array of 30000 dimensions"]);
 }
 
+#[test]
+fn a_row_shows_only_the_beginning_of_a_value() {
+    let tuple = format!(r#"{{"t": {{"tag": "tuple", "data": ["{}"]}}}}"#, "x".repeat(3000));
+    let place = Place::new().file("tuple.bson", documents(&[&tuple]));
+    let shown = format!("t  Tuple  {{\"$tuple\":[\"{}…\n", "x".repeat(60 - 12));
+    bson(&place, "ls tuple.bson t --depth 0").succeeds().prints(shown);
+}
+
 /// `Float32[1 2; 3 4]` as BSON.jl writes it.
 const MATRIX: &str = r#"{"w": {"tag": "array", "type": {"tag": "datatype", "params": [], "name": ["Core", "Float32"]},
     "size": [{"$numberLong": "2"}, {"$numberLong": "2"}],
