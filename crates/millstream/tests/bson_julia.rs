@@ -354,6 +354,109 @@ fn sharing_without_end_takes_no_time() {
 }
 
 #[test]
+fn long_texts_are_not_repeated() {
+    let long = "x".repeat(100_000);
+    let symbol = document(&[(2, "tag", string("symbol")), (2, "name", string(&long))]);
+    let module = document(&[(2, "tag", string("ref")), (4, "path", array(&[(2, string("Main")), (2, string(&long))]))]);
+    let named = data_type(
+        &["Core", "NamedTuple"],
+        array(&[
+            (3, document(&[(2, "tag", string("tuple")), (4, "data", array(&[(3, symbol.clone())]))])),
+            (3, data_type(&["Core", "Tuple"], array(&[(3, plain_type(&["Core", "Int64"]))]))),
+        ]),
+    );
+    let one = || (0x12, 1_i64.to_le_bytes().to_vec());
+    let of_one = |fields: &[(u8, Vec<u8>)]| structure(backref(1), fields);
+    for (shared, value) in [
+        ((2, string(&long)), backref(1)),
+        ((9, 1_i64.to_le_bytes().to_vec()), backref(1)),
+        ((0x0d, string(&long)), backref(1)),
+        ((3, symbol), backref(1)),
+        ((3, module), backref(1)),
+        ((3, plain_type(&["Main", &long])), backref(1)),
+        ((3, plain_type(&["Main", &long])), of_one(&[])),
+        ((3, plain_type(&["Main", &format!("#{long}")])), of_one(&[])),
+        ((3, named), of_one(&[one()])),
+    ] {
+        let many: Vec<_> = (0..1000).map(|_| (3, value.clone())).collect();
+        let bytes = document(&[(4, "v", array(&many)), (4, "_backrefs", array(&[shared]))]);
+        let graph = read(&bytes).unwrap();
+        let text = graph.to_string();
+        assert!(text.len() < 5_000_000, "{} bytes: {}", text.len(), &text[..200]);
+        let written = graph.to_vec().unwrap();
+        assert!(written.len() < 2 * bytes.len(), "{} bytes: {}", written.len(), &text[..200]);
+        assert_eq!(read(&written).unwrap().to_string(), text);
+    }
+    // The first place has the text, the others refer to it; short ones are the same everywhere.
+    let text = |text: &str| {
+        let two = [(3, backref(1)), (3, backref(1))];
+        outcome(&document(&[(4, "v", array(&two)), (4, "_backrefs", array(&[(2, string(text))]))])).unwrap()
+    };
+    assert!(text(&long).starts_with("{\"v\":{\"$array\":[{\"$id\":1,\"$value\":\"xxx"));
+    assert!(text(&long).contains(",{\"$sameas\":1}]"));
+    assert!(text("short").contains("[\"short\",\"short\"]"));
+}
+
+#[test]
+fn rust_types_do_not_take_shared_texts_without_end() {
+    let many: Vec<_> = (0..1000).map(|_| (3, backref(1))).collect();
+    let limit = Err(ErrorKind::MemoryLimit);
+    let shared = |entry: (u8, Vec<u8>)| document(&[(4, "v", array(&many)), (4, "_backrefs", array(&[entry]))]);
+    fn take<'a, T: Deserialize<'a>>(graph: &'a Graph<'a>) -> Result<usize, ErrorKind> {
+        graph.root().get("v").unwrap().to::<Vec<T>>().map(|all| all.len()).map_err(|error| error.kind())
+    }
+    let (long, short) = ("x".repeat(100_000), "x".repeat(10));
+    let function = |name: &str| structure(plain_type(&["Base", &format!("#{name}")]), &[]);
+    for (text, expected) in [(&long, limit), (&short, Ok(1000))] {
+        assert_eq!(take::<String>(&read(&shared((2, string(text)))).unwrap()), expected);
+        assert_eq!(take::<String>(&read(&shared((3, function(text)))).unwrap()), expected);
+        assert_eq!(take::<serde_bytes::ByteBuf>(&read(&shared((5, binary(text.as_bytes())))).unwrap()), expected);
+        let keyed = document(&[(10, text, vec![])]);
+        assert_eq!(take::<BTreeMap<String, ()>>(&read(&shared((3, keyed))).unwrap()), expected);
+    }
+}
+
+#[test]
+fn the_text_of_a_type_is_short_whatever_its_names_are() {
+    let long = "é".repeat(100_000);
+    let many = vec![&long[..2000]; 1000];
+    for path in [&["Main", &long[..]][..], &[&long, "T"], &many] {
+        let bytes = root(structure(plain_type(path), &[]), None);
+        let text = outcome(&bytes).unwrap();
+        assert!(text.contains("é…\""), "{}", &text[text.len() - 100..]);
+        assert!(text.len() < 4200, "{} bytes", text.len());
+        let wrong = root(tagged_array(plain_type(path), &[2], (5, binary(&[0; 3]))), None);
+        assert!(read(&wrong).unwrap_err().to_string().len() < 4400);
+    }
+}
+
+/// A `BitArray{1}` of one bit, with these as its rank, its length, and its sizes.
+fn bit_array(rank: (u8, Vec<u8>), length: (u8, Vec<u8>), sizes: &[(u8, Vec<u8>)]) -> Vec<u8> {
+    let chunks = tagged_array(plain_type(&["Core", "UInt64"]), &[1], (5, binary(&[1, 0, 0, 0, 0, 0, 0, 0])));
+    let sizes = document(&[(2, "tag", string("tuple")), (4, "data", array(sizes))]);
+    let of = data_type(&["Main", "Base", "BitArray"], array(&[rank]));
+    structure(of, &[(3, chunks), length, (3, sizes)])
+}
+
+#[test]
+fn bit_arrays_are_no_numbers_of_bit_arrays() {
+    let one = || (0x12, 1_i64.to_le_bytes().to_vec());
+    let two = || (0x12, 2_i64.to_le_bytes().to_vec());
+    let again = |number| (3, backref(number));
+    let circle = |entry: Vec<u8>| outcome(&root(backref(1), Some(vec![(3, entry)])));
+    assert!(circle(bit_array(one(), one(), &[one()])).unwrap().contains("[true]"));
+    assert_eq!(circle(bit_array(one(), again(1), &[one()])), INVALID);
+    assert_eq!(circle(bit_array(two(), one(), &[one(), again(1)])), INVALID);
+    // A rank that is no number is as good as none: the sizes say it.
+    assert!(circle(bit_array(again(1), one(), &[one()])).is_ok());
+    // Each is the length of the one before it.
+    let levels = 100_000;
+    let mut entries: Vec<_> = (2..=levels).map(|next| (3, bit_array(one(), again(next), &[one()]))).collect();
+    entries.push((3, bit_array(one(), one(), &[one()])));
+    assert_eq!(outcome(&root(backref(1), Some(entries))), INVALID);
+}
+
+#[test]
 fn sizes_are_checked_before_anything_is_taken() {
     let of = |name: &'static str| plain_type(&["Core", name]);
     let bits = |bytes: &[u8]| (5, binary(bytes));

@@ -1,9 +1,10 @@
 //! `millstream bson get`: one value, as JSON, as bytes, or as an array for numpy.
 
 use clap::{Args, ValueEnum};
-use millstream::bson::julia::Graph;
+use millstream::bson::julia::{Graph, Value};
 use millstream::bson::{Document, Element, Json, ValueRef, join_path};
-use millstream::{Result, Writer, put};
+use millstream::{Result, Writer};
+use std::fmt::{self, Write as _};
 
 use crate::Ending;
 use crate::signals::Signals;
@@ -55,7 +56,7 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
 fn write(document: Document<'_>, keys: &[String], form: Form, json: Json, out: &mut Writer) -> Result<()> {
     if form == Form::Julia {
         let graph = Graph::read(document)?;
-        return put!(out, julia::find(&graph, keys)?.to_string(), '\n');
+        return write_julia(julia::find(&graph, keys)?, out);
     }
     let element = if keys.is_empty() { None } else { Some(element(document, keys)?) };
     let mut text = Vec::new();
@@ -70,6 +71,21 @@ fn write(document: Document<'_>, keys: &[String], form: Form, json: Json, out: &
     }
     text.push(b'\n');
     out.write(&text)
+}
+
+/// Writes a value's text as it comes to be: it can be many times as long as the file.
+fn write_julia(value: Value<'_>, out: &mut Writer) -> Result<()> {
+    struct Text<'w>(&'w mut Writer, Result<()>);
+    impl fmt::Write for Text<'_> {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            self.1 = self.0.write(text.as_bytes());
+            if self.1.is_ok() { Ok(()) } else { Err(fmt::Error) }
+        }
+    }
+    let mut text = Text(out, Ok(()));
+    // What stopped it is in there.
+    let _ = writeln!(text, "{value}");
+    text.1
 }
 
 /// What is raw of a value.

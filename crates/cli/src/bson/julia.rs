@@ -6,6 +6,7 @@
 use millstream::bson::julia::{Graph, Kind, Options, Value, Values};
 use millstream::bson::{Document, join_path};
 use millstream::{Error, ErrorKind, Result};
+use std::fmt::{self, Write as _};
 
 use crate::message::printable;
 
@@ -18,6 +19,9 @@ const TEXT_LIMIT: usize = 60;
 /// So many elements of an array are shown.
 const SHOWN: usize = 4;
 
+/// So many members a value of Julia's has at most: a tag, three fields, and `_backrefs` if it is a whole file.
+const MOST_MEMBERS: usize = 5;
+
 /// What a row says.
 pub(super) struct Row {
     /// Julia's name of the type.
@@ -29,6 +33,10 @@ pub(super) struct Row {
 
 /// The row of a document that is a value of Julia's.
 pub(super) fn row(document: Document<'_>) -> Option<Row> {
+    // One with more members is none, and walking over all of them for a tag can take long.
+    if document.iter().take(MOST_MEMBERS + 1).count() > MOST_MEMBERS {
+        return None;
+    }
     let tag = document.get::<&str>("tag").ok()??;
     if tag == "backref" {
         let number = document.get::<i64>("ref").ok()??;
@@ -59,14 +67,17 @@ pub(super) fn row(document: Document<'_>) -> Option<Row> {
         }
         Kind::Dict(of, keys, _) => (of.to_string(), format!("{} entries", keys.len())),
         Kind::Set(of, elements) => (of.to_string(), format!("{} elements", elements.len())),
-        Kind::Symbol(name) => ("Symbol".into(), format!(":{}", cut(&String::from_utf8_lossy(name)))),
-        Kind::Type(of) => ("Type".into(), cut(&of.to_string())),
-        Kind::Scalar(scalar) => (scalar.type_name().into(), cut(&scalar.to_string())),
+        Kind::Symbol(name) => (
+            "Symbol".into(),
+            format!(":{}", beginning(String::from_utf8_lossy(&name[..name.len().min(8 * TEXT_LIMIT)]))),
+        ),
+        Kind::Type(of) => ("Type".into(), beginning(of)),
+        Kind::Scalar(scalar) => (scalar.type_name().into(), beginning(scalar)),
         Kind::Anonymous(_) => ("Function".into(), "(with a body, which is not looked into)".into()),
-        Kind::Function(path) => ("Function".into(), cut(&path.to_string())),
-        Kind::Module(path) => ("Module".into(), cut(&path.to_string())),
-        Kind::Tuple(_) => ("Tuple".into(), cut(&value.to_string())),
-        _ => (tag.into(), cut(&value.to_string())),
+        Kind::Function(path) => ("Function".into(), beginning(path)),
+        Kind::Module(path) => ("Module".into(), beginning(path)),
+        Kind::Tuple(_) => ("Tuple".into(), beginning(value)),
+        _ => (tag.into(), beginning(value)),
     };
     let kind = printable(&kind);
     let is_all = !matches!(value.kind(), Kind::Dict(..) | Kind::Set(..) | Kind::Tuple(..));
@@ -84,12 +95,26 @@ fn first(elements: Values<'_>) -> String {
     format!(": {}{dots}", shown.iter().map(|value| value.to_string()).collect::<Vec<_>>().join(", "))
 }
 
-fn cut(text: &str) -> String {
-    let mut shown: String = text.chars().take(TEXT_LIMIT).collect();
-    if shown.len() < text.len() {
-        shown.push('…');
+/// The first characters of something's text; the rest is not even made.
+fn beginning(shown: impl fmt::Display) -> String {
+    struct Beginning(String, usize);
+    impl fmt::Write for Beginning {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            for c in text.chars() {
+                if self.1 == 0 {
+                    self.0.push('…');
+                    return Err(fmt::Error);
+                }
+                self.0.push(c);
+                self.1 -= 1;
+            }
+            Ok(())
+        }
     }
-    printable(&shown)
+    let mut text = Beginning(String::new(), TEXT_LIMIT);
+    // An error says that there is more.
+    let _ = write!(text, "{shown}");
+    printable(&text.0)
 }
 
 /// The value at the end of a path: keys of documents, positions in arrays, tuples and structs, the first being 0.

@@ -5,10 +5,13 @@
 //! they are.
 
 use millstream::bson::julia::{Graph, Kind};
-use millstream::bson::{Array, Document, Element, ElementType, ValueRef, join_path};
+use millstream::bson::{Array, Document, Element, ElementType, ValueRef, Vector, join_path};
 use millstream::{Result, Writer};
 
 use super::{julia, unusable};
+
+/// The subtype of binary values that say themselves what numbers they hold.
+const VECTOR: u8 = 9;
 
 /// Writes the array of numbers that an element is.
 pub(super) fn write(document: Document<'_>, element: &Element<'_>, keys: &[String], out: &mut Writer) -> Result<()> {
@@ -16,8 +19,22 @@ pub(super) fn write(document: Document<'_>, element: &Element<'_>, keys: &[Strin
         // It may be one of Julia's, or refer to one.
         ValueRef::Document(_) => write_julia(document, keys, out),
         ValueRef::Array(array) => write_array(&array, keys, out),
+        ValueRef::Binary { subtype: VECTOR, .. } => {
+            let (dtype, count, bytes) = match element.get()? {
+                Vector::Int8(numbers) => ("|i1", numbers.len(), numbers.as_bytes()),
+                Vector::Float32(numbers) => ("<f4", numbers.len(), numbers.as_bytes()),
+                Vector::PackedBit(_) => {
+                    return Err(unusable(
+                        format!("a vector of single bits at {}", join_path(keys)),
+                        "an array of numbers, or bytes",
+                    ));
+                }
+            };
+            out.write(&header(dtype, &[count as u64])?)?;
+            out.write(bytes)
+        }
         ValueRef::Binary { bytes, .. } => {
-            out.write(&header("|u1", &[bytes.len() as u64]))?;
+            out.write(&header("|u1", &[bytes.len() as u64])?)?;
             out.write(bytes)
         }
         value => Err(no_array(value.kind(), keys)),
@@ -48,7 +65,7 @@ fn write_julia(document: Document<'_>, keys: &[String], out: &mut Writer) -> Res
         _ => return Err(no_array(format!("an array of {element_type}"))),
     };
     let Some(payload) = array.payload() else { return Err(no_array(format!("an array of {element_type} in pieces"))) };
-    out.write(&header(dtype, array.size()))?;
+    out.write(&header(dtype, array.size())?)?;
     out.write(payload)
 }
 
@@ -63,7 +80,7 @@ fn write_array(array: &Array<'_>, keys: &[String], out: &mut Writer) -> Result<(
         }
         count += 1;
     }
-    out.write(&header(if integers && count > 0 { "<i8" } else { "<f8" }, &[count]))?;
+    out.write(&header(if integers && count > 0 { "<i8" } else { "<f8" }, &[count])?)?;
     for element in array.iter() {
         let element = element?;
         match integers {
@@ -78,15 +95,20 @@ fn no_array(kind: ElementType, keys: &[String]) -> millstream::Error {
     unusable(format!("a value of type {kind} at {}", join_path(keys)), "an array of numbers, or bytes")
 }
 
-/// The header: magic, version, length, and a Python literal, padded so that the data begins at a multiple of 64.
-fn header(dtype: &str, shape: &[u64]) -> Vec<u8> {
+/// The header: magic, version, length, and a Python literal, padded so that the data begins at a multiple of 64. Its
+/// length has two bytes; numpy itself takes no more than 64 dimensions.
+fn header(dtype: &str, shape: &[u64]) -> Result<Vec<u8>> {
+    let rank = shape.len();
     let shape: String = shape.iter().map(|size| format!("{size}, ")).collect();
     let mut literal = format!("{{'descr': '{dtype}', 'fortran_order': True, 'shape': ({shape}), }}");
     let len = (10 + literal.len() + 1).next_multiple_of(64) - 10;
+    let Ok(header_len) = u16::try_from(len) else {
+        return Err(unusable(format!("an array of {rank} dimensions"), "one whose shape fits into 65,535 bytes"));
+    };
     literal.push_str(&" ".repeat(len - literal.len() - 1));
     literal.push('\n');
     let mut bytes = b"\x93NUMPY\x01\0".to_vec();
-    bytes.extend((len as u16).to_le_bytes());
+    bytes.extend(header_len.to_le_bytes());
     bytes.extend(literal.as_bytes());
-    bytes
+    Ok(bytes)
 }

@@ -119,6 +119,40 @@ fn get_makes_arrays_for_numpy() {
     bson(&place, "get a.bson text --as npy").exits(2).prints("").complains_of(&["a value of type string at text"]);
 }
 
+#[test]
+fn what_numpy_could_not_read_is_refused() {
+    let vector = |base64: &str| format!(r#"{{"v": {{"$binary": {{"base64": "{base64}", "subType": "09"}}}}}}"#);
+    let sizes = vec![r#"{"$numberLong": "1"}"#; 30_000].join(",");
+    let wide = format!(
+        r#"{{"v": {{"tag": "array", "type": {{"tag": "datatype", "params": [], "name": ["Core", "UInt8"]}},
+        "size": [{sizes}], "data": {{"$binary": {{"base64": "Bw==", "subType": "00"}}}}}}}}"#
+    );
+    let place = Place::new()
+        .file("float.bson", documents(&[&vector("JwAAAIA/AAAAQA==")]))
+        .file("int.bson", documents(&[&vector("AwABgA==")]))
+        .file("bits.bson", documents(&[&vector("EAAB")]))
+        .file("wide.bson", documents(&[&wide]));
+    for (words, dtype, numbers) in [
+        ("get float.bson v --as npy", "<f4", &[0, 0, 0x80, 0x3f, 0, 0, 0, 0x40][..]),
+        ("get int.bson v --as npy", "|i1", &[1, 0x80]),
+    ] {
+        let npy = bson(&place, words).succeeds().stdout;
+        let header = format!("{{'descr': '{dtype}', 'fortran_order': True, 'shape': (2, ), }}");
+        assert!(String::from_utf8_lossy(&npy).contains(&header), "{words}");
+        assert_eq!(&npy[npy.len() - numbers.len() - 1..], [b"\n", numbers].concat(), "{words}");
+    }
+    bson(&place, "get bits.bson v --as npy").exits(2).prints("").complains_of(&["a vector of single bits at v"]);
+    bson(&place, "get wide.bson v --as npy").exits(2).prints("").complains_of(&["an array of 30000 dimensions"]);
+}
+
+#[test]
+fn a_row_shows_only_the_beginning_of_a_value() {
+    let tuple = format!(r#"{{"t": {{"tag": "tuple", "data": ["{}"]}}}}"#, "x".repeat(3000));
+    let place = Place::new().file("tuple.bson", documents(&[&tuple]));
+    let shown = format!("t  Tuple  {{\"$tuple\":[\"{}…\n", "x".repeat(60 - 12));
+    bson(&place, "ls tuple.bson t --depth 0").succeeds().prints(shown);
+}
+
 /// `Float32[1 2; 3 4]` as BSON.jl writes it.
 const MATRIX: &str = r#"{"w": {"tag": "array", "type": {"tag": "datatype", "params": [], "name": ["Core", "Float32"]},
     "size": [{"$numberLong": "2"}, {"$numberLong": "2"}],

@@ -15,7 +15,7 @@ use std::cell::{Cell, RefCell};
 /// How deep the values of a Rust type may be.
 const DEEPEST: usize = 200;
 
-/// How many values are visited at most, for each node of the graph and each byte of its arrays: objects that are
+/// How many values and bytes of text are visited at most, for each node of the graph and each byte that it has: objects that are
 /// shared, and share others, unfold without end.
 const MOST_VISITS: u64 = 64;
 
@@ -102,8 +102,9 @@ impl Context {
         result
     }
 
-    fn visit(&self) -> Result<()> {
-        match self.left.get().checked_sub(1) {
+    /// Counts a value, and so many bytes that are handed out with it.
+    fn visit(&self, bytes: usize) -> Result<()> {
+        match self.left.get().checked_sub(1 + bytes as u64) {
             Some(left) => {
                 self.left.set(left);
                 Ok(())
@@ -142,6 +143,15 @@ impl<'c, 'de> Inner<'c, 'de> {
         matches!(self.value.kind(), Kind::Scalar(Scalar::Nothing | Scalar::Missing) | Kind::Undef | Kind::Ref(_, None))
     }
 
+    /// How many bytes are handed out with it, beside what is inside it.
+    fn text_len(&self) -> usize {
+        match self.value.kind() {
+            Kind::Symbol(text) => text.len(),
+            Kind::Module(path) | Kind::Function(path) => path.names().map(|name| name.len() + 1).sum(),
+            _ => self.bytes().map_or(0, <[u8]>::len),
+        }
+    }
+
     /// The bytes of a `Vector{UInt8}`.
     fn bytes(&self) -> Option<&'de [u8]> {
         match self.value.kind() {
@@ -157,7 +167,7 @@ impl<'de> de::Deserializer<'de> for Inner<'_, 'de> {
     type Error = Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        self.context.visit()?;
+        self.context.visit(self.text_len())?;
         match self.value.kind() {
             Kind::Scalar(scalar) => self::scalar(scalar, visitor),
             Kind::String(text) | Kind::Symbol(text) => self::text(text, visitor),
@@ -183,7 +193,11 @@ impl<'de> de::Deserializer<'de> for Inner<'_, 'de> {
                 context.inside(self.value, || Inner { value, context }.deserialize_any(visitor))
             }
             Kind::Ref(_, None) | Kind::Undef => visitor.visit_unit(),
-            Kind::Type(of) => visitor.visit_string(of.to_string()),
+            Kind::Type(of) => {
+                let text = of.to_string();
+                self.context.visit(text.len())?;
+                visitor.visit_string(text)
+            }
             Kind::Module(path) | Kind::Function(path) => visitor.visit_string(path.to_string()),
             Kind::Anonymous(_) => Err(no_data("a function with a body")),
             Kind::Bson(kind, _) => Err(no_data(&format!("a value of type {kind}, which Julia has not"))),
@@ -205,7 +219,7 @@ impl<'de> de::Deserializer<'de> for Inner<'_, 'de> {
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         match self.value.kind() {
             Kind::Array(array) => {
-                self.context.visit()?;
+                self.context.visit(0)?;
                 self.seq(array.elements(), visitor)
             }
             Kind::Ref(_, Some(value)) => {
@@ -226,7 +240,10 @@ impl<'de> de::Deserializer<'de> for Inner<'_, 'de> {
 
     fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         match self.bytes() {
-            Some(bytes) => visitor.visit_borrowed_bytes(bytes),
+            Some(bytes) => {
+                self.context.visit(bytes.len())?;
+                visitor.visit_borrowed_bytes(bytes)
+            }
             None => self.deserialize_any(visitor),
         }
     }
@@ -242,6 +259,7 @@ impl<'de> de::Deserializer<'de> for Inner<'_, 'de> {
         visitor: V,
     ) -> Result<V::Value> {
         if let Some(name) = self.value.as_str() {
+            self.context.visit(name.len())?;
             return visitor.visit_enum(name.into_deserializer());
         }
         match self.value.kind() {
@@ -399,7 +417,10 @@ impl<'de, I: Iterator<Item = (Key<'de>, Value<'de>)>> de::MapAccess<'de> for Map
         let Some((key, value)) = self.pairs.next() else { return Ok(None) };
         self.value = Some(value);
         match key {
-            Key::Text(text) => seed.deserialize(TextKey(text)).map(Some),
+            Key::Text(text) => {
+                self.context.visit(text.len())?;
+                seed.deserialize(TextKey(text)).map(Some)
+            }
             Key::Value(value) => seed.deserialize(Inner { value, context: self.context }).map(Some),
         }
     }

@@ -177,6 +177,19 @@ impl Node<'_> {
         }
     }
 
+    /// How many bytes it has of text and payload, beside its parts.
+    pub(super) fn text_len(&self) -> usize {
+        let sum = |path: &[Text<'_>]| path.iter().map(|name| name.len()).sum();
+        match self {
+            Node::String(text) | Node::Symbol(text) | Node::Bson(_, text) => text.len(),
+            Node::Primitive(primitive) => primitive.1.len(),
+            Node::Document(members) => members.iter().map(|(key, _)| key.len()).sum(),
+            Node::Module(path) => sum(path),
+            Node::DataType(node) => sum(&node.path),
+            _ => 0,
+        }
+    }
+
     /// Whether it is a type, a type variable or `Union{}`.
     pub(super) fn is_type(&self) -> bool {
         match self {
@@ -213,8 +226,10 @@ impl Node<'_> {
 /// | types, modules, functions | `{"$type":text,"kind"}`, `{"$module"}`, `{"$function":"Base.sin"}` |
 /// | a function with a body, which stays closed | `{"$anonymous":true,"captures":[…]}` |
 /// | no value | `{"$undef":true}` |
-/// | an object again | first `{"$id":n,"$value":…}`, then `{"$sameas":n}` |
+/// | an object again, or a text of more than 256 bytes | first `{"$id":n,"$value":…}`, then `{"$sameas":n}` |
 /// | what only BSON has | `{"$bson":type,"bytes_hex"}` |
+///
+/// Types, and the names of modules, functions and members of named tuples, end in `…` after 4 KiB.
 #[derive(Clone, Debug)]
 pub struct Graph<'a> {
     pub(super) nodes: Vec<Node<'a>>,

@@ -257,12 +257,12 @@ impl<'a> Reading<'a> {
             return Err(bad("no chunks of 64 bits"));
         };
         let len = array.payload().map(|bytes| bytes.len() as u64);
-        let bits = graph.value(count).as_i64().and_then(|bits| u64::try_from(bits).ok());
+        let bits = graph.integer(count).and_then(|bits| u64::try_from(bits).ok());
         let Some(bits) = bits.filter(|bits| len == bits.div_ceil(64).checked_mul(8)) else {
             return Err(bad("a length that is not that of its chunks"));
         };
         let Node::Tuple(sizes) = graph.node(dims) else { return Err(bad("no sizes")) };
-        let rank = graph.data_type(*of).and_then(|node| graph.value(*node.params.list().first()?).as_i64());
+        let rank = graph.data_type(*of).and_then(|node| graph.integer(*node.params.list().first()?));
         if rank.unwrap_or(sizes.len() as i64) == 1 {
             self.charge(mem::size_of::<Id>(), at)?;
             let dims = self.push(Node::Tuple(vec![count]), at)?;
@@ -271,7 +271,7 @@ impl<'a> Reading<'a> {
             }
             return Ok(());
         }
-        let sizes = sizes.iter().map(|id| u64::try_from(graph.value(*id).as_i64()?).ok()).collect::<Option<Vec<_>>>();
+        let sizes = sizes.iter().map(|id| u64::try_from(graph.integer(*id)?).ok()).collect::<Option<Vec<_>>>();
         match sizes.and_then(|sizes| super::node::product(&sizes)) {
             Some(product) if product == bits => Ok(()),
             _ => Err(bad("sizes that do not give its length")),

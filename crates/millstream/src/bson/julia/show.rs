@@ -1,6 +1,7 @@
 //! A graph as JSON text, without recursion: what is still to be written is a list.
 
 use super::node::{Graph, Id};
+use super::types::short_path;
 use super::{Kind, Members, Type, Value, Values};
 use std::fmt::{self, Write};
 
@@ -94,7 +95,7 @@ fn show<'g>(value: Value<'g>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 if let (Some(name), Some(value)) = (names.next(), values.next()) {
                     separate(f, comma)?;
                     f.write_char('[')?;
-                    text(f, &String::from_utf8_lossy(name.as_bytes().unwrap_or_default()))?;
+                    text(f, &short_path(name.as_bytes().into_iter()))?;
                     f.write_char(',')?;
                     to_do.extend([Step::Named(names, values, true), Step::Text("]"), Step::Value(value)]);
                 }
@@ -201,12 +202,12 @@ fn one<'g>(value: Value<'g>, f: &mut fmt::Formatter<'_>, to_do: &mut Vec<Step<'g
         }
         Kind::Module(path) => {
             f.write_str(r#"{"$module":"#)?;
-            text(f, &path.to_string())?;
+            text(f, &short_path(path.names()))?;
             f.write_char('}')
         }
         Kind::Function(path) => {
             f.write_str(r#"{"$function":"#)?;
-            text(f, &path.to_string())?;
+            text(f, &short_path(path.names()))?;
             f.write_char('}')
         }
         Kind::Anonymous(captures) => {
@@ -225,8 +226,16 @@ fn separate(f: &mut fmt::Formatter<'_>, comma: bool) -> fmt::Result {
     if comma { f.write_char(',') } else { Ok(()) }
 }
 
-fn text(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
-    f.write_str(&serde_json::to_string(text).map_err(|_| fmt::Error)?)
+/// A text in quotes; a long one in pieces, so that no second one of its length is made.
+fn text(f: &mut fmt::Formatter<'_>, mut text: &str) -> fmt::Result {
+    f.write_char('"')?;
+    while !text.is_empty() {
+        let (piece, rest) = text.split_at(text.floor_char_boundary(4096));
+        let quoted = serde_json::to_string(piece).map_err(|_| fmt::Error)?;
+        f.write_str(&quoted[1..quoted.len() - 1])?;
+        text = rest;
+    }
+    f.write_char('"')
 }
 
 /// Bytes as hex digits, and the end of the object.

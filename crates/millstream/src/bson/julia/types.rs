@@ -119,10 +119,8 @@ impl<'a> Graph<'a> {
         while let Some(step) = to_do.pop() {
             steps += 1;
             if out.len() > LONGEST || steps > LONGEST || to_do.len() > 2 * LONGEST {
-                let end = (0..=LONGEST.min(out.len())).rfind(|&end| out.is_char_boundary(end)).unwrap_or(0);
-                out.truncate(end);
-                out.push('…');
-                break;
+                end(&mut out);
+                return out;
             }
             match step {
                 Step::Text(text) => out.push_str(text),
@@ -145,6 +143,9 @@ impl<'a> Graph<'a> {
                 }
             }
         }
+        if out.len() > LONGEST {
+            end(&mut out);
+        }
         out
     }
 
@@ -154,12 +155,13 @@ impl<'a> Graph<'a> {
                 let [modules @ .., name] = &node.path[..] else { return };
                 match modules {
                     [module] if shown_plain(module, name) => {}
-                    _ => modules.iter().for_each(|module| {
-                        out.push_str(&identifier(module));
+                    // No more of them than are shown: each is followed by a dot.
+                    _ => modules.iter().take(LONGEST).for_each(|module| {
+                        push_name(module, out);
                         out.push('.');
                     }),
                 }
-                out.push_str(&identifier(name));
+                push_name(name, out);
                 let params = node.params.list();
                 if !params.is_empty() || node.known == Known::Tuple {
                     out.push('{');
@@ -173,7 +175,7 @@ impl<'a> Graph<'a> {
             }
             Node::Struct { form: Form::TypeVar, fields, .. } => {
                 if let Node::Symbol(name) = self.node(fields[0]) {
-                    out.push_str(&identifier(name));
+                    push_name(name, out);
                 }
             }
             Node::UnionAll { var, body } => {
@@ -183,7 +185,7 @@ impl<'a> Graph<'a> {
             Node::AnonymousType(_) => out.push_str("(anonymous function)"),
             Node::Symbol(name) => {
                 out.push(':');
-                out.push_str(&identifier(name));
+                push_name(name, out);
             }
             Node::Tuple(parts) => {
                 out.push('(');
@@ -211,6 +213,45 @@ fn list(to_do: &mut Vec<Step>, end: &'static str, between: &'static str, ids: &[
             to_do.push(Step::Text(between));
         }
     }
+}
+
+/// Appends as much of a name as can be shown.
+fn push_name(name: &[u8], out: &mut String) {
+    if out.len() <= LONGEST {
+        out.push_str(&identifier(beginning(name)));
+    }
+}
+
+/// The names of a module or a function with dots between, as far as they are shown.
+pub(super) fn short_path<'p>(names: impl Iterator<Item = &'p [u8]>) -> String {
+    let mut out = String::new();
+    for (i, name) in names.enumerate() {
+        if i > 0 {
+            out.push('.');
+        }
+        out.push_str(&String::from_utf8_lossy(beginning(name)));
+        if out.len() > LONGEST {
+            end(&mut out);
+            break;
+        }
+    }
+    out
+}
+
+/// The part of a name that is looked at: longer than what is shown, so that it is seen that there is more.
+fn beginning(name: &[u8]) -> &[u8] {
+    const MOST: usize = LONGEST + 4;
+    let begins = |at: &usize| name[*at] & 0xc0 != 0x80; // no byte inside a character of UTF-8
+    match name.len() {
+        0..=MOST => name,
+        _ => &name[..(LONGEST + 1..=MOST).rfind(begins).unwrap_or(MOST)],
+    }
+}
+
+/// Ends a text that is too long.
+fn end(text: &mut String) {
+    text.truncate(text.floor_char_boundary(LONGEST));
+    text.push('…');
 }
 
 /// A name as Julia writes it: what is no identifier in quotes.

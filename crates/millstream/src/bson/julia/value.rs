@@ -479,13 +479,25 @@ impl fmt::Debug for Members<'_> {
 }
 
 impl<'a> Graph<'a> {
-    /// How many nodes it has, and elements in arrays that have no nodes.
+    /// How many nodes it has, elements in arrays that have no nodes, and bytes of text.
     pub(super) fn weight(&self) -> u64 {
         let elements = |node: &Node<'_>| match node {
-            Node::Array(array) => array.count().unwrap_or(0),
-            _ => 0,
+            Node::Array(array) => match &array.data {
+                Data::Bits(bytes, _) => array.count().unwrap_or(0).max(bytes.len() as u64),
+                Data::Nodes(ids) => ids.len() as u64,
+            },
+            node => node.text_len() as u64,
         };
         self.nodes.iter().fold(self.nodes.len() as u64, |sum, node| sum.saturating_add(elements(node)))
+    }
+
+    /// The integer that this node is. Unlike [`Value::as_i64`] it looks at nothing else: what a value is may depend on
+    /// integers in it, and a file can put the value itself in their place.
+    pub(super) fn integer(&self, id: Id) -> Option<i64> {
+        match self.node(id) {
+            Node::Scalar(scalar) => scalar.as_i128()?.try_into().ok(),
+            _ => None,
+        }
     }
 
     pub(super) fn array(&self, id: Id) -> Option<Array<'_>> {
@@ -507,9 +519,9 @@ impl<'a> Graph<'a> {
     pub(super) fn bit_array(&self, fields: &[Id]) -> Option<(Vec<u64>, Values<'_>)> {
         let &[chunks, count, dims] = fields else { return None };
         let bytes = self.array(chunks)?.payload()?;
-        let count = self.value(count).as_i64()?;
+        let count = self.integer(count)?;
         let Node::Tuple(dims) = self.node(dims) else { return None };
-        let size = dims.iter().map(|id| u64::try_from(self.value(*id).as_i64()?).ok()).collect::<Option<Vec<_>>>()?;
+        let size = dims.iter().map(|id| u64::try_from(self.integer(*id)?).ok()).collect::<Option<Vec<_>>>()?;
         Some((size, Values { graph: self, list: List::Bits(bytes), next: 0, end: usize::try_from(count).ok()? }))
     }
 }

@@ -1,7 +1,7 @@
 //! A graph as a file that BSON.jl loads, without recursion: what is still to be written is a list.
 //!
 //! Every shared object gets one entry in `_backrefs`, which comes last, and a backref in all its places. Types without
-//! parameters are written out in each place, as BSON.jl does.
+//! parameters are written out in each place, as BSON.jl does, and so are texts, unless they are long.
 
 use super::Scalar;
 use super::known::Known;
@@ -11,6 +11,10 @@ use crate::bson::ElementType;
 use crate::bson::to::length;
 use crate::error::{Error, ErrorKind, Result};
 use std::collections::HashMap;
+
+/// Texts and names of more bytes are never written twice: references to one of a megabyte would become as many
+/// megabytes.
+const LONGEST_REPEATED: usize = 256;
 
 impl Graph<'_> {
     /// The graph as a file.
@@ -47,16 +51,24 @@ impl Graph<'_> {
     /// Whether it is written as a backref where it is reached more than once.
     fn has_identity(&self, id: Id) -> bool {
         match self.node(id) {
-            Node::DataType(node) => !node.params.list().is_empty(),
+            Node::DataType(node) => !node.params.list().is_empty() || self.is_long(id),
+            Node::Module(_) => self.is_long(id),
             _ => self.is_object(id) || self.node(id).is_type() && !matches!(self.node(id), Node::Bottom),
         }
     }
 
-    /// Whether it is something that can be the same object as another: what is no type, and has parts or could change.
+    /// Whether it has so much text that it must not be repeated where a file only refers to it.
+    fn is_long(&self, id: Id) -> bool {
+        self.node(id).text_len() > LONGEST_REPEATED
+    }
+
+    /// Whether it is something that can be the same object as another: what is no type, and has parts or could change,
+    /// or is long.
     pub(super) fn is_object(&self, id: Id) -> bool {
         match self.node(id) {
             Node::Array(_) | Node::Tuple(_) | Node::SimpleVector(_) | Node::Document(_) | Node::Primitive(_) => true,
             node @ Node::Struct { .. } => !node.is_type(),
+            Node::String(_) | Node::Symbol(_) | Node::Bson(..) => self.is_long(id),
             _ => false,
         }
     }
@@ -113,6 +125,7 @@ impl<'g> Writing<'g, '_> {
         debug_assert!(self.to_do.first().is_none_or(|last| matches!(last, Step::Close(at) if *at == start)));
         while let Some(step) = self.to_do.pop() {
             self.step(step)?;
+            length(self.out.len() - start)?; // rather now than when it is closed
         }
         Ok(())
     }
