@@ -799,6 +799,7 @@ mod oracle {
     #[derive(Debug, PartialEq, Deserialize, Serialize, FromBson, ToBson)]
     #[serde(rename_all = "SCREAMING-KEBAB-CASE")]
     #[bson(rename_all = "SCREAMING-KEBAB-CASE")]
+    #[allow(clippy::enum_variant_names)] // what is renamed are the words
     pub enum Variants {
         UnitVariant,
         NewVariant(i64),
