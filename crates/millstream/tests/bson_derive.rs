@@ -407,6 +407,26 @@ struct Flat {
 }
 
 #[test]
+fn damage_in_a_flattened_option_is_an_error() {
+    #[derive(Debug, PartialEq, FromBson)]
+    struct Around {
+        #[bson(flatten)]
+        text: Option<Text>,
+    }
+    #[derive(Debug, PartialEq, FromBson)]
+    struct Text {
+        text: String,
+    }
+    let mut bytes = document(&[("text", &"abc")]);
+    assert_eq!(bson::decode::<Around>(&bytes).unwrap().text, Some(Text { text: "abc".to_string() }));
+    assert_eq!(bson::decode::<Around>(&document(&[("text", &1)])).unwrap().text, None);
+    assert_eq!(bson::decode::<Around>(&document(&[])).unwrap().text, None);
+    let at = bytes.iter().position(|&byte| byte == b'b').unwrap();
+    bytes[at] = 0xff;
+    refused::<Around>(&bytes, ErrorKind::Utf8Invalid, Some("text"));
+}
+
+#[test]
 fn flattened_members_are_those_of_the_document_around() {
     #[derive(Debug, PartialEq, FromBson, ToBson)]
     struct Around {

@@ -5,7 +5,7 @@ use millstream::bson::{
     Alignment, AnyView, Array, Bits, Builder, Document, DocumentBuf, Mapped, Number, NumberType, NumbersOf, Rules,
     Strictness, ToBson, ValueRef, Vector, VectorOf, View, append_aligned, append_element,
 };
-use millstream::{ErrorKind, Reader};
+use millstream::{CancelToken, ErrorKind, Reader};
 use std::borrow::Cow;
 use std::io::{Seek, SeekFrom, Write};
 
@@ -447,6 +447,35 @@ mod owned {
             assert_eq!(DocumentBuf::read(&mut reader).unwrap(), None);
             assert_eq!(DocumentBuf::read(&mut reader).unwrap(), None);
         }
+    }
+
+    #[test]
+    fn a_read_that_is_cancelled_goes_on() {
+        let bytes = [&one("a", &"x".repeat(300_000))[..], &one("b", &2)].concat();
+        let token = CancelToken::new().unwrap();
+        let (mut at, inner, whole) = (0, token.clone(), bytes.clone());
+        let fill = move |out: &mut [u8]| {
+            let count = out.len().min(1000).min(whole.len() - at);
+            out[..count].copy_from_slice(&whole[at..at + count]);
+            at += count;
+            if [1000, 100_000].contains(&at) {
+                inner.cancel();
+            }
+            Ok(count)
+        };
+        let mut reader = Reader::builder().cancel(&token).callback(fill).unwrap();
+        for _ in 0..2 {
+            assert_eq!(DocumentBuf::read(&mut reader).unwrap_err().kind(), ErrorKind::Cancelled);
+            token.reset();
+        }
+        // It is the same document still, and is refused like any other.
+        let error = DocumentBuf::read_by(&mut reader, Rules::new(), 1000).unwrap_err();
+        assert_eq!((error.kind(), error.offset()), (ErrorKind::MemoryLimit, Some(0)));
+        let large = DocumentBuf::read(&mut reader).unwrap().unwrap();
+        assert_eq!((large.document().offset(), large.as_bytes()), (0, &bytes[..bytes.len() - 12]));
+        let small = DocumentBuf::read(&mut reader).unwrap().unwrap();
+        assert_eq!(small.document().require::<i32>("b").unwrap(), 2);
+        assert!(DocumentBuf::read(&mut reader).unwrap().is_none());
     }
 
     #[test]

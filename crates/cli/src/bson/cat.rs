@@ -36,9 +36,7 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
     // What was read before an error is printed all the same.
     let printed = print(&mut input, &mut out, json);
     let flushed = out.close();
-    printed?;
-    flushed?;
-    input.close()
+    input.close(printed.and(flushed))
 }
 
 fn print(input: &mut super::input::Input, out: &mut Writer, json: Json) -> Result<()> {

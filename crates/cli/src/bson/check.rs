@@ -1,6 +1,7 @@
 //! `millstream bson check`: whether every byte of a stream is right.
 
 use clap::Args;
+use millstream::Result;
 use millstream::bson::{Checking, OnBad};
 
 use crate::message;
@@ -40,12 +41,16 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
             .on_bad(OnBad::from(options.on_error))
     });
     let (mut documents, mut bytes) = (0, 0);
-    while let Some(batch) = input.documents.next_batch()? {
-        documents += batch.len() as u64;
-        bytes += batch.as_batch().bytes().len() as u64;
-        input.show();
-    }
-    let ending = input.close()?;
+    let mut look = || -> Result<()> {
+        while let Some(batch) = input.documents.next_batch()? {
+            documents += batch.len() as u64;
+            bytes += batch.as_batch().bytes().len() as u64;
+            input.show();
+        }
+        Ok(())
+    };
+    let looked = look();
+    let ending = input.close(looked)?;
     let line = format!("{}, {}: right\n", count_text(documents, "document"), count_text(bytes, "byte"));
     match message::print(line.as_bytes()) {
         crate::Ending::COMPLETE => Ok(ending),

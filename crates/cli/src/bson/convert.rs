@@ -179,7 +179,7 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
         .map_err(|error| error.with_name(&name))?;
     // The source has to have succeeded before the output appears.
     let (mismatched, unknown) = (converted.mismatched, converted.unknown);
-    let ending = watch.close(converted.source)?;
+    let ending = watch.close(converted.source, Ok(()))?;
     out.close()?;
     let in_documents = count_text(converted.documents, "document");
     // Who names columns knows that there are others.

@@ -26,7 +26,7 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
         bytes += batch.as_batch().bytes().len() as u64;
         input.show();
     }
-    input.close()?;
+    input.close(Ok(()))?;
     let line = format!("{}, {}\n", count_text(documents, "document"), count_text(bytes, "byte"));
     Ok(message::print(line.as_bytes()))
 }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum, ValueHint};
-use millstream::bson::{Document, Documents, Element, OnBad, Rules, split_path};
+use millstream::bson::{Document, Documents, Element, OnBad, Rules, Skipped, split_path};
 use millstream::frame::Bson;
 use millstream::{Error, ErrorKind, Reader, ReaderBuilder, Result};
 
@@ -200,9 +200,9 @@ impl Input {
         self.watch.show(&self.documents);
     }
 
-    /// Ends the progress line and the source, and tells what was skipped.
-    pub(super) fn close(self) -> Result<Ending> {
-        self.watch.close(self.documents)
+    /// Ends the progress line and the source, and tells what was skipped, also where reading has failed.
+    pub(super) fn close(self, read: Result<()>) -> Result<Ending> {
+        self.watch.close(self.documents, read)
     }
 }
 
@@ -221,32 +221,38 @@ impl Watch {
         }
     }
 
-    /// Ends the progress line and the source, and tells what was skipped.
-    pub(super) fn close(self, documents: Documents) -> Result<Ending> {
-        self.show(&documents);
-        if let Some(progress) = self.progress {
-            progress.finish();
+    /// Ends the progress line and the source, and tells what was skipped, also where reading has failed.
+    pub(super) fn close(self, documents: Documents, read: Result<()>) -> Result<Ending> {
+        if read.is_ok() {
+            self.show(&documents);
+        }
+        match self.progress {
+            Some(progress) if read.is_ok() => progress.finish(),
+            progress => drop(progress),
         }
         let skipped = documents.skipped().clone();
         let reader = documents.into_reader();
         let name = reader.name().to_string();
-        reader.close()?;
-        if skipped.count() == 0 {
-            return Ok(Ending::COMPLETE);
-        }
-        for place in skipped.places() {
-            let bytes = count_text(place.len, "byte");
-            let reason = place.kind.name().replace('_', " ");
-            message::say(&format!(
-                "{name}: skipped {bytes} at byte {}, record {}: {reason} at byte {}",
-                place.offset, place.record, place.wrong_at
-            ));
-        }
-        let told = skipped.places().len() as u64;
-        if told < skipped.count() {
-            message::say(&format!("{name}: and {} more", count_text(skipped.count() - told, "place")));
-        }
-        Ok(Ending::FAILED)
+        let closed = read.and_then(|()| reader.close());
+        tell(&name, &skipped);
+        closed?;
+        Ok(if skipped.count() == 0 { Ending::COMPLETE } else { Ending::FAILED })
+    }
+}
+
+/// Says what was skipped, a line a place.
+fn tell(name: &str, skipped: &Skipped) {
+    for place in skipped.places() {
+        let bytes = count_text(place.len, "byte");
+        let reason = place.kind.name().replace('_', " ");
+        message::say(&format!(
+            "{name}: skipped {bytes} at byte {}, record {}: {reason} at byte {}",
+            place.offset, place.record, place.wrong_at
+        ));
+    }
+    let told = skipped.places().len() as u64;
+    if told < skipped.count() {
+        message::say(&format!("{name}: and {} more", count_text(skipped.count() - told, "place")));
     }
 }
 

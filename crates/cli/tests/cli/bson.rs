@@ -223,6 +223,12 @@ fn check_says_what_is_wrong_and_where() {
         .prints("1 document, 85 bytes: right\n")
         .complains_of(&["skipped 78 bytes at byte 85, record 1: utf8 invalid"]);
     bson(&place, "cat bad.bson").fails().complains_of(&["in name"]);
+    // Also where the stream is cut behind it.
+    let place = place.file("cut.bson", [&bytes[85..], &bytes[..85], &bytes[..40]].concat());
+    for line in ["check cut.bson --on-error skip", "cat cut.bson --on-error skip"] {
+        let skipped = "cut.bson: skipped 78 bytes at byte 0, record 0: utf8 invalid";
+        bson(&place, line).fails().complains_of(&[skipped, "cut.bson: frame truncated"]);
+    }
     let twice = Place::new().file("twice.bson", documents(&[r#"{"a": 1, "a": 2}"#]));
     bson(&twice, "check twice.bson").succeeds();
     bson(&twice, "check twice.bson --strictness strict").fails().complains_of(&["the key \"a\""]);

@@ -3,6 +3,7 @@
 use super::cursor::{Cursor, text_at};
 use super::document::Document;
 use super::quick::surely_right;
+use super::scalar::shown;
 use super::{ElementType, Strictness, Utf8};
 use crate::error::{Error, ErrorKind, Result};
 use std::collections::HashSet;
@@ -114,7 +115,7 @@ pub(crate) fn careful(cursor: &mut Cursor<'_>) -> Result<()> {
 #[cold]
 fn bad_key(key: &[u8], expected: String, at: usize) -> Error {
     Error::new(ErrorKind::DocumentInvalid)
-        .with_found(format!("the key {:?}", String::from_utf8_lossy(key)))
+        .with_found(format!("the key {}", shown(&String::from_utf8_lossy(key))))
         .with_expected(expected)
         .with_offset(at as u64)
 }

@@ -56,10 +56,13 @@ impl<'a> Cursor<'a> {
         Cursor { bytes, at: 0, base: 0, depth: rules.depth, rules }
     }
 
-    /// At a payload inside `bytes`, whose first byte is at `base` in the stream, with `depth` more levels to go.
+    /// At a payload inside `bytes`, whose first byte is at `base` in the stream, with `depth` more levels to go, as far as
+    /// the rules allow them.
     #[inline]
     pub(crate) const fn inside(bytes: &'a [u8], at: usize, base: u64, depth: u16, rules: Rules) -> Cursor<'a> {
         debug_assert!(at <= bytes.len());
+        // A depth may come from outside.
+        let depth = if depth > rules.depth { rules.depth } else { depth };
         Cursor { bytes, at, base, depth, rules }
     }
 

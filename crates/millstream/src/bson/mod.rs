@@ -32,8 +32,9 @@
 //!
 //! The walker promises: every length is checked before it is used; nothing is allocated for a length whose bytes are
 //! not there; skipping is iterative; nesting is limited ([`Rules::depth`]). An error says what was found and expected,
-//! the [path of keys](crate::Error::path) and the byte offset. This room does no input or output, and it never runs
-//! or resolves anything that a document names.
+//! the [path of keys](crate::Error::path) and the byte offset. Only what takes a [`Reader`](crate::Reader),
+//! a [`Writer`](crate::Writer) or a path does input or output, and nothing here runs or resolves anything that a
+//! document names.
 //!
 //! The format: <https://bsonspec.org/spec.html> (version 1.1). Names of types are those of MongoDB's `$type` aliases.
 

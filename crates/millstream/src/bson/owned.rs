@@ -38,7 +38,8 @@ impl DocumentBuf {
     /// # Errors
     /// How the source failed, [`DocumentTruncated`](ErrorKind::DocumentTruncated) where it ends within the document,
     /// [`DocumentInvalid`](ErrorKind::DocumentInvalid) for an impossible length, before it is read, or a missing
-    /// terminator. After [`Cancelled`](ErrorKind::Cancelled) what had arrived of the document is lost.
+    /// terminator. After [`Cancelled`](ErrorKind::Cancelled) the next call goes on with the
+    /// same document; meanwhile the reader, for others, is in the middle of it.
     pub fn read(reader: &mut Reader) -> Result<Option<DocumentBuf>> {
         DocumentBuf::read_by(reader, Rules::new(), i32::MAX as usize)
     }
@@ -48,9 +49,11 @@ impl DocumentBuf {
     /// # Errors
     /// Also [`MemoryLimit`](ErrorKind::MemoryLimit).
     pub fn read_by(reader: &mut Reader, rules: Rules, limit: usize) -> Result<Option<DocumentBuf>> {
-        let offset = reader.position().bytes;
+        // What a cancelled call has read is as if it were the front of the buffer. It has its length.
+        let mut bytes = reader.take_begun();
+        let offset = reader.position().bytes - bytes.len() as u64;
         let name = |error: Error, reader: &Reader| error.with_name(reader.name());
-        while reader.buffer().len() < 4 {
+        while bytes.is_empty() && reader.buffer().len() < 4 {
             if reader.fill()? > 0 {
                 continue;
             }
@@ -60,14 +63,16 @@ impl DocumentBuf {
                 _ => Err(name(truncated(left, 4, offset), reader)),
             };
         }
-        let prefix = reader.buffer().first_chunk().expect("at least 4 bytes, see above");
+        let prefix = bytes.first_chunk().or(reader.buffer().first_chunk()).expect("at least 4 bytes, see above");
         let len = i32::from_le_bytes(*prefix);
         let len = match usize::try_from(len) {
-            Ok(len) if len > limit => return Err(name(too_long(len, limit, offset), reader)),
+            Ok(len) if len > limit => {
+                reader.keep_begun(bytes);
+                return Err(name(too_long(len, limit, offset), reader));
+            }
             Ok(len) if len >= 5 => len,
             _ => return Err(name(bad_length(len, offset), reader)),
         };
-        let mut bytes = Vec::new();
         loop {
             let there = reader.buffer();
             let count = there.len().min(len - bytes.len());
@@ -76,8 +81,15 @@ impl DocumentBuf {
             if bytes.len() == len {
                 break;
             }
-            if reader.fill()? == 0 {
-                return Err(name(truncated(bytes.len(), len, offset), reader));
+            match reader.fill() {
+                Ok(0) => return Err(name(truncated(bytes.len(), len, offset), reader)),
+                Ok(_) => {}
+                Err(error) => {
+                    if error.kind().is_resumable() {
+                        reader.keep_begun(bytes);
+                    }
+                    return Err(error);
+                }
             }
         }
         match DocumentBuf::at(bytes, offset, rules) {

@@ -168,5 +168,15 @@ mod tests {
         let parts = Parts { root: NESTED, start: 0, offset: 0, depth_left: 2 };
         let shallow = Document::from_parts(parts, Rules::new()).unwrap();
         assert_eq!(shallow.check().unwrap_err().kind(), ErrorKind::TooDeep);
+        // And no more than the rules allow.
+        for depth_left in [2, 3, 1000, u16::MAX] {
+            let rules = Rules::new().depth(2);
+            let parts = Parts { root: NESTED, start: 0, offset: 0, depth_left };
+            let document = Document::from_parts(parts, rules).unwrap();
+            assert_eq!(document.parts().depth_left, 2);
+            assert_eq!(document.check().unwrap_err().kind(), ErrorKind::TooDeep);
+            let inner = |cursor: &mut crate::bson::Cursor<'_>| Ok(cursor.depth_left());
+            assert_eq!(document.read_at(7, depth_left, inner).unwrap(), 2);
+        }
     }
 }

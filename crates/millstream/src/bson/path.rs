@@ -3,6 +3,7 @@
 use super::Cursor;
 use super::ElementType;
 use super::rules::{Rules, Strictness, Utf8};
+use super::scalar::{shown, shown_key};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Splits a path as people write it: keys and array positions with dots between them. A key with a dot, a quote or
@@ -51,7 +52,7 @@ fn quoted<'a>(path: &str, rest: &'a str) -> Result<(String, &'a str)> {
 
 fn bad_path(path: &str, at: usize) -> Error {
     Error::new(ErrorKind::TextInvalid)
-        .with_found(format!("the path {path:?}"))
+        .with_found(format!("the path {}", shown(path)))
         .with_expected("keys with dots between them, those with a dot or a quote in them as JSON strings")
         .with_offset(at as u64)
 }
@@ -132,9 +133,9 @@ pub(crate) fn path_at(root: &[u8], at: usize) -> Option<String> {
     (!keys.is_empty()).then(|| join_with_more(&keys, deeper))
 }
 
-/// Joins the first keys of a path, behind which there are more.
+/// Joins the first keys of a path, behind which there are more. Long ones are cut.
 fn join_with_more(keys: &[String], more: usize) -> String {
-    let mut path = join_path(keys);
+    let mut path = join_path(keys.iter().map(|key| shown_key(key)));
     if more > 0 {
         path.push_str(&format!(".(and {more} more)"));
     }
@@ -167,6 +168,37 @@ mod tests {
         }
         for bad in ["a.", "\"a", "\"a\"b", "\"a\"."] {
             assert_eq!(split_path(bad).unwrap_err().kind(), ErrorKind::TextInvalid, "{bad}");
+        }
+    }
+
+    #[test]
+    fn errors_are_short_however_long_the_keys() {
+        use crate::bson::{Document, Strictness, append_element, from_json};
+        let long = "ü".repeat(100_000);
+        let mut bytes = vec![0; 4];
+        append_element(&mut bytes, &long, &1).unwrap();
+        append_element(&mut bytes, &long, &2).unwrap();
+        bytes.push(0);
+        let len = bytes.len() as i32;
+        bytes[..4].copy_from_slice(&len.to_le_bytes());
+        let rules = Rules::new().strictness(Strictness::Strict);
+        let error = Document::with_rules(&bytes, rules).unwrap().check().unwrap_err();
+        assert!(error.to_string().len() < 1000, "{}", error.to_string().len());
+        let error = Document::new(&bytes).unwrap().get::<&str>(&long).unwrap_err();
+        assert!(error.to_string().len() < 1000, "{}", error.to_string().len());
+        assert_eq!(error.path(), Some(format!("{}…", "ü".repeat(30)).as_str()));
+        for text in [
+            format!(r#"{{"{long}\u0000": 1}}"#),
+            format!(r#"{{"{long}": nothing}}"#),
+            format!(r#"{{"a": {{"$numberInt": "{long}"}}}}"#),
+            format!(r#"{{"a": {{"$numberDouble": "{long}"}}}}"#),
+            format!(r#"{{"a": {{"$uuid": "{long}"}}}}"#),
+            format!(r#"{{"a": {{"$oid": "{long}"}}}}"#),
+            format!(r#"{{"a": {{"$binary": {{"base64": "", "subType": "{long}"}}}}}}"#),
+            format!(r#"{{"a": {{"$numberInt": "1", "{long}": 1}}}}"#),
+        ] {
+            let error = from_json(&text).unwrap_err();
+            assert!(error.to_string().len() < 1000, "{}: {}", error.to_string().len(), &text[..20]);
         }
     }
 

@@ -31,8 +31,8 @@ const BATCH_BYTES: usize = 256 << 10;
 /// How many places that were passed over are remembered.
 const MOST_PLACES: usize = 1000;
 
-/// How many bytes may be looked at in vain while searching, besides 16 for each byte that the search is long. Documents
-/// inside each other's bytes could be made so that each is looked at to its end.
+/// How many bytes may be looked at around places that are wrong, besides 16 for each byte of the stream. Documents inside
+/// each other's bytes could be made so that each is looked at to its end.
 const SEARCH_BYTES: u64 = 256 << 20;
 
 /// What happens at a document that is wrong.
@@ -103,6 +103,8 @@ pub struct Documents {
     over: bool,
     /// Where the place was lost, until it is found again.
     search: Option<Search>,
+    /// How many bytes were looked at around places that are wrong, each time that they were.
+    looked_at: u64,
     skipped: Skipped,
     /// Of the last batch.
     offsets: Vec<u32>,
@@ -118,8 +120,6 @@ struct Search {
     /// Whether it began where the stream seems to end inside a document: then a document inside of that could be the
     /// last that is there, so the end behind one proves nothing.
     is_cut: bool,
-    /// How many bytes were looked at in vain.
-    vain: u64,
 }
 
 impl Documents {
@@ -133,6 +133,7 @@ impl Documents {
             ended: false,
             over: false,
             search: None,
+            looked_at: 0,
             skipped: Skipped::default(),
             offsets: Vec::new(),
         }
@@ -332,6 +333,7 @@ impl Documents {
             self.over = true;
             return Err(self.locate(error));
         }
+        self.looked_at += len as u64;
         if !self.is_followed(len)? {
             return self.lose(error);
         }
@@ -350,7 +352,7 @@ impl Documents {
             return Err(error);
         }
         let is_cut = error.kind() == ErrorKind::FrameTruncated && self.is_cut(0);
-        self.search = Some(Search { offset: self.reader.position().bytes, error, is_cut, vain: 0 });
+        self.search = Some(Search { offset: self.reader.position().bytes, error, is_cut });
         // It is not there, so it is somewhere behind.
         self.reader.consume(1);
         Ok(())
@@ -365,7 +367,8 @@ impl Documents {
             self.reader.consume(candidate.unwrap_or(input.len().saturating_sub(4)));
             let here = self.reader.position();
             let passed = here.bytes - offset;
-            if candidate.is_some() {
+            // Before each that is looked at: one that is found begins no new count.
+            if candidate.is_some() && self.looked_at < SEARCH_BYTES.saturating_add(here.bytes.saturating_mul(16)) {
                 if self.is_document()? {
                     if let Some(search) = self.search.take() {
                         self.skipped.add(offset, passed, here.records, &search.error);
@@ -373,11 +376,10 @@ impl Documents {
                     }
                     return Ok(());
                 }
-                if self.search.as_ref().is_some_and(|search| search.vain < SEARCH_BYTES + 16 * passed) {
-                    self.reader.consume(1);
-                    continue;
-                }
-            } else if !self.ended {
+                self.reader.consume(1);
+                continue;
+            }
+            if candidate.is_none() && !self.ended {
                 self.fill()?;
                 continue;
             }
@@ -433,15 +435,10 @@ impl Documents {
         if bytes[len - 1] != 0 {
             return false;
         }
-        match framed(bytes, self.rules).check() {
-            Ok(()) => true,
-            Err(error) => {
-                if let Some(search) = &mut self.search {
-                    search.vain += error.offset().unwrap_or(len as u64);
-                }
-                false
-            }
-        }
+        let checked = framed(bytes, self.rules).check();
+        // What is right costs as much as what is wrong.
+        self.looked_at += checked.as_ref().err().and_then(Error::offset).unwrap_or(len as u64);
+        checked.is_ok()
     }
 
     /// Whether at this position of the buffer the stream ends or a document begins that is right, or at least two
@@ -475,21 +472,26 @@ impl Documents {
 
     /// Whether the last bytes of the stream, from this position of the buffer on, are the first of a document that is
     /// longer: whether its members are right as far as they are there.
-    fn is_cut(&self, start: usize) -> bool {
+    fn is_cut(&mut self, start: usize) -> bool {
         let bytes = &self.reader.buffer()[start..];
         let mut cursor = Cursor::inside(bytes, 4.min(bytes.len()), 0, self.rules.depth, self.rules);
-        loop {
+        let is_cut = loop {
             let step = cursor.next().and_then(|step| match step {
                 Some((kind, _)) => cursor.skip(kind).map(|()| true),
                 None => Ok(false),
             });
             match step {
                 Ok(true) => {}
-                Ok(false) => return true,
+                Ok(false) => break true,
                 // A length, or a key, that is longer than what is left.
-                Err(error) => return error.kind() == ErrorKind::DocumentTruncated || !cursor.rest().contains(&0),
+                Err(error) => break error.kind() == ErrorKind::DocumentTruncated || !cursor.rest().contains(&0),
             }
-        }
+        };
+        self.looked_at += match is_cut {
+            true => bytes.len() as u64,
+            false => cursor.offset() as u64,
+        };
+        is_cut
     }
 }
 

@@ -468,6 +468,7 @@ impl ReaderBuilder {
             state: State::Open,
             too_long: false,
             skip: None,
+            begun: Default::default(),
             offsets: Vec::new(),
             record_limit: self.record_limit,
             name,

@@ -80,6 +80,8 @@ pub struct Reader {
     too_long: bool,
     /// The record that is being skipped, where a token has ended that in its middle.
     skip: Option<Skip>,
+    /// The beginning of a document whose reading a token has ended in its middle, and the offset behind that.
+    begun: (Vec<u8>, u64),
     /// The offsets of the last batch.
     offsets: Vec<u32>,
     record_limit: usize,
@@ -322,6 +324,17 @@ impl Reader {
             self.skip = None;
         }
         self.buffer.consume(count);
+    }
+
+    /// Keeps the beginning of a document, which ends here.
+    pub(crate) fn keep_begun(&mut self, bytes: Vec<u8>) {
+        self.begun = (bytes, self.buffer.offset());
+    }
+
+    /// The beginning that was kept, unless something behind it has been taken since; empty where there is none.
+    pub(crate) fn take_begun(&mut self) -> Vec<u8> {
+        let (bytes, end) = std::mem::take(&mut self.begun);
+        if end == self.buffer.offset() { bytes } else { Vec::new() }
     }
 
     /// Reads once. False: there are no more bytes, and [`finish`](Reader::finish) knows why.

@@ -121,7 +121,7 @@ fn extended(value: ValueRef<'_>) -> Part<'_> {
         ValueRef::MaxKey => one("$maxKey", Number(1)),
         // The rest are types that serde has; they do not come here.
         ValueRef::Document(document) => Scope(document),
-        other => Made(format!("{other:?}")),
+        other => unreachable!("serde has a type for {other:?}"),
     }
 }
 

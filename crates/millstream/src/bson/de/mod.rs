@@ -6,7 +6,8 @@
 //! | BSON | is |
 //! |---|---|
 //! | double, int, long | any number type that holds the value; a double without a fraction is an integer where one is asked for |
-//! | string, symbol, javascript | text, a char, a variant's name |
+//! | string, symbol | text, a char, a variant's name |
+//! | javascript | text, a char |
 //! | object | a struct, a map, a variant with content (of one member: its name) |
 //! | array | a sequence, a tuple |
 //! | binData | bytes, whatever the subtype |

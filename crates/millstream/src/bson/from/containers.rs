@@ -257,10 +257,15 @@ impl<'a, T: FromBson<'a>> FromBson<'a> for Option<T> {
     }
 }
 
-/// `None` where it cannot be read, as serde has it.
+/// `None` where its members are not there, or are not of its types. What is damaged is an error.
 impl<'a, T: FromMembers<'a>> FromMembers<'a> for Option<T> {
     fn from_members<F: Fn(&[u8]) -> bool>(cursor: &mut Cursor<'a>, taken: F) -> Result<Self> {
-        Ok(T::from_members(cursor, taken).ok())
+        use ErrorKind::{KeyMissing, ShapeMismatch, ValueOutOfRange};
+        match T::from_members(cursor, taken) {
+            Ok(value) => Ok(Some(value)),
+            Err(error) if matches!(error.kind(), KeyMissing | ShapeMismatch | ValueOutOfRange) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     fn takes(key: &[u8]) -> bool {

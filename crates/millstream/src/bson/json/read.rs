@@ -2,6 +2,7 @@
 
 use super::wrapper::Wrapper;
 use crate::bson::path::join_shortened;
+use crate::bson::scalar::shown;
 use crate::bson::to::{Positions, append_string, begin, end};
 use crate::bson::{Document, ElementType, Map, Rules};
 use crate::error::{Error, ErrorKind, Result};
@@ -292,7 +293,7 @@ pub(super) fn without_nul(text: &str) -> Result<()> {
     match memchr::memchr(0, text.as_bytes()) {
         None => Ok(()),
         Some(_) => Err(Error::new(ErrorKind::TextInvalid)
-            .with_found(format!("{text:?}"))
+            .with_found(shown(text))
             .with_expected("a key, pattern or options without a NUL")),
     }
 }

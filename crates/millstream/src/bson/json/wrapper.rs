@@ -1,6 +1,7 @@
 //! The objects that stand for a value of a type: `{"$oid": "…"}` and its like.
 
 use super::read::{Failure, Payload, fail, without_nul};
+use crate::bson::scalar::shown;
 use crate::bson::to::{append_binary, append_string, begin};
 use crate::bson::value::{append_regex, patch_length};
 use crate::bson::{DateTime, Decimal128, ElementType, ObjectId, Timestamp, ToBson};
@@ -216,7 +217,7 @@ fn wrong(found: String, expected: String) -> Error {
 /// An integer without a plus sign.
 fn integer<T: std::str::FromStr>(text: &str, expected: &str) -> Result<T> {
     let parsed = text.parse().ok().filter(|_| !text.starts_with('+'));
-    parsed.ok_or_else(|| wrong(format!("{text:?}"), expected.to_string()))
+    parsed.ok_or_else(|| wrong(shown(text), expected.to_string()))
 }
 
 fn long(text: &str) -> Result<i64> {
@@ -229,9 +230,11 @@ fn double(text: &str) -> Result<f64> {
         "Infinity" => Ok(f64::INFINITY),
         "-Infinity" => Ok(f64::NEG_INFINITY),
         "NaN" => Ok(f64::NAN),
-        _ => text.parse().ok().filter(|number: &f64| is_decimal && number.is_finite()).ok_or_else(|| {
-            wrong(format!("{text:?}"), "a double as text, \"Infinity\", \"-Infinity\" or \"NaN\"".to_string())
-        }),
+        _ => {
+            text.parse().ok().filter(|number: &f64| is_decimal && number.is_finite()).ok_or_else(|| {
+                wrong(shown(text), "a double as text, \"Infinity\", \"-Infinity\" or \"NaN\"".to_string())
+            })
+        }
     }
 }
 
@@ -245,7 +248,7 @@ fn uuid(text: &str) -> Result<[u8; 16]> {
     if decoded {
         Ok(bytes)
     } else {
-        Err(wrong(format!("{text:?}"), "a UUID: 32 hexadecimal digits in five groups".to_string()))
+        Err(wrong(shown(text), "a UUID: 32 hexadecimal digits in five groups".to_string()))
     }
 }
 
@@ -253,7 +256,7 @@ fn binary(out: &mut Vec<u8>, base64: &str, subtype: &str) -> Result<()> {
     let Some(subtype) =
         u8::from_str_radix(subtype, 16).ok().filter(|_| (1..=2).contains(&subtype.len()) && !subtype.starts_with('+'))
     else {
-        return Err(wrong(format!("the subType {subtype:?}"), "one or two hexadecimal digits".to_string()));
+        return Err(wrong(format!("the subType {}", shown(subtype)), "one or two hexadecimal digits".to_string()));
     };
     match BASE64.decode(base64.as_bytes()) {
         Ok(bytes) => append_binary(out, subtype, &bytes),
@@ -405,7 +408,7 @@ impl<'de, A: serde::Deserialize<'de>, B: serde::Deserialize<'de>> Visitor<'de> f
             } else if key == self.names[1] && second.is_none() {
                 second = Some(members.next_value()?);
             } else {
-                return Err(fail(self.failure, self.not_these(&format!("the key {key:?}"))));
+                return Err(fail(self.failure, self.not_these(&format!("the key {}", shown(&key)))));
             }
         }
         match (first, second) {

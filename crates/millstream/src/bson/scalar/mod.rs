@@ -14,17 +14,26 @@ pub use object_id::ObjectId;
 pub use timestamp::Timestamp;
 
 use crate::error::{Error, ErrorKind};
+use std::borrow::Cow;
 
 /// The most of a wrong text that an error repeats, in bytes.
 const SHOWN: usize = 60;
 
+/// A text of the input as an error repeats it: quoted, and of a long one the beginning.
+pub(crate) fn shown(text: &str) -> String {
+    let end = text.floor_char_boundary(SHOWN);
+    let rest = if end < text.len() { " …" } else { "" };
+    format!("{:?}{rest}", &text[..end])
+}
+
+/// A key as the path of an error has it: of a long one the beginning.
+pub(crate) fn shown_key(key: &str) -> Cow<'_, str> {
+    let end = key.floor_char_boundary(SHOWN);
+    if end < key.len() { Cow::Owned(format!("{}…", &key[..end])) } else { Cow::Borrowed(key) }
+}
+
 /// The error of a text that is not what it should be, from the byte `at` on.
 #[cold]
 pub(crate) fn bad_text(text: &str, expected: &str, at: usize) -> Error {
-    let end = text.floor_char_boundary(SHOWN);
-    let rest = if end < text.len() { " …" } else { "" };
-    Error::new(ErrorKind::TextInvalid)
-        .with_found(format!("{:?}{rest}", &text[..end]))
-        .with_expected(expected)
-        .with_offset(at as u64)
+    Error::new(ErrorKind::TextInvalid).with_found(shown(text)).with_expected(expected).with_offset(at as u64)
 }
