@@ -1,0 +1,421 @@
+//! Hostile BSON: the documents of the corpora cut at every byte and with every bit flipped, and by hand what an
+//! attacker would try. There is always an answer, all decoders give the same, and it costs little memory and time.
+//! Of the dump that is every 97th document, and of files over 8 KiB every 61st change.
+//!
+//! The `bson` crate is asked as well. Where it says something else, [`Reason`] says why, and how often is printed;
+//! anything that is not listed there fails. No time is measured: the limits only turn a hang into a failure.
+
+#[path = "reader/deadline.rs"]
+mod deadline;
+mod shared;
+mod skip;
+
+use deadline::within_seconds;
+use millstream::bson::julia::{Graph, Options};
+use millstream::bson::{self as ours, Document, Json, Map, Rules, Value, ValueRef, from_json, json_to_bson};
+use millstream::{Error, ErrorKind};
+use peak_alloc::PeakAlloc;
+use std::collections::{BTreeMap, HashSet};
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+#[global_allocator]
+static MEMORY: PeakAlloc = PeakAlloc;
+
+/// The memory of all threads is counted, so only one test runs at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// Runs a test alone, and for so long at most that only a hang takes longer.
+fn alone(body: impl FnOnce() + Send + 'static) {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    within_seconds(600, body);
+}
+
+/// Does this and says how many bytes more than before were in use meanwhile.
+fn peak<T>(body: impl FnOnce() -> T) -> (T, usize) {
+    let before = MEMORY.current_usage();
+    MEMORY.reset_peak_usage();
+    let result = body();
+    (result, MEMORY.peak_usage().saturating_sub(before))
+}
+
+/// What is in use besides: errors, and what the harness does on its own thread.
+const BESIDES: usize = 64 << 10;
+
+/// What owned values may take: the smallest member has 2 bytes, and while a vector grows there are its old half and
+/// its new whole. Text is as long as in the input.
+fn owned_cap(len: usize) -> usize {
+    size_of::<(String, Value)>() * 3 / 2 * len + len + BESIDES
+}
+
+/// What a graph of Julia's may take.
+const GRAPH: usize = 4 << 20;
+
+/// A vector that grows has its old half, its new whole, and room that is not used yet.
+const GROWING: usize = 3;
+
+/// Walks over all of it by the lazy interface.
+fn walk(document: Document<'_>) -> Result<(), Error> {
+    for element in document {
+        let element = element?;
+        element.key()?;
+        match element.value()? {
+            ValueRef::Document(document) => walk(document)?,
+            ValueRef::Array(array) => walk(array.as_document())?,
+            ValueRef::CodeWithScope { scope, .. } => walk(scope)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// What we make of these bytes: what is in them, written again. Each decoder of ours must say the same, and none may
+/// take much memory.
+fn our_answer(bytes: &[u8]) -> Result<Map, Error> {
+    let shown = || bytes.escape_ascii();
+    let (checked, used) = peak(|| Document::new(bytes).and_then(|document| document.check()));
+    assert!(used <= BESIDES, "checking took {used} bytes of memory: {}", shown());
+    let (map, used) = peak(|| Map::from_slice(bytes));
+    assert!(used <= owned_cap(bytes.len()), "owned values took {used} bytes of memory: {}", shown());
+    let read = ours::from_slice::<Map>(bytes);
+    let walked = Document::new(bytes).and_then(walk);
+    let text = Document::new(bytes).and_then(|document| document.to_json(Json::Canonical));
+    let kind = |error: &Error| (error.kind(), error.offset());
+    let expected = checked.as_ref().map_err(kind);
+    assert_eq!(map.as_ref().map(|_| &()).map_err(kind), expected, "owned: {}", shown());
+    assert_eq!(read.as_ref().map(|_| &()).map_err(kind), expected, "by serde: {}", shown());
+    assert_eq!(walked.is_ok(), checked.is_ok(), "lazy: {}", shown());
+    assert_eq!(text.is_ok(), checked.is_ok(), "as JSON: {}", shown());
+    checked?;
+    let map = map?;
+    assert_eq!(read?.to_vec()?, map.to_vec()?, "by serde: {}", shown());
+    Ok(map)
+}
+
+/// What the `bson` crate makes of them, written again; none if it refuses them.
+fn their_answer(bytes: &[u8]) -> Option<Vec<u8>> {
+    let document = bson::deserialize_from_slice::<bson::Document>(bytes).ok()?;
+    Some(bson::serialize_to_vec(&document).unwrap())
+}
+
+/// Why the `bson` crate does not say what we say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Reason {
+    /// It keeps one of several members with the same key; we keep all.
+    RepeatedKey,
+}
+
+/// How often both said the same, and how often not.
+#[derive(Debug, Default)]
+struct Tally {
+    documents: u64,
+    refused: u64,
+    reasons: BTreeMap<Reason, u64>,
+}
+
+impl Tally {
+    /// Asks everybody. Whatever is not the same must have a reason.
+    fn compare(&mut self, bytes: &[u8]) {
+        let ours = our_answer(bytes);
+        let reason = match (&ours, their_answer(bytes)) {
+            (Ok(map), Some(theirs)) if map.to_vec().unwrap() == theirs => return self.documents += 1,
+            (Err(_), None) => return self.refused += 1,
+            (Ok(map), Some(_)) if has_repeated_key(map) => Reason::RepeatedKey,
+            (Ok(_), _) => panic!("we accept, the other crate does not, or differs: {}", bytes.escape_ascii()),
+            (Err(error), _) => panic!("we say {error}, the other crate does not: {}", bytes.escape_ascii()),
+        };
+        *self.reasons.entry(reason).or_default() += 1;
+    }
+}
+
+fn has_repeated_key(map: &Map) -> bool {
+    let mut keys = HashSet::new();
+    map.iter().any(|(key, value)| !keys.insert(key) || has_repeated_key_inside(value))
+}
+
+fn has_repeated_key_inside(value: &Value) -> bool {
+    match value {
+        Value::Document(map) | Value::CodeWithScope { scope: map, .. } => has_repeated_key(map),
+        Value::Array(values) => values.iter().any(has_repeated_key_inside),
+        _ => false,
+    }
+}
+
+/// A document cut at every byte, whole, and with every bit flipped.
+fn each_change(whole: &[u8], mut visit: impl FnMut(&[u8])) {
+    for len in 0..=whole.len() {
+        visit(&whole[..len]);
+    }
+    let mut bytes = whole.to_vec();
+    for bit in 0..bytes.len() * 8 {
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        visit(&bytes);
+        bytes[bit / 8] ^= 1 << (bit % 8);
+    }
+}
+
+fn files(corpus: &str, extension: &str) -> Vec<PathBuf> {
+    let Some(folder) = shared::corpus(corpus) else { return Vec::new() };
+    let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|found| found == extension));
+    files.sort();
+    files
+}
+
+/// The documents of MongoDB's corpus, the wrong ones as well.
+fn mongodb_documents() -> Vec<Vec<u8>> {
+    let mut all = Vec::new();
+    for path in files("bson-corpus", "json") {
+        let file: serde_json::Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+        for (section, key) in [("valid", "canonical_bson"), ("valid", "degenerate_bson"), ("decodeErrors", "bson")] {
+            for case in file[section].as_array().into_iter().flatten() {
+                let Some(hex) = case[key].as_str() else { continue };
+                all.push(data_encoding::HEXUPPER_PERMISSIVE.decode(hex.as_bytes()).unwrap());
+            }
+        }
+    }
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// Asks everybody about every change of these, and says what came out.
+fn compare_all(name: &str, documents: &[Vec<u8>]) {
+    let mut tally = Tally::default();
+    for document in documents {
+        each_change(document, |bytes| tally.compare(bytes));
+    }
+    println!("{name}: {} documents, {tally:?}", documents.len());
+    let is_empty = documents.is_empty(); // a plain clone has no corpus
+    assert!(is_empty || (tally.documents > 1000 && tally.refused > 1000), "{tally:?}");
+}
+
+#[test]
+fn mongodb_corpus_changed_everywhere() {
+    alone(|| compare_all("bson-corpus", &mongodb_documents()));
+}
+
+#[test]
+fn a_dump_changed_everywhere() {
+    alone(|| {
+        let mut documents = Vec::new();
+        for path in files("mongodump", "bson") {
+            let bytes = fs::read(path).unwrap();
+            let mut rest = &bytes[..];
+            while !rest.is_empty() {
+                let (document, behind) = Document::first(rest, Rules::new()).unwrap();
+                documents.push(document.as_bytes().to_vec());
+                rest = behind;
+            }
+        }
+        let sample: Vec<_> = documents.into_iter().step_by(97).collect();
+        compare_all("mongodump", &sample);
+    });
+}
+
+#[test]
+fn julia_files_changed_everywhere() {
+    alone(|| {
+        let documents: Vec<_> = files("julia-bson", "bson").iter().map(|path| fs::read(path).unwrap()).collect();
+        let (short, long): (Vec<_>, Vec<_>) = documents.into_iter().partition(|bytes| bytes.len() <= 8192);
+        compare_all("julia-bson", &short);
+        let (mut graphs, mut refused) = (0, 0);
+        for bytes in &short {
+            each_change(bytes, |bytes| match graph(bytes) {
+                Ok(()) => graphs += 1,
+                Err(_) => refused += 1,
+            });
+        }
+        // Of the long ones nearly all is text: every 61st change, which is each bit of a byte in turn.
+        for bytes in &long {
+            let mut number = 0;
+            each_change(bytes, |bytes| {
+                number += 1;
+                if number % 61 == 0 {
+                    let _ = our_answer(bytes);
+                    let _ = graph(bytes);
+                }
+            });
+        }
+        println!("julia-bson: {graphs} graphs, {refused} refused; {} long files", long.len());
+        assert!(short.is_empty() || (graphs > 1000 && refused > 1000));
+    });
+}
+
+/// Reads a graph within a small memory; what was read can be shown, and written so that it is the same graph.
+fn graph(bytes: &[u8]) -> Result<(), Error> {
+    let document = Document::new(bytes)?;
+    let (graph, used) = peak(|| Graph::read_with(document, &Options::new().memory(GRAPH as u64)));
+    assert!(used <= GROWING * GRAPH, "a graph took {used} bytes of memory: {}", bytes.escape_ascii());
+    let graph = graph?;
+    let text = graph.to_string();
+    let _ = graph.root().to::<Value>();
+    if let Ok(written) = graph.to_vec() {
+        let again = Graph::read(Document::new(&written)?).unwrap_or_else(|error| panic!("{error}: {text}"));
+        assert_eq!(again.to_string(), text);
+    }
+    Ok(())
+}
+
+/// A document with one member "a".
+fn member(kind: u8, payload: &[u8]) -> Vec<u8> {
+    let len = payload.len() as i32 + 8;
+    [&len.to_le_bytes(), &[kind, b'a', 0][..], payload, &[0]].concat()
+}
+
+#[test]
+fn no_wrong_length_is_believed() {
+    alone(|| {
+        let text = b"\x03\0\0\0\xc3\xbc\0";
+        let inner = member(0x02, text);
+        // Type, payload, and where in the payload lengths are.
+        let cases: &[(u8, Vec<u8>, &[usize])] = &[
+            (0x02, text.to_vec(), &[0]),
+            (0x0d, text.to_vec(), &[0]),
+            (0x0e, text.to_vec(), &[0]),
+            (0x0c, [&text[..], &[0xaa; 12]].concat(), &[0]),
+            (0x03, inner.clone(), &[0, 7]),
+            (0x04, inner.clone(), &[0, 7]),
+            (0x05, b"\x03\0\0\0\0\xaa\xaa\xaa".to_vec(), &[0]),
+            (0x05, b"\x07\0\0\0\x02\x03\0\0\0\xaa\xaa\xaa".to_vec(), &[0, 5]),
+            (0x0f, [&(inner.len() as i32 + 11).to_le_bytes()[..], text, &inner].concat(), &[0, 4, 11]),
+        ];
+        let mut count = 0;
+        for (kind, payload, places) in cases {
+            our_answer(&member(*kind, payload)).unwrap();
+            for place in [0].into_iter().chain(places.iter().map(|place| place + 7)) {
+                let mut bytes = member(*kind, payload);
+                let right = i32::from_le_bytes(bytes[place..place + 4].try_into().unwrap());
+                let wrong = [0, 1, 4, -1, i32::MIN, i32::MAX, i32::MAX - 4, right - 1, right + 1, right.swap_bytes()];
+                for wrong in wrong.into_iter().filter(|wrong| *wrong != right) {
+                    bytes[place..place + 4].copy_from_slice(&wrong.to_le_bytes());
+                    let error = our_answer(&bytes).expect_err(&format!("{}", bytes.escape_ascii()));
+                    assert!(error.found().is_some() && error.expected().is_some() && error.offset().is_some());
+                    count += 1;
+                }
+            }
+        }
+        assert!(count > 150, "{count}");
+    });
+}
+
+#[test]
+fn no_end_of_text_may_be_missing() {
+    alone(|| {
+        let text = b"\x02\0\0\0x\0";
+        for (kind, payload, ends) in [
+            (0x02, text.to_vec(), &[5][..]),
+            (0x0d, text.to_vec(), &[5]),
+            (0x0b, b"p\0i\0".to_vec(), &[3]),
+            (0x03, member(0x0a, b""), &[6, 7]),
+            (0x0c, [&text[..], &[7; 12]].concat(), &[5]),
+        ] {
+            let whole = member(kind, &payload);
+            our_answer(&whole).unwrap();
+            for end in ends.iter().map(|end| end + 7).chain([6, whole.len() - 1]) {
+                let mut bytes = whole.clone();
+                assert_eq!(bytes[end], 0);
+                bytes[end] = b'x';
+                assert!(our_answer(&bytes).is_err(), "{}", bytes.escape_ascii());
+            }
+        }
+    });
+}
+
+/// Documents inside each other, so many: in members of type document, array, or in scopes.
+fn nested(kind: u8, levels: usize) -> Vec<u8> {
+    let between: &[u8] = if kind == 0x0f { b"\x01\0\0\0\0" } else { b"" };
+    let prefix = if kind == 0x0f { 4 + between.len() } else { 0 };
+    let len = |deeper: usize| (5 + deeper * (8 + prefix)) as i32;
+    let mut bytes = Vec::with_capacity(len(levels) as usize);
+    for deeper in (1..levels).rev() {
+        bytes.extend_from_slice(&len(deeper).to_le_bytes());
+        bytes.extend_from_slice(&[kind, b'a', 0]);
+        if kind == 0x0f {
+            bytes.extend_from_slice(&(len(deeper - 1) + prefix as i32).to_le_bytes());
+            bytes.extend_from_slice(between);
+        }
+    }
+    bytes.extend_from_slice(&5i32.to_le_bytes());
+    bytes.resize(bytes.len() + levels, 0);
+    bytes
+}
+
+#[test]
+fn a_million_levels() {
+    alone(|| {
+        for kind in [0x03, 0x04, 0x0f] {
+            our_answer(&nested(kind, 200)).unwrap();
+            assert_eq!(our_answer(&nested(kind, 201)).unwrap_err().kind(), ErrorKind::TooDeep);
+            let bytes = nested(kind, 1_000_000);
+            assert_eq!(our_answer(&bytes).unwrap_err().kind(), ErrorKind::TooDeep);
+            let document = Document::new(&bytes).unwrap();
+            assert_eq!(document.get::<i32>("b").unwrap(), None);
+            assert_eq!(document.index().unwrap().len(), 1);
+        }
+        for (open, levels) in [("[", 1_000_000), ("{\"a\":", 1_000_000), ("{\"a\":[", 500_000)] {
+            let text = format!("{{\"a\":{}", open.repeat(levels));
+            let (error, used) = peak(|| from_json(&text).unwrap_err());
+            assert_eq!(error.kind(), ErrorKind::TooDeep, "{error}");
+            assert!(used <= 2 * BESIDES, "{used} bytes of memory");
+            let error = json_to_bson(&text, Rules::new().depth(1000), &mut Vec::new()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::TooDeep, "{error}");
+        }
+        // Graphs are limited by memory only.
+        let bytes = nested(0x03, 100_000);
+        let graph = Graph::read(Document::new(&bytes).unwrap()).unwrap();
+        assert!(graph.to_string().starts_with("{\"a\":{\"a\":"));
+        assert_eq!(graph.to_vec().unwrap(), bytes);
+        assert_eq!(graph.root().to::<Value>().err().map(|error| error.kind()), Some(ErrorKind::TooDeep));
+        drop(graph);
+        let small = Options::new().memory(1 << 20);
+        let (error, used) = peak(|| Graph::read_with(Document::new(&bytes).unwrap(), &small).unwrap_err());
+        assert_eq!(error.kind(), ErrorKind::MemoryLimit);
+        assert!(used <= GROWING << 20, "{used} bytes of memory");
+    });
+}
+
+#[test]
+fn many_small_members() {
+    alone(|| {
+        // Two bytes each, the least there is: null with an empty key.
+        let members = b"\x0a\0".repeat(500_000);
+        let bytes = [&(members.len() as i32 + 5).to_le_bytes()[..], &members, &[0]].concat();
+        assert_eq!(our_answer(&bytes).unwrap().len(), 500_000);
+        assert_eq!(our_answer(&member(0x04, &bytes)).unwrap().len(), 1);
+        // Strict rules remember keys.
+        let strict = Rules::new().strictness(ours::Strictness::Strict);
+        let error = Document::with_rules(&bytes, strict).unwrap().check().unwrap_err();
+        assert_eq!((error.kind(), error.offset()), (ErrorKind::DocumentInvalid, Some(7)));
+        // Objects that share objects, 40 times: 2^40 values if they were unfolded.
+        let entry = |next: i64| format!(r#"[{{"tag":"backref","ref":{next}}},{{"tag":"backref","ref":{next}}}]"#);
+        let entries: Vec<String> = (2..42).map(entry).chain(["7".to_string()]).collect();
+        let text = format!(r#"{{"_backrefs":[{}],"x":{{"tag":"backref","ref":1}}}}"#, entries.join(","));
+        let bytes = from_json(&text).unwrap().to_vec().unwrap();
+        graph(&bytes).unwrap();
+    });
+}
+
+#[test]
+fn backrefs_that_lead_nowhere() {
+    alone(|| {
+        let read = |entries: &str, reference: &str| {
+            let text = format!(r#"{{"_backrefs":[{entries}],"x":{{"tag":"backref","ref":{reference}}}}}"#);
+            graph(&from_json(&text).unwrap().to_vec().unwrap())
+        };
+        let to = |number: i64| format!(r#"{{"tag":"backref","ref":{number}}}"#);
+        read("7", "1").unwrap();
+        read(&format!(r#"{{"me":{}}}"#, to(1)), "1").unwrap(); // contains itself
+        for reference in ["0", "-1", "2", "2147483647", "-9223372036854775808", "9223372036854775807"] {
+            assert_eq!(read("7", reference).unwrap_err().kind(), ErrorKind::JuliaInvalid, "{reference}");
+        }
+        for ring in [1, 2, 3, 1000] {
+            let entries: Vec<_> = (1..=ring).map(|number| to(number % ring + 1)).collect();
+            assert_eq!(read(&entries.join(","), "1").unwrap_err().kind(), ErrorKind::JuliaInvalid, "{ring}");
+        }
+        // A long way to an object is one.
+        let entries: Vec<_> = (2..=20_000).map(to).chain(["7".to_string()]).collect();
+        read(&entries.join(","), "1").unwrap();
+    });
+}
