@@ -36,7 +36,7 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
     // What was read before an error is printed all the same.
     let printed = print(&mut input, &mut out, json);
     let flushed = out.close();
-    input.close(printed.and(flushed))
+    input.close(printed.and(flushed.map(drop)))
 }
 
 fn print(input: &mut super::input::Input, out: &mut Writer, json: Json) -> Result<()> {
