@@ -167,7 +167,13 @@ impl Variant {
     fn new(variant: &syn::Variant, of_enum: &Attributes, rules: &FieldRules) -> Result<Variant> {
         let attributes = Attributes::new(&variant.attrs, "a variant", &["rename", "alias", "rename_all"])?;
         let rules = FieldRules { case: attributes.rename_all, lifetimes: rules.lifetimes.clone(), ..*rules };
-        let fields = Fields::new(&variant.fields, &rules)?;
+        let fields = match Fields::new(&variant.fields, &rules)? {
+            // Beside the tag there may be members: they are looked at as if it had fields that could be missing.
+            Fields::Unit if of_enum.tag.is_some() => {
+                Fields::Named { fields: Vec::new(), deny_unknown: rules.deny_unknown }
+            }
+            fields => fields,
+        };
         if of_enum.tag.is_some() && matches!(fields, Fields::Tuple(_)) {
             let message = "a variant with several fields without names is an array, which has no place for a tag";
             return Err(Error::new(variant.ident.span(), message));

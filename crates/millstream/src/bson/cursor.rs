@@ -382,6 +382,13 @@ impl<'a> Cursor<'a> {
         text_at(self.cstring()?, start)
     }
 
+    /// The same by the rules, as [`text`](Cursor::text) is for strings.
+    pub(crate) fn ctext(&mut self) -> Result<Cow<'a, str>> {
+        let start = self.at;
+        let bytes = self.cstring()?;
+        self.text_of(bytes, start)
+    }
+
     /// Passes the payload of a [`CodeWithScope`](ElementType::CodeWithScope) and returns a cursor at its code, behind
     /// which comes its scope. Both fill it exactly.
     pub fn code_with_scope(&mut self) -> Result<Cursor<'a>> {

@@ -154,18 +154,20 @@ fn no_variant(cursor: &Cursor<'_>, name: &str) -> Error {
 }
 
 /// The variant's name from the member `tag` of the document that the cursor is in, and a cursor behind it. The cursor
-/// itself stays.
+/// itself stays. A second such member is an error, as for every field.
 #[inline]
 pub fn tag<'a>(cursor: &Cursor<'a>, tag: &str) -> Result<(&'a [u8], Cursor<'a>)> {
     let mut seeking = cursor.clone();
+    let mut found = None;
     while let Some((kind, key)) = seeking.next()? {
-        if key == tag.as_bytes() {
-            return match kind {
-                ElementType::String | ElementType::Symbol => Ok((seeking.string_bytes()?, seeking)),
-                _ => Err(seeking.mismatch(kind, "a variant's name")),
-            };
+        match (key == tag.as_bytes(), kind) {
+            (true, _) if found.is_some() => return Err(duplicate(key, &seeking, tag)),
+            (true, ElementType::String | ElementType::Symbol) => {
+                found = Some((seeking.string_bytes()?, seeking.clone()))
+            }
+            (true, _) => return Err(seeking.mismatch(kind, "a variant's name")),
+            (false, _) => seeking.skip(kind)?,
         }
-        seeking.skip(kind)?;
     }
-    Err(missing_member(cursor, cursor.offset(), tag))
+    found.ok_or_else(|| missing_member(cursor, cursor.offset(), tag))
 }

@@ -350,6 +350,15 @@ impl fmt::Debug for Array<'_> {
     }
 }
 
+impl<'a> IntoIterator for &Array<'a> {
+    type Item = Result<Element<'a>>;
+    type IntoIter = Elements<'a>;
+
+    fn into_iter(self) -> Elements<'a> {
+        self.iter()
+    }
+}
+
 impl<'a> IntoIterator for Array<'a> {
     type Item = Result<Element<'a>>;
     type IntoIter = Elements<'a>;

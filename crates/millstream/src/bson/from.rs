@@ -3,14 +3,14 @@
 //! Nothing is collected first: each value is read from where it lies into where it belongs. What is borrowed
 //! (`&str`, `&[u8]`, `Cow`, maps with such keys are) takes no memory of its own. Text under
 //! [`Utf8::Lossy`](super::Utf8::Lossy) is replaced in owned types only. [`Strictness::Strict`](super::Strictness::Strict)
-//! is a matter of [`Document::check`]: no type here looks at the keys of arrays.
+//! is a matter of [`Document::check`], which [`decode_document`] calls: no type here looks at the keys of arrays.
 
 mod containers;
 
 pub use containers::{FromKey, Places};
 
 use super::document::locate;
-use super::{Array, Cursor, DateTime, Decimal128, Document, ElementType, ObjectId, Rules, Timestamp};
+use super::{Array, Cursor, DateTime, Decimal128, Document, ElementType, ObjectId, Rules, Strictness, Timestamp};
 use crate::error::{Error, ErrorKind, Result};
 use std::borrow::Cow;
 use std::num::NonZero;
@@ -38,7 +38,7 @@ pub fn decode<'a, T: FromBson<'a>>(bytes: &'a [u8]) -> Result<T> {
     Ok(value)
 }
 
-/// The value that a document is, by the document's rules.
+/// The value that a document is, by the document's rules; strict rules are checked for the whole document first.
 ///
 /// ```
 /// use millstream::bson::{self, Document};
@@ -53,6 +53,9 @@ pub fn decode<'a, T: FromBson<'a>>(bytes: &'a [u8]) -> Result<T> {
 /// Those of [`FromBson::from_bson`], with the path of keys and the offset.
 #[inline]
 pub fn decode_document<'a, T: FromBson<'a>>(document: &Document<'a>) -> Result<T> {
+    if document.rules().strictness == Strictness::Strict {
+        document.check()?;
+    }
     T::from_bson(ElementType::Document, &mut document.cursor()).map_err(|error| document.locate(error))
 }
 
@@ -278,7 +281,7 @@ exactly! {
 /// Text that is one character.
 fn one_char(cursor: &mut Cursor<'_>) -> Result<char> {
     let at = cursor.offset();
-    let text = cursor.str()?;
+    let text = cursor.text()?;
     let mut chars = text.chars();
     match (chars.next(), chars.next()) {
         (Some(only), None) => Ok(only),

@@ -36,6 +36,18 @@
 //! a [`Writer`](crate::Writer) or a path does input or output, and nothing here runs or resolves anything that a
 //! document names.
 //!
+//! Writing is limited, too: derived types, [`append_document`], [`Builder::new`] and serde nest 200 documents and arrays,
+//! as many as [`Rules::new`] reads; [`Map`] and [`Value`] 1,000, the most that a reader can allow.
+//!
+//! Where a key is there more than once, which [`Strictness::Strict`] refuses:
+//!
+//! | what looks | has |
+//! |---|---|
+//! | a look-up ([`Document::get`], [`Index`], [`Map::get`]) | the first |
+//! | a map of Rust's (`BTreeMap`, `HashMap`) | the last |
+//! | a struct, the tag of an enum | an error |
+//! | [`Map`] and [`Value`] | all, in their order |
+//!
 //! The format: <https://bsonspec.org/spec.html> (version 1.1). Names of types are those of MongoDB's `$type` aliases.
 
 mod aligned;
@@ -72,7 +84,7 @@ mod view;
 pub use aligned::{Alignment, PADDING_KEY, append_aligned};
 pub use binary::Binary;
 pub use build::Builder;
-pub use cursor::Cursor;
+pub use cursor::{Cursor, Outer};
 pub use de::{from_document, from_slice};
 pub use document::{Array, Document, Element, Elements};
 pub use from::{FromBson, FromKey, FromMembers, decode, decode_document};

@@ -58,6 +58,10 @@ pub enum Strictness {
     #[default]
     Standard,
     /// Also the keys of arrays must be "0", "1", …, and no key may repeat within a document.
+    ///
+    /// This takes a walk over the whole document, which [`Document::check`](super::Document::check) is;
+    /// [`from_document`](super::from_document) and [`decode_document`](super::decode_document) begin with it. What looks
+    /// at single members ([`Document::get`](super::Document::get), iteration, a [`Cursor`](super::Cursor)) does not.
     Strict,
 }
 

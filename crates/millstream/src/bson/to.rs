@@ -6,9 +6,11 @@ mod containers;
 
 pub(crate) use containers::Positions;
 
-use super::{Array, DateTime, Decimal128, Document, ElementType, ObjectId, Timestamp, ValueRef};
+use super::value::append_regex;
+use super::{Array, DateTime, Decimal128, Document, ElementType, ObjectId, Rules, Timestamp, ValueRef};
 use crate::Writer;
 use crate::error::{Error, ErrorKind, Result};
+use std::cell::Cell;
 use std::num::NonZero;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -168,12 +170,52 @@ pub fn append_element<T: ToBson + ?Sized>(out: &mut Vec<u8>, key: &str, value: &
 /// ```
 ///
 /// # Errors
-/// Those of `members`, and [`ValueOutOfRange`](ErrorKind::ValueOutOfRange) for 2 GiB or more.
+/// Those of `members`, [`ValueOutOfRange`](ErrorKind::ValueOutOfRange) for 2 GiB or more, and
+/// [`TooDeep`](ErrorKind::TooDeep) where 200 documents and arrays are being appended inside each other: as many as a
+/// reader goes into by default.
 #[inline]
 pub fn append_document(out: &mut Vec<u8>, members: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
+    let _level = Level::enter()?;
     let start = begin(out);
     members(out)?;
     end(out, start)
+}
+
+/// One of the documents and arrays that this thread is appending inside each other.
+///
+/// A type that contains itself is as deep as its value, and [`ToBson::to_bson`] has nothing to count with: without a
+/// limit a long list would overflow the stack.
+struct Level;
+
+thread_local! {
+    static LEVELS: Cell<u16> = const { Cell::new(0) };
+}
+
+impl Level {
+    #[inline]
+    fn enter() -> Result<Level> {
+        let levels = LEVELS.get();
+        if levels >= Rules::new().depth {
+            return Err(too_deep());
+        }
+        LEVELS.set(levels + 1);
+        Ok(Level)
+    }
+}
+
+impl Drop for Level {
+    #[inline]
+    fn drop(&mut self) {
+        LEVELS.set(LEVELS.get() - 1);
+    }
+}
+
+#[cold]
+fn too_deep() -> Error {
+    let depth = Rules::new().depth;
+    Error::new(ErrorKind::TooDeep)
+        .with_found(format!("more than {depth} documents and arrays inside each other"))
+        .with_expected(format!("at most {depth}"))
 }
 
 /// Appends room for the length of a document, which [`end`] puts there; returns where.
@@ -382,10 +424,7 @@ impl ToBson for ValueRef<'_> {
             ValueRef::ObjectId(id) => id.to_bson(out),
             ValueRef::Bool(value) => value.to_bson(out),
             ValueRef::DateTime(date) => date.to_bson(out),
-            ValueRef::Regex { pattern, options } => {
-                append_cstring(out, pattern)?;
-                append_cstring(out, options)
-            }
+            ValueRef::Regex { pattern, options } => append_regex(out, pattern, options),
             ValueRef::DbPointer { namespace, id } => {
                 append_string(out, namespace)?;
                 id.to_bson(out)

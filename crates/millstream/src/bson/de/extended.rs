@@ -4,13 +4,14 @@
 //! read by exactly this. Its borrowed types ask by a name of theirs and get bytes and numbers instead of text.
 
 use super::Payload;
-use crate::bson::{Cursor, Decimal128, Document, ElementType, FromBson, ValueRef, marker};
+use crate::bson::{Cursor, Decimal128, Document, ElementType, FromBson, ObjectId, ValueRef, marker};
 use crate::error::{Error, ErrorKind, Result};
 use data_encoding::{BASE64, HEXLOWER};
 use serde::Deserializer;
 use serde::de::value::MapDeserializer;
 use serde::de::{IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
+use std::borrow::Cow;
 
 /// A piece of Extended JSON.
 enum Part<'de> {
@@ -35,7 +36,38 @@ pub(super) fn visit<'de, V: Visitor<'de>>(kind: ElementType, cursor: &mut Cursor
             _ => binary(subtype, bytes).deserialize_any(visitor),
         };
     }
-    extended(ValueRef::from_bson(kind, cursor)?).deserialize_any(visitor)
+    with_text(kind, cursor)?.deserialize_any(visitor)
+}
+
+/// What has text in it is read here, by the rules; the rest as values are.
+fn with_text<'de>(kind: ElementType, cursor: &mut Cursor<'de>) -> Result<Part<'de>> {
+    let one = |name, part| Map(vec![(name, part)]);
+    Ok(match kind {
+        ElementType::Code => one("$code", text(cursor.text()?)),
+        ElementType::Symbol => one("$symbol", text(cursor.text()?)),
+        ElementType::Regex => {
+            let (pattern, options) = (text(cursor.ctext()?), text(cursor.ctext()?));
+            one("$regularExpression", Map(vec![("pattern", pattern), ("options", options)]))
+        }
+        ElementType::DbPointer => {
+            let namespace = text(cursor.text()?);
+            let id = one("$oid", Made(ObjectId(cursor.take()?).to_string()));
+            one("$dbPointer", Map(vec![("$ref", namespace), ("$id", id)]))
+        }
+        ElementType::CodeWithScope => {
+            let mut inside = cursor.code_with_scope()?;
+            let code = text(inside.text()?);
+            Map(vec![("$code", code), ("$scope", Scope(Document::at(&mut inside)?))])
+        }
+        _ => extended(ValueRef::from_bson(kind, cursor)?),
+    })
+}
+
+fn text(text: Cow<'_, str>) -> Part<'_> {
+    match text {
+        Cow::Borrowed(text) => Text(text),
+        Cow::Owned(text) => Made(text),
+    }
 }
 
 /// Reads bytes that must be those of a UUID.
@@ -106,22 +138,12 @@ fn extended(value: ValueRef<'_>) -> Part<'_> {
         ValueRef::Timestamp(stamp) => {
             one("$timestamp", Map(vec![("t", Number(stamp.time.into())), ("i", Number(stamp.increment.into()))]))
         }
-        ValueRef::Regex { pattern, options } => {
-            one("$regularExpression", Map(vec![("pattern", Text(pattern)), ("options", Text(options))]))
-        }
-        ValueRef::DbPointer { namespace, id } => {
-            let id = one("$oid", Made(id.to_string()));
-            one("$dbPointer", Map(vec![("$ref", Text(namespace)), ("$id", id)]))
-        }
-        ValueRef::Code(code) => one("$code", Text(code)),
-        ValueRef::Symbol(symbol) => one("$symbol", Text(symbol)),
-        ValueRef::CodeWithScope { code, scope } => Map(vec![("$code", Text(code)), ("$scope", Scope(scope))]),
         ValueRef::Undefined => one("$undefined", True),
         ValueRef::MinKey => one("$minKey", Number(1)),
         ValueRef::MaxKey => one("$maxKey", Number(1)),
         // The rest are types that serde has; they do not come here.
         ValueRef::Document(document) => Scope(document),
-        other => unreachable!("serde has a type for {other:?}"),
+        other => unreachable!("{} is a type that serde has, or has text", other.kind()),
     }
 }
 

@@ -10,7 +10,7 @@
 //! | javascript | text, a char |
 //! | object | a struct, a map, a variant with content (of one member: its name) |
 //! | array | a sequence, a tuple |
-//! | binData | bytes, whatever the subtype |
+//! | binData | bytes, whatever the subtype; a sequence or tuple of `u8` |
 //! | null, undefined | `None`, a unit |
 //! | objectId, date, decimal, timestamp, … | [`ObjectId`](super::ObjectId), [`DateTime`](super::DateTime), … |
 //! | anything | [`ValueRef`](super::ValueRef) and, for objects and arrays, [`Document`](super::Document) and [`Array`](super::Array), not yet looked into |
@@ -35,7 +35,7 @@ use super::{Cursor, Document, ElementType, Strictness, marker};
 use crate::error::{Error, Result};
 use access::{Elements, Members, Variant};
 use native::Native;
-use serde::de::value::BorrowedStrDeserializer;
+use serde::de::value::{CowStrDeserializer, SeqDeserializer};
 use serde::de::{Deserialize, Deserializer, Visitor};
 use serde::forward_to_deserialize_any;
 use std::borrow::Cow;
@@ -136,6 +136,14 @@ impl<'c, 'de> Payload<'c, 'de> {
             Ok(_) if more => Err(access::longer(len, start)),
             result => result,
         }
+    }
+
+    /// Bytes where a sequence is asked for: `Vec<u8>` and `[u8; N]` are that to serde. The visitor has to take all.
+    fn visit_bytes_one_by_one<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        let mut bytes = SeqDeserializer::<_, Error>::new(self.cursor.binary()?.1.iter().copied());
+        let value = visitor.visit_seq(&mut bytes)?;
+        bytes.end()?;
+        Ok(value)
     }
 
     #[inline]
@@ -303,6 +311,7 @@ impl<'de> Deserializer<'de> for Payload<'_, 'de> {
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         match self.kind {
             ElementType::Array => self.visit_elements(visitor),
+            ElementType::Binary => self.visit_bytes_one_by_one(visitor),
             _ => self.deserialize_any(visitor),
         }
     }
@@ -311,6 +320,7 @@ impl<'de> Deserializer<'de> for Payload<'_, 'de> {
     fn deserialize_tuple<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value> {
         match self.kind {
             ElementType::Array => self.visit_tuple(len, visitor),
+            ElementType::Binary => self.visit_bytes_one_by_one(visitor),
             _ => self.deserialize_any(visitor),
         }
     }
@@ -354,7 +364,7 @@ impl<'de> Deserializer<'de> for Payload<'_, 'de> {
     ) -> Result<V::Value> {
         match self.kind {
             ElementType::String | ElementType::Symbol => {
-                visitor.visit_enum(BorrowedStrDeserializer::new(self.cursor.str()?))
+                visitor.visit_enum(CowStrDeserializer::new(self.cursor.text()?))
             }
             ElementType::Document => {
                 let start = self.cursor.offset();

@@ -6,7 +6,7 @@ mod write;
 pub(super) use read::read_document;
 pub(super) use write::{append_map, append_regex, patch_length, sorted};
 
-use super::{DateTime, Decimal128, ElementType, Map, ObjectId, Timestamp};
+use super::{Binary, DateTime, Decimal128, ElementType, Map, ObjectId, Timestamp};
 use std::borrow::Cow;
 
 /// A value of any type, owned, with all that is in it.
@@ -243,7 +243,8 @@ from! {
     i16, |value| Value::Int32(value.into());
     i32, |value| Value::Int32(value);
     i64, |value| Value::Int64(value);
-    u8, |value| Value::Int32(value.into());
+    &[u8], |bytes| Value::Binary { subtype: 0, bytes: bytes.to_vec() };
+    Vec<u8>, |bytes| Value::Binary { subtype: 0, bytes };
     u16, |value| Value::Int32(value.into());
     u32, |value| Value::Int64(value.into());
     &str, |value| Value::String(value.to_string());
@@ -259,6 +260,14 @@ from! {
 impl<T: Into<Value>> From<Vec<T>> for Value {
     fn from(values: Vec<T>) -> Value {
         values.into_iter().collect()
+    }
+}
+
+/// Bytes with their subtype. (There is no `From<u8>`: many of them are bytes, as for [`ToBson`](super::ToBson), and not
+/// an array of numbers.)
+impl<B: Into<Vec<u8>>> From<Binary<B>> for Value {
+    fn from(binary: Binary<B>) -> Value {
+        Value::Binary { subtype: binary.subtype, bytes: binary.bytes.into() }
     }
 }
 
