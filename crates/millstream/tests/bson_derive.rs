@@ -392,13 +392,20 @@ fn a_tag_is_a_member_among_the_fields() {
     refused::<Tagged>(&document(&[("kind", &"Newtype"), ("x", &1)]), ErrorKind::KeyMissing, Some("y"));
 }
 
+/// An enum that lets others' members stand beside its tag, as `Tagged` does not.
+#[derive(Debug, PartialEq, FromBson, ToBson)]
+#[bson(tag = "kind")]
+enum Loose {
+    Unit,
+}
+
 #[derive(Debug, PartialEq, FromBson, ToBson)]
 struct Flat {
     before: i32,
     #[bson(flatten)]
     point: Point,
     #[bson(flatten)]
-    shape: Tagged,
+    shape: Loose,
     #[bson(flatten)]
     absent: Option<Record>,
     after: i32,
@@ -451,7 +458,7 @@ fn flattened_members_are_those_of_the_document_around() {
     let flat = Flat {
         before: 1,
         point: Point { x: 2, y: 3 },
-        shape: Tagged::Unit,
+        shape: Loose::Unit,
         absent: None,
         after: 4,
         rest: HashMap::from([("other".to_string(), 5)]),

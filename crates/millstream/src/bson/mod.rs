@@ -36,8 +36,8 @@
 //! a [`Writer`](crate::Writer) or a path does input or output, and nothing here runs or resolves anything that a
 //! document names.
 //!
-//! Writing is limited, too: derived types, [`append_document`], [`Builder::new`] and serde nest 200 documents and arrays,
-//! as many as [`Rules::new`] reads; [`Map`] and [`Value`] 1,000, the most that a reader can allow.
+//! Writing is limited, too: [`Builder::new`] and serde nest 200 documents and arrays, as many as [`Rules::new`] reads;
+//! derived types, [`append_document`], [`Map`] and [`Value`] 1,000, the most that a reader can allow.
 //!
 //! Where a key is there more than once, which [`Strictness::Strict`] refuses:
 //!

@@ -6,7 +6,7 @@ mod containers;
 
 pub(crate) use containers::Positions;
 
-use super::value::append_regex;
+use super::value::{append_regex, too_deep};
 use super::{Array, DateTime, Decimal128, Document, ElementType, ObjectId, Rules, Timestamp, ValueRef};
 use crate::Writer;
 use crate::error::{Error, ErrorKind, Result};
@@ -171,8 +171,8 @@ pub fn append_element<T: ToBson + ?Sized>(out: &mut Vec<u8>, key: &str, value: &
 ///
 /// # Errors
 /// Those of `members`, [`ValueOutOfRange`](ErrorKind::ValueOutOfRange) for 2 GiB or more, and
-/// [`TooDeep`](ErrorKind::TooDeep) where 200 documents and arrays are being appended inside each other: as many as a
-/// reader goes into by default.
+/// [`TooDeep`](ErrorKind::TooDeep) where 1,000 documents and arrays are being appended inside each other: the most that
+/// [`Rules::depth`] lets a reader go into.
 #[inline]
 pub fn append_document(out: &mut Vec<u8>, members: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
     let _level = Level::enter()?;
@@ -195,7 +195,7 @@ impl Level {
     #[inline]
     fn enter() -> Result<Level> {
         let levels = LEVELS.get();
-        if levels >= Rules::new().depth {
+        if levels >= Rules::MOST_DEPTH {
             return Err(too_deep());
         }
         LEVELS.set(levels + 1);
@@ -208,14 +208,6 @@ impl Drop for Level {
     fn drop(&mut self) {
         LEVELS.set(LEVELS.get() - 1);
     }
-}
-
-#[cold]
-fn too_deep() -> Error {
-    let depth = Rules::new().depth;
-    Error::new(ErrorKind::TooDeep)
-        .with_found(format!("more than {depth} documents and arrays inside each other"))
-        .with_expected(format!("at most {depth}"))
 }
 
 /// Appends room for the length of a document, which [`end`] puts there; returns where.

@@ -104,8 +104,9 @@ pub(in crate::bson) fn patch_length(out: &mut [u8], start: usize) -> Result<()> 
     Ok(())
 }
 
+/// More documents and arrays inside each other than a reader can allow.
 #[cold]
-fn too_deep() -> Error {
+pub(in crate::bson) fn too_deep() -> Error {
     Error::new(ErrorKind::TooDeep)
         .with_found(format!("more than {} documents and arrays inside each other", Rules::MOST_DEPTH))
         .with_expected(format!("at most {}", Rules::MOST_DEPTH))
