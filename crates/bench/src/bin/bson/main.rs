@@ -6,6 +6,7 @@
 //! decode the same and drop it. What is told is `answer… ns=… allocations=…`: see [`passes`].
 
 mod allocations;
+mod columns;
 mod encode;
 mod input;
 mod orders;
@@ -45,6 +46,8 @@ enum Work {
     Wide { way: wide::Way, file: PathBuf, gets: u64 },
     /// Arrays of numbers.
     Weights { way: weights::Way, file: PathBuf },
+    /// Small typed records as columns.
+    Columns { way: columns::Way, file: PathBuf },
     /// Small typed records, the other way round.
     Encode { way: encode::Way, file: PathBuf },
     /// Writes small records to standard output, for as long as asked.
@@ -59,6 +62,7 @@ fn main() -> Result<()> {
         Work::Untyped { way, file } => untyped::run(way, &input::read(&file)?, &passes)?,
         Work::Wide { way, file, gets } => wide::run(way, &input::read(&file)?, gets, &passes)?,
         Work::Weights { way, file } => weights::run(way, &file, &passes)?,
+        Work::Columns { way, file } => columns::run(way, &input::read(&file)?, &passes)?,
         Work::Encode { way, file } => encode::run(way, &input::read(&file)?, &passes)?,
         Work::Produce(producer) => return Ok(producer.run()?),
     };
