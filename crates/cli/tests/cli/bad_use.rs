@@ -140,12 +140,11 @@ fn a_command_that_is_not_there() {
 #[test]
 fn subcommands() {
     let place = Place::new();
-    place
-        .words("")
-        .gets_refused()
-        .says("millstream: a subcommand is missing: expected run, completions or man (see `millstream --help`)\n");
+    place.words("").gets_refused().says(
+        "millstream: a subcommand is missing: expected run, bson, completions or man (see `millstream --help`)\n",
+    );
     place.words("rum").gets_refused().says(
-        "millstream: unrecognized subcommand 'rum'; tip: a similar subcommand exists: 'run': expected run, completions \
+        "millstream: unrecognized subcommand 'rum'; tip: a similar subcommand exists: 'run': expected run, bson, completions \
          or man (see `millstream --help`)\n",
     );
     place.words("completions csh").gets_refused().complains_of(&["invalid value 'csh'", "expected one of bash"]);

@@ -227,7 +227,8 @@ fn check_says_what_is_wrong_and_where() {
     let place = place.file("cut.bson", [&bytes[85..], &bytes[..85], &bytes[..40]].concat());
     for line in ["check cut.bson --on-error skip", "cat cut.bson --on-error skip"] {
         let skipped = "cut.bson: skipped 78 bytes at byte 0, record 0: utf8 invalid";
-        bson(&place, line).fails().complains_of(&[skipped, "cut.bson: frame truncated"]);
+        let seen = bson(&place, line).fails();
+        assert!(seen.stderr.contains(skipped) && seen.stderr.contains("cut.bson: frame truncated"), "{}", seen.stderr);
     }
     let twice = Place::new().file("twice.bson", documents(&[r#"{"a": 1, "a": 2}"#]));
     bson(&twice, "check twice.bson").succeeds();
