@@ -92,6 +92,14 @@ impl Framer for Delimiter {
         self.trim
     }
 
+    fn terminator(&self) -> &[u8] {
+        match &self.search {
+            _ if self.trim == Trim::NOTHING => b"",
+            Search::Byte(byte) => std::slice::from_ref(byte),
+            Search::Bytes(finder) => finder.needle(),
+        }
+    }
+
     fn batch(&mut self, input: &[u8], eof: bool, max: usize, ends: &mut Vec<u32>) -> Result<bool> {
         let before = ends.len();
         match &self.search {

@@ -48,6 +48,10 @@ impl Framer for Lines {
         self.trim
     }
 
+    fn terminator(&self) -> &[u8] {
+        if self.trim == Trim::NOTHING { b"" } else { b"\n" }
+    }
+
     fn batch(&mut self, input: &[u8], eof: bool, max: usize, ends: &mut Vec<u32>) -> Result<bool> {
         Ok(delimiter::batch_to_byte(b'\n', input, eof, max, ends))
     }

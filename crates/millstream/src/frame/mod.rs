@@ -72,6 +72,12 @@ pub trait Framer {
     /// How much of a record is not its content.
     fn trim(&self) -> Trim;
 
+    /// What has to be put behind a record's content so that this framer finds it again: nothing where that is not a matter
+    /// of what is behind it, or where the content includes it.
+    fn terminator(&self) -> &[u8] {
+        b""
+    }
+
     /// Appends the end offsets of the whole records at the front of `input`, at most `max` of them, and never
     /// one that ends after `u32::MAX`.
     ///
@@ -115,6 +121,10 @@ macro_rules! forward_framer {
 
             fn trim(&self) -> Trim {
                 (**self).trim()
+            }
+
+            fn terminator(&self) -> &[u8] {
+                (**self).terminator()
             }
 
             fn batch(&mut self, input: &[u8], eof: bool, max: usize, ends: &mut Vec<u32>) -> Result<bool> {
