@@ -229,6 +229,14 @@ enum millstream_code
      * Going on would take more memory than allowed.
      */
     MILLSTREAM_MEMORY_LIMIT = 33,
+    /**
+     * A stage of a pipe panicked, or threw what was no error. The records before that one have been passed on.
+     */
+    MILLSTREAM_STAGE_PANICKED = 34,
+    /**
+     * A stage of a pipe said that it could not do its work on a record.
+     */
+    MILLSTREAM_STAGE_FAILED = 35,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L

@@ -139,7 +139,11 @@ error_kinds! {
     /// What a file of BSON.jl says of its Julia values cannot be.
     32 JuliaInvalid "julia_invalid" "check what wrote the file; its plain document can still be read";
     /// Going on would take more memory than allowed.
-    33 MemoryLimit "memory_limit" "raise the limit if the source is trusted"; // last added
+    33 MemoryLimit "memory_limit" "raise the limit if the source is trusted";
+    /// A stage of a pipe panicked, or threw what was no error. The records before that one have been passed on.
+    34 StagePanicked "stage_panicked" "mend the stage; the message above, on standard error, says where it is";
+    /// A stage of a pipe said that it could not do its work on a record.
+    35 StageFailed "stage_failed" "check the record, or have such records skipped or kept aside"; // last added
 }
 
 impl ErrorKind {

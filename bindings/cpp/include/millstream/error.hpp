@@ -70,6 +70,8 @@ enum class errc : int {
     text_invalid = 31,          ///< Text that is no Extended JSON, object id, date or decimal number.
     julia_invalid = 32,         ///< What a file of BSON.jl says of its Julia values cannot be.
     memory_limit = 33,          ///< Going on would take more memory than allowed.
+    stage_panicked = 34,        ///< A stage of a pipe panicked, or threw what was no error.
+    stage_failed = 35,          ///< A stage of a pipe said that it could not do its work on a record.
 };
 
 namespace detail {
@@ -81,7 +83,7 @@ struct kind_text {
 };
 
 /// In the order of the codes; the first is 1. (A test compares this with the library's table.)
-inline constexpr std::array<kind_text, 33> kind_texts{{
+inline constexpr std::array<kind_text, 35> kind_texts{{
     {"io", "see the system's message"},
     {"open_failed", "check the name and the permissions"},
     {"command_not_started", "check that the program exists, is executable and is in PATH"},
@@ -115,6 +117,8 @@ inline constexpr std::array<kind_text, 33> kind_texts{{
     {"text_invalid", "check the text there"},
     {"julia_invalid", "check what wrote the file; its plain document can still be read"},
     {"memory_limit", "raise the limit if the source is trusted"},
+    {"stage_panicked", "mend the stage; the message above, on standard error, says where it is"},
+    {"stage_failed", "check the record, or have such records skipped or kept aside"},
 }};
 
 /// The texts of a kind; empty for a number that this header does not know.
