@@ -85,6 +85,11 @@ impl CancelToken {
     }
 }
 
+/// Whether `fd` can be read without blocking, now.
+pub(crate) fn is_readable(fd: BorrowedFd<'_>) -> bool {
+    matches!(Wait::default().poll(Some((fd, PollFlags::IN)), Some(Duration::ZERO)), Ok(true))
+}
+
 /// What may end a wait early: tokens and a time limit.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Wait {

@@ -27,6 +27,7 @@ mod connect;
 pub mod error;
 mod format;
 pub mod frame;
+pub mod pipe;
 #[allow(unsafe_code)] // one check for all parts of a record, then raw pointers
 pub mod put;
 mod reader;

@@ -470,6 +470,7 @@ impl ReaderBuilder {
             skip: None,
             begun: Default::default(),
             offsets: Vec::new(),
+            leaves_records: false,
             record_limit: self.record_limit,
             name,
             meter,

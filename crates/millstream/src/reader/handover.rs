@@ -240,6 +240,12 @@ impl Handover {
         (taken, waited)
     }
 
+    /// Whether there is something to take.
+    pub(crate) fn has_news(&self) -> bool {
+        let state = self.lock();
+        !state.full.is_empty() || state.open.is_some() || state.end.is_some() || state.cancelled
+    }
+
     /// Gives back the memory of a block that has been read.
     pub(crate) fn give_back(&self, memory: Vec<u8>) {
         // A buffer that grew for a long record is not kept: sixteen of them would be.

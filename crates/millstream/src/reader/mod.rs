@@ -31,6 +31,7 @@ use crate::frame::{Batch, Delimiter, Framer, Lines, Step, Trim};
 use index::LineIndex;
 use scan::Scanning;
 use supply::Supply;
+pub(crate) use supply::Waits;
 
 /// How much of the buffer one batch covers at most: what fits the second-level cache with its offsets.
 const BATCH_BYTES: usize = 256 << 10;
@@ -84,6 +85,8 @@ pub struct Reader {
     begun: (Vec<u8>, u64),
     /// The offsets of the last batch.
     offsets: Vec<u32>,
+    /// Whether the last batch has left records in the buffer.
+    leaves_records: bool,
     record_limit: usize,
     name: String,
     meter: Meter,
@@ -645,9 +648,20 @@ impl Reader {
         }
         self.records += self.offsets.len() as u64 - 1;
         let len = self.offsets[self.offsets.len() - 1] as usize;
+        let most = BATCH_BYTES.min(self.buffer.unread().len());
+        // It ended at its limit, not where the records did.
+        self.leaves_records = self.offsets.len() > max || (most == BATCH_BYTES && len < self.buffer.unread().len());
         let (offset, first_record) = (self.buffer.offset(), self.records - (self.offsets.len() as u64 - 1));
         let bytes = self.buffer.take_to(self.buffer.pos() + len);
         Ok(Some(Batch::new(bytes, &self.offsets, framer.trim(), terminated).at(offset, first_record)))
+    }
+
+    /// Whether the next batch has to be waited for. Only of use between two batches.
+    pub(crate) fn waits(&self) -> Waits {
+        match self.state {
+            State::Open if !self.leaves_records => self.supply.waits(),
+            _ => Waits::No,
+        }
     }
 
     /// Finds the offsets of the whole records in the buffer, and whether the last of them is terminated.

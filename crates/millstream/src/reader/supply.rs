@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use super::ReadAhead;
 use super::handover::{HEADROOM, Handover, Taken};
 use crate::buffer::Buffer;
-use crate::cancel::{CancelToken, Wait};
+use crate::cancel::{CancelToken, Wait, is_readable};
 use crate::error::{CommandEnd, Error, ErrorKind, Result};
 use crate::source::mapped::check_length;
 use crate::source::{Nature, Source};
@@ -32,6 +32,17 @@ pub(crate) struct Plan {
     /// Whether reads may be put off a little to make them larger.
     pub(crate) coalesce: bool,
     pub(crate) wait: Wait,
+}
+
+/// Whether reading has to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Waits {
+    /// There is something, or the end.
+    No,
+    /// Nobody can say, as with somebody's `Read`.
+    Unknown,
+    /// Nothing is there.
+    Yes,
 }
 
 /// Fills the reader's buffer.
@@ -164,6 +175,21 @@ impl Supply {
         *left -= count;
         buffer.reveal(count);
         Ok(count)
+    }
+
+    /// Whether the next fill has to wait for the source.
+    pub(crate) fn waits(&self) -> Waits {
+        match &self.mode {
+            Mode::Direct(source) => match (source.nature(), source.ready_fd()) {
+                (Nature::File, _) => Waits::No,
+                (_, Some(fd)) if is_readable(fd) => Waits::No,
+                (_, Some(_)) => Waits::Yes,
+                (_, None) => Waits::Unknown,
+            },
+            Mode::Ahead(ahead) if ahead.handover.has_news() => Waits::No,
+            Mode::Ahead(_) => Waits::Yes,
+            Mode::Lent { .. } | Mode::Gone => Waits::No,
+        }
     }
 
     /// After the end of the bytes: whether the source succeeded. Adds how its commands ended to `ends`.

@@ -1,0 +1,332 @@
+//! Running a pipe: batch by batch from its source to a sink.
+
+use std::error::Error as StdError;
+use std::time::Instant;
+
+use super::chain::Chain;
+use super::feed::Next;
+use super::item::{Bytes, Item, Value};
+use super::scope::{Flow, Scope};
+use super::stages::stage_failed;
+use super::stats::{Stats, Summary};
+use super::{OnError, Pipe, Source, State};
+use crate::error::{Error, ErrorKind, Result};
+use crate::reader::Waits;
+use crate::writer::Writer;
+
+impl<C: Chain<Bytes, Out = O>, O: Item> Pipe<Source<'_>, Bytes, C, O> {
+    /// Runs to the end, and gives every item to `sink`.
+    fn drive(&mut self, mut sink: impl FnMut(u64, O::Of<'_>) -> Flow) -> Result<()> {
+        let began = Instant::now();
+        let result = loop {
+            match self.step(&mut sink) {
+                Ok(()) if matches!(self.feed.state, State::Open) => {}
+                result => break result,
+            }
+        };
+        self.feed.elapsed += began.elapsed();
+        result
+    }
+
+    /// One batch.
+    fn step(&mut self, sink: &mut impl FnMut(u64, O::Of<'_>) -> Flow) -> Result<()> {
+        match self.feed.state {
+            State::Open => {}
+            State::Ended => return Ok(()),
+            State::Failed => return Err(Error::new(ErrorKind::Closed)),
+        }
+        if self.chain.is_done() {
+            return self.end_early();
+        }
+        if self.feed.cancel.as_ref().is_some_and(|token| token.is_cancelled()) {
+            return Err(Error::new(ErrorKind::Cancelled));
+        }
+        if self.feed.feed.waits() == Waits::Yes {
+            self.settle(sink)?;
+            if !matches!(self.feed.state, State::Open) {
+                return Ok(());
+            }
+        }
+        let Source { feed, run, arena, summary, .. } = &mut self.feed;
+        arena.reset();
+        let next = match feed.next() {
+            Ok(next) => next,
+            // All that came before it has come through before it is told.
+            Err(error) if error.kind() != ErrorKind::Cancelled => return self.settle(sink).and(Err(error)),
+            Err(error) => return Err(error),
+        };
+        match next {
+            Next::Batch(batch, name) => {
+                run.set_name(name);
+                let scope = Scope { arena, batch: Some(batch), run };
+                let first = batch.first_record();
+                summary.records += batch.len() as u64;
+                let items = &mut summary.items;
+                let chain = &mut self.chain;
+                let flow = scope.guard(|| {
+                    chain.run((first..).zip(batch), scope, &mut |record, item| {
+                        *items += 1;
+                        sink(record, item)
+                    })
+                });
+                self.deal_with(flow)
+            }
+            Next::Ended(reader) => feed.end(reader),
+            Next::End => {
+                self.settle(sink)?;
+                self.feed.state = State::Ended;
+                Ok(())
+            }
+        }
+    }
+
+    /// Gives to the sink what the stages still hold.
+    fn settle(&mut self, sink: &mut impl FnMut(u64, O::Of<'_>) -> Flow) -> Result<()> {
+        let Source { run, arena, summary, .. } = &mut self.feed;
+        arena.reset();
+        let scope = Scope { arena, batch: None, run };
+        let (chain, items) = (&mut self.chain, &mut summary.items);
+        let flow = scope.guard(|| {
+            chain.settle(scope, &mut |record, item| {
+                *items += 1;
+                sink(record, item)
+            })
+        });
+        self.deal_with(flow)
+    }
+
+    /// Looks at what went wrong, and at whether more is wanted.
+    fn deal_with(&mut self, flow: Flow) -> Result<()> {
+        let mut failures = self.feed.run.failures.take();
+        // Stages that take whole batches may each have met one, the later stage an earlier record.
+        failures.sort_by_key(|failure| failure.record);
+        for failure in failures {
+            if failure.is_fatal {
+                self.feed.state = State::Failed;
+                return Err(failure.error);
+            }
+            self.feed.summary.failed += 1;
+            if let (OnError::Quarantine(out), Some(bytes)) = (&mut self.feed.on_error, failure.bytes) {
+                out.write(&bytes).inspect_err(|_| self.feed.state = State::Failed)?;
+            }
+        }
+        if flow.is_break() {
+            return self.end_early();
+        }
+        Ok(())
+    }
+
+    /// Nothing more is wanted.
+    fn end_early(&mut self) -> Result<()> {
+        self.feed.state = State::Ended;
+        self.feed.summary.ended_early = true;
+        self.feed.feed.close()
+    }
+
+    /// Runs to the end for the sake of what the stages do.
+    ///
+    /// # Errors
+    /// Those of the sources and stages. After [`Cancelled`](ErrorKind::Cancelled) it can be called again.
+    pub fn run(&mut self) -> Result<Summary> {
+        self.drive(|_, _| Flow::Continue(()))?;
+        Ok(self.summary())
+    }
+
+    /// The number of items that come out.
+    ///
+    /// # Errors
+    /// Those of [`run`](Pipe::run).
+    pub fn count(&mut self) -> Result<u64> {
+        let mut count = 0;
+        self.drive(|_, _| {
+            count += 1;
+            Flow::Continue(())
+        })?;
+        Ok(count)
+    }
+
+    /// Where the time went, if the pipe is [measured](Pipe::measured).
+    ///
+    /// ```
+    /// use millstream::{Reader, pipe::Pipe};
+    /// let mut pipe = Pipe::from(Reader::memory("1\n2\n")?)
+    ///     .lines()
+    ///     .measured()
+    ///     .map(|line| line[0] - b'0')
+    ///     .cut("parse")
+    ///     .filter(|number| *number > 1)
+    ///     .cut("filter");
+    /// pipe.run()?;
+    /// let stages = pipe.stats().stages;
+    /// assert_eq!((stages[0].name.as_str(), stages[0].items), ("parse", 2));
+    /// assert_eq!((stages[1].name.as_str(), stages[1].items), ("filter", 1));
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    pub fn stats(&self) -> Stats {
+        let mut stats =
+            Stats { source_waited: self.feed.feed.waited(), elapsed: self.feed.elapsed, ..Stats::default() };
+        self.chain.report(&mut stats.stages);
+        stats
+    }
+}
+
+/// Sinks for bytes.
+impl<C: Chain<Bytes, Out = Bytes>> Pipe<Source<'_>, Bytes, C, Bytes> {
+    /// Calls a function with each item.
+    ///
+    /// # Errors
+    /// Those of [`run`](Pipe::run).
+    pub fn for_each(&mut self, mut function: impl FnMut(&[u8])) -> Result<Summary> {
+        self.drive(|_, item| {
+            function(item);
+            Flow::Continue(())
+        })?;
+        Ok(self.summary())
+    }
+
+    /// Calls a function with each item until it fails, which ends the pipe.
+    ///
+    /// # Errors
+    /// Those of [`run`](Pipe::run), and the function's own with the record's number: an error that is not one of this crate as
+    /// [`StageFailed`](ErrorKind::StageFailed).
+    pub fn try_for_each<E: Into<Box<dyn StdError + Send + Sync>>>(
+        &mut self,
+        mut function: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<Summary> {
+        let mut failed = None;
+        self.drive(|record, item| stop_at(function(item), record, &mut failed))?;
+        self.ended_by(failed)
+    }
+
+    /// Combines all items into one value.
+    ///
+    /// # Errors
+    /// Those of [`run`](Pipe::run).
+    pub fn fold<A>(&mut self, init: A, mut function: impl FnMut(A, &[u8]) -> A) -> Result<A> {
+        let mut folded = Some(init);
+        self.drive(|_, item| {
+            folded = folded.take().map(|so_far| function(so_far, item));
+            Flow::Continue(())
+        })?;
+        Ok(folded.expect("a function that panicked is an error"))
+    }
+
+    /// Copies of all items.
+    ///
+    /// # Errors
+    /// Those of [`run`](Pipe::run).
+    pub fn collect(&mut self) -> Result<Vec<Vec<u8>>> {
+        self.fold(Vec::new(), |mut all, item| {
+            all.push(item.to_vec());
+            all
+        })
+    }
+
+    /// Writes each item, and behind it what ends a record of the source: a newline for lines. The writer is neither flushed
+    /// nor closed. At the end all is with the writer, or there is an error.
+    ///
+    /// # Errors
+    /// Those of [`run`](Pipe::run) and [`Writer::write`].
+    pub fn write_to(&mut self, out: &mut Writer) -> Result<Summary> {
+        let terminator = self.feed.feed.terminator().to_vec();
+        let mut failed = None;
+        self.drive(|record, item| stop_at(crate::put!(out, item, &terminator[..]), record, &mut failed))?;
+        self.ended_by(failed)
+    }
+}
+
+/// Sinks for values.
+impl<C: Chain<Bytes, Out = Value<V>>, V> Pipe<Source<'_>, Bytes, C, Value<V>> {
+    /// Calls a function with each value.
+    ///
+    /// # Errors
+    /// Those of [`run`](Pipe::run).
+    pub fn for_each(&mut self, mut function: impl FnMut(V)) -> Result<Summary> {
+        self.drive(|_, value| {
+            function(value);
+            Flow::Continue(())
+        })?;
+        Ok(self.summary())
+    }
+
+    /// Calls a function with each value until it fails, which ends the pipe.
+    ///
+    /// # Errors
+    /// As for [bytes](Pipe::try_for_each).
+    pub fn try_for_each<E: Into<Box<dyn StdError + Send + Sync>>>(
+        &mut self,
+        mut function: impl FnMut(V) -> Result<(), E>,
+    ) -> Result<Summary> {
+        let mut failed = None;
+        self.drive(|record, value| stop_at(function(value), record, &mut failed))?;
+        self.ended_by(failed)
+    }
+
+    /// Combines all values into one.
+    ///
+    /// # Errors
+    /// Those of [`run`](Pipe::run).
+    pub fn fold<A>(&mut self, init: A, mut function: impl FnMut(A, V) -> A) -> Result<A> {
+        let mut folded = Some(init);
+        self.drive(|_, value| {
+            folded = folded.take().map(|so_far| function(so_far, value));
+            Flow::Continue(())
+        })?;
+        Ok(folded.expect("a function that panicked is an error"))
+    }
+
+    /// All values.
+    ///
+    /// # Errors
+    /// Those of [`run`](Pipe::run).
+    pub fn collect(&mut self) -> Result<Vec<V>> {
+        self.fold(Vec::new(), |mut all, value| {
+            all.push(value);
+            all
+        })
+    }
+
+    /// Writes each value's bytes, and behind them what ends a record of the source: a newline for lines. For other values
+    /// than bytes and text there is [`rewrite`](Pipe::rewrite).
+    ///
+    /// # Errors
+    /// Those of [`run`](Pipe::run) and [`Writer::write`].
+    pub fn write_to(&mut self, out: &mut Writer) -> Result<Summary>
+    where
+        V: AsRef<[u8]>,
+    {
+        let terminator = self.feed.feed.terminator().to_vec();
+        let mut failed = None;
+        self.drive(|record, value| stop_at(crate::put!(out, value.as_ref(), &terminator[..]), record, &mut failed))?;
+        self.ended_by(failed)
+    }
+}
+
+impl<C, O> Pipe<Source<'_>, Bytes, C, O> {
+    /// The sink has said how it went.
+    fn ended_by(&mut self, failed: Option<Error>) -> Result<Summary> {
+        match failed {
+            Some(error) => {
+                self.feed.state = State::Failed;
+                Err(error)
+            }
+            None => Ok(self.summary()),
+        }
+    }
+}
+
+/// Goes on, or keeps the error that it stops at.
+#[inline]
+fn stop_at<E: Into<Box<dyn StdError + Send + Sync>>>(
+    result: Result<(), E>,
+    record: u64,
+    failed: &mut Option<Error>,
+) -> Flow {
+    match result {
+        Ok(()) => Flow::Continue(()),
+        Err(error) => {
+            *failed = Some(stage_failed(error.into()).with_record(record));
+            Flow::Break(())
+        }
+    }
+}

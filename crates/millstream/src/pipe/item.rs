@@ -1,0 +1,38 @@
+//! What flows between two stages.
+
+use std::marker::PhantomData;
+
+/// A kind of item: for each lifetime of a batch, the type of one item.
+///
+/// A type of its own because an item may borrow from the batch that is being worked on, as a record does, and such a
+/// type has no single name: `&'a [u8]` is another one for each batch. There are [`Bytes`] and [`Value`]; what else
+/// borrows from a batch can be a kind too.
+pub trait Item {
+    /// One item.
+    type Of<'a>;
+
+    /// The size of an item in bytes, for statistics; 0 where it says nothing.
+    fn size(_item: &Self::Of<'_>) -> usize {
+        0
+    }
+}
+
+/// Records and pieces of them: `&[u8]`, which live as long as their batch.
+#[derive(Clone, Copy, Debug)]
+pub enum Bytes {}
+
+impl Item for Bytes {
+    type Of<'a> = &'a [u8];
+
+    fn size(item: &&[u8]) -> usize {
+        item.len()
+    }
+}
+
+/// Values of a type that borrows from no batch.
+#[derive(Clone, Copy, Debug)]
+pub struct Value<T>(PhantomData<fn() -> T>);
+
+impl<T> Item for Value<T> {
+    type Of<'a> = T;
+}

@@ -1,0 +1,316 @@
+//! Chains of small functions over records, where one more stage costs next to nothing.
+//!
+//! ```
+//! use millstream::{Reader, Writer, pipe::Pipe};
+//!
+//! let reader = Reader::command(["printf", "apple 3\\npear x\\nplum 4\\n"])?;
+//! let mut out = Writer::memory()?;
+//! let summary = Pipe::from(reader)
+//!     .lines()
+//!     .filter(|line| !line.ends_with(b"x"))
+//!     .map(|line| line.to_ascii_uppercase())
+//!     .write_to(&mut out)?;
+//! assert_eq!(out.close()?.memory.unwrap(), b"APPLE 3\nPLUM 4\n");
+//! assert_eq!((summary.records, summary.items), (3, 2));
+//! # Ok::<(), millstream::Error>(())
+//! ```
+//!
+//! # Stages
+//! Between stages there are *items*: at first the records, borrowed from the batch they came in, later whatever the stages
+//! make: parts of records and other bytes ([`Bytes`]), or values of any type ([`Value`]).
+//!
+//! | stage | makes of an item |
+//! |---|---|
+//! | `map`, `filter_map`, `try_map`, `flat_map`, `scan_state` | a value; perhaps one; one or an error; several; one that depends on those before |
+//! | `map_bytes`, `pieces`, `rewrite` | a part of the record; several parts; bytes that a function writes |
+//! | `filter`, `take`, `skip`, `inspect`, `tee` | the item itself, or nothing |
+//! | `cut`, `then`, `then_all` | whole batches change hands here: to measure stages, and for stages chosen at run time |
+//!
+//! Stages written in one expression are *fused*: the compiler makes one loop of them, and a stage that does nothing costs
+//! nothing. A [`Stage`] is in a box and costs a dynamic call for each batch, and a copy of a reference for each item.
+//! Fused chains have a type as long as they are; hundreds of stages belong into boxes.
+//!
+//! # What holds
+//! - Records before one that fails reach the sink first; then comes the error, with the record's number and place.
+//! - An error of the source comes after all that the source delivered, and the end means that it succeeded.
+//! - Batches are as large as what the source has delivered, at most 256 KiB. Behind a [cut](Pipe::cut) or a box, stages may
+//!   have run on items of the same batch that a later `take` then drops, and on those behind one that fails.
+//!   [`batch(1)`](Pipe::batch) forbids it: then each record goes all the way before the next one begins.
+//! - A stage that panics is an error, [`StagePanicked`](crate::ErrorKind::StagePanicked), with the record's number; the
+//!   pipe has ended then.
+//! - Memory is bounded by the readers' buffers and what the stages make of one batch.
+//!
+//! This room reads and writes nothing itself: readers and writers do.
+
+mod bytes;
+mod chain;
+mod cut;
+mod drive;
+mod feed;
+mod item;
+mod scope;
+mod stage;
+mod stages;
+mod stats;
+mod values;
+
+use std::marker::PhantomData;
+use std::time::Duration;
+
+use bumpalo::Bump;
+
+pub use chain::{Chain, Each, Start, Then};
+pub use item::{Bytes, Item, Value};
+pub use scope::{Flow, Scope};
+pub use stage::Stage;
+pub use stats::{StageStats, Stats, Summary};
+
+use crate::cancel::CancelToken;
+use crate::error::Result;
+use crate::frame::{Framer, Lines};
+use crate::reader::Reader;
+use crate::writer::Writer;
+use cut::Cut;
+use feed::Feed;
+use scope::Run;
+use stage::{ThenAll, ThenBoxed};
+use stages::{Skip, Take};
+
+/// A chain of stages, from a source if it has one.
+///
+/// `F` is where the records come from ([`Source`], or [`Detached`] for stages alone), `C` the stages, from items of the kind
+/// `I` to items of the kind `O`. Nobody needs to write these: see [the room](self).
+pub struct Pipe<F, I, C, O> {
+    feed: F,
+    chain: C,
+    kinds: PhantomData<fn(I) -> O>,
+}
+
+/// Readers whose records are still to be defined.
+#[derive(Debug)]
+pub struct Unframed(Vec<Reader>);
+
+/// No source: stages by themselves.
+#[derive(Clone, Copy, Debug)]
+pub struct Detached;
+
+/// A source of records, and how to deal with them.
+pub struct Source<'p> {
+    feed: Feed,
+    on_error: OnError<'p>,
+    cancel: Option<CancelToken>,
+    run: Run,
+    /// What the stages make of a batch.
+    arena: Bump,
+    summary: Summary,
+    elapsed: Duration,
+    state: State,
+}
+
+enum State {
+    Open,
+    /// All has come through.
+    Ended,
+    /// An error has ended it, within a batch.
+    Failed,
+}
+
+/// What happens when a stage fails at a record: when [`try_map`](Pipe::try_map) is told an error.
+///
+/// A stage that panics, a source and a sink that fail are always the end.
+#[derive(Debug, Default)]
+pub enum OnError<'p> {
+    /// It is the error of the pipe, after the records before it have reached the sink.
+    #[default]
+    Stop,
+    /// The record is passed over and counted in [`Summary::failed`].
+    Skip,
+    /// The same, and the record goes to this writer as it was read, with its delimiter. If a stage has already made several
+    /// items of it, those before the one that failed have gone on.
+    Quarantine(&'p mut Writer),
+}
+
+impl From<Reader> for Pipe<Unframed, (), (), ()> {
+    fn from(reader: Reader) -> Self {
+        Pipe::merge([reader])
+    }
+}
+
+impl Pipe<Unframed, (), (), ()> {
+    /// The records of several readers. They take turns, a batch at a time, and one that has nothing at the moment is passed
+    /// over while another has; each one's records stay in order. A record's number is its number in its own reader.
+    ///
+    /// ```
+    /// use millstream::{Reader, pipe::Pipe};
+    /// let readers = [Reader::memory("1\n2\n")?, Reader::memory("3\n")?];
+    /// let sum = Pipe::merge(readers).lines().map(|line| (line[0] - b'0') as u32).fold(0, |sum, n| sum + n)?;
+    /// assert_eq!(sum, 6);
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    pub fn merge(readers: impl IntoIterator<Item = Reader>) -> Self {
+        Pipe { feed: Unframed(readers.into_iter().collect()), chain: (), kinds: PhantomData }
+    }
+
+    /// The records are lines.
+    pub fn lines<'p>(self) -> Pipe<Source<'p>, Bytes, Start, Bytes> {
+        self.frames(Lines::new())
+    }
+
+    /// The records are what a framer finds.
+    ///
+    /// ```
+    /// use millstream::{Reader, frame::Fixed, pipe::Pipe};
+    /// let mut words = Pipe::from(Reader::memory("abcdef")?).frames(Fixed::new(2)?);
+    /// assert_eq!(words.map(|word| word.to_vec()).collect()?, [b"ab", b"cd", b"ef"]);
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    pub fn frames<'p>(self, framer: impl Framer + Send + 'static) -> Pipe<Source<'p>, Bytes, Start, Bytes> {
+        let feed = Source {
+            feed: Feed::new(self.feed.0, Box::new(framer)),
+            on_error: OnError::Stop,
+            cancel: None,
+            run: Run::new(),
+            arena: Bump::new(),
+            summary: Summary::default(),
+            elapsed: Duration::ZERO,
+            state: State::Open,
+        };
+        Pipe { feed, chain: Start, kinds: PhantomData }
+    }
+}
+
+/// Stages by themselves.
+impl Pipe<Detached, Bytes, Start, Bytes> {
+    /// Stages for records, without a source: to be [boxed](Pipe::boxed).
+    pub fn stages() -> Self {
+        Pipe { feed: Detached, chain: Start, kinds: PhantomData }
+    }
+}
+
+impl<T> Pipe<Detached, Value<T>, Start, Value<T>> {
+    /// Stages for values, without a source: to be [boxed](Pipe::boxed).
+    pub fn stages_of_values() -> Self {
+        Pipe { feed: Detached, chain: Start, kinds: PhantomData }
+    }
+}
+
+impl<I: Item + 'static, C: Chain<I, Out = O> + Send + 'static, O: Item + 'static> Pipe<Detached, I, C, O> {
+    /// Puts these stages into a box, under a name for statistics.
+    pub fn boxed(self, name: impl Into<String>) -> Stage<I, O> {
+        Stage::new(self.chain, name.into())
+    }
+}
+
+/// Stages for items of any kind.
+impl<F, I: Item, C: Chain<I, Out = O>, O: Item> Pipe<F, I, C, O> {
+    /// Adds stages.
+    fn with<D, P>(self, add: impl FnOnce(C) -> D) -> Pipe<F, I, D, P> {
+        Pipe { feed: self.feed, chain: add(self.chain), kinds: PhantomData }
+    }
+
+    /// Adds a stage that works on one item at a time.
+    pub fn each<S: Each<O>>(self, stage: S) -> Pipe<F, I, Then<C, S>, S::Out> {
+        self.with(|chain| Then { chain, stage })
+    }
+
+    /// The first `count` items; then the pipe ends, and its sources are closed.
+    pub fn take(self, count: u64) -> Pipe<F, I, Then<C, Take>, O> {
+        self.each(Take(count))
+    }
+
+    /// All but the first `count` items.
+    pub fn skip(self, count: u64) -> Pipe<F, I, Then<C, Skip>, O> {
+        self.each(Skip(count))
+    }
+
+    /// Cuts the fused chain here: the stages from the last cut to this one are run on a whole batch before what follows
+    /// sees it, and are measured under this name if the pipe is [measured](Pipe::measured).
+    pub fn cut(self, name: impl Into<String>) -> Pipe<F, I, Cut<C>, O> {
+        self.with(|chain| Cut::new(chain, name.into()))
+    }
+
+    /// Adds a stage that was chosen at run time.
+    pub fn then<P: Item>(self, stage: Stage<O, P>) -> Pipe<F, I, ThenBoxed<C, O, P>, P> {
+        self.with(|chain| ThenBoxed { chain, stage })
+    }
+
+    /// Adds any number of stages that were chosen at run time.
+    pub fn then_all(self, stages: Vec<Stage<O, O>>) -> Pipe<F, I, ThenAll<C, O>, O> {
+        self.with(|chain| ThenAll { chain, stages })
+    }
+}
+
+/// How to go about it.
+impl<'p, C, O> Pipe<Source<'p>, Bytes, C, O> {
+    /// What happens when a stage fails at a record.
+    ///
+    /// ```
+    /// use millstream::{Reader, Writer, pipe::{OnError, Pipe}};
+    /// let mut bad = Writer::memory()?;
+    /// let mut pipe = Pipe::from(Reader::memory("1\nx\n3\n")?)
+    ///     .lines()
+    ///     .on_error(OnError::Quarantine(&mut bad))
+    ///     .try_map(|line| String::from_utf8_lossy(line).parse::<u32>());
+    /// assert_eq!(pipe.collect()?, [1, 3]);
+    /// assert_eq!(pipe.summary().failed, 1);
+    /// drop(pipe);
+    /// assert_eq!(bad.close()?.memory.unwrap(), b"x\n");
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    pub fn on_error(mut self, on_error: OnError<'p>) -> Self {
+        self.feed.run.on_error = match &on_error {
+            OnError::Stop => scope::OnFailure::Stop,
+            OnError::Skip => scope::OnFailure::Skip { keep: false },
+            OnError::Quarantine(_) => scope::OnFailure::Skip { keep: true },
+        };
+        self.feed.on_error = on_error;
+        self
+    }
+
+    /// Ends the work between two batches when this token is cancelled: an error of the kind
+    /// [`Cancelled`](crate::ErrorKind::Cancelled), after which it can go on where it was. To end waiting for the source
+    /// too, give the token to the [reader](crate::ReaderBuilder::cancel) as well.
+    pub fn cancel(mut self, token: &CancelToken) -> Self {
+        self.feed.cancel = Some(token.clone());
+        self
+    }
+
+    /// At most `records` records make a batch; at least 1.
+    pub fn batch(mut self, records: usize) -> Self {
+        self.feed.feed.most = records.max(1);
+        self
+    }
+
+    /// Measures where the time goes, for [`stats`](Pipe::stats).
+    pub fn measured(mut self) -> Self {
+        self.feed.run.measures = true;
+        self
+    }
+
+    /// What has been done so far.
+    pub fn summary(&self) -> Summary {
+        Summary { commands: self.feed.feed.commands().to_vec(), ..self.feed.summary.clone() }
+    }
+
+    /// Ends it, wherever it is, and returns what has been done. Commands that are still running are stopped, as
+    /// [`Reader::close`] does it. Dropping a pipe does the same, and reports nothing.
+    ///
+    /// # Errors
+    /// Those of [`Reader::close`].
+    pub fn close(mut self) -> Result<Summary> {
+        self.feed.feed.close()?;
+        Ok(self.summary())
+    }
+}
+
+impl<F: std::fmt::Debug, I, C, O> std::fmt::Debug for Pipe<F, I, C, O> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pipe").field("source", &self.feed).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Source<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Source").field("summary", &self.summary).finish_non_exhaustive()
+    }
+}

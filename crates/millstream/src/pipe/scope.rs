@@ -1,0 +1,127 @@
+//! What a chain knows of the batch that it works on, and what it leaves behind.
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use bumpalo::Bump;
+
+use crate::error::{Error, ErrorKind};
+use crate::frame::Batch;
+
+/// Whether the next item is wanted. `Break` is the end of the chain's work: enough was taken, or something failed.
+pub type Flow = ControlFlow<()>;
+
+/// The batch that is being worked on.
+#[derive(Clone, Copy)]
+pub struct Scope<'a> {
+    /// Memory for items that a stage makes; it lives as long as the batch.
+    pub(super) arena: &'a Bump,
+    /// Where the records come from; absent where a chain begins with values.
+    pub(super) batch: Option<Batch<'a>>,
+    pub(super) run: &'a Run,
+}
+
+impl<'a> Scope<'a> {
+    /// Bytes that live as long as the batch.
+    pub(super) fn keep(self, bytes: &[u8]) -> &'a [u8] {
+        self.arena.alloc_slice_copy(bytes)
+    }
+
+    /// A stage could not do its work on this record. Whether to go on.
+    #[cold]
+    pub(super) fn fail(self, record: u64, error: Error) -> Flow {
+        let source = self.batch.and_then(|batch| {
+            let index = usize::try_from(record.checked_sub(batch.first_record())?).ok()?;
+            Some((batch, batch.raw(index)?, *batch.offsets().get(index)?))
+        });
+        // What the stage counted, it counted from the start of what it was given.
+        let mut error = error.without_offset().with_record(record);
+        if let Some((batch, _, start)) = source {
+            error = error.with_offset(batch.offset() + u64::from(start));
+        }
+        if let Some(name) = &*self.run.name.borrow() {
+            error = error.with_name(&**name);
+        }
+        let bytes = match self.run.on_error {
+            OnFailure::Stop => None,
+            OnFailure::Skip { keep } => source.filter(|_| keep).map(|(_, bytes, _)| bytes.to_vec()),
+        };
+        let is_fatal = error.kind() == ErrorKind::StagePanicked || matches!(self.run.on_error, OnFailure::Stop);
+        self.run.failures.borrow_mut().push(Failure { record, error, bytes, is_fatal });
+        if is_fatal { Flow::Break(()) } else { Flow::Continue(()) }
+    }
+
+    /// Something else than the record failed, such as a sink: the end, whatever the policy.
+    #[cold]
+    pub(super) fn end(self, record: u64, error: Error) -> Flow {
+        self.run.failures.borrow_mut().push(Failure { record, error, bytes: None, is_fatal: true });
+        Flow::Break(())
+    }
+
+    /// Runs stages; one that panics has failed at the record that it was given.
+    pub(super) fn guard(self, work: impl FnOnce() -> Flow) -> Flow {
+        // What the stages hold is not used again: a panic ends the pipe.
+        catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+            let error = Error::new(ErrorKind::StagePanicked).with_found(said(&*panic));
+            self.fail(self.run.current.get(), error)
+        })
+    }
+}
+
+/// What a panic said.
+pub(super) fn said(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str));
+    text.map_or_else(|| "a panic without a message".to_string(), |text| format!("the panic \"{text}\""))
+}
+
+/// What happens at a record that a stage fails at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OnFailure {
+    Stop,
+    /// Goes on with the next record, and keeps this one's bytes if they are wanted.
+    Skip {
+        keep: bool,
+    },
+}
+
+/// What is known while stages run, on one thread.
+#[derive(Debug)]
+pub(super) struct Run {
+    pub(super) on_error: OnFailure,
+    /// Whether somebody wants to know where the time goes.
+    pub(super) measures: bool,
+    /// The name of the source.
+    pub(super) name: RefCell<Option<Arc<str>>>,
+    /// The record that a stage works on: where a panic was.
+    pub(super) current: Cell<u64>,
+    /// What went wrong, until somebody deals with it.
+    pub(super) failures: RefCell<Vec<Failure>>,
+}
+
+impl Run {
+    pub(super) fn new() -> Run {
+        let (name, current, failures) = (RefCell::new(None), Cell::new(0), RefCell::new(Vec::new()));
+        Run { on_error: OnFailure::Stop, measures: false, name, current, failures }
+    }
+
+    pub(super) fn set_name(&self, name: &Arc<str>) {
+        let mut known = self.name.borrow_mut();
+        if known.as_ref().is_none_or(|known| !Arc::ptr_eq(known, name)) {
+            *known = Some(name.clone());
+        }
+    }
+}
+
+/// A record that a stage failed at.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) record: u64,
+    pub(super) error: Error,
+    /// The record as it was read, where it is wanted and known.
+    pub(super) bytes: Option<Vec<u8>>,
+    /// Nothing comes after it.
+    pub(super) is_fatal: bool,
+}

@@ -1,0 +1,190 @@
+//! Stages that are chosen at run time: boxed, with one dynamic call for each batch.
+
+use std::time::{Duration, Instant};
+
+use super::chain::{Chain, Items, collect, hand_on, settled};
+use super::cut::Meter;
+use super::item::{Bytes, Item};
+use super::scope::{Flow, Scope};
+use super::stats::StageStats;
+
+/// A stage whose type says only what goes in and what comes out, so that stages can be chosen at run time and be kept in
+/// a `Vec`. It is any chain of stages, fused, in a box; calling it costs one dynamic call for each batch.
+///
+/// ```
+/// use millstream::{Reader, pipe::{Pipe, Stage}};
+/// let mut stages: Vec<Stage> = Vec::new();
+/// for word in ["a", "b"] {
+///     stages.push(Pipe::stages().filter(move |line| line.contains(&word.as_bytes()[0])).boxed(word));
+/// }
+/// let mut lines = Vec::new();
+/// Pipe::from(Reader::memory("ab\nb\nba\n")?).lines().then_all(stages).for_each(|line| lines.push(line.to_vec()))?;
+/// assert_eq!(lines, [b"ab", b"ba"]);
+/// # Ok::<(), millstream::Error>(())
+/// ```
+pub struct Stage<I: Item = Bytes, O: Item = Bytes> {
+    work: Box<dyn Work<I, O> + Send>,
+    meter: Meter,
+}
+
+impl<I: Item, O: Item> Stage<I, O> {
+    pub(super) fn new<C: Chain<I, Out = O> + Send + 'static>(chain: C, name: String) -> Stage<I, O>
+    where
+        I: 'static,
+        O: 'static,
+    {
+        Stage { work: Box::new(Fused(chain)), meter: Meter::new(name) }
+    }
+
+    /// Runs it on a batch, and measures.
+    fn pass<'a>(&mut self, input: Items<'a, I>, scope: Scope<'a>) -> (Items<'a, O>, Flow) {
+        let began = Instant::now();
+        let mut items = Vec::with_capacity(input.len());
+        let flow = scope.guard(|| self.work.run(input, scope, &mut items));
+        self.meter.add::<O>(began, &items, scope);
+        (items, flow)
+    }
+
+    fn settle<'a>(&mut self, scope: Scope<'a>, items: &mut Items<'a, O>) -> Flow {
+        scope.guard(|| self.work.settle(scope, items))
+    }
+}
+
+impl<I: Item, O: Item> std::fmt::Debug for Stage<I, O> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Stage").field(&self.meter.name()).finish()
+    }
+}
+
+/// A chain behind a dynamic call.
+trait Work<I: Item, O: Item> {
+    fn run<'a>(&mut self, input: Items<'a, I>, scope: Scope<'a>, out: &mut Items<'a, O>) -> Flow;
+    fn settle<'a>(&mut self, scope: Scope<'a>, out: &mut Items<'a, O>) -> Flow;
+    fn is_done(&self) -> bool;
+}
+
+struct Fused<C>(C);
+
+impl<I: Item, C: Chain<I>> Work<I, C::Out> for Fused<C> {
+    fn run<'a>(&mut self, input: Items<'a, I>, scope: Scope<'a>, out: &mut Items<'a, C::Out>) -> Flow {
+        self.0.run(input.into_iter(), scope, &mut |record, item| {
+            out.push((record, item));
+            Flow::Continue(())
+        })
+    }
+
+    fn settle<'a>(&mut self, scope: Scope<'a>, out: &mut Items<'a, C::Out>) -> Flow {
+        self.0.settle(scope, &mut |record, item| {
+            out.push((record, item));
+            Flow::Continue(())
+        })
+    }
+
+    fn is_done(&self) -> bool {
+        Chain::<I>::is_done(&self.0)
+    }
+}
+
+/// A chain with a boxed stage behind it.
+#[derive(Debug)]
+pub struct ThenBoxed<C, I: Item, O: Item> {
+    pub(super) chain: C,
+    pub(super) stage: Stage<I, O>,
+}
+
+impl<I: Item, C: Chain<I>, O: Item> Chain<I> for ThenBoxed<C, C::Out, O> {
+    type Out = O;
+
+    fn run<'a>(
+        &mut self,
+        input: impl Iterator<Item = (u64, I::Of<'a>)>,
+        scope: Scope<'a>,
+        sink: &mut impl FnMut(u64, O::Of<'a>) -> Flow,
+    ) -> Flow {
+        let (items, before) = collect(&mut self.chain, input, scope);
+        let (items, flow) = self.stage.pass(items, scope);
+        hand_on(items, scope, sink)?;
+        both(before, flow)
+    }
+
+    fn settle<'a>(&mut self, scope: Scope<'a>, sink: &mut impl FnMut(u64, O::Of<'a>) -> Flow) -> Flow {
+        let (items, before) = settled(&mut self.chain, scope);
+        let (mut items, flow) = self.stage.pass(items, scope);
+        let settled = self.stage.settle(scope, &mut items);
+        hand_on(items, scope, sink)?;
+        both(both(before, flow), settled)
+    }
+
+    fn is_done(&self) -> bool {
+        self.chain.is_done() || self.stage.work.is_done()
+    }
+
+    fn report(&self, stages: &mut Vec<StageStats>) {
+        self.chain.report(stages);
+        stages.push(self.stage.meter.stats(Duration::ZERO));
+    }
+}
+
+/// A chain with any number of boxed stages behind it, all between items of one kind.
+#[derive(Debug)]
+pub struct ThenAll<C, I: Item> {
+    pub(super) chain: C,
+    pub(super) stages: Vec<Stage<I, I>>,
+}
+
+impl<C, O: Item> ThenAll<C, O> {
+    /// Sends items through all stages. A stage that has had enough or has failed stops what comes behind it in the stream,
+    /// not what it has already let through.
+    fn pass<'a>(
+        &mut self,
+        mut items: Items<'a, O>,
+        mut flow: Flow,
+        is_settling: bool,
+        scope: Scope<'a>,
+        sink: &mut impl FnMut(u64, O::Of<'a>) -> Flow,
+    ) -> Flow {
+        for stage in &mut self.stages {
+            let passed;
+            (items, passed) = stage.pass(items, scope);
+            flow = both(flow, passed);
+            if is_settling {
+                flow = both(flow, stage.settle(scope, &mut items));
+            }
+        }
+        hand_on(items, scope, sink)?;
+        flow
+    }
+}
+
+impl<I: Item, C: Chain<I>> Chain<I> for ThenAll<C, C::Out> {
+    type Out = C::Out;
+
+    fn run<'a>(
+        &mut self,
+        input: impl Iterator<Item = (u64, I::Of<'a>)>,
+        scope: Scope<'a>,
+        sink: &mut impl FnMut(u64, <C::Out as Item>::Of<'a>) -> Flow,
+    ) -> Flow {
+        let (items, flow) = collect(&mut self.chain, input, scope);
+        self.pass(items, flow, false, scope, sink)
+    }
+
+    fn settle<'a>(&mut self, scope: Scope<'a>, sink: &mut impl FnMut(u64, <C::Out as Item>::Of<'a>) -> Flow) -> Flow {
+        let (items, flow) = settled(&mut self.chain, scope);
+        self.pass(items, flow, true, scope, sink)
+    }
+
+    fn is_done(&self) -> bool {
+        self.chain.is_done() || self.stages.iter().any(|stage| stage.work.is_done())
+    }
+
+    fn report(&self, stages: &mut Vec<StageStats>) {
+        self.chain.report(stages);
+        stages.extend(self.stages.iter().map(|stage| stage.meter.stats(Duration::ZERO)));
+    }
+}
+
+/// `Break` if one of them is.
+fn both(a: Flow, b: Flow) -> Flow {
+    if a.is_break() { a } else { b }
+}

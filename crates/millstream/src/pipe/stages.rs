@@ -1,0 +1,334 @@
+//! The stages that work on one item at a time.
+
+use std::error::Error as StdError;
+use std::marker::PhantomData;
+
+use super::chain::Each;
+use super::item::{Bytes, Item, Value};
+use super::scope::{Flow, Scope};
+use crate::error::{Error, ErrorKind, Result};
+use crate::writer::Writer;
+
+/// What a stage's own errors may be.
+type AnyError = Box<dyn StdError + Send + Sync>;
+
+/// The error of a stage that says that it failed. An [`Error`] of this crate stays what it is.
+#[cold]
+pub(super) fn stage_failed(error: AnyError) -> Error {
+    match error.downcast::<Error>() {
+        Ok(ours) => *ours,
+        Err(error) => Error::new(ErrorKind::StageFailed).with_io(std::io::Error::other(error)),
+    }
+}
+
+/// A function of an item: records are borrowed, values are handed over.
+pub trait Call<I: Item, R> {
+    /// Calls it.
+    fn call(&mut self, item: I::Of<'_>) -> R;
+}
+
+impl<F: FnMut(&[u8]) -> R, R> Call<Bytes, R> for F {
+    #[inline]
+    fn call(&mut self, item: &[u8]) -> R {
+        self(item)
+    }
+}
+
+impl<F: FnMut(T) -> R, T, R> Call<Value<T>, R> for F {
+    #[inline]
+    fn call(&mut self, item: T) -> R {
+        self(item)
+    }
+}
+
+/// A function that only looks at an item.
+pub trait Look<I: Item, R> {
+    /// Calls it.
+    fn look(&mut self, item: &I::Of<'_>) -> R;
+}
+
+impl<F: FnMut(&[u8]) -> R, R> Look<Bytes, R> for F {
+    #[inline]
+    fn look(&mut self, item: &&[u8]) -> R {
+        self(item)
+    }
+}
+
+impl<F: FnMut(&T) -> R, T, R> Look<Value<T>, R> for F {
+    #[inline]
+    fn look(&mut self, item: &T) -> R {
+        self(item)
+    }
+}
+
+/// Declares stages that are a function, with the type that it makes.
+macro_rules! function_stages {
+    ($(#[doc = $doc:literal] $name:ident;)*) => {$(
+        #[doc = $doc]
+        pub struct $name<F, T = ()>(F, PhantomData<fn() -> T>);
+
+        impl<F, T> $name<F, T> {
+            pub(super) fn new(function: F) -> Self {
+                $name(function, PhantomData)
+            }
+        }
+
+        impl<F: Clone, T> Clone for $name<F, T> {
+            fn clone(&self) -> Self {
+                $name::new(self.0.clone())
+            }
+        }
+
+        impl<F, T> std::fmt::Debug for $name<F, T> {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(stringify!($name))
+            }
+        }
+    )*};
+}
+
+function_stages! {
+    /// A value of each item.
+    Map;
+    /// A value of each item, or none.
+    FilterMap;
+    /// A value of each item, or the reason why there is none.
+    TryMap;
+    /// Several values of each item.
+    FlatMap;
+    /// The items that a function wants.
+    Filter;
+    /// A part of each record.
+    MapBytes;
+    /// Parts of each record.
+    Pieces;
+    /// A look at each item.
+    Inspect;
+}
+
+/// Implements a stage: what comes out, and how.
+macro_rules! each {
+    (
+        impl[$($generic:ident $(: $bound:path)?),*] $stage:ty, $in:ty => $out:ty,
+        |$this:ident, $record:ident, $item:ident, $scope:ident, $next:ident| $body:expr
+    ) => {
+        impl<$($generic $(: $bound)?),*> Each<$in> for $stage {
+            type Out = $out;
+
+            #[inline]
+            fn each<'a>(
+                &mut self,
+                $record: u64,
+                $item: <$in as Item>::Of<'a>,
+                $scope: Scope<'a>,
+                $next: &mut impl FnMut(u64, <$out as Item>::Of<'a>) -> Flow,
+            ) -> Flow {
+                let ($this, _) = (self, $scope);
+                $body
+            }
+        }
+    };
+}
+
+each!(impl[I: Item, F: Call<I, T>, T] Map<F, T>, I => Value<T>, |this, record, item, scope, next| {
+    next(record, this.0.call(item))
+});
+
+each!(impl[I: Item, F: Call<I, Option<T>>, T] FilterMap<F, T>, I => Value<T>, |this, record, item, scope, next| {
+    match this.0.call(item) {
+        Some(value) => next(record, value),
+        None => Flow::Continue(()),
+    }
+});
+
+each!(impl[I: Item, F: Call<I, Result<T, E>>, T, E: Into<AnyError>] TryMap<F, Result<T, E>>, I => Value<T>,
+    |this, record, item, scope, next| {
+        match this.0.call(item) {
+            Ok(value) => next(record, value),
+            Err(error) => scope.fail(record, stage_failed(error.into())),
+        }
+    }
+);
+
+each!(impl[I: Item, F: Call<I, T>, T: IntoIterator] FlatMap<F, T>, I => Value<T::Item>,
+    |this, record, item, scope, next| {
+        this.0.call(item).into_iter().try_for_each(|value| next(record, value))
+    }
+);
+
+each!(impl[I: Item, F: Look<I, bool>] Filter<F>, I => I, |this, record, item, scope, next| {
+    if this.0.look(&item) { next(record, item) } else { Flow::Continue(()) }
+});
+
+each!(impl[I: Item, F: Look<I, ()>] Inspect<F>, I => I, |this, record, item, scope, next| {
+    this.0.look(&item);
+    next(record, item)
+});
+
+/// A function from records to parts of them.
+impl<F: for<'b> FnMut(&'b [u8]) -> &'b [u8]> Each<Bytes> for MapBytes<F> {
+    type Out = Bytes;
+
+    #[inline]
+    fn each<'a>(
+        &mut self,
+        record: u64,
+        item: &'a [u8],
+        _scope: Scope<'a>,
+        next: &mut impl FnMut(u64, &'a [u8]) -> Flow,
+    ) -> Flow {
+        next(record, (self.0)(item))
+    }
+}
+
+/// A function that calls another one with each part.
+impl<F: for<'b> FnMut(&'b [u8], &mut dyn FnMut(&'b [u8]))> Each<Bytes> for Pieces<F> {
+    type Out = Bytes;
+
+    #[inline]
+    fn each<'a>(
+        &mut self,
+        record: u64,
+        item: &'a [u8],
+        _scope: Scope<'a>,
+        next: &mut impl FnMut(u64, &'a [u8]) -> Flow,
+    ) -> Flow {
+        let mut flow = Flow::Continue(());
+        (self.0)(item, &mut |piece| {
+            if flow.is_continue() {
+                flow = next(record, piece);
+            }
+        });
+        flow
+    }
+}
+
+/// A function that writes bytes of each item, with the buffer that it writes to.
+#[derive(Clone, Debug)]
+pub struct Rewrite<F> {
+    function: F,
+    bytes: Vec<u8>,
+}
+
+impl<F> Rewrite<F> {
+    pub(super) fn new(function: F) -> Rewrite<F> {
+        Rewrite { function, bytes: Vec::new() }
+    }
+}
+
+/// A function that looks at an item and writes.
+pub trait WriteOf<I: Item> {
+    /// Calls it.
+    fn write(&mut self, item: &I::Of<'_>, out: &mut Vec<u8>);
+}
+
+impl<F: FnMut(&[u8], &mut Vec<u8>)> WriteOf<Bytes> for F {
+    #[inline]
+    fn write(&mut self, item: &&[u8], out: &mut Vec<u8>) {
+        self(item, out);
+    }
+}
+
+impl<F: FnMut(&T, &mut Vec<u8>), T> WriteOf<Value<T>> for F {
+    #[inline]
+    fn write(&mut self, item: &T, out: &mut Vec<u8>) {
+        self(item, out);
+    }
+}
+
+each!(impl[I: Item, F: WriteOf<I>] Rewrite<F>, I => Bytes, |this, record, item, scope, next| {
+    this.bytes.clear();
+    this.function.write(&item, &mut this.bytes);
+    next(record, scope.keep(&this.bytes))
+});
+
+/// A function with a state that it may change.
+#[derive(Clone, Debug)]
+pub struct ScanState<S, F, T> {
+    state: S,
+    stage: Map<F, T>,
+}
+
+impl<S, F, T> ScanState<S, F, T> {
+    pub(super) fn new(state: S, function: F) -> Self {
+        ScanState { state, stage: Map::new(function) }
+    }
+}
+
+each!(impl[S, F: FnMut(&mut S, &[u8]) -> T, T] ScanState<S, F, T>, Bytes => Value<T>, |this, record, item, scope, next| {
+    next(record, (this.stage.0)(&mut this.state, item))
+});
+
+each!(impl[S, F: FnMut(&mut S, V) -> T, V, T] ScanState<S, F, T>, Value<V> => Value<T>, |this, record, item, scope, next| {
+    next(record, (this.stage.0)(&mut this.state, item))
+});
+
+/// The first so many items.
+#[derive(Clone, Debug)]
+pub struct Take(pub(super) u64);
+
+impl<I: Item> Each<I> for Take {
+    type Out = I;
+
+    #[inline]
+    fn each<'a>(
+        &mut self,
+        record: u64,
+        item: I::Of<'a>,
+        _scope: Scope<'a>,
+        next: &mut impl FnMut(u64, I::Of<'a>) -> Flow,
+    ) -> Flow {
+        if self.0 == 0 {
+            return Flow::Break(());
+        }
+        self.0 -= 1;
+        let flow = next(record, item);
+        if self.0 == 0 { Flow::Break(()) } else { flow }
+    }
+
+    fn is_done(&self) -> bool {
+        self.0 == 0
+    }
+}
+
+/// All but the first so many items.
+#[derive(Clone, Debug)]
+pub struct Skip(pub(super) u64);
+
+each!(impl[I: Item] Skip, I => I, |this, record, item, scope, next| {
+    if this.0 == 0 {
+        return next(record, item);
+    }
+    this.0 -= 1;
+    Flow::Continue(())
+});
+
+/// A copy of each item to a writer, with a terminator behind it.
+pub struct Tee<'w> {
+    pub(super) out: &'w mut Writer,
+    pub(super) terminator: Vec<u8>,
+}
+
+impl std::fmt::Debug for Tee<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tee").field("out", &self.out.name()).finish_non_exhaustive()
+    }
+}
+
+impl Each<Bytes> for Tee<'_> {
+    type Out = Bytes;
+
+    #[inline]
+    fn each<'a>(
+        &mut self,
+        record: u64,
+        item: &'a [u8],
+        scope: Scope<'a>,
+        next: &mut impl FnMut(u64, &'a [u8]) -> Flow,
+    ) -> Flow {
+        match crate::put!(self.out, item, &self.terminator[..]) {
+            Ok(()) => next(record, item),
+            Err(error) => scope.end(record, error),
+        }
+    }
+}

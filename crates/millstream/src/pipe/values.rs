@@ -1,0 +1,78 @@
+//! Stages for values.
+
+use std::error::Error;
+
+use super::Pipe;
+use super::chain::{Chain, Then};
+use super::item::{Bytes, Item, Value};
+use super::stages::{Filter, FilterMap, FlatMap, Inspect, Map, Rewrite, ScanState, TryMap};
+
+/// Stages for values. They are those for bytes, but that functions own what they are given.
+impl<F, I: Item, C: Chain<I, Out = Value<V>>, V> Pipe<F, I, C, Value<V>> {
+    /// Makes another value of each one.
+    pub fn map<T, G: FnMut(V) -> T>(self, function: G) -> Pipe<F, I, Then<C, Map<G, T>>, Value<T>> {
+        self.each(Map::new(function))
+    }
+
+    /// Makes another value of each one, or nothing.
+    pub fn filter_map<T, G: FnMut(V) -> Option<T>>(
+        self,
+        function: G,
+    ) -> Pipe<F, I, Then<C, FilterMap<G, T>>, Value<T>> {
+        self.each(FilterMap::new(function))
+    }
+
+    /// Makes another value of each one, or fails at it; see [`on_error`](Pipe::on_error).
+    pub fn try_map<T, E, G>(self, function: G) -> Pipe<F, I, Then<C, TryMap<G, Result<T, E>>>, Value<T>>
+    where
+        E: Into<Box<dyn Error + Send + Sync>>,
+        G: FnMut(V) -> Result<T, E>,
+    {
+        self.each(TryMap::new(function))
+    }
+
+    /// Makes several values of each one.
+    pub fn flat_map<T: IntoIterator, G: FnMut(V) -> T>(
+        self,
+        function: G,
+    ) -> Pipe<F, I, Then<C, FlatMap<G, T>>, Value<T::Item>> {
+        self.each(FlatMap::new(function))
+    }
+
+    /// Makes a value of each one and a state, which begins as `state`.
+    pub fn scan_state<S, T, G: FnMut(&mut S, V) -> T>(
+        self,
+        state: S,
+        function: G,
+    ) -> Pipe<F, I, Then<C, ScanState<S, G, T>>, Value<T>> {
+        self.each(ScanState::new(state, function))
+    }
+
+    /// Bytes that a function makes of each value: it appends them to the `Vec` it is given, which is empty.
+    ///
+    /// ```
+    /// use millstream::{Reader, Writer, pipe::Pipe};
+    /// use std::io::Write;
+    /// let mut out = Writer::memory()?;
+    /// Pipe::from(Reader::memory("one\nthree\n")?)
+    ///     .lines()
+    ///     .map(|line| line.len())
+    ///     .rewrite(|len, out| write!(out, "{len} bytes").unwrap())
+    ///     .write_to(&mut out)?;
+    /// assert_eq!(out.close()?.memory.unwrap(), b"3 bytes\n5 bytes\n");
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    pub fn rewrite<G: FnMut(&V, &mut Vec<u8>)>(self, function: G) -> Pipe<F, I, Then<C, Rewrite<G>>, Bytes> {
+        self.each(Rewrite::new(function))
+    }
+
+    /// The values that a function wants.
+    pub fn filter<G: FnMut(&V) -> bool>(self, wants: G) -> Pipe<F, I, Then<C, Filter<G>>, Value<V>> {
+        self.each(Filter::new(wants))
+    }
+
+    /// Looks at each value.
+    pub fn inspect<G: FnMut(&V)>(self, look: G) -> Pipe<F, I, Then<C, Inspect<G>>, Value<V>> {
+        self.each(Inspect::new(look))
+    }
+}

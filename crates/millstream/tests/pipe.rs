@@ -1,0 +1,230 @@
+//! Pipes as a user sees them: what comes out, in which order, what an error says, and that a source stops in time.
+
+use std::cell::Cell;
+
+use millstream::pipe::{OnError, Pipe, Stage};
+use millstream::{CancelToken, ErrorKind, Reader, Writer};
+
+/// The lines "0", "1", … of a command, in several batches.
+fn numbers(count: u32) -> Reader {
+    Reader::command(["seq".to_string(), "0".into(), (count - 1).to_string()]).unwrap()
+}
+
+fn number(line: &[u8]) -> u64 {
+    std::str::from_utf8(line).unwrap().parse().unwrap()
+}
+
+#[test]
+fn stages_between_bytes_and_values_in_one_chain() {
+    let mut out = Writer::memory().unwrap();
+    let summary = Pipe::from(numbers(100_000))
+        .lines()
+        .skip(1)
+        .filter(|line| line.ends_with(b"7"))
+        .map(number)
+        .filter(|n| n % 3 == 0)
+        .flat_map(|n| [n, n + 1])
+        .scan_state(0, |sum, n| {
+            *sum += n;
+            *sum
+        })
+        .rewrite(|sum, out| out.extend_from_slice(sum.to_string().as_bytes()))
+        .map_bytes(|text| &text[..text.len().min(3)])
+        .write_to(&mut out)
+        .unwrap();
+    let mut expected = String::new();
+    let mut sum = 0;
+    for n in (1..100_000_u64).filter(|n| n % 10 == 7 && n % 3 == 0).flat_map(|n| [n, n + 1]) {
+        sum += n;
+        let text = sum.to_string();
+        expected += &text[..text.len().min(3)];
+        expected += "\n";
+    }
+    assert_eq!(String::from_utf8(out.close().unwrap().memory.unwrap()).unwrap(), expected);
+    assert_eq!(summary.records, 100_000);
+    assert_eq!(summary.items, expected.lines().count() as u64);
+    assert!(!summary.ended_early && summary.commands[0].status.success());
+}
+
+#[test]
+fn boxed_and_cut_stages_do_what_fused_ones_do() {
+    let chosen = |digit: u8| -> Stage { Pipe::stages().filter(move |line| line.contains(&digit)).boxed("digit") };
+    let mut boxed = Pipe::from(numbers(50_000)).lines().then_all(b"123".map(chosen).into()).cut("all").take(40);
+    let mut plain =
+        Pipe::from(numbers(50_000)).lines().filter(|line| b"123".iter().all(|digit| line.contains(digit))).take(40);
+    let lines = plain.collect().unwrap();
+    assert_eq!(boxed.collect().unwrap(), lines);
+    assert_eq!(lines.len(), 40);
+    assert!(boxed.summary().ended_early);
+}
+
+#[test]
+fn ten_thousand_boxed_stages_work() {
+    let stages = (0..10_000).map(|_| Pipe::stages().inspect(|_| {}).boxed("none")).collect();
+    assert_eq!(Pipe::from(numbers(10)).lines().then_all(stages).count().unwrap(), 10);
+}
+
+#[test]
+fn take_ends_a_source_that_never_would() {
+    let mut pipe = Pipe::from(Reader::command(["yes"]).unwrap()).lines().take(3);
+    assert_eq!(pipe.collect().unwrap(), [b"y", b"y", b"y"]);
+    let summary = pipe.summary();
+    assert!(summary.ended_early && summary.items == 3);
+    assert_eq!(summary.commands.len(), 1);
+    // It has ended, and says nothing else.
+    assert_eq!(pipe.count().unwrap(), 0);
+}
+
+#[test]
+fn nothing_is_read_for_the_sake_of_take_nothing() {
+    let reader = Reader::callback(|_| panic!("nobody wants anything")).unwrap();
+    assert_eq!(Pipe::from(reader).lines().take(0).count().unwrap(), 0);
+}
+
+#[test]
+fn a_failing_command_is_an_error_after_all_it_wrote() {
+    let mut seen = 0;
+    let reader = Reader::command(["sh", "-c", "seq 1 50000; exit 3"]).unwrap();
+    let error = Pipe::from(reader).lines().cut("all").for_each(|_| seen += 1).unwrap_err();
+    assert_eq!((error.kind(), seen), (ErrorKind::CommandFailed, 50_000));
+}
+
+/// Every stage that can fail or panic, at every record: those before it have reached the sink.
+#[test]
+fn what_comes_before_a_failing_record_reaches_the_sink() {
+    const COUNT: u32 = 40;
+    for bad in 0..u64::from(COUNT) {
+        for way in 0..5 {
+            let fails = move |line: &[u8]| if number(line) == bad { Err("no good") } else { Ok(line.to_vec()) };
+            let panics = move |line: &[u8]| assert!(number(line) != bad, "no good");
+            let mut seen = Vec::new();
+            let mut lines = Pipe::from(numbers(COUNT)).lines();
+            if way == 4 {
+                lines = lines.batch(7);
+            }
+            let result = match way {
+                0 => lines.try_map(fails).for_each(|line| seen.push(number(&line))),
+                1 => lines.try_map(fails).cut("a").for_each(|line| seen.push(number(&line))),
+                2 => lines.inspect(panics).for_each(|line| seen.push(number(line))),
+                3 => lines.then(Pipe::stages().inspect(panics).boxed("b")).for_each(|line| seen.push(number(line))),
+                _ => lines.try_for_each(|line| {
+                    fails(line)?;
+                    seen.push(number(line));
+                    Ok::<_, &str>(())
+                }),
+            };
+            let error = result.unwrap_err();
+            let kind = if matches!(way, 2 | 3) { ErrorKind::StagePanicked } else { ErrorKind::StageFailed };
+            assert_eq!((error.kind(), error.record()), (kind, Some(bad)), "way {way}");
+            assert!(error.to_string().contains("no good"), "{error}");
+            assert_eq!(seen, (0..bad).collect::<Vec<_>>(), "way {way}");
+        }
+    }
+}
+
+#[test]
+fn a_later_stage_may_fail_at_an_earlier_record() {
+    let stage = |bad: u64| -> Stage {
+        Pipe::stages()
+            .try_map(move |line| if number(line) == bad { Err("bad") } else { Ok(line.to_vec()) })
+            .rewrite(|line, out| out.extend_from_slice(line))
+            .boxed("stage")
+    };
+    let mut seen = Vec::new();
+    let mut pipe = Pipe::from(numbers(20)).lines().then_all(vec![stage(12), stage(5)]);
+    let error = pipe.for_each(|line| seen.push(number(line))).unwrap_err();
+    assert_eq!((error.record(), seen), (Some(5), (0..5).collect()));
+    assert_eq!(pipe.count().unwrap_err().kind(), ErrorKind::Closed);
+}
+
+#[test]
+fn failing_records_are_passed_over_or_kept() {
+    let parse = |line: &[u8]| {
+        std::str::from_utf8(line)?.parse::<u32>().map_err(Box::<dyn std::error::Error + Send + Sync>::from)
+    };
+    let input = "1\nx\r\n\n4\n\u{fe}";
+    let mut skipping = Pipe::from(Reader::memory(input).unwrap()).lines().on_error(OnError::Skip).try_map(parse);
+    assert_eq!(skipping.collect().unwrap(), [1, 4]);
+    assert_eq!(skipping.summary().failed, 3);
+
+    let mut bad = Writer::memory().unwrap();
+    let reader = Reader::memory(input).unwrap();
+    let mut keeping = Pipe::from(reader).lines().on_error(OnError::Quarantine(&mut bad)).try_map(parse);
+    assert_eq!(keeping.collect().unwrap(), [1, 4]);
+    drop(keeping);
+    assert_eq!(bad.close().unwrap().memory.unwrap(), "x\r\n\n\u{fe}".as_bytes());
+}
+
+#[test]
+fn a_sink_that_fails_ends_the_pipe() {
+    let full = || Writer::callback(|_| Err(std::io::Error::from_raw_os_error(28))).unwrap();
+    let mut pipe = Pipe::from(numbers(200_000)).lines();
+    let error = pipe.write_to(&mut full()).unwrap_err();
+    assert_eq!((error.kind(), error.errno()), (ErrorKind::Io, Some(28)));
+    let mut copy = full();
+    let mut teed = Pipe::from(numbers(200_000)).lines().tee(&mut copy);
+    assert_eq!(teed.run().unwrap_err().errno(), Some(28));
+}
+
+#[test]
+fn tee_and_write_put_the_terminator_of_the_framer() {
+    let (mut copy, mut out) = (Writer::memory().unwrap(), Writer::memory().unwrap());
+    let framer = millstream::frame::Delimiter::bytes("; ").unwrap();
+    let reader = Reader::memory("a; b; c").unwrap();
+    Pipe::from(reader).frames(framer).tee(&mut copy).filter(|item| item != b"b").write_to(&mut out).unwrap();
+    assert_eq!(copy.close().unwrap().memory.unwrap(), b"a; b; c; ");
+    assert_eq!(out.close().unwrap().memory.unwrap(), b"a; c; ");
+}
+
+#[test]
+fn a_cancelled_pipe_goes_on_where_it_was() {
+    let token = CancelToken::new().unwrap();
+    let mut pipe = Pipe::from(numbers(100_000)).lines().cancel(&token).batch(10);
+    let seen = Cell::new(0);
+    let cancelled = pipe.for_each(|line| {
+        assert_eq!(number(line), seen.get());
+        seen.set(seen.get() + 1);
+        if seen.get() == 50_005 {
+            token.cancel();
+        }
+    });
+    assert_eq!(cancelled.unwrap_err().kind(), ErrorKind::Cancelled);
+    assert!((50_005..50_015).contains(&seen.get()), "a batch has at most ten records: {}", seen.get());
+    token.reset();
+    assert_eq!(pipe.count().unwrap(), 100_000 - seen.get());
+}
+
+#[test]
+fn merged_readers_keep_their_own_order_and_all_must_succeed() {
+    let commands = ["seq 0 2 19998", "seq 1 2 19999", "true"];
+    let readers = commands.map(|line| Reader::shell(line).unwrap());
+    let mut lines = Pipe::merge(readers).lines().map(number).collect().unwrap();
+    assert!(lines.iter().filter(|n| **n % 2 == 0).is_sorted() && lines.iter().filter(|n| **n % 2 == 1).is_sorted());
+    lines.sort_unstable();
+    assert_eq!(lines, (0..20_000).collect::<Vec<_>>());
+
+    let readers = ["seq 9", "exit 4"].map(|line| Reader::shell(line).unwrap());
+    assert_eq!(Pipe::merge(readers).lines().run().unwrap_err().kind(), ErrorKind::CommandFailed);
+    assert_eq!(Pipe::merge([]).lines().count().unwrap(), 0);
+}
+
+/// A reader that has nothing does not keep another one's records waiting: the silent one ends only when the other's record
+/// has come through.
+#[test]
+fn a_silent_reader_is_passed_over() {
+    let (silent, mut say) = std::io::pipe().unwrap();
+    let readers = [Reader::fd(silent).unwrap(), Reader::memory("now\n").unwrap()];
+    let mut seen = Vec::new();
+    Pipe::merge(readers)
+        .lines()
+        .for_each(|line| {
+            seen.push(line.to_vec());
+            if line == b"now" {
+                use std::io::Write;
+                say.write_all(b"late\n").unwrap();
+                say = std::io::pipe().unwrap().1; // the first one is closed
+            }
+        })
+        .unwrap();
+    assert_eq!(seen, [&b"now"[..], b"late"]);
+}
