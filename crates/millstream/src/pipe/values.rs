@@ -1,5 +1,8 @@
 //! Stages for values.
 
+// The type of a pipe is its stages: it is long by nature, and nobody writes it.
+#![allow(clippy::type_complexity)]
+
 use std::error::Error;
 
 use super::Pipe;
