@@ -87,6 +87,17 @@ fn column_sum_sums_and_says_what_is_wrong() {
 }
 
 #[test]
+fn slow_requests_keeps_bad_lines_aside() {
+    let dir = tempfile::tempdir().unwrap();
+    let (log, bad) = (dir.path().join("access.log"), dir.path().join("bad.log"));
+    std::fs::write(&log, "# log\nGET /a 12\nGET /b 501\nnonsense\nGET /c 1e3\n").unwrap();
+    let output = example("slow_requests").args([&log, &bad]).output().unwrap();
+    assert_eq!(stdout(&output), "GET /b 501\nGET /c 1e3\n");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "2 of 5 requests are slow, 1 lines are none\n");
+    assert_eq!(std::fs::read(&bad).unwrap(), b"nonsense\n");
+}
+
+#[test]
 fn socket_log_writes_the_file() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("log.txt");

@@ -7,7 +7,9 @@ use std::error::Error;
 
 use super::chain::{Chain, Then};
 use super::item::{Bytes, Item, Value};
-use super::stages::{Filter, FilterMap, FlatMap, Inspect, Map, MapBytes, Pieces, Rewrite, ScanState, Tee, TryMap};
+use super::stages::{
+    Filter, FilterMap, FlatMap, Inspect, Map, MapBytes, Pieces, Rewrite, ScanState, Tee, TryFilter, TryMap,
+};
 use super::{Pipe, Source};
 use crate::writer::Writer;
 
@@ -124,6 +126,15 @@ impl<F, I: Item, C: Chain<I, Out = Bytes>> Pipe<F, I, C, Bytes> {
     /// The items that a function wants.
     pub fn filter<G: FnMut(&[u8]) -> bool>(self, wants: G) -> Pipe<F, I, Then<C, Filter<G>>, Bytes> {
         self.each(Filter::new(wants))
+    }
+
+    /// The items that a function wants, which may fail at one; see [`on_error`](Pipe::on_error).
+    pub fn try_filter<E, G>(self, wants: G) -> Pipe<F, I, Then<C, TryFilter<G, E>>, Bytes>
+    where
+        E: Into<Box<dyn Error + Send + Sync>>,
+        G: FnMut(&[u8]) -> Result<bool, E>,
+    {
+        self.each(TryFilter::new(wants))
     }
 
     /// Looks at each item.

@@ -23,7 +23,7 @@
 //! |---|---|
 //! | `map`, `filter_map`, `try_map`, `flat_map`, `scan_state` | a value; perhaps one; one or an error; several; one that depends on those before |
 //! | `map_bytes`, `pieces`, `rewrite` | a part of the record; several parts; bytes that a function writes |
-//! | `filter`, `take`, `skip`, `inspect`, `tee` | the item itself, or nothing |
+//! | `filter`, `try_filter`, `take`, `skip`, `inspect`, `tee` | the item itself, or nothing |
 //! | `cut`, `then`, `then_all` | whole batches change hands here: to measure stages, and for stages chosen at run time |
 //!
 //! Stages written in one expression are *fused*: the compiler makes one loop of them, and a stage that does nothing costs
@@ -115,7 +115,8 @@ enum State {
     Failed,
 }
 
-/// What happens when a stage fails at a record: when [`try_map`](Pipe::try_map) is told an error.
+/// What happens when a stage fails at a record: when [`try_map`](Pipe::try_map) or [`try_filter`](Pipe::try_filter) is told
+/// an error.
 ///
 /// A stage that panics, a source and a sink that fail are always the end.
 #[derive(Debug, Default)]

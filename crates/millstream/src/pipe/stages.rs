@@ -98,6 +98,8 @@ function_stages! {
     FlatMap;
     /// The items that a function wants.
     Filter;
+    /// The same, where the function may fail.
+    TryFilter;
     /// A part of each record.
     MapBytes;
     /// Parts of each record.
@@ -159,6 +161,16 @@ each!(impl[I: Item, F: Call<I, T>, T: IntoIterator] FlatMap<F, T>, I => Value<T:
 each!(impl[I: Item, F: Look<I, bool>] Filter<F>, I => I, |this, record, item, scope, next| {
     if this.0.look(&item) { next(record, item) } else { Flow::Continue(()) }
 });
+
+each!(impl[I: Item, F: Look<I, Result<bool, E>>, E: Into<AnyError>] TryFilter<F, E>, I => I,
+    |this, record, item, scope, next| {
+        match this.0.look(&item) {
+            Ok(true) => next(record, item),
+            Ok(false) => Flow::Continue(()),
+            Err(error) => scope.fail(record, stage_failed(error.into())),
+        }
+    }
+);
 
 each!(impl[I: Item, F: Look<I, ()>] Inspect<F>, I => I, |this, record, item, scope, next| {
     this.0.look(&item);

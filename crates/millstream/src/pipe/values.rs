@@ -8,7 +8,7 @@ use std::error::Error;
 use super::Pipe;
 use super::chain::{Chain, Then};
 use super::item::{Bytes, Item, Value};
-use super::stages::{Filter, FilterMap, FlatMap, Inspect, Map, Rewrite, ScanState, TryMap};
+use super::stages::{Filter, FilterMap, FlatMap, Inspect, Map, Rewrite, ScanState, TryFilter, TryMap};
 
 /// Stages for values. They are those for bytes, but that functions own what they are given.
 impl<F, I: Item, C: Chain<I, Out = Value<V>>, V> Pipe<F, I, C, Value<V>> {
@@ -72,6 +72,15 @@ impl<F, I: Item, C: Chain<I, Out = Value<V>>, V> Pipe<F, I, C, Value<V>> {
     /// The values that a function wants.
     pub fn filter<G: FnMut(&V) -> bool>(self, wants: G) -> Pipe<F, I, Then<C, Filter<G>>, Value<V>> {
         self.each(Filter::new(wants))
+    }
+
+    /// The values that a function wants, which may fail at one; see [`on_error`](Pipe::on_error).
+    pub fn try_filter<E, G>(self, wants: G) -> Pipe<F, I, Then<C, TryFilter<G, E>>, Value<V>>
+    where
+        E: Into<Box<dyn Error + Send + Sync>>,
+        G: FnMut(&V) -> Result<bool, E>,
+    {
+        self.each(TryFilter::new(wants))
     }
 
     /// Looks at each value.
