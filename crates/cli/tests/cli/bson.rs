@@ -99,6 +99,26 @@ fn get_prints_json_or_bytes() {
     bson(&place, "get orders.bson n --as raw").exits(2).prints("").complains_of(&["a value of type null at n"]);
 }
 
+/// The shared table of where paths lead.
+#[test]
+fn get_goes_along_paths_as_every_language_does() {
+    const PATHS: &str = include_str!("../../../../vectors/bson_paths.tsv");
+    let mut cases = 0;
+    for line in PATHS.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let [name, bytes, path, expected] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line}") };
+        let bytes: Vec<u8> =
+            (0..bytes.len() / 2).map(|at| u8::from_str_radix(&bytes[2 * at..][..2], 16).unwrap()).collect();
+        let place = Place::new().file(name, bytes);
+        let get = place.words("bson get --canonical").word(name).word(path);
+        match expected {
+            "-" => drop(get.fails().prints("").complains_of(&["key missing"])),
+            _ => drop(get.succeeds().prints(format!("{expected}\n"))),
+        }
+        cases += 1;
+    }
+    assert!(cases > 15, "{cases}");
+}
+
 #[test]
 fn get_makes_arrays_for_numpy() {
     let place = Place::new().file("a.bson", documents(&[r#"{"ints": [1, 2], "mixed": [1, 0.5], "text": ["x"]}"#]));

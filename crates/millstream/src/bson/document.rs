@@ -163,23 +163,34 @@ impl<'a> Document<'a> {
         self.get(key)?.ok_or_else(|| self.missing(&[key]))
     }
 
-    /// The value at the end of a path of keys; in arrays the keys are positions. No keys: the document itself.
+    /// The value at the end of a path of keys; in arrays the keys are positions, whatever keys are written there. No
+    /// keys: the document itself.
+    ///
+    /// ```
+    /// use millstream::bson::Document;
+    /// // {"b": [1, 2]}, where both keys of the array are "x"
+    /// let document = Document::new(b"\x1b\0\0\0\x04b\0\x13\0\0\0\x10x\0\x01\0\0\0\x10x\0\x02\0\0\0\0\0")?;
+    /// assert_eq!(document.get_path::<i32>(["b", "1"])?, Some(2));
+    /// assert_eq!(document.get_path::<i32>(["b", "x"])?, None);
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As for [`get`](Document::get). A path that goes through a value that is neither document nor array leads nowhere: `None`.
     pub fn get_path<T: FromBson<'a>>(&self, keys: impl IntoIterator<Item = impl AsRef<str>>) -> Result<Option<T>> {
+        self.get_along(ElementType::Document, keys)
+    }
+
+    /// The same, and this document is what the type says: a document or an array.
+    fn get_along<T: FromBson<'a>>(
+        &self,
+        kind: ElementType,
+        keys: impl IntoIterator<Item = impl AsRef<str>>,
+    ) -> Result<Option<T>> {
         let mut cursor = self.cursor();
-        let mut kind = ElementType::Document;
-        for key in keys {
-            if !matches!(kind, ElementType::Document | ElementType::Array) {
-                return Ok(None);
-            }
-            match seek(&mut cursor, key.as_ref()).map_err(|error| self.locate(error))? {
-                Some(found) => kind = found,
-                None => return Ok(None),
-            }
-        }
-        T::from_bson(kind, &mut cursor).map(Some).map_err(|error| self.locate(error))
+        follow(&mut cursor, kind, keys)
+            .and_then(|kind| kind.map(|kind| T::from_bson(kind, &mut cursor)).transpose())
+            .map_err(|error| self.locate(error))
     }
 
     /// The same for a value that must be there.
@@ -187,9 +198,17 @@ impl<'a> Document<'a> {
     /// # Errors
     /// Also [`KeyMissing`](ErrorKind::KeyMissing).
     pub fn require_path<T: FromBson<'a>>(&self, keys: impl IntoIterator<Item = impl AsRef<str>>) -> Result<T> {
+        self.require_along(ElementType::Document, keys)
+    }
+
+    fn require_along<T: FromBson<'a>>(
+        &self,
+        kind: ElementType,
+        keys: impl IntoIterator<Item = impl AsRef<str>>,
+    ) -> Result<T> {
         let keys: Vec<_> = keys.into_iter().collect();
         let keys: Vec<&str> = keys.iter().map(AsRef::as_ref).collect();
-        self.get_path(&keys)?.ok_or_else(|| self.missing(&keys))
+        self.get_along(kind, &keys)?.ok_or_else(|| self.missing(&keys))
     }
 
     /// The member of this name, not yet read.
@@ -204,6 +223,24 @@ impl<'a> Document<'a> {
             }
         }
         Ok(None)
+    }
+
+    /// The member or element at the end of a path, as [`get_path`](Document::get_path) goes along it; not yet read. No
+    /// keys: none.
+    ///
+    /// # Errors
+    /// What is wrong with what the path passes.
+    pub fn find_path(&self, keys: impl IntoIterator<Item = impl AsRef<str>>) -> Result<Option<Element<'a>>> {
+        let keys: Vec<_> = keys.into_iter().collect();
+        let Some((last, before)) = keys.split_last() else { return Ok(None) };
+        let mut cursor = self.cursor();
+        let parent = follow(&mut cursor, ElementType::Document, before).map_err(|error| self.locate(error))?;
+        let mut inside = || Document::at(&mut cursor).map_err(|error| self.locate(error));
+        match (parent, position(last.as_ref())) {
+            (Some(ElementType::Document), _) => inside()?.find(last.as_ref()),
+            (Some(ElementType::Array), Some(position)) => Array(inside()?).find(position),
+            _ => Ok(None),
+        }
     }
 
     /// Adds the path of keys and where the root begins to an error whose offset is counted from there.
@@ -252,6 +289,47 @@ fn seek(cursor: &mut Cursor<'_>, key: &str) -> Result<Option<ElementType>> {
         cursor.skip(kind)?;
     }
     Ok(None)
+}
+
+/// Goes to the payload of an element of the array at the cursor.
+fn seek_position(cursor: &mut Cursor<'_>, position: usize) -> Result<Option<ElementType>> {
+    let _outer = cursor.enter()?; // never left
+    let mut before = position;
+    while let Some(kind) = cursor.next_in_array()? {
+        if before == 0 {
+            return Ok(Some(kind));
+        }
+        before -= 1;
+        cursor.skip(kind)?;
+    }
+    Ok(None)
+}
+
+/// Goes along a path of keys from the document or array at the cursor, to the payload of the value at its end.
+fn follow(
+    cursor: &mut Cursor<'_>,
+    mut kind: ElementType,
+    keys: impl IntoIterator<Item = impl AsRef<str>>,
+) -> Result<Option<ElementType>> {
+    for key in keys {
+        let key = key.as_ref();
+        let found = match (kind, position(key)) {
+            (ElementType::Document, _) => seek(cursor, key)?,
+            (ElementType::Array, Some(position)) => seek_position(cursor, position)?,
+            _ => None,
+        };
+        match found {
+            Some(found) => kind = found,
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(kind))
+}
+
+/// The position that a key of a path means in an array: its digits, without zeros before them.
+fn position(key: &str) -> Option<usize> {
+    let is_one = key.bytes().all(|byte| byte.is_ascii_digit()) && (key == "0" || !key.starts_with('0'));
+    if is_one { key.parse().ok() } else { None }
 }
 
 /// The same bytes.
@@ -323,6 +401,64 @@ impl<'a> Array<'a> {
     /// Its elements, in their order.
     pub fn iter(&self) -> Elements<'a> {
         self.0.iter()
+    }
+
+    /// The element at a position, as any type that [`FromBson`] reads. Those before it are walked over; their keys are not
+    /// looked at.
+    ///
+    /// ```
+    /// use millstream::bson::{Array, Document};
+    /// let document = Document::new(b"\x1b\0\0\0\x04b\0\x13\0\0\0\x100\0\x01\0\0\0\x101\0\x02\0\0\0\0\0")?;
+    /// let array: Array = document.require("b")?;
+    /// assert_eq!((array.get(1)?, array.get::<i32>(2)?), (Some(2), None));
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// What is wrong with the elements before it, or with its value.
+    pub fn get<T: FromBson<'a>>(&self, position: usize) -> Result<Option<T>> {
+        let mut cursor = self.0.cursor();
+        seek_position(&mut cursor, position)
+            .and_then(|kind| kind.map(|kind| T::from_bson(kind, &mut cursor)).transpose())
+            .map_err(|error| self.0.locate(error))
+    }
+
+    /// The same for an element that must be there.
+    ///
+    /// # Errors
+    /// Also [`KeyMissing`](ErrorKind::KeyMissing).
+    pub fn require<T: FromBson<'a>>(&self, position: usize) -> Result<T> {
+        self.get(position)?.ok_or_else(|| self.0.missing(&[&position.to_string()]))
+    }
+
+    /// The element at a position, not yet read.
+    ///
+    /// # Errors
+    /// What is wrong with the elements before it.
+    pub fn find(&self, position: usize) -> Result<Option<Element<'a>>> {
+        for (at, element) in self.iter().enumerate() {
+            let element = element?;
+            if at == position {
+                return Ok(Some(element));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The value at the end of a path of keys, the first of which is a position, as [`Document::get_path`] goes along it.
+    ///
+    /// # Errors
+    /// As for [`Document::get_path`].
+    pub fn get_path<T: FromBson<'a>>(&self, keys: impl IntoIterator<Item = impl AsRef<str>>) -> Result<Option<T>> {
+        self.0.get_along(ElementType::Array, keys)
+    }
+
+    /// The same for a value that must be there.
+    ///
+    /// # Errors
+    /// Also [`KeyMissing`](ErrorKind::KeyMissing).
+    pub fn require_path<T: FromBson<'a>>(&self, keys: impl IntoIterator<Item = impl AsRef<str>>) -> Result<T> {
+        self.0.require_along(ElementType::Array, keys)
     }
 
     /// How many elements it has; they are counted by walking over them.
@@ -568,6 +704,35 @@ mod tests {
         let missing = document.require_path::<i32>(["a", "t", "u"]).unwrap_err();
         assert_eq!((missing.kind(), missing.path()), (ErrorKind::KeyMissing, Some("a.t.u")));
         assert_eq!(inner.iter().next().unwrap().unwrap().value().unwrap_err().offset(), Some(1018));
+    }
+
+    #[test]
+    fn in_arrays_a_path_has_positions_whatever_their_keys() {
+        // {"a": [1, "x" (and no UTF-8), {"0": 3}]} with the keys "1", "1" and "b"
+        let bytes = b"\x2c\0\0\0\x04a\0\x24\0\0\0\x101\0\x01\0\0\0\x021\0\x02\0\0\0\xff\0\x03b\0\x0c\0\0\0\x100\0\x03\0\0\0\0\0\0";
+        let document = Document::new(bytes).unwrap();
+        assert_eq!(document.get_path::<i32>(["a", "0"]).unwrap(), Some(1));
+        assert_eq!(document.get_path::<i32>(["a", "2", "0"]).unwrap(), Some(3));
+        assert_eq!(document.find_path(["a", "2", "0"]).unwrap().unwrap().get::<i32>().unwrap(), 3);
+        assert_eq!(document.find_path(["a", "2"]).unwrap().unwrap().key_bytes(), b"b");
+        for none in ["b", "3", "00", "02", "+0", "", "-1", "99999999999999999999999"] {
+            assert!(document.get_path::<ValueRef>(["a", none]).unwrap().is_none(), "{none}");
+            assert!(document.find_path(["a", none]).unwrap().is_none(), "{none}");
+        }
+        assert!(document.find_path([""; 0]).unwrap().is_none());
+        assert!(document.find_path(["a", "0", "0"]).unwrap().is_none());
+        assert_eq!(document.require_path::<i32>(["a", "b"]).unwrap_err().path(), Some("a.b"));
+        // An error's path is one that leads there.
+        let error = document.get_path::<&str>(["a", "1"]).unwrap_err();
+        assert_eq!((error.kind(), error.path()), (ErrorKind::Utf8Invalid, Some("a.1")));
+        let array: Array = document.require("a").unwrap();
+        assert_eq!(array.require::<i32>(0).unwrap(), 1);
+        assert_eq!(array.get_path::<i32>(["2", "0"]).unwrap(), Some(3));
+        assert_eq!(array.get_path::<i32>(["b", "0"]).unwrap(), None);
+        assert_eq!(array.require_path::<i32>(["7"]).unwrap_err().path(), Some("a.7"));
+        assert_eq!(array.require::<i32>(3).unwrap_err().path(), Some("a.3"));
+        assert_eq!(array.require::<i32>(2).unwrap_err().path(), Some("a.2"));
+        assert_eq!(array.find(2).unwrap().unwrap().get::<Document>().unwrap().require::<i32>("0").unwrap(), 3);
     }
 
     #[test]

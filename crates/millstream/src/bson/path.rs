@@ -83,14 +83,16 @@ pub fn join_path<K: AsRef<str>>(keys: impl IntoIterator<Item = K>) -> String {
 const MOST_KEYS: usize = 32;
 
 /// The path of the value that `at`, an offset from the root's first byte, lies in. Found by walking again, so that
-/// nobody has to carry it along. It goes as far as the document can be read.
+/// nobody has to carry it along. It goes as far as the document can be read. In arrays it has positions, as paths do.
 pub(crate) fn path_at(root: &[u8], at: usize) -> Option<String> {
     let mut keys: Vec<String> = Vec::new();
     let mut deeper = 0;
     let rules = Rules::new().strictness(Strictness::Lenient).utf8(Utf8::Lossy);
     // Lengths of what is open are not looked at: they may be what is wrong.
     let mut cursor = Cursor::inside(root, 4.min(root.len()), 0, 0, rules);
+    let mut is_array = false;
     'open: loop {
+        let mut passed = 0;
         while let Ok(Some((kind, key))) = cursor.next() {
             let start = cursor.offset();
             if at < start {
@@ -104,13 +106,17 @@ pub(crate) fn path_at(root: &[u8], at: usize) -> Option<String> {
                 at == start && root.get(at).is_some_and(|&byte| byte == 0 || ElementType::from_byte(byte).is_some());
             if !is_here && behind.skip(kind).is_ok() && at >= behind.offset() {
                 cursor = behind;
+                passed += 1;
                 continue;
             }
-            if keys.len() < MOST_KEYS {
-                keys.push(String::from_utf8_lossy(key).into_owned());
-            } else {
+            if keys.len() == MOST_KEYS {
                 deeper += 1;
+            } else if is_array {
+                keys.push(passed.to_string());
+            } else {
+                keys.push(String::from_utf8_lossy(key).into_owned());
             }
+            is_array = kind == ElementType::Array;
             let skip = match kind {
                 ElementType::Document | ElementType::Array => 4,
                 ElementType::CodeWithScope => {

@@ -4,6 +4,7 @@ use super::column::{Column, Lists, Members, Values};
 use super::{OnMismatch, OnUnknown, Options};
 use crate::bson::{Cursor, ElementType, FromBson, Utf8};
 use crate::error::{Error, ErrorKind, Result};
+use crate::put::Room;
 
 /// What is counted on the walk.
 #[derive(Clone, Debug)]
@@ -59,6 +60,32 @@ impl Members {
                 continue;
             }
             column.append(kind, cursor, walk)?;
+            filled += 1;
+        }
+        cursor.leave(outer);
+        if filled < self.columns.len() {
+            self.append_missing(row).map_err(|error| error.with_offset(start as u64))?;
+        }
+        Ok(())
+    }
+
+    /// Appends the array that the cursor is at as row `row`: its elements have positions for keys.
+    fn append_elements(&mut self, cursor: &mut Cursor<'_>, row: usize, walk: &mut Walk) -> Result<()> {
+        let start = cursor.offset();
+        let outer = cursor.enter()?;
+        let (mut position, mut filled) = (0_u64, 0);
+        while let Some(kind) = cursor.next_in_array()? {
+            let mut text = [0; 20];
+            let mut room = Room::over(&mut text);
+            room.put(position);
+            position += 1;
+            match self.find(room.as_bytes(), filled) {
+                Some(index) => self.columns[index].append(kind, cursor, walk)?,
+                None => {
+                    unknown(cursor, kind, walk)?;
+                    continue;
+                }
+            }
             filled += 1;
         }
         cursor.leave(outer);
@@ -164,7 +191,7 @@ impl Column {
     fn append_through(&mut self, kind: ElementType, cursor: &mut Cursor<'_>, walk: &mut Walk) -> Result<()> {
         match &mut self.values {
             Values::Struct(members) if kind == ElementType::Array => {
-                members.append(cursor, self.len, walk)?;
+                members.append_elements(cursor, self.len, walk)?;
                 self.len += 1;
                 Ok(())
             }
