@@ -1,15 +1,17 @@
 //! Documents written by hand.
 
+use super::path::path_at;
 use super::to::{Positions, append_cstring, append_element, begin, end};
-use super::{ElementType, Rules, ToBson};
+use super::{Cursor, ElementType, Rules, ToBson};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Writes a document member by member, into memory that is used again.
 ///
 /// The lengths of documents and arrays are filled in when they are closed, the keys of arrays are counted. What cannot be
-/// done, such as closing what is not open, is an error; after an error everything is as it was before the call. Values
-/// of any type come from [`ToBson`]; [`ValueRef`](super::ValueRef) and [`Binary`](super::Binary) have those that are no
-/// Rust types.
+/// done, such as closing what is not open, is an error; after an error everything is as it was before the call. What
+/// takes several calls is taken back by [`rollback`](Builder::rollback). Values of any type come from [`ToBson`];
+/// [`ValueRef`](super::ValueRef) and [`Binary`](super::Binary) have those that are no Rust types. An error about a value
+/// has its path of keys.
 ///
 /// ```
 /// use millstream::bson::{Binary, Builder, Document};
@@ -36,6 +38,16 @@ pub struct Builder {
     open: Vec<Open>,
     /// How much may be open.
     depth: usize,
+}
+
+/// A place in what a [`Builder`] has written, to go back to: [`Builder::mark`] makes it. It is plain data, so that other
+/// languages can keep it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// How many bytes there are.
+    pub len: usize,
+    /// How many documents and arrays are open.
+    pub depth: usize,
 }
 
 /// A document or array that is open.
@@ -96,7 +108,7 @@ impl Builder {
     pub(super) fn append_with(&mut self, append: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
         self.in_document()?;
         let before = self.bytes.len();
-        append(&mut self.bytes).inspect_err(|_| self.bytes.truncate(before))
+        append(&mut self.bytes).map_err(|error| take_back(&mut self.bytes, before, error))
     }
 
     /// Appends a value to the array that is open.
@@ -110,12 +122,10 @@ impl Builder {
         let positions = in_array(&mut self.open)?;
         let counted = positions.clone();
         positions.append(&mut self.bytes, value.element_type());
-        let result = value.to_bson(&mut self.bytes);
-        if result.is_err() {
+        value.to_bson(&mut self.bytes).map_err(|error| {
             *positions = counted;
-            self.bytes.truncate(before);
-        }
-        result
+            take_back(&mut self.bytes, before, error)
+        })
     }
 
     /// Opens a document as a member of the document that is open.
@@ -164,6 +174,63 @@ impl Builder {
         }
     }
 
+    /// Where it is, for [`rollback`](Builder::rollback).
+    #[inline]
+    pub fn mark(&self) -> Mark {
+        Mark { len: self.bytes.len(), depth: self.open.len() }
+    }
+
+    /// Takes back all that came behind a mark: members, values, and what was opened and perhaps closed again.
+    ///
+    /// ```
+    /// use millstream::bson::{Builder, Document};
+    /// let mut builder = Builder::new();
+    /// builder.append("n", &1)?;
+    /// let mark = builder.mark();
+    /// builder.open_array("list")?;
+    /// builder.push("half of it")?;
+    /// builder.rollback(mark)?;
+    /// assert_eq!(builder.finish()?, b"\x0c\0\0\0\x10n\0\x01\0\0\0\0");
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    ///
+    /// What is open at the mark is walked over, so this takes longer than an append.
+    ///
+    /// # Errors
+    /// [`ArgumentInvalid`](ErrorKind::ArgumentInvalid) for a mark that is no place between two members of what is open:
+    /// what was open then has been closed, say, or another document begun. Then nothing is taken back.
+    pub fn rollback(&mut self, mark: Mark) -> Result<()> {
+        if mark == self.mark() {
+            return Ok(());
+        }
+        let no_place = || misuse("a mark that is no place in what is open", "one made since that was opened");
+        let count = self.count_before(mark).ok_or_else(no_place)?;
+        self.bytes.truncate(mark.len);
+        self.open.truncate(mark.depth);
+        if let Some(Open { positions: Some(positions), .. }) = self.open.last_mut() {
+            *positions = Positions::from(count);
+        }
+        Ok(())
+    }
+
+    /// How many members are before a mark, in what was opened last then. `None` if that is not open, or if the mark is
+    /// not behind one of them.
+    fn count_before(&self, mark: Mark) -> Option<usize> {
+        let open = self.open.get(mark.depth.checked_sub(1)?)?;
+        if self.open.get(mark.depth).is_some_and(|inner| inner.start < mark.len) {
+            return None;
+        }
+        let mut cursor =
+            Cursor::inside(self.bytes.get(..mark.len)?, (open.start + 4).min(mark.len), 0, 0, Rules::new());
+        let mut count = 0;
+        while cursor.offset() < mark.len {
+            let (kind, _) = cursor.next().ok()??;
+            cursor.skip(kind).ok()?;
+            count += 1;
+        }
+        (mark.len >= open.start + 4).then_some(count)
+    }
+
     /// Ends the document and lends its bytes. Once more, it lends the same bytes.
     ///
     /// # Errors
@@ -201,7 +268,7 @@ impl Builder {
         self.has_depth()?;
         let before = self.bytes.len();
         self.bytes.push(kind as u8);
-        append_cstring(&mut self.bytes, key).inspect_err(|_| self.bytes.truncate(before))?;
+        append_cstring(&mut self.bytes, key).map_err(|error| take_back(&mut self.bytes, before, error))?;
         self.open_here(kind);
         Ok(())
     }
@@ -221,9 +288,12 @@ impl Builder {
     fn has_depth(&self) -> Result<()> {
         match self.open.len() < self.depth {
             true => Ok(()),
-            false => Err(Error::new(ErrorKind::TooDeep)
-                .with_found(format!("more than {} documents and arrays inside each other", self.depth))
-                .with_expected(format!("at most {}", self.depth))),
+            false => Err(with_path(
+                &self.bytes,
+                Error::new(ErrorKind::TooDeep)
+                    .with_found(format!("more than {} documents and arrays inside each other", self.depth))
+                    .with_expected(format!("at most {}", self.depth)),
+            )),
         }
     }
 
@@ -249,6 +319,23 @@ fn in_array(open: &mut [Open]) -> Result<&mut Positions> {
         Some(Open { positions: Some(positions), .. }) => Ok(positions),
         Some(_) => Err(misuse("a value without a key in a document", "a key and a value")),
         None => Err(finished()),
+    }
+}
+
+/// Cuts off what was appended until an error, which tells the path of what is wrong.
+#[cold]
+fn take_back(bytes: &mut Vec<u8>, before: usize, error: Error) -> Error {
+    let error = with_path(bytes, error);
+    bytes.truncate(before);
+    error
+}
+
+/// Adds the path of what is at the end of these bytes, if the error has none.
+#[cold]
+fn with_path(bytes: &[u8], error: Error) -> Error {
+    match path_at(bytes, bytes.len()) {
+        Some(path) if error.path().is_none() => error.with_path(path),
+        _ => error,
     }
 }
 
@@ -296,6 +383,86 @@ mod tests {
             assert_eq!(again, element.payload(), "{element:?}");
         }
         assert_eq!(builder.clone().into_bytes().unwrap(), builder.finish().unwrap());
+    }
+
+    #[test]
+    fn what_came_behind_a_mark_is_taken_back() {
+        let mut builder = Builder::new();
+        builder.append("a", &1).unwrap();
+        builder.open_array("list").unwrap();
+        for i in 0..12 {
+            builder.push(&i).unwrap();
+        }
+        let (mark, before) = (builder.mark(), builder.clone());
+        builder.push("x").unwrap();
+        let later = builder.mark();
+        builder.push_document().unwrap();
+        builder.append("b", &true).unwrap();
+        builder.open_array("c").unwrap();
+        builder.rollback(mark).unwrap();
+        assert_eq!((builder.mark(), &builder.bytes), (mark, &before.bytes));
+        // What is gone cannot be gone back to, and the position is the one that it was.
+        assert_eq!(builder.rollback(later).unwrap_err().kind(), ErrorKind::ArgumentInvalid);
+        builder.push_document().unwrap();
+        builder.close().unwrap();
+        builder.rollback(mark).unwrap();
+        builder.push("twelve").unwrap();
+        let inside = builder.mark();
+        builder.close().unwrap();
+        for bad in [inside, Mark { len: mark.len, depth: 1 }, Mark { len: 5, depth: 1 }, Mark { len: 0, depth: 0 }] {
+            let error = builder.rollback(bad).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::ArgumentInvalid, "{bad:?}");
+        }
+        let document = Document::new(builder.finish().unwrap()).unwrap();
+        assert_eq!(document.get_path::<&str>(["list", "12"]).unwrap(), Some("twelve"));
+        Document::with_rules(document.as_bytes(), Rules::new().strictness(Strictness::Strict))
+            .unwrap()
+            .check()
+            .unwrap();
+        // Nor is a finished document open.
+        assert_eq!(builder.rollback(mark).unwrap_err().kind(), ErrorKind::ArgumentInvalid);
+        builder.rollback(builder.mark()).unwrap();
+    }
+
+    #[test]
+    fn any_mark_leaves_a_document() {
+        let mut builder = Builder::new();
+        builder.append("text", "a\u{1}b").unwrap();
+        builder.open_document("in").unwrap();
+        builder.append("n", &1).unwrap();
+        builder.open_array("list").unwrap();
+        builder.push(&2).unwrap();
+        let mut good = 0;
+        for depth in 0..6 {
+            for len in 0..builder.bytes.len() + 2 {
+                let mut changed = builder.clone();
+                if changed.rollback(Mark { len, depth }).is_err() {
+                    assert_eq!(changed.bytes, builder.bytes);
+                    continue;
+                }
+                good += 1;
+                while changed.depth() > 1 {
+                    changed.close().unwrap();
+                }
+                let rules = Rules::new().strictness(Strictness::Strict);
+                Document::with_rules(changed.finish().unwrap(), rules).unwrap().check().unwrap();
+            }
+        }
+        assert_eq!(good, 2 + 2 + 2); // before and behind the first member of each of the three
+    }
+
+    #[test]
+    fn errors_have_the_path_of_what_is_wrong() {
+        let mut builder = Builder::with_depth(3);
+        assert_eq!(builder.append("big", &u64::MAX).unwrap_err().path(), Some("big"));
+        assert_eq!(builder.append("list", &[1, u64::MAX]).unwrap_err().path(), Some("list.1"));
+        builder.open_document("in").unwrap();
+        assert_eq!(builder.append("big", &u64::MAX).unwrap_err().path(), Some("in.big"));
+        assert_eq!(builder.append("a\0", &1).unwrap_err().path(), Some("in"));
+        builder.open_array("list").unwrap();
+        builder.push(&1).unwrap();
+        assert_eq!(builder.push(&u64::MAX).unwrap_err().path(), Some("in.list.1"));
+        assert_eq!(builder.push_array().unwrap_err().path(), Some("in.list"));
     }
 
     #[test]

@@ -83,7 +83,7 @@ mod view;
 
 pub use aligned::{Alignment, PADDING_KEY, append_aligned};
 pub use binary::Binary;
-pub use build::Builder;
+pub use build::{Builder, Mark};
 pub use cursor::{Cursor, Outer};
 pub use de::{from_document, from_slice};
 pub use document::{Array, Document, Element, Elements};

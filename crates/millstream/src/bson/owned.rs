@@ -141,6 +141,20 @@ impl DocumentBuf {
     }
 }
 
+/// A copy of a document, with its rules and its offset.
+///
+/// ```
+/// use millstream::bson::{Document, DocumentBuf};
+/// let document = Document::new(b"\x05\0\0\0\0")?.at_offset(1000);
+/// assert_eq!(DocumentBuf::from(document).document().offset(), 1000);
+/// # Ok::<(), millstream::Error>(())
+/// ```
+impl From<Document<'_>> for DocumentBuf {
+    fn from(document: Document<'_>) -> DocumentBuf {
+        DocumentBuf { bytes: document.as_bytes().to_vec(), offset: document.offset(), rules: document.rules() }
+    }
+}
+
 /// The same bytes.
 impl PartialEq for DocumentBuf {
     fn eq(&self, other: &Self) -> bool {

@@ -30,6 +30,14 @@ impl Positions {
         Positions { text, first: LAST }
     }
 
+    /// The next key is this one.
+    pub(crate) fn from(next: usize) -> Positions {
+        let digits = next.to_string();
+        let mut positions = Positions { first: LAST + 1 - digits.len(), ..Positions::new() };
+        positions.text[positions.first..=LAST].copy_from_slice(digits.as_bytes());
+        positions
+    }
+
     /// Appends the type and the next key.
     #[inline]
     pub(crate) fn append(&mut self, out: &mut Vec<u8>, kind: ElementType) {
