@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <chrono>
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
@@ -57,6 +59,37 @@ struct name_only {
 };
 MS_BSON_FIELDS(name_only, name)
 
+// One with other names in documents, and one that is derived from a type with fields.
+struct user {
+    ms::bson::object_id id{};
+    std::string name;
+    std::array<double, 2> place{};
+    std::chrono::sys_seconds born{};
+    friend bool operator==(const user &, const user &) = default;
+};
+MS_BSON_FIELDS(user, MS_BSON_FIELD_AS(id, "_id"), name, place, MS_BSON_FIELD_AS(born, "born on"))
+
+struct point_in_space : point {
+    double z = 0;
+};
+
+// Fails when it has appended half of itself.
+struct half {
+    int after = 0;
+};
+void ms_bson_encode(ms::bson::builder &to, std::optional<std::string_view> key, const half &from) {
+    key ? to.open_array(*key) : to.push_array();
+    for (int i = 0; i < from.after; ++i)
+        to.push(i);
+    throw std::domain_error("half of it");
+}
+
+struct holder {
+    int before = 1;
+    std::vector<half> halves;
+};
+MS_BSON_FIELDS(holder, before, halves)
+
 } // namespace test
 
 namespace {
@@ -94,6 +127,8 @@ concept lends = requires(Owner owner) {
 &&requires(Owner owner) { std::forward<Owner>(owner)["key"]; }
 &&requires(Owner owner) { std::forward<Owner>(owner).begin(); };
 static_assert(lends<const bson::owned_document &> && !lends<bson::owned_document>);
+// What a class is derived from is not all that it is.
+static_assert(bson::detail::has_fields<test::point> && !bson::detail::has_fields<test::point_in_space>);
 static_assert(std::is_constructible_v<bson::document, const std::string &>);
 static_assert(!std::is_constructible_v<bson::document, std::string>);
 
@@ -262,6 +297,13 @@ TEST(Value, IsNumbersThatLieInABinary) {
         EXPECT_EQ(error_of([&] { data.as<std::vector<double>>(); }).code(), ms::errc::shape_mismatch);
         EXPECT_EQ(error_of([&] { data.as<bson::numbers<double>>(); }).path(), "data");
         EXPECT_EQ(data.as<std::vector<std::uint8_t>>().size(), 12U);
+        EXPECT_EQ((data.as<std::array<float, 3>>()), (std::array{1.5F, -2.0F, 3.0F}));
+        EXPECT_EQ(error_of([&] { data.as<std::array<float, 4>>(); }).code(), ms::errc::shape_mismatch);
+        // Where nothing is, its address does not matter.
+        builder.clear().append("pad", std::string(shift, 'x')).append("data", std::span<const double>());
+        const bson::document none = builder.finish();
+        EXPECT_TRUE(none["data"].as<std::span<const double>>().empty());
+        EXPECT_TRUE(none["data"].as<bson::numbers<double>>().to_vector().empty());
     }
     bson::builder builder;
     builder.append("list", std::vector<double>{1, 2.5}).append("none", std::vector<int>());
@@ -296,6 +338,50 @@ TEST(Fields, AreDecodedAndEncoded) {
     using map = std::map<std::string, double>;
     EXPECT_EQ((document["points"][1].as<std::unordered_map<std::string, double>>()["y"]), 4.5);
     EXPECT_EQ((document["counts"].as<map>()["x"]), 1);
+}
+
+TEST(Fields, MayHaveOtherNames) {
+    test::user user;
+    user.id = bson::object_id::make();
+    user.name = "Ann";
+    user.place = {1.5, -2};
+    user.born = std::chrono::sys_seconds(std::chrono::seconds(-86400));
+    bson::builder builder;
+    const bson::document document = bson::encode(builder, user);
+    EXPECT_EQ(document["_id"].as<bson::object_id>(), user.id);
+    EXPECT_EQ(document["born on"].as<bson::date_time>().time_since_epoch().count(), -86400000);
+    EXPECT_EQ(document.as<test::user>(), user);
+    EXPECT_FALSE(document.find("id"));
+}
+
+TEST(Value, IsATimeOfAnyUnit) {
+    using namespace std::chrono;
+    const auto time = [](std::int64_t ms) { return bson::date_time(milliseconds(ms)); };
+    bson::builder builder;
+    builder.append("ns", sys_time<nanoseconds>(1'000'001ns)).append("before", sys_time<microseconds>(-1us));
+    builder.append("day", sys_days(days(2))).append("half", time(1500)).append("far", time(9'300'000'000'000'000));
+    const bson::document document = builder.finish();
+    EXPECT_EQ(document["ns"].as<bson::date_time>(), time(1));
+    EXPECT_EQ(document["ns"].as<system_clock::time_point>(), system_clock::time_point(1ms));
+    EXPECT_EQ(document["before"].as<bson::date_time>(), time(-1));
+    EXPECT_EQ(document["day"].as<sys_days>(), sys_days(days(2)));
+    EXPECT_EQ(document["half"].as<sys_time<microseconds>>(), sys_time<microseconds>(1500ms));
+    EXPECT_EQ(error_of([&] { document["half"].as<sys_seconds>(); }).path(), "half");
+    EXPECT_EQ(error_of([&] { document["far"].as<sys_time<nanoseconds>>(); }).code(), ms::errc::value_out_of_range);
+    EXPECT_EQ(document["far"].as<sys_seconds>(), sys_seconds(9'300'000'000'000s));
+    const ms::error error = error_of([&] { builder.clear().append("end", sys_seconds(seconds::max())); });
+    EXPECT_EQ(error.code(), ms::errc::value_out_of_range);
+    EXPECT_EQ(error.path(), "end");
+}
+
+TEST(Value, HasATextOfItsOwn) {
+    const std::string_view digits = "57e193d7a9cc81b4027498b5";
+    EXPECT_EQ(bson::object_id::from_string(digits).to_string(), digits);
+    EXPECT_NE(bson::object_id::make(), bson::object_id::make());
+    EXPECT_EQ(bson::decimal128::from_string("1.50").to_string(), "1.50");
+    EXPECT_EQ(bson::decimal128::from_string("-inf").to_string(), "-Infinity");
+    EXPECT_EQ(error_of([&] { bson::object_id::from_string("57e1"); }).code(), ms::errc::text_invalid);
+    EXPECT_EQ(error_of([&] { bson::decimal128::from_string("1.2.3"); }).offset(), 3U);
 }
 
 TEST(Fields, InAnyOrderAndOnceEach) {
@@ -333,6 +419,65 @@ TEST(Builder, RefusesWhatCannotBeAndChangesNothing) {
     EXPECT_NE(builder.get(), nullptr);
 }
 
+TEST(Builder, AppendsAllOfAValueOrNothing) {
+    bson::builder builder;
+    builder.append("before", 1).open_array("list").push(1);
+    const std::vector<std::uint64_t> numbers{1, ~std::uint64_t{}};
+    EXPECT_THROW(builder.push(numbers), ms::error);
+    EXPECT_THROW(builder.push(std::array{numbers, numbers}), ms::error);
+    EXPECT_THROW(builder.push(test::half{3}), std::domain_error);
+    EXPECT_THROW(builder.push(std::vector{test::half{3}}), std::domain_error);
+    EXPECT_THROW(builder.push(test::holder{1, {{2}}}), std::domain_error);
+    builder.push(2).close();
+    EXPECT_THROW(builder.append("map", std::map<std::string, std::uint64_t>{{"a", 1}, {"b", ~0ULL}}), ms::error);
+    EXPECT_THROW(append_fields(builder, test::holder{1, {{2}}}), std::domain_error);
+    // A document whose second member is none.
+    const std::string_view bad = "\x13\0\0\0\x10x\0\1\0\0\0\x77y\0\2\0\0\0\0"sv;
+    EXPECT_EQ(error_of([&] { builder.append_members(bson::document(bad)); }).code(), ms::errc::document_invalid);
+    builder.append("after", 2);
+    const bson::document document = builder.finish();
+    document.check();
+    EXPECT_EQ(bson::to_json(document), R"({"before":1,"list":[1,2],"after":2})");
+}
+
+TEST(Builder, SaysWhatIsWrong) {
+    bson::builder builder;
+    builder.open_document("in").open_array("list").push(1);
+    const ms::error text = error_of([&] { builder.push(std::map<std::string, std::string>{{"name", "\xff"}}); });
+    EXPECT_EQ(text.code(), ms::errc::utf8_invalid);
+    EXPECT_EQ(text.path(), "in.list.1.name");
+    EXPECT_EQ(error_of([&] { builder.push("\xff"); }).path(), "in.list.1");
+}
+
+TEST(Callbacks, ThrowThroughWhatUsesThem) {
+    struct full : std::runtime_error {
+        using std::runtime_error::runtime_error;
+    };
+    const auto sink = [](std::span<const char>) -> std::size_t { throw full("no room"); };
+    bson::builder builder;
+    builder.append("n", std::string(100, 'n'));
+    ms::writer one(ms::callback{sink}, {.capacity = 16});
+    EXPECT_THROW(
+        {
+            builder.write(one);
+            builder.append("n", 1).write(one);
+            one.flush();
+        },
+        full);
+    bson::builder again;
+    again.append("n", std::string(100, 'n'));
+    ms::writer two(ms::callback{sink}, {.capacity = 16});
+    EXPECT_THROW(again.write(two), full);
+    EXPECT_THROW(bson::write_json(two, bson::document(nested)), full);
+
+    const auto source = [](std::span<char>) -> std::size_t { throw full("no bytes"); };
+    ms::reader reader(ms::callback{source});
+    EXPECT_THROW(bson::owned_document::read(reader), full);
+    // Other errors stay what they are.
+    ms::reader cut(ms::memory{std::string(nested.substr(0, 20))});
+    EXPECT_EQ(error_of([&] { bson::owned_document::read(cut); }).code(), ms::errc::document_truncated);
+}
+
 TEST(OwnedDocument, IsMadeOfExtendedJson) {
     const auto document =
         bson::owned_document::from_json(R"({"n":1,"list":[{"$date":{"$numberLong":"-1"}},2.5],"name":"Ann"})");
@@ -363,6 +508,12 @@ TEST(OwnedDocument, KeepsItsMemory) {
     EXPECT_EQ(copy["n"].as<int>(), 7);
     EXPECT_EQ(copy.bytes().size(), 12U);
 
+    // A copy is read by the same rules, and has its place.
+    const std::string_view bad = "\x0e\0\0\0\2s\0\2\0\0\0\xff\0\0"sv;
+    const bson::owned_document lossy(bson::document(bad, {.utf8 = bson::utf8::lossy}).at_offset(1000));
+    EXPECT_EQ(lossy["s"].as<std::string>(), "\xff");
+    EXPECT_EQ(lossy.view().offset(), 1000U);
+
     const auto path = std::filesystem::temp_directory_path() / (std::to_string(::getpid()) + "-two.bson");
     {
         ms::writer file(ms::path{path});
@@ -373,6 +524,10 @@ TEST(OwnedDocument, KeepsItsMemory) {
     mapped.check_length();
     EXPECT_EQ(mapped["n"].as<int>(), 7);
     EXPECT_EQ(bson::document::first(mapped.bytes().subspan(mapped.view().size()))["n"].as<int>(), 7);
+    int mapped_documents = 0;
+    for (const bson::document &document : bson::documents(ms::mapped{path}))
+        mapped_documents += document["n"].as<int>() == 7;
+    EXPECT_EQ(mapped_documents, 2);
     ms::reader reader(ms::path{path});
     EXPECT_EQ(error_of([&] { bson::owned_document::read(reader, 11); }).code(), ms::errc::memory_limit);
     for (int i = 0; i < 2; ++i) {
@@ -411,12 +566,42 @@ TEST(Documents, AreARange) {
     EXPECT_EQ(next, 50000);
     EXPECT_EQ(rest.next(), std::nullopt);
     EXPECT_EQ(rest.skipped().count, 0U);
+    EXPECT_EQ(rest.position().bytes, 12U * 50000);
+    EXPECT_EQ(rest.position().records, 50000U);
 
     // One behind a header that was read by other means.
     ms::reader reader(ms::memory{"header\n" + numbered(2)});
     EXPECT_EQ(reader.next_line(), "header");
     bson::documents behind(std::move(reader));
     EXPECT_EQ(behind.next()->offset(), 7U);
+}
+
+TEST(Documents, SayWhereTheyAre) {
+    bson::documents all(ms::memory{numbered(3)}, {}, {.name = "numbers"});
+    EXPECT_EQ(all.name(), "numbers");
+    EXPECT_EQ(all.position().records, 0U);
+    EXPECT_EQ(all.next()->record(), 0U);
+    EXPECT_EQ(all.position().bytes, 12U); // although the library has read on
+    const bson::document second = *all.next();
+    EXPECT_EQ(all.position().records, 2U);
+    EXPECT_EQ(second.record(), 1U);
+    EXPECT_EQ(bson::document(nested).record(), std::nullopt);
+    const auto placed = [](const ms::error &error) {
+        EXPECT_EQ(error.name(), "numbers");
+        EXPECT_EQ(error.record(), 1U);
+        return error.code();
+    };
+    EXPECT_EQ(placed(error_of([&] { second["m"]; })), ms::errc::key_missing);
+    EXPECT_EQ(placed(error_of([&] { second["n"].as<std::string>(); })), ms::errc::shape_mismatch);
+    EXPECT_EQ(placed(error_of([&] { second["n"].as<bson::document>(); })), ms::errc::shape_mismatch);
+    EXPECT_EQ(placed(error_of([&] { second.as<test::point>(); })), ms::errc::key_missing);
+    EXPECT_EQ(placed(error_of([&] { second["n"].fail(ms::errc::unsupported, "1", "2"); })), ms::errc::unsupported);
+    all.close();
+    EXPECT_EQ(error_of([&] { all.next(); }).code(), ms::errc::closed);
+    EXPECT_EQ(error_of([&] { all.close(); }).code(), ms::errc::closed);
+    EXPECT_EQ(all.name(), "numbers");
+    bson::documents failing(ms::shell{"echo; exit 3"});
+    EXPECT_EQ(error_of([&] { failing.next(); }).code(), ms::errc::command_failed);
 }
 
 TEST(Documents, EndWithTheErrorOfTheirSource) {
@@ -483,20 +668,77 @@ void copy(bson::builder &to, const bson::document &from) {
     }
 }
 
-// The columns are explained in the file.
-TEST(Vectors, Bson) {
-    std::ifstream file(MILLSTREAM_VECTORS "/bson.tsv");
-    ASSERT_TRUE(file);
-    int good = 0;
-    int bad = 0;
+/// The lines of a table, each of which has four columns. They are explained in the file.
+std::vector<std::vector<std::string>> rows(const std::string &name) {
+    std::ifstream file(MILLSTREAM_VECTORS "/" + name);
+    EXPECT_TRUE(file) << name;
+    std::vector<std::vector<std::string>> rows;
     for (std::string line; std::getline(file, line);) {
         if (line.empty() || line[0] == '#')
             continue;
-        std::vector<std::string> column;
+        std::vector<std::string> &row = rows.emplace_back();
         std::istringstream columns(line);
         for (std::string text; std::getline(columns, text, '\t');)
-            column.push_back(text);
-        ASSERT_EQ(column.size(), 4U) << line;
+            row.push_back(text);
+        EXPECT_EQ(row.size(), 4U) << line;
+        row.resize(4);
+    }
+    return rows;
+}
+
+TEST(Vectors, Paths) {
+    const auto cases = rows("bson_paths.tsv");
+    for (const auto &column : cases) {
+        SCOPED_TRACE(column[0]);
+        const std::string bytes = unhex(column[1]);
+        const bson::document document(bytes);
+        const auto found = document.find_path(column[2]);
+        ASSERT_EQ(found.has_value(), column[3] != "-");
+        if (found) {
+            bson::builder builder;
+            EXPECT_EQ(bson::to_json(builder.append("v", *found).finish(), bson::json::canonical),
+                      "{\"v\":" + column[3] + "}");
+        }
+    }
+    EXPECT_GT(cases.size(), 15U);
+
+    // By positions, one after the other.
+    const std::string odd = unhex("23000000046100"
+                                  "1b000000"
+                                  "10310001000000"
+                                  "0362000c0000001030000300000000"
+                                  "0000");
+    const bson::array array = bson::document(odd)["a"].as<bson::array>();
+    EXPECT_EQ(array[0].as<int>(), 1);
+    EXPECT_EQ(array[1]["0"].as<int>(), 3);
+    EXPECT_EQ(bson::document(odd)["a"][1]["0"].as<int>(), 3);
+    EXPECT_FALSE(array.find(2));
+    EXPECT_EQ(array.as_document().at_path("1.0").as<int>(), 3);
+    EXPECT_EQ(error_of([&] { array[2]; }).path(), "a.2");
+}
+
+TEST(Vectors, Decimals) {
+    const auto cases = rows("decimal128.tsv");
+    for (const auto &column : cases) {
+        SCOPED_TRACE(column[0]);
+        if (column[2] == "error") {
+            EXPECT_EQ(error_of([&] { bson::decimal128::from_string(column[1]); }).code(), ms::errc::text_invalid);
+            continue;
+        }
+        bson::decimal128 number;
+        unhex(column[2]).copy(reinterpret_cast<char *>(number.bytes.data()), number.bytes.size());
+        EXPECT_EQ(number.to_string(), column[3] == "=" ? column[1] : column[3]);
+        if (column[1] != "-") {
+            EXPECT_EQ(bson::decimal128::from_string(column[1]), number);
+        }
+    }
+    EXPECT_GT(cases.size(), 50U);
+}
+
+TEST(Vectors, Bson) {
+    int good = 0;
+    int bad = 0;
+    for (const auto &column : rows("bson.tsv")) {
         SCOPED_TRACE(column[0]);
         const std::string bytes = unhex(column[1]);
         if (column[2].starts_with("error ")) {

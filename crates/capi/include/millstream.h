@@ -2460,9 +2460,21 @@ typedef struct {
      */
     const char *root;
     /**
+     * What errors call the stream that it is from. NULL for what is from none.
+     */
+    const char *name;
+    /**
+     * Which record of that stream it is, or is in; the first is 0.
+     */
+    uint64_t record;
+    /**
      * How many documents and arrays may be inside each other from here on, this one included.
      */
     uint32_t depth_left;
+    /**
+     * MILLSTREAM_BSON_TYPE_ARRAY if it is an array: then paths begin with a position. Otherwise it is a document.
+     */
+    millstream_bson_type type;
     /**
      * The rules it is read by.
      */
@@ -2542,7 +2554,7 @@ typedef struct {
  */
 typedef struct {
     /**
-     * The first, the lowest byte of each first.
+     * The first, the lowest byte of each first. NULL if there are none.
      */
     const void *items;
     /**
@@ -2609,7 +2621,8 @@ millstream_code millstream_bson_members(const millstream_bson_document *document
 
 /**
  * The member of this name, the first if there are several. `found` says whether there is one; NULL means that there must
- * be: then none is MILLSTREAM_KEY_MISSING.
+ * be: then none is MILLSTREAM_KEY_MISSING. Of an array too this is the member with that key: see
+ * millstream_bson_element_at().
  */
 millstream_code millstream_bson_member(const millstream_bson_document *document,
                                        const char *key,
@@ -2619,9 +2632,20 @@ millstream_code millstream_bson_member(const millstream_bson_document *document,
                                        millstream_error **error);
 
 /**
- * The value at the end of a path: keys with dots between them, such as "items.3.price"; in arrays they are positions. A
- * key with a dot, a quote or nothing in it is written as a JSON string: "hosts.\"a.b\".port". `found` as for
- * millstream_bson_member(). A path that goes through a value which is neither document nor array leads nowhere.
+ * The element at a position, the first of which is 0; of a document that is no array the member there. Those before it
+ * are walked over, and no key is looked at. `found` as for millstream_bson_member().
+ */
+millstream_code millstream_bson_element_at(const millstream_bson_document *document,
+                                           size_t position,
+                                           millstream_bson_value *value,
+                                           bool *found,
+                                           millstream_error **error);
+
+/**
+ * The value at the end of a path: keys with dots between them, such as "items.3.price"; in arrays they are positions,
+ * whatever keys are written there. A key with a dot, a quote or nothing in it is written as a JSON string:
+ * "hosts.\"a.b\".port". `found` as for millstream_bson_member(). A path that goes through a value which is neither
+ * document nor array leads nowhere.
  */
 millstream_code millstream_bson_find(const millstream_bson_document *document,
                                      const char *path,
@@ -2697,6 +2721,73 @@ millstream_code millstream_bson_as_numbers(const millstream_bson_document *docum
 }  // extern "C"
 #endif  // __cplusplus
 
+/* ---- bson_scalar ----
+ *
+ * BSON's own numbers as text, both ways, and new object ids.
+ *
+ *     char id[12], text[MILLSTREAM_BSON_OBJECT_ID_TEXT];
+ *     code = millstream_bson_object_id_new(id, &error);
+ *     code = millstream_bson_object_id_to_text(id, text, &error);           "57e193d7a9cc81b4027498b5"
+ *     code = millstream_bson_object_id_from_text(text, 24, id, &error);
+ *
+ * The bytes are those of millstream_bson_as_object_id() and millstream_bson_builder_append_object_id(), and the same for
+ * decimal numbers. Text that is none of these is MILLSTREAM_TEXT_INVALID, with the offset in it.
+ */
+
+/**
+ * Room for the text of an object id, its NUL included.
+ */
+#define MILLSTREAM_BSON_OBJECT_ID_TEXT 25
+
+/**
+ * Room for the longest text of a decimal number, its NUL included.
+ */
+#define MILLSTREAM_BSON_DECIMAL128_TEXT 43
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * Makes an object id that no other has: of the time, of this process, and counted. `id` has room for 12 bytes.
+ */
+millstream_code millstream_bson_object_id_new(void *id,
+                                              millstream_error **error);
+
+/**
+ * Writes the 24 hexadecimal digits of the 12 bytes of `id`, and a NUL, to `text`.
+ */
+millstream_code millstream_bson_object_id_to_text(const void *id, char *text, millstream_error **error);
+
+/**
+ * Reads 24 hexadecimal digits, of either case, into the 12 bytes of `id`, which are 0 after an error.
+ */
+millstream_code millstream_bson_object_id_from_text(const char *text,
+                                                    size_t len,
+                                                    void *id,
+                                                    millstream_error **error);
+
+/**
+ * Writes the text of a decimal number, such as "1.50", "1E+6", "NaN" or "-Infinity", and a NUL to `text`. `decimal` is
+ * its 16 bytes, the lowest first.
+ */
+millstream_code millstream_bson_decimal128_to_text(const void *decimal,
+                                                   char *text,
+                                                   millstream_error **error);
+
+/**
+ * Reads the text of a decimal number into the 16 bytes of `decimal`, which are 0 after an error. What would have to be
+ * rounded is MILLSTREAM_TEXT_INVALID, too.
+ */
+millstream_code millstream_bson_decimal128_from_text(const char *text,
+                                                     size_t len,
+                                                     void *decimal,
+                                                     millstream_error **error);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
 /* ---- bson_owned ----
  *
  * BSON documents with memory of their own: mapped files, copies, what a reader gives, and Extended JSON both ways.
@@ -2756,6 +2847,13 @@ millstream_code millstream_bson_copy(const void *bytes,
                                      const millstream_bson_rules *rules,
                                      millstream_bson_owned **owned,
                                      millstream_error **error);
+
+/**
+ * Copies a document, with its rules and its offset. It is the outermost then: paths begin in it.
+ */
+millstream_code millstream_bson_copy_document(const millstream_bson_document *document,
+                                              millstream_bson_owned **owned,
+                                              millstream_error **error);
 
 /**
  * Reads one document of at most `limit` bytes, and leaves the reader behind it. `owned` is NULL at the end of the stream.
@@ -2832,6 +2930,7 @@ void millstream_bson_owned_free(millstream_bson_owned *owned);
  *
  * Every document that the source delivered comes, then the end if the source succeeded, or one error. The longest
  * document is the reader's record limit. Documents of a stream are valid until the next call on it that is not const.
+ * An error about a member of one has the name of the stream and the number of the record.
  */
 
 /**
@@ -2965,9 +3064,30 @@ millstream_code millstream_bson_documents_next(millstream_bson_documents *docume
 /**
  * What was passed over so far. Its places are valid until the next call on the stream that is not const.
  */
-millstream_code millstream_bson_documents_skipped(millstream_bson_documents *documents,
+millstream_code millstream_bson_documents_skipped(const millstream_bson_documents *documents,
                                                   millstream_bson_skipped *skipped,
                                                   millstream_error **error);
+
+/**
+ * What errors call the source; NULL only for a stream of NULL. Valid until the stream is freed.
+ */
+const char *millstream_bson_documents_name(const millstream_bson_documents *documents);
+
+/**
+ * Where the stream is: behind the last document that was given, in bytes after decoding, and in records. Each place that
+ * was passed over counts as a record. Once it is closed: where it was.
+ */
+millstream_code millstream_bson_documents_position(const millstream_bson_documents *documents,
+                                                   uint64_t *bytes,
+                                                   uint64_t *records,
+                                                   millstream_error **error);
+
+/**
+ * Ends the reading, wherever it is, as millstream_reader_close() does. The stream is still there to be asked where it was
+ * and what was passed over, and to be freed.
+ */
+millstream_code millstream_bson_documents_close(millstream_bson_documents *documents,
+                                                millstream_error **error);
 
 /**
  * Frees a stream and its reader, as millstream_reader_free() does. NULL is fine.
@@ -2985,20 +3105,35 @@ void millstream_bson_documents_free(millstream_bson_documents *documents);
  *     millstream_bson_builder *builder;
  *     code = millstream_bson_builder_new(&builder, &error);
  *     ...
- *     millstream_bson_append_text(builder, "name", "Ann", 3, &error);
- *     millstream_bson_open(builder, "scores", 6, MILLSTREAM_BSON_TYPE_ARRAY, &error);
- *     millstream_bson_append_f64(builder, NULL, 1.5, &error);
- *     millstream_bson_close(builder, &error);
- *     millstream_bson_write(builder, writer, &error);
+ *     millstream_bson_builder_append_text(builder, "name", "Ann", 3, &error);
+ *     millstream_bson_builder_open(builder, "scores", 6, MILLSTREAM_BSON_TYPE_ARRAY, &error);
+ *     millstream_bson_builder_append_f64(builder, NULL, 1.5, &error);
+ *     millstream_bson_builder_close(builder, &error);
+ *     millstream_bson_builder_write(builder, writer, &error);
  *
  * Lengths are filled in when documents and arrays are closed, and the keys of arrays are counted. After an error the
- * builder is as it was before the call. The inlined functions of bson.h make the values.
+ * builder is as it was before the call; what takes several calls is taken back by millstream_bson_builder_rollback(). An
+ * error about a value has its path, millstream_error_path(). The inlined functions of bson.h make the values.
  */
 
 /**
  * Writes documents, one after the other. Freed by millstream_bson_builder_free().
  */
 typedef struct millstream_bson_builder millstream_bson_builder;
+
+/**
+ * A place in what a builder has written, to go back to. Plain data, which nobody frees.
+ */
+typedef struct {
+    /**
+     * How many bytes there are.
+     */
+    size_t len;
+    /**
+     * How many documents and arrays are open.
+     */
+    size_t depth;
+} millstream_bson_mark;
 
 #ifdef __cplusplus
 extern "C" {
@@ -3022,53 +3157,71 @@ millstream_code millstream_bson_builder_clear(millstream_bson_builder *builder, 
  * finished, MILLSTREAM_UTF8_INVALID, MILLSTREAM_VALUE_OUT_OF_RANGE for a key with a NUL in it or a value that BSON has
  * no room for. Documents and arrays are copied; looked at is their frame.
  */
-millstream_code millstream_bson_append(millstream_bson_builder *builder,
-                                       const char *key,
-                                       size_t key_len,
-                                       const millstream_bson_value *value,
-                                       millstream_error **error);
+millstream_code millstream_bson_builder_append(millstream_bson_builder *builder,
+                                               const char *key,
+                                               size_t key_len,
+                                               const millstream_bson_value *value,
+                                               millstream_error **error);
 
 /**
  * Appends `count` members to the document that is open, or their values to the array that is open. `appended` says how
- * many: after an error those before the bad one. NULL if nobody wants to know.
+ * many: after an error those before the bad one, which stay. NULL if nobody wants to know.
  */
-millstream_code millstream_bson_append_members(millstream_bson_builder *builder,
-                                               const millstream_bson_element *members,
-                                               size_t count,
-                                               size_t *appended,
-                                               millstream_error **error);
+millstream_code millstream_bson_builder_append_members(millstream_bson_builder *builder,
+                                                       const millstream_bson_element *members,
+                                                       size_t count,
+                                                       size_t *appended,
+                                                       millstream_error **error);
 
 /**
  * Opens a document or an array, by its `type`, as a member of the document that is open, or with a `key` of NULL as a
  * value of the array that is open. MILLSTREAM_TOO_DEEP for more than 200 inside each other.
  */
-millstream_code millstream_bson_open(millstream_bson_builder *builder,
-                                     const char *key,
-                                     size_t key_len,
-                                     millstream_bson_type type,
-                                     millstream_error **error);
+millstream_code millstream_bson_builder_open(millstream_bson_builder *builder,
+                                             const char *key,
+                                             size_t key_len,
+                                             millstream_bson_type type,
+                                             millstream_error **error);
 
 /**
  * Closes the document or array that was opened last.
  */
-millstream_code millstream_bson_close(millstream_bson_builder *builder, millstream_error **error);
+millstream_code millstream_bson_builder_close(millstream_bson_builder *builder, millstream_error **error);
+
+/**
+ * Where the builder is, for millstream_bson_builder_rollback().
+ */
+millstream_code millstream_bson_builder_mark(millstream_bson_builder *builder,
+                                             millstream_bson_mark *mark,
+                                             millstream_error **error);
+
+/**
+ * Takes back all that came behind a mark: members, values, and what was opened and perhaps closed again. What is open at
+ * the mark is walked over, so this takes longer than an append.
+ *
+ * MILLSTREAM_ARGUMENT_INVALID for a mark that is no place between two members of what is open: what was open then has
+ * been closed, say, or another document begun. Then nothing is taken back.
+ */
+millstream_code millstream_bson_builder_rollback(millstream_bson_builder *builder,
+                                                 const millstream_bson_mark *mark,
+                                                 millstream_error **error);
 
 /**
  * Ends the document and lends its bytes, until the next call on the builder. Until millstream_bson_builder_clear() it
  * takes nothing more. MILLSTREAM_ARGUMENT_INVALID while anything in it is open.
  */
-millstream_code millstream_bson_finish(millstream_bson_builder *builder,
-                                       const char **bytes,
-                                       size_t *len,
-                                       millstream_error **error);
+millstream_code millstream_bson_builder_finish(millstream_bson_builder *builder,
+                                               const char **bytes,
+                                               size_t *len,
+                                               millstream_error **error);
 
 /**
  * Ends the document, writes it, and begins anew with an empty one. After an error of the writer nothing of it was
  * accepted, and the call may be repeated.
  */
-millstream_code millstream_bson_write(millstream_bson_builder *builder,
-                                      millstream_writer *writer,
-                                      millstream_error **error);
+millstream_code millstream_bson_builder_write(millstream_bson_builder *builder,
+                                              millstream_writer *writer,
+                                              millstream_error **error);
 
 /**
  * Frees a builder. NULL is fine.

@@ -23,7 +23,7 @@
 //! MILLSTREAM_UTF8_INVALID, wherever it is met; millstream_bson_check() meets all of it. The inlined getters of bson.h
 //! (millstream_bson_as_i64() and its like) make a value a type of C.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::{CStr, c_char, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::null;
 
@@ -180,8 +180,14 @@ pub struct millstream_bson_document {
     pub offset: u64,
     /// Where the outermost document begins, which is this one or around it.
     pub root: *const c_char,
+    /// What errors call the stream that it is from. NULL for what is from none.
+    pub name: *const c_char,
+    /// Which record of that stream it is, or is in; the first is 0.
+    pub record: u64,
     /// How many documents and arrays may be inside each other from here on, this one included.
     pub depth_left: u32,
+    /// MILLSTREAM_BSON_TYPE_ARRAY if it is an array: then paths begin with a position. Otherwise it is a document.
+    pub r#type: MaybeUninit<millstream_bson_type>,
     /// The rules it is read by.
     pub rules: millstream_bson_rules,
 }
@@ -230,7 +236,7 @@ pub struct millstream_bson_element {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct millstream_bson_numbers {
-    /// The first, the lowest byte of each first.
+    /// The first, the lowest byte of each first. NULL if there are none.
     pub items: *const c_void,
     /// How many there are.
     pub count: usize,
@@ -240,7 +246,7 @@ pub struct millstream_bson_numbers {
 }
 
 impl millstream_bson_document {
-    /// What C gets to see.
+    /// What C gets to see of a document that is from no stream.
     pub(crate) fn new(document: Document<'_>, rules: millstream_bson_rules) -> millstream_bson_document {
         let parts = document.parts();
         millstream_bson_document {
@@ -248,7 +254,10 @@ impl millstream_bson_document {
             len: document.len(),
             offset: parts.offset,
             root: lend(parts.root),
+            name: null(),
+            record: 0,
             depth_left: parts.depth_left.into(),
+            r#type: MaybeUninit::new(millstream_bson_type::Document),
             rules,
         }
     }
@@ -258,7 +267,7 @@ impl millstream_bson_document {
     /// # Safety
     /// From `root` to `len` bytes behind `bytes` there is memory that nobody changes during `'a`, as long as
     /// `bytes` is not null.
-    pub(crate) unsafe fn core<'a>(&self) -> Result<Document<'a>> {
+    unsafe fn core<'a>(&self) -> Result<Document<'a>> {
         if self.bytes.is_null() {
             return Err(invalid("a document of no bytes", "one"));
         }
@@ -271,15 +280,38 @@ impl millstream_bson_document {
         let depth_left = self.depth_left.min(1000) as u16;
         Document::from_parts(Parts { root, start, offset: self.offset, depth_left }, self.rules.core()?)
     }
+
+    /// Whether it is an array.
+    fn is_array(&self) -> Result<bool> {
+        Ok(chosen(self.r#type)? == Some(ElementType::Array))
+    }
+
+    /// Adds the stream and the record to an error, if it is from one.
+    ///
+    /// # Safety
+    /// `name` is null or a string.
+    #[cold]
+    unsafe fn locate(&self, error: Error) -> Error {
+        if self.name.is_null() {
+            return error;
+        }
+        // SAFETY: the caller's promise.
+        let name = unsafe { CStr::from_ptr(self.name) }.to_string_lossy();
+        error.with_name(name).with_record(self.record)
+    }
 }
 
-/// The document that C means.
+/// Does something with the document that C means. Its error knows the stream and the record.
 ///
 /// # Safety
-/// As [`millstream_bson_document::core`].
-pub(crate) unsafe fn document<'a>(document: Option<&millstream_bson_document>) -> Result<Document<'a>> {
+/// As [`millstream_bson_document::core`]; and the name is null or a string.
+pub(crate) unsafe fn in_document<'a, T>(
+    document: Option<&millstream_bson_document>,
+    act: impl FnOnce(Document<'a>) -> Result<T>,
+) -> Result<T> {
+    let document = given(document, "document")?;
     // SAFETY: the caller's promise.
-    unsafe { given(document, "document")?.core() }
+    unsafe { document.core().and_then(act).map_err(|error| document.locate(error)) }
 }
 
 impl millstream_bson_value {
@@ -290,11 +322,11 @@ impl millstream_bson_value {
         depth_left: 0,
         integer: 0,
         number: 0.0,
-        bytes: std::ptr::null(),
+        bytes: null(),
         len: 0,
-        more: std::ptr::null(),
+        more: null(),
         more_len: 0,
-        payload: std::ptr::null(),
+        payload: null(),
         payload_len: 0,
     };
 
@@ -305,6 +337,20 @@ impl millstream_bson_value {
     pub(crate) fn kind(&self) -> Result<ElementType> {
         chosen(self.r#type)?
             .ok_or_else(|| Error::new(ErrorKind::KeyMissing).with_found("no value").with_expected("one"))
+    }
+
+    /// What is inside of it, and what that is.
+    fn enter<'a>(&self, document: &Document<'a>) -> Result<(millstream_bson_type, Document<'a>)> {
+        self.read(document, |kind, cursor| {
+            Ok(match kind {
+                ElementType::Document => (millstream_bson_type::Document, Document::from_bson(kind, cursor)?),
+                ElementType::Array => (millstream_bson_type::Array, Array::from_bson(kind, cursor)?.as_document()),
+                _ => match ValueRef::from_bson(kind, &mut cursor.clone())? {
+                    ValueRef::CodeWithScope { scope, .. } => (millstream_bson_type::Document, scope),
+                    _ => return Err(cursor.mismatch(kind, "a document, an array or a scope")),
+                },
+            })
+        })
     }
 
     /// Reads it again, in the document that it is from.
@@ -381,6 +427,25 @@ impl<'a> FromBson<'a> for millstream_bson_value {
 
 // ---- documents ----
 
+/// Gives the document that `find` finds in bytes.
+///
+/// # Safety
+/// There are `len` bytes, and nobody changes them during `'a`, which is as long as C uses the document.
+unsafe fn borrow<'a>(
+    bytes: *const c_void,
+    len: usize,
+    rules: Option<&millstream_bson_rules>,
+    document: Option<&mut MaybeUninit<millstream_bson_document>>,
+    find: impl FnOnce(&'a [u8], Rules) -> Result<Document<'a>>,
+) -> Result<()> {
+    let document = out(document, "document")?;
+    let (c_rules, rules) = rules_or_usual(rules)?;
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { self::bytes(bytes, len, "bytes")? };
+    document.write(millstream_bson_document::new(find(bytes, rules)?, c_rules));
+    Ok(())
+}
+
 /// The document that these `len` bytes are. Looked at is its frame: its length, and the terminator there.
 ///
 /// MILLSTREAM_DOCUMENT_INVALID also for bytes behind it, unless the rules are lenient.
@@ -392,14 +457,8 @@ pub unsafe extern "C" fn millstream_bson_borrow(
     document: Option<&mut MaybeUninit<millstream_bson_document>>,
     error: Option<&mut MaybeUninit<Box<millstream_error>>>,
 ) -> millstream_code {
-    call(error, || {
-        let document = out(document, "document")?;
-        let (c_rules, rules) = rules_or_usual(rules)?;
-        // SAFETY: C lends the bytes, for longer than this call.
-        let found = Document::with_rules(unsafe { self::bytes(bytes, len, "bytes")? }, rules)?;
-        document.write(millstream_bson_document::new(found, c_rules));
-        Ok(())
-    })
+    // SAFETY: C lends the bytes, for longer than this call.
+    call(error, || unsafe { borrow(bytes, len, rules, document, Document::with_rules) })
 }
 
 /// The document at the front of these `len` bytes: `document->len` says where the next one may be.
@@ -411,13 +470,9 @@ pub unsafe extern "C" fn millstream_bson_borrow_first(
     document: Option<&mut MaybeUninit<millstream_bson_document>>,
     error: Option<&mut MaybeUninit<Box<millstream_error>>>,
 ) -> millstream_code {
-    call(error, || {
-        let document = out(document, "document")?;
-        let (c_rules, rules) = rules_or_usual(rules)?;
-        // SAFETY: C lends the bytes, for longer than this call.
-        let (found, _) = Document::first(unsafe { self::bytes(bytes, len, "bytes")? }, rules)?;
-        document.write(millstream_bson_document::new(found, c_rules));
-        Ok(())
+    // SAFETY: C lends the bytes, for longer than this call.
+    call(error, || unsafe {
+        borrow(bytes, len, rules, document, |bytes, rules| Document::first(bytes, rules).map(|(first, _)| first))
     })
 }
 
@@ -428,7 +483,7 @@ pub unsafe extern "C" fn millstream_bson_check(
     error: Option<&mut MaybeUninit<Box<millstream_error>>>,
 ) -> millstream_code {
     // SAFETY: C lends the document's memory.
-    call(error, || unsafe { self::document(document)? }.check())
+    call(error, || unsafe { in_document(document, |document| document.check()) })
 }
 
 /// The document or array that `value` is, or the scope of a code with scope.
@@ -443,19 +498,16 @@ pub unsafe extern "C" fn millstream_bson_enter(
 ) -> millstream_code {
     call(error, || {
         let inner = out(inner, "inner")?;
+        let value = given(value, "value")?;
         // SAFETY: C lends the document's memory.
-        let found = unsafe { self::document(document)? };
-        let found = given(value, "value")?.read(&found, |kind, cursor| {
-            Ok(match kind {
-                ElementType::Document => Document::from_bson(kind, cursor)?,
-                ElementType::Array => Array::from_bson(kind, cursor)?.as_document(),
-                _ => match ValueRef::from_bson(kind, &mut cursor.clone())? {
-                    ValueRef::CodeWithScope { scope, .. } => scope,
-                    _ => return Err(cursor.mismatch(kind, "a document, an array or a scope")),
-                },
-            })
-        })?;
-        inner.write(millstream_bson_document::new(found, given(document, "document")?.rules));
+        let (kind, found) = unsafe { in_document(document, |document| value.enter(&document))? };
+        let outer = given(document, "document")?;
+        inner.write(millstream_bson_document {
+            name: outer.name,
+            record: outer.record,
+            r#type: MaybeUninit::new(kind),
+            ..millstream_bson_document::new(found, outer.rules)
+        });
         Ok(())
     })
 }
@@ -476,29 +528,32 @@ pub unsafe extern "C" fn millstream_bson_members(
 ) -> millstream_code {
     call(error, || {
         let count = out(count, "count")?;
-        // SAFETY: C lends the document's memory.
-        let document = unsafe { self::document(document)? };
         let at = given(at, "at")?;
         // SAFETY: C lends the room for this call.
         let room = unsafe { self::room(elements, room, "elements")? };
-        let lossy = document.rules() == document.rules().utf8(Utf8::Lossy);
-        let (mut filled, mut next) = (0, *at);
-        let failed = document
-            .members_from(*at, |kind, key, cursor| {
-                if !lossy {
-                    cursor.key_text(key)?;
-                }
-                let value = millstream_bson_value::from_bson(kind, cursor)?;
-                room[filled].write(millstream_bson_element { key: lend(key), key_len: key.len(), value });
-                filled += 1;
-                next = value.payload.addr() + value.payload_len - document.as_bytes().as_ptr().addr();
-                Ok(filled < room.len())
-            })
-            .map(|end| next = end)
-            .err();
-        if let Some(error) = failed.filter(|_| filled == 0) {
-            return Err(error);
-        }
+        let fill = |document: Document<'_>| {
+            let lossy = document.rules() == document.rules().utf8(Utf8::Lossy);
+            let (mut filled, mut next) = (0, *at);
+            let failed = document
+                .members_from(*at, |kind, key, cursor| {
+                    if !lossy {
+                        cursor.key_text(key)?;
+                    }
+                    let value = millstream_bson_value::from_bson(kind, cursor)?;
+                    room[filled].write(millstream_bson_element { key: lend(key), key_len: key.len(), value });
+                    filled += 1;
+                    next = value.payload.addr() + value.payload_len - document.as_bytes().as_ptr().addr();
+                    Ok(filled < room.len())
+                })
+                .map(|end| next = end)
+                .err();
+            match failed {
+                Some(error) if filled == 0 => Err(error),
+                _ => Ok((next, filled)),
+            }
+        };
+        // SAFETY: C lends the document's memory.
+        let (next, filled) = unsafe { in_document(document, fill)? };
         *at = next;
         count.write(filled);
         Ok(())
@@ -506,7 +561,8 @@ pub unsafe extern "C" fn millstream_bson_members(
 }
 
 /// The member of this name, the first if there are several. `found` says whether there is one; NULL means that there must
-/// be: then none is MILLSTREAM_KEY_MISSING.
+/// be: then none is MILLSTREAM_KEY_MISSING. Of an array too this is the member with that key: see
+/// millstream_bson_element_at().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_member(
     document: Option<&millstream_bson_document>,
@@ -517,18 +573,41 @@ pub unsafe extern "C" fn millstream_bson_member(
     error: Option<&mut MaybeUninit<Box<millstream_error>>>,
 ) -> millstream_code {
     call(error, || {
-        let (value, found) = (out(value, "value")?, none_yet(found));
-        // SAFETY: C lends the document's memory, and the key for this call.
-        let (document, key) = unsafe { (self::document(document)?, bytes(key.cast(), key_len, "key")?) };
+        let to = Found::out(value, found)?;
+        // SAFETY: C lends the key for this call.
+        let key = unsafe { bytes(key.cast(), key_len, "key")? };
         let key = std::str::from_utf8(key)
             .map_err(|_| invalid(format!("the key {:?}", String::from_utf8_lossy(key)), "UTF-8"))?;
-        give(&document, [key], value, found)
+        // SAFETY: C lends the document's memory.
+        unsafe { in_document(document, |document| to.give(document.get(key), || document.require(key))) }
     })
 }
 
-/// The value at the end of a path: keys with dots between them, such as "items.3.price"; in arrays they are positions. A
-/// key with a dot, a quote or nothing in it is written as a JSON string: "hosts.\"a.b\".port". `found` as for
-/// millstream_bson_member(). A path that goes through a value which is neither document nor array leads nowhere.
+/// The element at a position, the first of which is 0; of a document that is no array the member there. Those before it
+/// are walked over, and no key is looked at. `found` as for millstream_bson_member().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_bson_element_at(
+    document: Option<&millstream_bson_document>,
+    position: usize,
+    value: Option<&mut MaybeUninit<millstream_bson_value>>,
+    found: Option<&mut MaybeUninit<bool>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let to = Found::out(value, found)?;
+        let look = |document: Document<'_>| {
+            let array = Array::from_bson(ElementType::Array, &mut document.cursor())?;
+            to.give(array.get(position), || array.require(position))
+        };
+        // SAFETY: C lends the document's memory.
+        unsafe { in_document(document, look) }
+    })
+}
+
+/// The value at the end of a path: keys with dots between them, such as "items.3.price"; in arrays they are positions,
+/// whatever keys are written there. A key with a dot, a quote or nothing in it is written as a JSON string:
+/// "hosts.\"a.b\".port". `found` as for millstream_bson_member(). A path that goes through a value which is neither
+/// document nor array leads nowhere.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_find(
     document: Option<&millstream_bson_document>,
@@ -538,10 +617,11 @@ pub unsafe extern "C" fn millstream_bson_find(
     error: Option<&mut MaybeUninit<Box<millstream_error>>>,
 ) -> millstream_code {
     call(error, || {
-        let (value, found) = (out(value, "value")?, none_yet(found));
-        // SAFETY: C lends the document's memory, and the path for this call.
-        let (document, path) = unsafe { (self::document(document)?, text(path, "path")?) };
-        give(&document, split_path(path)?, value, found)
+        let to = Found::out(value, found)?;
+        // SAFETY: C lends the path for this call.
+        let keys = split_path(unsafe { text(path, "path")? })?;
+        // SAFETY: C lends the document's memory.
+        unsafe { to.along(document, &keys) }
     })
 }
 
@@ -556,41 +636,68 @@ pub unsafe extern "C" fn millstream_bson_find_keys(
     error: Option<&mut MaybeUninit<Box<millstream_error>>>,
 ) -> millstream_code {
     call(error, || {
-        let (value, found) = (out(value, "value")?, none_yet(found));
-        // SAFETY: C lends the document's memory, and for this call an array of strings.
-        let (document, keys) = unsafe { (self::document(document)?, items(keys, count, "keys")?) };
+        let to = Found::out(value, found)?;
+        // SAFETY: C lends an array of strings for this call.
+        let keys = unsafe { items(keys, count, "keys")? };
         // SAFETY: as above.
         let keys = keys.iter().map(|key| unsafe { text(*key, "keys") }).collect::<Result<Vec<_>>>()?;
-        give(&document, keys, value, found)
+        // SAFETY: C lends the document's memory.
+        unsafe { to.along(document, &keys) }
     })
 }
 
-/// An out-parameter that may be null.
-fn none_yet(found: Option<&mut MaybeUninit<bool>>) -> Option<&mut bool> {
-    found.map(|found| found.write(false))
+/// Where C wants a value that is looked for, and whether it may be missing.
+struct Found<'o> {
+    value: &'o mut MaybeUninit<millstream_bson_value>,
+    found: Option<&'o mut bool>,
 }
 
-/// Gives the value at the end of a path.
-fn give<'a, K: AsRef<str>>(
-    document: &Document<'a>,
-    keys: impl IntoIterator<Item = K>,
-    value: &mut MaybeUninit<millstream_bson_value>,
-    found: Option<&mut bool>,
-) -> Result<()> {
-    let keys: Vec<K> = keys.into_iter().collect();
-    if keys.is_empty() {
-        return Err(invalid("a path of no keys", "1 or more"));
+impl<'o> Found<'o> {
+    fn out(
+        value: Option<&'o mut MaybeUninit<millstream_bson_value>>,
+        found: Option<&'o mut MaybeUninit<bool>>,
+    ) -> Result<Found<'o>> {
+        Ok(Found { value: out(value, "value")?, found: found.map(|found| &mut *found.write(false)) })
     }
-    match found {
-        None => drop(value.write(document.require_path(&keys)?)),
-        Some(found) => {
-            if let Some(there) = document.get_path(&keys)? {
-                value.write(there);
-                *found = true;
+
+    /// Gives what is there, or else what `require` says of it.
+    fn give(
+        self,
+        there: Result<Option<millstream_bson_value>>,
+        require: impl FnOnce() -> Result<millstream_bson_value>,
+    ) -> Result<()> {
+        match (there?, self.found) {
+            (Some(value), found) => {
+                self.value.write(value);
+                if let Some(found) = found {
+                    *found = true;
+                }
             }
+            (None, Some(_)) => {}
+            (None, None) => drop(self.value.write(require()?)),
         }
+        Ok(())
     }
-    Ok(())
+
+    /// Gives the value at the end of a path.
+    ///
+    /// # Safety
+    /// As [`in_document`].
+    unsafe fn along<K: AsRef<str>>(self, document: Option<&millstream_bson_document>, keys: &[K]) -> Result<()> {
+        if keys.is_empty() {
+            return Err(invalid("a path of no keys", "1 or more"));
+        }
+        let is_array = given(document, "document")?.is_array()?;
+        let look = |document: Document<'_>| match is_array {
+            true => {
+                let array = Array::from_bson(ElementType::Array, &mut document.cursor())?;
+                self.give(array.get_path(keys), || array.require_path(keys))
+            }
+            false => self.give(document.get_path(keys), || document.require_path(keys)),
+        };
+        // SAFETY: the caller's promise.
+        unsafe { in_document(document, look) }
+    }
 }
 
 /// Succeeds if `value` has this type; a code or a symbol will do for a string. Otherwise MILLSTREAM_SHAPE_MISMATCH, or
@@ -613,9 +720,9 @@ pub unsafe extern "C" fn millstream_bson_expect(
             Some(kind) => format!("one of type {kind}"),
             None => "nothing".to_string(),
         };
+        let look = |document: Document<'_>| value.read(&document, |kind, cursor| Err(cursor.mismatch(kind, &expected)));
         // SAFETY: C lends the document's memory.
-        let document = unsafe { self::document(document)? };
-        value.read(&document, |kind, cursor| Err(cursor.mismatch(kind, &expected)))
+        unsafe { in_document(document, look) }
     })
 }
 
@@ -631,9 +738,9 @@ unsafe fn number<T: for<'a> FromBson<'a>>(
     let number = out(number, "number")?;
     let value = given(value, "value")?;
     value.kind()?; // where there is none, there need not be a document
+    let look = |document: Document<'_>| value.read(&document, |kind, cursor| T::from_bson(kind, cursor));
     // SAFETY: the caller's promise.
-    let document = unsafe { self::document(document)? };
-    number.write(value.read(&document, |kind, cursor| T::from_bson(kind, cursor))?);
+    number.write(unsafe { in_document(document, look)? });
     Ok(())
 }
 
@@ -703,23 +810,26 @@ pub unsafe extern "C" fn millstream_bson_as_numbers(
         if !matches!(item_size, 1 | 2 | 4 | 8 | 16) {
             return Err(invalid(format!("items of {item_size} bytes"), "1, 2, 4, 8 or 16"));
         }
+        let value = given(value, "value")?;
+        let look = |document: Document<'_>| {
+            value.read(&document, |kind, cursor| {
+                let at = cursor.offset();
+                let bytes = <&[u8]>::from_bson(kind, cursor)?;
+                if bytes.len() % item_size != 0 {
+                    return Err(Error::new(ErrorKind::ShapeMismatch)
+                        .with_found(format!("a binary of {} bytes", bytes.len()))
+                        .with_expected(format!("numbers of {item_size} bytes each"))
+                        .with_offset(at as u64));
+                }
+                Ok((bytes.as_ptr(), bytes.len()))
+            })
+        };
         // SAFETY: C lends the document's memory.
-        let document = unsafe { self::document(document)? };
-        let bytes = given(value, "value")?.read(&document, |kind, cursor| {
-            let at = cursor.offset();
-            let bytes = <&[u8]>::from_bson(kind, cursor)?;
-            if bytes.len() % item_size != 0 {
-                return Err(Error::new(ErrorKind::ShapeMismatch)
-                    .with_found(format!("a binary of {} bytes", bytes.len()))
-                    .with_expected(format!("numbers of {item_size} bytes each"))
-                    .with_offset(at as u64));
-            }
-            Ok(bytes)
-        })?;
-        numbers.write(millstream_bson_numbers {
-            items: bytes.as_ptr().cast(),
-            count: bytes.len() / item_size,
-            usable: bytes.as_ptr().addr() % item_size == 0 && (item_size == 1 || cfg!(target_endian = "little")),
+        let (bytes, len) = unsafe { in_document(document, look)? };
+        let is_aligned = bytes.addr() % item_size == 0 && (item_size == 1 || cfg!(target_endian = "little"));
+        numbers.write(match len {
+            0 => millstream_bson_numbers { items: null(), count: 0, usable: true },
+            _ => millstream_bson_numbers { items: bytes.cast(), count: len / item_size, usable: is_aligned },
         });
         Ok(())
     })

@@ -6,10 +6,10 @@ use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
 
 use millstream::Result;
-use millstream::bson::{Document, DocumentBuf, Json, Mapped, json_to_bson};
+use millstream::bson::{Document, DocumentBuf, Json, Mapped, Rules, json_to_bson};
 
 use crate::boundary::{bytes, call, choice, chosen, free, given, out, path};
-use crate::bson::{self, millstream_bson_document, millstream_bson_rules, rules_or_usual};
+use crate::bson::{in_document, millstream_bson_document, millstream_bson_rules, millstream_bson_type, rules_or_usual};
 use crate::error::{millstream_code, millstream_error};
 use crate::reader::{Span, millstream_reader};
 use crate::writer::millstream_writer;
@@ -18,6 +18,8 @@ use crate::writer::millstream_writer;
 pub struct millstream_bson_owned {
     memory: Memory,
     rules: millstream_bson_rules,
+    /// A document, or a copied array.
+    kind: MaybeUninit<millstream_bson_type>,
 }
 
 enum Memory {
@@ -26,12 +28,28 @@ enum Memory {
 }
 
 impl millstream_bson_owned {
+    fn new(memory: Memory, rules: millstream_bson_rules) -> Box<millstream_bson_owned> {
+        Box::new(millstream_bson_owned { memory, rules, kind: MaybeUninit::new(millstream_bson_type::Document) })
+    }
+
     fn document(&self) -> Result<Document<'_>> {
         match &self.memory {
             Memory::Mapped(mapped) => mapped.document(),
             Memory::Vector(buffer) => Ok(buffer.document()),
         }
     }
+}
+
+/// Gives C a document whose memory `make` makes by the rules.
+fn give(
+    owned: Option<&mut MaybeUninit<Box<millstream_bson_owned>>>,
+    rules: Option<&millstream_bson_rules>,
+    make: impl FnOnce(Rules) -> Result<Memory>,
+) -> Result<()> {
+    let owned = out(owned, "owned")?;
+    let (c_rules, rules) = rules_or_usual(rules)?;
+    owned.write(millstream_bson_owned::new(make(rules)?, c_rules));
+    Ok(())
 }
 
 /// The two forms of Extended JSON. Both are read, also mixed.
@@ -56,12 +74,10 @@ pub unsafe extern "C" fn millstream_bson_mapped(
     error: Option<&mut MaybeUninit<Box<millstream_error>>>,
 ) -> millstream_code {
     call(error, || {
-        let owned = out(owned, "owned")?;
-        let (c_rules, rules) = rules_or_usual(rules)?;
-        // SAFETY: C lends a string for this call.
-        let mapped = Mapped::with_rules(unsafe { self::path(path, "path")? }, rules)?;
-        owned.write(Box::new(millstream_bson_owned { memory: Memory::Mapped(mapped), rules: c_rules }));
-        Ok(())
+        give(owned, rules, |rules| {
+            // SAFETY: C lends a string for this call.
+            Mapped::with_rules(unsafe { self::path(path, "path")? }, rules).map(Memory::Mapped)
+        })
     })
 }
 
@@ -75,12 +91,27 @@ pub unsafe extern "C" fn millstream_bson_copy(
     error: Option<&mut MaybeUninit<Box<millstream_error>>>,
 ) -> millstream_code {
     call(error, || {
+        give(owned, rules, |rules| {
+            // SAFETY: C lends the bytes for this call.
+            let bytes = unsafe { self::bytes(bytes, len, "bytes")? };
+            DocumentBuf::with_rules(bytes.to_vec(), rules).map(Memory::Vector)
+        })
+    })
+}
+
+/// Copies a document, with its rules and its offset. It is the outermost then: paths begin in it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_bson_copy_document(
+    document: Option<&millstream_bson_document>,
+    owned: Option<&mut MaybeUninit<Box<millstream_bson_owned>>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
         let owned = out(owned, "owned")?;
-        let (c_rules, rules) = rules_or_usual(rules)?;
-        // SAFETY: C lends the bytes for this call.
-        let bytes = unsafe { self::bytes(bytes, len, "bytes")? };
-        let memory = Memory::Vector(DocumentBuf::with_rules(bytes.to_vec(), rules)?);
-        owned.write(Box::new(millstream_bson_owned { memory, rules: c_rules }));
+        // SAFETY: C lends the document's memory for this call.
+        let copy = unsafe { in_document(document, |document| Ok(DocumentBuf::from(document)))? };
+        let &millstream_bson_document { rules, r#type: kind, .. } = given(document, "document")?;
+        owned.write(Box::new(millstream_bson_owned { memory: Memory::Vector(copy), rules, kind }));
         Ok(())
     })
 }
@@ -99,9 +130,7 @@ pub extern "C" fn millstream_bson_read(
         let owned = out(owned, "owned")?;
         let (c_rules, rules) = rules_or_usual(rules)?;
         let read = given(reader, "reader")?.with(|reader| DocumentBuf::read_by(reader, rules, limit))?;
-        owned.write(
-            read.map(|buffer| Box::new(millstream_bson_owned { memory: Memory::Vector(buffer), rules: c_rules })),
-        );
+        owned.write(read.map(|buffer| millstream_bson_owned::new(Memory::Vector(buffer), c_rules)));
         Ok(())
     })
 }
@@ -117,14 +146,12 @@ pub unsafe extern "C" fn millstream_bson_from_json(
     error: Option<&mut MaybeUninit<Box<millstream_error>>>,
 ) -> millstream_code {
     call(error, || {
-        let owned = out(owned, "owned")?;
-        let (c_rules, rules) = rules_or_usual(rules)?;
-        let mut bytes = Vec::new();
-        // SAFETY: C lends the text for this call.
-        json_to_bson(unsafe { self::bytes(text.cast(), len, "text")? }, rules, &mut bytes)?;
-        let memory = Memory::Vector(DocumentBuf::with_rules(bytes, rules)?);
-        owned.write(Box::new(millstream_bson_owned { memory, rules: c_rules }));
-        Ok(())
+        give(owned, rules, |rules| {
+            let mut bytes = Vec::new();
+            // SAFETY: C lends the text for this call.
+            json_to_bson(unsafe { self::bytes(text.cast(), len, "text")? }, rules, &mut bytes)?;
+            DocumentBuf::with_rules(bytes, rules).map(Memory::Vector)
+        })
     })
 }
 
@@ -139,7 +166,8 @@ pub extern "C" fn millstream_bson_owned_document(
     call(error, || {
         let document = out(document, "document")?;
         let owned = given(owned, "owned")?;
-        document.write(millstream_bson_document::new(owned.document()?, owned.rules));
+        let found = millstream_bson_document::new(owned.document()?, owned.rules);
+        document.write(millstream_bson_document { r#type: owned.kind, ..found });
         Ok(())
     })
 }
@@ -183,9 +211,9 @@ pub unsafe extern "C" fn millstream_bson_write_json(
     error: Option<&mut MaybeUninit<Box<millstream_error>>>,
 ) -> millstream_code {
     call(error, || {
+        let form = chosen(form)?;
         // SAFETY: C lends the document's memory.
-        let document = unsafe { bson::document(document)? };
-        let text = document.to_json(chosen(form)?)?;
+        let text = unsafe { in_document(document, |document| document.to_json(form))? };
         let millstream_writer { writer, condition, .. } = given(writer, "writer")?;
         condition.during(|| writer.write(text.as_bytes()))
     })

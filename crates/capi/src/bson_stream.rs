@@ -12,24 +12,68 @@
 //!
 //! Every document that the source delivered comes, then the end if the source succeeded, or one error. The longest
 //! document is the reader's record limit. Documents of a stream are valid until the next call on it that is not const.
+//! An error about a member of one has the name of the stream and the number of the record.
 
+use std::ffi::{CString, c_char};
 use std::mem::MaybeUninit;
 
 use millstream::bson::{Checking, Documents, OnBad};
+use millstream::{Error, ErrorKind, Position, Result};
 
-use crate::boundary::{Condition, call, choice, chosen, free, given, out};
+use crate::boundary::{Condition, c_string, call, choice, chosen, free, given, out};
 use crate::bson::{millstream_bson_document, millstream_bson_rules, rules_or_usual};
 use crate::error::{millstream_code, millstream_error};
 use crate::reader::millstream_reader;
 
 /// Reads documents that follow each other. Freed by millstream_bson_documents_free().
 pub struct millstream_bson_documents {
-    documents: Documents,
+    /// `None` once closed.
+    documents: Option<Documents>,
     condition: Condition,
     rules: millstream_bson_rules,
-    /// What C looks at.
+    // What C looks at, kept here so that looking changes nothing:
+    name: CString,
     found: Vec<millstream_bson_document>,
+    position: Position,
     places: Vec<millstream_bson_skipped_place>,
+    /// How many places and bytes were passed over.
+    skipped: (u64, u64),
+}
+
+impl millstream_bson_documents {
+    /// Reads the next documents into `found`, and keeps what C asks for afterwards.
+    fn next(&mut self) -> Result<()> {
+        let Some(documents) = &mut self.documents else {
+            return Err(Error::new(ErrorKind::Closed).with_name(self.name.to_string_lossy()));
+        };
+        let read = self.condition.during(|| {
+            self.found.clear();
+            if let Some(batch) = documents.next_batch()? {
+                let first = batch.as_batch().first_record();
+                self.found.extend(batch.iter().zip(first..).map(|(document, record)| millstream_bson_document {
+                    name: self.name.as_ptr(),
+                    record,
+                    ..millstream_bson_document::new(document, self.rules)
+                }));
+            }
+            Ok(())
+        });
+        self.position = documents.reader().position();
+        let skipped = documents.skipped();
+        if self.skipped.0 != skipped.count() {
+            self.skipped = (skipped.count(), skipped.bytes());
+            self.places.extend(skipped.places()[self.places.len()..].iter().map(|place| {
+                millstream_bson_skipped_place {
+                    offset: place.offset,
+                    len: place.len,
+                    record: place.record,
+                    code: place.kind.code(),
+                    wrong_at: place.wrong_at,
+                }
+            }));
+        }
+        read
+    }
 }
 
 /// What happens at a document that is wrong.
@@ -100,13 +144,17 @@ pub extern "C" fn millstream_bson_documents_new(
         let made = out(documents, "documents")?;
         let (c_rules, rules) = rules_or_usual(rules)?;
         let (on_bad, checking) = (chosen(on_bad)?, chosen(checking)?);
-        let documents = Documents::new(reader.into_core()?).rules(rules).on_bad(on_bad).checking(checking);
+        let reader = reader.into_core()?;
+        let (name, position) = (c_string(reader.name()), reader.position());
         made.write(Box::new(millstream_bson_documents {
-            documents,
+            documents: Some(Documents::new(reader).rules(rules).on_bad(on_bad).checking(checking)),
             condition: Condition::default(),
             rules: c_rules,
+            name,
             found: Vec::new(),
+            position,
             places: Vec::new(),
+            skipped: (0, 0),
         }));
         Ok(())
     })
@@ -123,45 +171,77 @@ pub extern "C" fn millstream_bson_documents_next(
 ) -> millstream_code {
     call(error, || {
         let (to, count) = (out(found, "found")?, out(count, "count")?);
-        let millstream_bson_documents { documents, condition, rules, found, .. } = given(documents, "documents")?;
-        condition.during(|| {
-            found.clear();
-            if let Some(batch) = documents.next_batch()? {
-                found.extend(batch.iter().map(|document| millstream_bson_document::new(document, *rules)));
-                to.write(found.as_ptr());
-                count.write(found.len());
-            }
-            Ok(())
-        })
+        let documents = given(documents, "documents")?;
+        documents.next()?;
+        if !documents.found.is_empty() {
+            to.write(documents.found.as_ptr());
+            count.write(documents.found.len());
+        }
+        Ok(())
     })
 }
 
 /// What was passed over so far. Its places are valid until the next call on the stream that is not const.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_bson_documents_skipped(
-    documents: Option<&mut millstream_bson_documents>,
+    documents: Option<&millstream_bson_documents>,
     skipped: Option<&mut MaybeUninit<millstream_bson_skipped>>,
     error: Option<&mut MaybeUninit<Box<millstream_error>>>,
 ) -> millstream_code {
     call(error, || {
         let to = out(skipped, "skipped")?;
-        let millstream_bson_documents { documents, places, .. } = given(documents, "documents")?;
-        let skipped = documents.skipped();
-        places.clear();
-        places.extend(skipped.places().iter().map(|place| millstream_bson_skipped_place {
-            offset: place.offset,
-            len: place.len,
-            record: place.record,
-            code: place.kind.code(),
-            wrong_at: place.wrong_at,
-        }));
+        let documents = given(documents, "documents")?;
+        let (count, bytes) = documents.skipped;
         to.write(millstream_bson_skipped {
-            count: skipped.count(),
-            bytes: skipped.bytes(),
-            places: places.as_ptr(),
-            places_count: places.len(),
+            count,
+            bytes,
+            places: documents.places.as_ptr(),
+            places_count: documents.places.len(),
         });
         Ok(())
+    })
+}
+
+/// What errors call the source; NULL only for a stream of NULL. Valid until the stream is freed.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_bson_documents_name(documents: Option<&millstream_bson_documents>) -> *const c_char {
+    documents.map_or(std::ptr::null(), |documents| documents.name.as_ptr())
+}
+
+/// Where the stream is: behind the last document that was given, in bytes after decoding, and in records. Each place that
+/// was passed over counts as a record. Once it is closed: where it was.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_bson_documents_position(
+    documents: Option<&millstream_bson_documents>,
+    bytes: Option<&mut MaybeUninit<u64>>,
+    records: Option<&mut MaybeUninit<u64>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let (bytes, records) = (out(bytes, "bytes")?, out(records, "records")?);
+        let position = given(documents, "documents")?.position;
+        bytes.write(position.bytes);
+        records.write(position.records);
+        Ok(())
+    })
+}
+
+/// Ends the reading, wherever it is, as millstream_reader_close() does. The stream is still there to be asked where it was
+/// and what was passed over, and to be freed.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_bson_documents_close(
+    documents: Option<&mut millstream_bson_documents>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let millstream_bson_documents { documents, condition, found, name, .. } = given(documents, "documents")?;
+        condition.during(|| match documents.take() {
+            Some(documents) => {
+                found.clear();
+                documents.into_reader().close().map(drop)
+            }
+            None => Err(Error::new(ErrorKind::Closed).with_name(name.to_string_lossy())),
+        })
     })
 }
 

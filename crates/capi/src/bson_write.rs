@@ -3,20 +3,22 @@
 //!     millstream_bson_builder *builder;
 //!     code = millstream_bson_builder_new(&builder, &error);
 //!     ...
-//!     millstream_bson_append_text(builder, "name", "Ann", 3, &error);
-//!     millstream_bson_open(builder, "scores", 6, MILLSTREAM_BSON_TYPE_ARRAY, &error);
-//!     millstream_bson_append_f64(builder, NULL, 1.5, &error);
-//!     millstream_bson_close(builder, &error);
-//!     millstream_bson_write(builder, writer, &error);
+//!     millstream_bson_builder_append_text(builder, "name", "Ann", 3, &error);
+//!     millstream_bson_builder_open(builder, "scores", 6, MILLSTREAM_BSON_TYPE_ARRAY, &error);
+//!     millstream_bson_builder_append_f64(builder, NULL, 1.5, &error);
+//!     millstream_bson_builder_close(builder, &error);
+//!     millstream_bson_builder_write(builder, writer, &error);
 //!
 //! Lengths are filled in when documents and arrays are closed, and the keys of arrays are counted. After an error the
-//! builder is as it was before the call. The inlined functions of bson.h make the values.
+//! builder is as it was before the call; what takes several calls is taken back by millstream_bson_builder_rollback(). An
+//! error about a value has its path, millstream_error_path(). The inlined functions of bson.h make the values.
 
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
 
 use millstream::bson::{
-    Array, Builder, Cursor, DateTime, Decimal128, Document, ElementType, FromBson, ObjectId, Rules, Timestamp, ValueRef,
+    Array, Builder, Cursor, DateTime, Decimal128, Document, ElementType, FromBson, Mark, ObjectId, Rules, Timestamp,
+    ToBson, ValueRef,
 };
 use millstream::{Error, ErrorKind, Result};
 
@@ -36,6 +38,16 @@ impl millstream_bson_builder {
     fn with<T>(&mut self, act: impl FnOnce(&mut Builder) -> Result<T>) -> Result<T> {
         self.condition.during(|| act(&mut self.builder))
     }
+}
+
+/// A place in what a builder has written, to go back to. Plain data, which nobody frees.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct millstream_bson_mark {
+    /// How many bytes there are.
+    pub len: usize,
+    /// How many documents and arrays are open.
+    pub depth: usize,
 }
 
 /// Makes a builder with an empty document.
@@ -72,7 +84,7 @@ pub extern "C" fn millstream_bson_builder_clear(
 /// finished, MILLSTREAM_UTF8_INVALID, MILLSTREAM_VALUE_OUT_OF_RANGE for a key with a NUL in it or a value that BSON has
 /// no room for. Documents and arrays are copied; looked at is their frame.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn millstream_bson_append(
+pub unsafe extern "C" fn millstream_bson_builder_append(
     builder: Option<&mut millstream_bson_builder>,
     key: *const c_char,
     key_len: usize,
@@ -81,7 +93,7 @@ pub unsafe extern "C" fn millstream_bson_append(
 ) -> millstream_code {
     call(error, || {
         // SAFETY: C lends key and value for this call.
-        let (key, value) = unsafe { (self::key(key, key_len)?, value_ref(given(value, "value")?)?) };
+        let (key, value) = unsafe { (self::key(key, key_len)?, Lent::new(given(value, "value")?)?) };
         given(builder, "builder")?.with(|builder| match key {
             Some(key) => builder.append(key, &value),
             None => builder.push(&value),
@@ -90,9 +102,9 @@ pub unsafe extern "C" fn millstream_bson_append(
 }
 
 /// Appends `count` members to the document that is open, or their values to the array that is open. `appended` says how
-/// many: after an error those before the bad one. NULL if nobody wants to know.
+/// many: after an error those before the bad one, which stay. NULL if nobody wants to know.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn millstream_bson_append_members(
+pub unsafe extern "C" fn millstream_bson_builder_append_members(
     builder: Option<&mut millstream_bson_builder>,
     members: *const millstream_bson_element,
     count: usize,
@@ -106,7 +118,7 @@ pub unsafe extern "C" fn millstream_bson_append_members(
         given(builder, "builder")?.with(|builder| {
             for member in members {
                 // SAFETY: C lends keys and values for this call.
-                let (key, value) = unsafe { (self::key(member.key, member.key_len)?, value_ref(&member.value)?) };
+                let (key, value) = unsafe { (self::key(member.key, member.key_len)?, Lent::new(&member.value)?) };
                 match key {
                     Some(key) if !builder.is_in_array() => builder.append(key, &value)?,
                     _ => builder.push(&value)?,
@@ -123,7 +135,7 @@ pub unsafe extern "C" fn millstream_bson_append_members(
 /// Opens a document or an array, by its `type`, as a member of the document that is open, or with a `key` of NULL as a
 /// value of the array that is open. MILLSTREAM_TOO_DEEP for more than 200 inside each other.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn millstream_bson_open(
+pub unsafe extern "C" fn millstream_bson_builder_open(
     builder: Option<&mut millstream_bson_builder>,
     key: *const c_char,
     key_len: usize,
@@ -146,17 +158,49 @@ pub unsafe extern "C" fn millstream_bson_open(
 
 /// Closes the document or array that was opened last.
 #[unsafe(no_mangle)]
-pub extern "C" fn millstream_bson_close(
+pub extern "C" fn millstream_bson_builder_close(
     builder: Option<&mut millstream_bson_builder>,
     error: Option<&mut MaybeUninit<Box<millstream_error>>>,
 ) -> millstream_code {
     call(error, || given(builder, "builder")?.with(Builder::close))
 }
 
+/// Where the builder is, for millstream_bson_builder_rollback().
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_bson_builder_mark(
+    builder: Option<&mut millstream_bson_builder>,
+    mark: Option<&mut MaybeUninit<millstream_bson_mark>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let to = out(mark, "mark")?;
+        let Mark { len, depth } = given(builder, "builder")?.with(|builder| Ok(builder.mark()))?;
+        to.write(millstream_bson_mark { len, depth });
+        Ok(())
+    })
+}
+
+/// Takes back all that came behind a mark: members, values, and what was opened and perhaps closed again. What is open at
+/// the mark is walked over, so this takes longer than an append.
+///
+/// MILLSTREAM_ARGUMENT_INVALID for a mark that is no place between two members of what is open: what was open then has
+/// been closed, say, or another document begun. Then nothing is taken back.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_bson_builder_rollback(
+    builder: Option<&mut millstream_bson_builder>,
+    mark: Option<&millstream_bson_mark>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let &millstream_bson_mark { len, depth } = given(mark, "mark")?;
+        given(builder, "builder")?.with(|builder| builder.rollback(Mark { len, depth }))
+    })
+}
+
 /// Ends the document and lends its bytes, until the next call on the builder. Until millstream_bson_builder_clear() it
 /// takes nothing more. MILLSTREAM_ARGUMENT_INVALID while anything in it is open.
 #[unsafe(no_mangle)]
-pub extern "C" fn millstream_bson_finish(
+pub extern "C" fn millstream_bson_builder_finish(
     builder: Option<&mut millstream_bson_builder>,
     bytes: Option<&mut MaybeUninit<*const c_char>>,
     len: Option<&mut MaybeUninit<usize>>,
@@ -174,7 +218,7 @@ pub extern "C" fn millstream_bson_finish(
 /// Ends the document, writes it, and begins anew with an empty one. After an error of the writer nothing of it was
 /// accepted, and the call may be repeated.
 #[unsafe(no_mangle)]
-pub extern "C" fn millstream_bson_write(
+pub extern "C" fn millstream_bson_builder_write(
     builder: Option<&mut millstream_bson_builder>,
     writer: Option<&mut millstream_writer>,
     error: Option<&mut MaybeUninit<Box<millstream_error>>>,
@@ -224,6 +268,31 @@ unsafe fn text<'a>(text: *const c_char, len: usize, name: &str) -> Result<&'a st
 /// So many bytes, no more and no less.
 fn exactly<const N: usize>(bytes: &[u8], what: &str) -> Result<[u8; N]> {
     bytes.try_into().map_err(|_| invalid(format!("{what} of {} bytes", bytes.len()), format!("{N} bytes")))
+}
+
+/// A value that C lends for the time of a call. It is looked at when it is written, so that an error has its path.
+struct Lent<'a> {
+    value: &'a millstream_bson_value,
+    kind: ElementType,
+}
+
+impl<'a> Lent<'a> {
+    /// # Safety
+    /// As [`value_ref`].
+    unsafe fn new(value: &'a millstream_bson_value) -> Result<Lent<'a>> {
+        Ok(Lent { value, kind: value.kind()? })
+    }
+}
+
+impl ToBson for Lent<'_> {
+    fn element_type(&self) -> ElementType {
+        self.kind
+    }
+
+    fn to_bson(&self, out: &mut Vec<u8>) -> Result<()> {
+        // SAFETY: who made it has promised.
+        unsafe { value_ref(self.value)? }.to_bson(out)
+    }
 }
 
 /// What C means by a value, which it may have made itself.

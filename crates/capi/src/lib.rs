@@ -18,6 +18,7 @@
 mod boundary;
 mod bson;
 mod bson_owned;
+mod bson_scalar;
 mod bson_stream;
 mod bson_write;
 mod cancel;

@@ -11,7 +11,7 @@ use cbindgen::{Config, DocumentationStyle, EnumConfig, ExportConfig, FunctionCon
 use millstream::ErrorKind;
 
 /// The rooms in the order in which they need each other.
-const ROOMS: [&str; 14] = [
+const ROOMS: [&str; 15] = [
     "version",
     "error",
     "cancel",
@@ -23,6 +23,7 @@ const ROOMS: [&str; 14] = [
     "shared",
     "put",
     "bson",
+    "bson_scalar",
     "bson_owned",
     "bson_stream",
     "bson_write",

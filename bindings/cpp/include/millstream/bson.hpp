@@ -84,6 +84,27 @@ using date_time = std::chrono::sys_time<std::chrono::milliseconds>;
 /// A 12-byte object id.
 struct object_id {
     std::array<std::byte, 12> bytes{};
+
+    /// One that no other has: of the time, of this process, and counted.
+    static object_id make() {
+        object_id made;
+        ms::detail::call(millstream_bson_object_id_new, static_cast<void *>(made.bytes.data()));
+        return made;
+    }
+    /// Of 24 hexadecimal digits, of either case; `text_invalid` if it is none.
+    static object_id from_string(std::string_view text) {
+        object_id read;
+        ms::detail::call(millstream_bson_object_id_from_text, text.data(), text.size(),
+                         static_cast<void *>(read.bytes.data()));
+        return read;
+    }
+    /// Its 24 hexadecimal digits.
+    std::string to_string() const {
+        std::array<char, MILLSTREAM_BSON_OBJECT_ID_TEXT> text{};
+        ms::detail::call(millstream_bson_object_id_to_text, static_cast<const void *>(bytes.data()), text.data());
+        return text.data();
+    }
+
     friend auto operator<=>(const object_id &, const object_id &) = default;
 };
 
@@ -97,6 +118,22 @@ struct timestamp {
 /// A 128-bit decimal floating point number (IEEE 754-2008, binary integer significand): its bytes, the lowest first.
 struct decimal128 {
     std::array<std::byte, 16> bytes{};
+
+    /// Of text such as "1.50", "1E+6", "NaN" or "-Infinity"; `text_invalid` if it is none, or would have to be rounded.
+    static decimal128 from_string(std::string_view text) {
+        decimal128 read;
+        ms::detail::call(millstream_bson_decimal128_from_text, text.data(), text.size(),
+                         static_cast<void *>(read.bytes.data()));
+        return read;
+    }
+    /// Its text, with all its digits.
+    std::string to_string() const {
+        std::array<char, MILLSTREAM_BSON_DECIMAL128_TEXT> text{};
+        ms::detail::call(millstream_bson_decimal128_to_text, static_cast<const void *>(bytes.data()), text.data());
+        return text.data();
+    }
+
+    /// The same bytes.
     friend bool operator==(const decimal128 &, const decimal128 &) = default;
 };
 
@@ -165,7 +202,19 @@ class array;
 class document;
 class builder;
 
+/// Names a type, and no other: what MS_BSON_FIELDS tells of a class it does not tell of those that are derived from it.
+template <class T>
+struct fields_of {};
+
 namespace detail {
+
+/// Calls that use a reader or writer of the user's. What its callback throws is thrown on.
+struct io {
+    template <class Stream, class Function, class... Arguments>
+    static void call(Stream &stream, Function function, Arguments... arguments) {
+        stream.outcome_.throwing([&](std::error_code &code) { stream.outcome_.call(code, function, arguments...); });
+    }
+};
 
 inline millstream_bson_rules raw(const rules &rules) noexcept {
     return {rules.depth != 0 ? rules.depth : 1, static_cast<millstream_bson_strictness>(rules.strictness),
@@ -201,6 +250,19 @@ inline constexpr bool is_number_span = false;
 template <class T>
 inline constexpr bool is_number_span<std::span<const T>> = number<T>;
 
+template <class T>
+inline constexpr bool is_std_array = false;
+template <class T, std::size_t Size>
+inline constexpr bool is_std_array<std::array<T, Size>> = true;
+
+/// A point in time of the system's clock, counted in whole units, so many of which are a millisecond or the other way
+/// round.
+template <class T>
+inline constexpr bool is_time = false;
+template <std::integral Count, class Period>
+inline constexpr bool is_time<std::chrono::sys_time<std::chrono::duration<Count, Period>>> =
+    std::ratio_divide<Period, std::milli>::num == 1 || std::ratio_divide<Period, std::milli>::den == 1;
+
 /// A map by names: std::map<std::string, T> and its like.
 template <class T>
 concept map_by_name = requires(T map, typename T::key_type key, typename T::mapped_type value) {
@@ -211,7 +273,7 @@ concept map_by_name = requires(T map, typename T::key_type key, typename T::mapp
 /// A type that MS_BSON_FIELDS has told of.
 template <class T>
 concept has_fields = requires {
-    ms_bson_fields(static_cast<const T *>(nullptr));
+    ms_bson_fields(fields_of<T>());
 };
 
 template <class>
@@ -225,6 +287,26 @@ struct field {
 };
 template <class Class, class Member>
 field(const char *, Member Class::*) -> field<Class, Member>;
+
+/// Takes back what is appended while it exists, unless that is to be kept.
+class undo {
+  public:
+    explicit undo(millstream_bson_builder *builder) : builder_(builder) {
+        ms::detail::call(millstream_bson_builder_mark, builder_, &mark_);
+    }
+    undo(const undo &) = delete;
+    undo &operator=(const undo &) = delete;
+    ~undo() {
+        if (builder_ != nullptr)
+            millstream_bson_builder_rollback(builder_, &mark_, nullptr);
+    }
+
+    void keep() noexcept { builder_ = nullptr; }
+
+  private:
+    millstream_bson_builder *builder_;
+    millstream_bson_mark mark_{};
+};
 
 } // namespace detail
 
@@ -290,6 +372,7 @@ class value {
     /// The value as a type of C++:
     ///
     /// - `bool`, `date_time`, `timestamp`, `object_id`, `decimal128`, `regex`, `null_value`: that type;
+    /// - other `std::chrono::sys_time`s, of whole units: a date that is exactly one;
     /// - integers, `float` and `double`: any number that is exactly one of this type (for `float`, the nearest);
     /// - `std::string_view` and `std::string`: a string, code or symbol; the view is a piece of the document;
     /// - `binary`, `std::span<const std::byte>`, `std::vector<std::byte>`: a binary;
@@ -297,7 +380,7 @@ class value {
     /// address
     ///   is none of a `T`;
     /// - `document`, `array`, `value`: a view of it;
-    /// - `std::vector<T>`: an array of `T`, or of numbers also a binary;
+    /// - `std::vector<T>`: an array of `T`, or of numbers also a binary; `std::array<T, N>`: the same, of exactly `N`;
     /// - `std::map<std::string, T>` and its like: a document;
     /// - `std::optional<T>`: nothing for null and undefined;
     /// - types with MS_BSON_FIELDS, and types with `void ms_bson_decode(const ms::bson::value &, T &)` in their
@@ -305,7 +388,7 @@ class value {
     template <class T>
     T as() const;
 
-    /// Inside a document, as `document` has them, and inside an array.
+    /// Inside a document, as `document` has them, and by its position inside an array.
     value operator[](std::string_view key) const;
     value operator[](std::size_t index) const;
     template <class T>
@@ -336,6 +419,10 @@ class value {
     T as_integer() const;
     template <class T>
     T as_list() const;
+    template <class T>
+    T as_array() const;
+    template <class T>
+    T as_time() const;
     template <class T>
     T as_map() const;
 
@@ -425,8 +512,8 @@ class document {
         return found ? std::optional<T>(found->template as<T>()) : std::nullopt;
     }
 
-    /// The value at the end of a path, "items.3.price": in arrays keys are positions. A key with a dot, a quote or
-    /// nothing in it is written as a JSON string. `key_missing` if there is none.
+    /// The value at the end of a path, "items.3.price": in arrays keys are positions, whatever keys are written there.
+    /// A key with a dot, a quote or nothing in it is written as a JSON string. `key_missing` if there is none.
     value at_path(std::string_view path) const {
         return value(raw_, must(millstream_bson_find, ms::detail::c_text(path).c_str()));
     }
@@ -438,6 +525,8 @@ class document {
     std::optional<value> find_keys(std::initializer_list<const char *> keys) const {
         return perhaps(millstream_bson_find_keys, keys.begin(), keys.size());
     }
+    /// The member at a position, the first of which is 0, or nothing if there is none. Those before it are walked over.
+    std::optional<value> find_at(std::size_t position) const { return perhaps(millstream_bson_element_at, position); }
 
     /// The whole document as a type of C++: one with MS_BSON_FIELDS, or a map.
     template <class T>
@@ -455,6 +544,10 @@ class document {
     bool empty() const noexcept { return raw_.len <= 5; }
     /// Where it begins, in bytes from the start of the stream, or of the outermost document.
     std::uint64_t offset() const noexcept { return raw_.offset; }
+    /// Which record of its stream it is, or is in; the first is 0. Nothing if it is from none.
+    std::optional<std::uint64_t> record() const noexcept {
+        return raw_.name != nullptr ? std::optional(raw_.record) : std::nullopt;
+    }
     /// The same document, which begins at this byte of its stream.
     document at_offset(std::uint64_t offset) const noexcept {
         document same = *this;
@@ -492,6 +585,8 @@ class document {
         return there ? std::optional(value(raw_, found)) : std::nullopt;
     }
 
+    friend class array;
+
     millstream_bson_document raw_{};
 };
 
@@ -524,7 +619,11 @@ class array {
     std::default_sentinel_t end() const noexcept { return std::default_sentinel; }
 
     /// The element at a position; `key_missing` if there is none. Those before it are walked over.
-    value operator[](std::size_t index) const { return document_[std::to_string(index)]; }
+    value operator[](std::size_t position) const {
+        return value(document_.raw_, document_.must(millstream_bson_element_at, position));
+    }
+    /// The same, or nothing if there is none.
+    std::optional<value> find(std::size_t position) const { return document_.find_at(position); }
     bool empty() const noexcept { return document_.empty(); }
     /// The same bytes as a document.
     const document &as_document() const noexcept { return document_; }
@@ -545,8 +644,12 @@ inline void value::fail(errc kind, std::string found, std::string expected) cons
     millstream_error *error = nullptr;
     const millstream_code code =
         millstream_bson_expect(&document_, &raw_, static_cast<millstream_bson_type>(0), &error);
-    if (code != MILLSTREAM_OK)
-        details.path = ms::detail::taken(code, error).path();
+    if (code != MILLSTREAM_OK) {
+        const ms::error known = ms::detail::taken(code, error);
+        details.path = known.path();
+        details.name = known.name();
+        details.record = known.record();
+    }
     ms::detail::fail(std::move(details));
 }
 
@@ -597,6 +700,49 @@ T value::as_list() const {
 }
 
 template <class T>
+T value::as_array() const {
+    using item = typename T::value_type;
+    T array{};
+    std::size_t count = 0;
+    const auto take = [&](const auto &items, auto convert) {
+        for (const auto &found : items) {
+            if (count < array.size())
+                array[count] = convert(found);
+            ++count;
+        }
+    };
+    const auto same = [](auto found) { return found; };
+    if constexpr (std::same_as<item, std::byte>) {
+        take(as<binary>().bytes, same);
+    } else if (detail::number<item> && type() == bson::type::binary) {
+        if constexpr (detail::number<item>)
+            take(as<numbers<item>>().to_vector(), same);
+    } else {
+        take(as<bson::array>(), [](const value &element) { return element.as<item>(); });
+    }
+    if (count != array.size())
+        fail(errc::shape_mismatch, std::to_string(count) + " values", std::to_string(array.size()));
+    return array;
+}
+
+template <class T>
+T value::as_time() const {
+    using unit = typename T::duration;
+    using scale = std::ratio_divide<typename unit::period, std::milli>; // so many milliseconds are one
+    std::int64_t ms = 0;
+    call(millstream_bson_as_date_time, &ms);
+    const auto refuse = [&] { fail(errc::value_out_of_range, std::to_string(ms) + " ms", "a time that its type has"); };
+    std::int64_t count = ms / scale::num;
+    if (ms % scale::num != 0 || count > std::numeric_limits<std::int64_t>::max() / scale::den ||
+        count < std::numeric_limits<std::int64_t>::min() / scale::den)
+        refuse();
+    count *= scale::den;
+    if (!std::in_range<typename unit::rep>(count))
+        refuse();
+    return T(unit(static_cast<typename unit::rep>(count)));
+}
+
+template <class T>
 T value::as_map() const {
     return as<document>().template as<T>();
 }
@@ -644,6 +790,8 @@ T value::as() const {
         std::int64_t ms = 0;
         call(millstream_bson_as_date_time, &ms);
         return date_time(std::chrono::milliseconds(ms));
+    } else if constexpr (detail::is_time<T>) {
+        return as_time<T>();
     } else if constexpr (std::same_as<T, timestamp>) {
         timestamp found;
         call(millstream_bson_as_timestamp, &found.seconds, &found.increment);
@@ -689,6 +837,8 @@ T value::as() const {
         return is_null() ? T() : T(as<typename T::value_type>());
     } else if constexpr (detail::is_a<T, std::vector>) {
         return as_list<T>();
+    } else if constexpr (detail::is_std_array<T>) {
+        return as_array<T>();
     } else if constexpr (detail::has_fields<T> || detail::map_by_name<T>) {
         return as_map<T>();
     } else {
@@ -709,7 +859,7 @@ void decode_field(T &to, const Field &field, const value &from) {
 template <class T>
 T decode_fields(const document &from) {
     T to{};
-    const auto fields = ms_bson_fields(static_cast<const T *>(nullptr));
+    const auto fields = ms_bson_fields(fields_of<T>());
     constexpr std::size_t count = std::tuple_size_v<decltype(fields)>;
     std::array<bool, count> seen{};
     std::size_t expected = 0;
@@ -766,9 +916,9 @@ T document::as() const {
 /// Values are what `value::as` gives: numbers, text, times, vectors, maps, types with MS_BSON_FIELDS, and types with
 /// `void ms_bson_encode(ms::bson::builder &, std::optional<std::string_view> key, const T &)` in their namespace. An
 /// integer of 32 bits or less is written as int32, others as int64; an unsigned one that does not fit is
-/// `value_out_of_range`. A `std::optional` without a value is null.
+/// `value_out_of_range`. A `std::optional` without a value is null. Times are rounded down to milliseconds.
 ///
-/// After an error of a call that writes one value, the builder is as it was before.
+/// After an error, whatever threw it, the builder is as it was before the call: nothing is half appended.
 class builder {
   public:
     builder() : handle_(ms::detail::made<handle_type>(millstream_bson_builder_new)) {}
@@ -791,14 +941,17 @@ class builder {
 
     /// Appends all members of a document; into an array, their values.
     builder &append_members(const document &from) {
+        detail::undo undo(handle_.get());
         std::array<millstream_bson_element, 16> members;
         std::size_t at = 0;
         std::size_t count = 0;
         for (;;) {
             ms::detail::call(millstream_bson_members, &from.raw(), &at, members.data(), members.size(), &count);
-            if (count == 0)
+            if (count == 0) {
+                undo.keep();
                 return *this;
-            ms::detail::call(millstream_bson_append_members, handle_.get(), members.data(), count,
+            }
+            ms::detail::call(millstream_bson_builder_append_members, handle_.get(), members.data(), count,
                              static_cast<std::size_t *>(nullptr));
         }
     }
@@ -810,7 +963,7 @@ class builder {
 
     /// Closes the document or array that was opened last.
     builder &close() {
-        ms::detail::call(millstream_bson_close, handle_.get());
+        ms::detail::call(millstream_bson_builder_close, handle_.get());
         return *this;
     }
 
@@ -818,13 +971,13 @@ class builder {
     document finish() {
         const char *bytes = nullptr;
         std::size_t len = 0;
-        ms::detail::call(millstream_bson_finish, handle_.get(), &bytes, &len);
+        ms::detail::call(millstream_bson_builder_finish, handle_.get(), &bytes, &len);
         return document(detail::bytes_of(bytes, len));
     }
 
     /// Ends the document, writes it, and begins anew with an empty one. After an error of the writer nothing of it was
     /// accepted, and the call may be repeated.
-    void write(writer &writer) { ms::detail::call(millstream_bson_write, handle_.get(), writer.get()); }
+    void write(writer &writer) { detail::io::call(writer, millstream_bson_builder_write, handle_.get(), writer.get()); }
 
     /// Begins anew with an empty document, and keeps the memory.
     builder &clear() {
@@ -840,13 +993,31 @@ class builder {
     using optional_key = std::optional<std::string_view>;
 
     builder &open(optional_key key, millstream_bson_type type) {
-        ms::detail::call(millstream_bson_open, handle_.get(), key ? detail::raw(*key) : nullptr, key ? key->size() : 0,
-                         type);
+        ms::detail::call(millstream_bson_builder_open, handle_.get(), key ? detail::raw(*key) : nullptr,
+                         key ? key->size() : 0, type);
         return *this;
     }
 
+    /// Does what appends in several calls: all of it, or nothing.
+    template <class Act>
+    void wholly(Act act) {
+        detail::undo undo(handle_.get());
+        act();
+        undo.keep();
+    }
+
+    /// Appends what `act` appends to a document or an array.
+    template <class Act>
+    void put_inside(optional_key key, millstream_bson_type type, Act act) {
+        wholly([&] {
+            open(key, type);
+            act();
+            close();
+        });
+    }
+
     void put_raw(optional_key key, const millstream_bson_value &value) {
-        ms::detail::call(millstream_bson_append, handle_.get(), key ? detail::raw(*key) : nullptr,
+        ms::detail::call(millstream_bson_builder_append, handle_.get(), key ? detail::raw(*key) : nullptr,
                          key ? key->size() : 0, &value);
     }
 
@@ -858,25 +1029,29 @@ class builder {
         put_raw(key, millstream_bson_value_of_integer(type, integer));
     }
 
+    /// A number that BSON has no room for.
+    [[noreturn]] static void refuse(optional_key key, std::string found, std::string expected) {
+        error_details details;
+        details.kind = errc::value_out_of_range;
+        details.found = std::move(found);
+        details.expected = std::move(expected);
+        details.path = key.value_or("");
+        ms::detail::fail(std::move(details));
+    }
+
     handle_type handle_;
 };
 
 template <class T>
 void builder::put(std::optional<std::string_view> key, const T &value) {
     if constexpr (requires { ms_bson_encode(*this, key, value); }) {
-        ms_bson_encode(*this, key, value);
+        wholly([&] { ms_bson_encode(*this, key, value); });
     } else if constexpr (std::same_as<T, bool>) {
         put_integer(key, MILLSTREAM_BSON_TYPE_BOOL, value);
     } else if constexpr (detail::integer<T>) {
         if constexpr (std::unsigned_integral<T> && sizeof(T) == 8)
-            if (!std::in_range<std::int64_t>(value)) {
-                error_details details;
-                details.kind = errc::value_out_of_range;
-                details.found = std::to_string(value);
-                details.expected = "at most 9223372036854775807";
-                details.path = key.value_or("");
-                ms::detail::fail(std::move(details));
-            }
+            if (!std::in_range<std::int64_t>(value))
+                refuse(key, std::to_string(value), "at most 9223372036854775807");
         const bool is_small = sizeof(T) < 4 || (sizeof(T) == 4 && std::signed_integral<T>);
         put_integer(key, is_small ? MILLSTREAM_BSON_TYPE_INT32 : MILLSTREAM_BSON_TYPE_INT64,
                     static_cast<std::int64_t>(value));
@@ -903,6 +1078,14 @@ void builder::put(std::optional<std::string_view> key, const T &value) {
         put_bytes(key, MILLSTREAM_BSON_TYPE_DECIMAL128, value.bytes.data(), value.bytes.size());
     } else if constexpr (std::same_as<T, date_time>) {
         put_integer(key, MILLSTREAM_BSON_TYPE_DATE_TIME, value.time_since_epoch().count());
+    } else if constexpr (detail::is_time<T>) {
+        using scale = std::ratio_divide<typename T::duration::period, std::milli>;
+        const auto count = value.time_since_epoch().count();
+        if (std::cmp_greater(count, std::numeric_limits<std::int64_t>::max() / scale::num) ||
+            std::cmp_less(count, std::numeric_limits<std::int64_t>::min() / scale::num))
+            refuse(key, std::to_string(count) + " units of " + std::to_string(scale::num) + " ms", "64 bits of ms");
+        const auto ms = static_cast<std::int64_t>(count) * scale::num;
+        put(key, date_time(std::chrono::milliseconds(ms / scale::den - (ms % scale::den < 0 ? 1 : 0))));
     } else if constexpr (std::same_as<T, timestamp>) {
         put_integer(key, MILLSTREAM_BSON_TYPE_TIMESTAMP,
                     static_cast<std::int64_t>(std::uint64_t{value.seconds} << 32 | value.increment));
@@ -935,29 +1118,29 @@ void builder::put(std::optional<std::string_view> key, const T &value) {
         else
             put(key, null_value{});
     } else if constexpr (detail::has_fields<T>) {
-        open(key, MILLSTREAM_BSON_TYPE_DOCUMENT);
-        append_fields(*this, value);
-        close();
+        put_inside(key, MILLSTREAM_BSON_TYPE_DOCUMENT, [&] { append_fields(*this, value); });
     } else if constexpr (detail::map_by_name<T>) {
-        open(key, MILLSTREAM_BSON_TYPE_DOCUMENT);
-        for (const auto &[name, item] : value)
-            append(name, item);
-        close();
-    } else if constexpr (detail::is_a<T, std::vector>) {
-        open(key, MILLSTREAM_BSON_TYPE_ARRAY);
-        for (const auto &item : value)
-            push(item);
-        close();
+        put_inside(key, MILLSTREAM_BSON_TYPE_DOCUMENT, [&] {
+            for (const auto &[name, item] : value)
+                append(name, item);
+        });
+    } else if constexpr (detail::is_a<T, std::vector> || detail::is_std_array<T>) {
+        put_inside(key, MILLSTREAM_BSON_TYPE_ARRAY, [&] {
+            for (const auto &item : value)
+                push(item);
+        });
     } else {
         static_assert(detail::never<T>, "this type is not known: give it MS_BSON_FIELDS or ms_bson_encode");
     }
 }
 
-/// Appends the fields of a type with MS_BSON_FIELDS to the document that is open.
+/// Appends the fields of a type with MS_BSON_FIELDS to the document that is open: all of them, or after an error none.
 template <detail::has_fields T>
 void append_fields(builder &to, const T &from) {
+    detail::undo undo(to.get());
     std::apply([&](const auto &...field) { (to.append(field.name, from.*field.member), ...); },
-               ms_bson_fields(static_cast<const T *>(nullptr)));
+               ms_bson_fields(fields_of<T>()));
+    undo.keep();
 }
 
 /// A whole document out of a type with MS_BSON_FIELDS, in the memory of a builder; valid until its next use.
@@ -991,16 +1174,17 @@ class owned_document {
     /// A copy.
     explicit owned_document(std::span<const std::byte> bytes, const rules &rules = {})
         : owned_document(made(millstream_bson_copy, rules, static_cast<const void *>(bytes.data()), bytes.size())) {}
-    explicit owned_document(const document &document) : owned_document(document.bytes()) {}
+    /// A copy, with its rules and its offset.
+    explicit owned_document(const document &document)
+        : owned_document(ms::detail::made<handle_type>(millstream_bson_copy_document, &document.raw())) {}
 
     /// Reads one document of at most `limit` bytes, and leaves the reader behind it; nothing at the end of the stream.
     /// A longer one is `memory_limit`.
     static std::optional<owned_document> read(reader &reader, std::size_t limit = 0x7fffffff, const rules &rules = {}) {
-        owned_document read = made(
-            [](millstream_reader *from, std::size_t most, const millstream_bson_rules *by, millstream_bson_owned **to,
-               millstream_error **error) { return millstream_bson_read(from, most, by, to, error); },
-            rules, reader.get(), limit);
-        return read.handle_ != nullptr ? std::optional(std::move(read)) : std::nullopt;
+        const millstream_bson_rules raw = detail::raw(rules);
+        millstream_bson_owned *read = nullptr;
+        detail::io::call(reader, millstream_bson_read, reader.get(), limit, &raw, &read);
+        return read != nullptr ? std::optional(owned_document(handle_type(read))) : std::nullopt;
     }
 
     /// Of Extended JSON: canonical, relaxed or mixed. `text_invalid`, with the path, and the offset in the text.
@@ -1061,7 +1245,7 @@ class owned_document {
 
 /// Writes a document as Extended JSON, in one line without an end. After an error nothing of it was accepted.
 inline void write_json(writer &writer, const document &document, json form = json::relaxed) {
-    ms::detail::call(millstream_bson_write_json, &document.raw(), static_cast<millstream_bson_json>(form),
+    detail::io::call(writer, millstream_bson_write_json, &document.raw(), static_cast<millstream_bson_json>(form),
                      writer.get());
 }
 
@@ -1118,8 +1302,8 @@ struct stream_options {
 ///         …
 ///
 /// The end of the range says that the source succeeded; otherwise going on throws, once, after the last document. Each
-/// is valid until the next one is asked for. The longest is the reader's `record_limit`. The range owns its reader; it
-/// moves, but not while it is being gone through.
+/// is valid until the next one is asked for; an error about a member of it has its record. The longest is the reader's
+/// `record_limit`. The range owns its reader; it moves, but not while it is being gone through.
 class documents {
   public:
     class iterator;
@@ -1158,9 +1342,7 @@ class documents {
         if (batch_.empty()) [[unlikely]] {
             const millstream_bson_document *found = nullptr;
             std::size_t count = 0;
-            reader_.outcome_.throwing([&](std::error_code &code) {
-                reader_.outcome_.call(code, millstream_bson_documents_next, handle_.get(), &found, &count);
-            });
+            detail::io::call(reader_, millstream_bson_documents_next, handle_.get(), &found, &count);
             batch_ = {found, count};
         }
         if (batch_.empty())
@@ -1168,6 +1350,28 @@ class documents {
         const document next(batch_.front());
         batch_ = batch_.subspan(1);
         return next;
+    }
+
+    /// What errors call the source.
+    std::string_view name() const noexcept {
+        const char *name = millstream_bson_documents_name(handle_.get());
+        return name != nullptr ? name : std::string_view();
+    }
+    /// Where the stream is: behind the last document that was given. Each place that was passed over counts as a
+    /// record.
+    ms::position position() const {
+        if (!batch_.empty())
+            return {batch_.front().offset, batch_.front().record};
+        ms::position at;
+        ms::detail::call(millstream_bson_documents_position, handle_.get(), &at.bytes, &at.records);
+        return at;
+    }
+
+    /// Ends the reading, wherever it is, as `ms::reader::close` does. It can still be asked where it was and what was
+    /// passed over.
+    void close() {
+        batch_ = {};
+        detail::io::call(reader_, millstream_bson_documents_close, handle_.get());
     }
 
     /// What was passed over so far.
@@ -1221,22 +1425,37 @@ static_assert(std::input_iterator<documents::iterator>);
 
 /// Tells which members of a struct are fields of its documents: MS_BSON_FIELDS(person, name, age, mail), behind the
 /// struct and in its namespace. Then `as<person>()` decodes and `append` encodes it. A field that is missing is
-/// `key_missing`, unless it is a `std::optional`. At most 64 of them.
+/// `key_missing`, unless it is a `std::optional`. At most 64 of them. A class that is derived from it needs its own.
+///
+/// MS_BSON_FIELD_AS(member, "name") is one with another name in documents:
+///
+///     MS_BSON_FIELDS(person, name, MS_BSON_FIELD_AS(id, "_id"), mail)
 #define MS_BSON_FIELDS(Type, ...)                                                                                      \
-    [[maybe_unused]] constexpr auto ms_bson_fields(const Type *) noexcept {                                            \
+    [[maybe_unused]] constexpr auto ms_bson_fields(::ms::bson::fields_of<Type>) noexcept {                             \
         using ms_bson_type = Type;                                                                                     \
         return std::make_tuple(MS_BSON_EACH(__VA_ARGS__));                                                             \
     }
+#define MS_BSON_FIELD_AS(member, name) (member, name)
 
 // One after the other, by reading the list again and again.
 #define MS_BSON_EACH(...) MS_BSON_AGAIN(MS_BSON_ONE(__VA_ARGS__))
-#define MS_BSON_ONE(name, ...)                                                                                         \
-    ::ms::bson::detail::field{#name, &ms_bson_type::name} __VA_OPT__(, MS_BSON_NEXT MS_BSON_PARENTHESES(__VA_ARGS__))
+#define MS_BSON_ONE(field, ...) MS_BSON_FIELD(field) __VA_OPT__(, MS_BSON_NEXT MS_BSON_PARENTHESES(__VA_ARGS__))
 #define MS_BSON_NEXT() MS_BSON_ONE
 #define MS_BSON_PARENTHESES ()
 #define MS_BSON_AGAIN(...) MS_BSON_AGAIN_1(MS_BSON_AGAIN_1(MS_BSON_AGAIN_1(MS_BSON_AGAIN_1(__VA_ARGS__))))
 #define MS_BSON_AGAIN_1(...) MS_BSON_AGAIN_2(MS_BSON_AGAIN_2(MS_BSON_AGAIN_2(MS_BSON_AGAIN_2(__VA_ARGS__))))
 #define MS_BSON_AGAIN_2(...) MS_BSON_AGAIN_3(MS_BSON_AGAIN_3(MS_BSON_AGAIN_3(MS_BSON_AGAIN_3(__VA_ARGS__))))
 #define MS_BSON_AGAIN_3(...) __VA_ARGS__
+
+// A field is `member`, or `(member, "name")`: then MS_BSON_PAIR_IN is called, and puts another macro in second place.
+#define MS_BSON_FIELD(field) MS_BSON_SECOND(MS_BSON_PAIR_IN field, MS_BSON_FIELD_PLAIN, )(field)
+#define MS_BSON_PAIR_IN(member, name) , MS_BSON_FIELD_PAIR
+#define MS_BSON_SECOND(...) MS_BSON_SECOND_OF(__VA_ARGS__)
+#define MS_BSON_SECOND_OF(first, second, ...) second
+#define MS_BSON_FIELD_PLAIN(member)                                                                                    \
+    ::ms::bson::detail::field { #member, &ms_bson_type::member }
+#define MS_BSON_FIELD_PAIR(pair) MS_BSON_FIELD_NAMED pair
+#define MS_BSON_FIELD_NAMED(member, name)                                                                              \
+    ::ms::bson::detail::field { name, &ms_bson_type::member }
 
 #endif // MILLSTREAM_BSON_HPP

@@ -185,7 +185,10 @@ class value_range;
 
 namespace bson {
 class documents;
+namespace detail {
+struct io;
 }
+} // namespace bson
 
 /// Reads a source. Moves, and cannot be copied. One that was made from nothing or moved from is not open: its calls
 /// fail with `argument_invalid`.
@@ -453,7 +456,8 @@ class reader {
     }
 
   private:
-    friend class bson::documents; // which takes all of it
+    friend class bson::documents;   // which takes all of it
+    friend struct bson::detail::io; // which throws what its callback has thrown
 
     using handle_type = detail::handle<millstream_reader, millstream_reader_free>;
 

@@ -163,6 +163,10 @@ inline writer_options_handle made(const writer_options &options) {
 
 } // namespace detail
 
+namespace bson::detail {
+struct io;
+}
+
 /// Writes to a sink. Moves, and cannot be copied. One that was made from nothing or moved from is not open: its calls
 /// fail with `argument_invalid`.
 ///
@@ -355,7 +359,8 @@ class writer {
     }
 
   private:
-    friend class shared_writer; // which takes all of it
+    friend class shared_writer;     // which takes all of it
+    friend struct bson::detail::io; // which throws what its callback has thrown
 
     using handle_type = detail::handle<millstream_writer, millstream_writer_free>;
 

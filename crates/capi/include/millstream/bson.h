@@ -3,7 +3,7 @@
  *
  * Part of millstream.h, which includes it. Two things:
  *   - millstream_bson_as_i64() and its like     a value as a type of C;
- *   - millstream_bson_append_i64() and its like a value of C into a builder.
+ *   - millstream_bson_builder_append_i64() and its like a value of C into a builder.
  *
  * The plain case, a value that has the type that is asked for, is done here; the library is called for everything else,
  * and knows all errors. The functions here do not look for NULL.
@@ -155,88 +155,95 @@ MILLSTREAM_INLINE millstream_bson_value millstream_bson_value_of_integer(millstr
     return value;
 }
 
-MILLSTREAM_INLINE millstream_code millstream_bson_append_i32(millstream_bson_builder *builder, const char *key,
-                                                             int32_t number, millstream_error **error) {
+MILLSTREAM_INLINE millstream_code millstream_bson_builder_append_i32(millstream_bson_builder *builder, const char *key,
+                                                                     int32_t number, millstream_error **error) {
     millstream_bson_value value = millstream_bson_value_of_integer(MILLSTREAM_BSON_TYPE_INT32, number);
-    return millstream_bson_append(builder, key, key != NULL ? strlen(key) : 0, &value, error);
+    return millstream_bson_builder_append(builder, key, key != NULL ? strlen(key) : 0, &value, error);
 }
 
-MILLSTREAM_INLINE millstream_code millstream_bson_append_i64(millstream_bson_builder *builder, const char *key,
-                                                             int64_t number, millstream_error **error) {
+MILLSTREAM_INLINE millstream_code millstream_bson_builder_append_i64(millstream_bson_builder *builder, const char *key,
+                                                                     int64_t number, millstream_error **error) {
     millstream_bson_value value = millstream_bson_value_of_integer(MILLSTREAM_BSON_TYPE_INT64, number);
-    return millstream_bson_append(builder, key, key != NULL ? strlen(key) : 0, &value, error);
+    return millstream_bson_builder_append(builder, key, key != NULL ? strlen(key) : 0, &value, error);
 }
 
-MILLSTREAM_INLINE millstream_code millstream_bson_append_f64(millstream_bson_builder *builder, const char *key,
-                                                             double number, millstream_error **error) {
+MILLSTREAM_INLINE millstream_code millstream_bson_builder_append_f64(millstream_bson_builder *builder, const char *key,
+                                                                     double number, millstream_error **error) {
     millstream_bson_value value = millstream_bson_value_of(MILLSTREAM_BSON_TYPE_DOUBLE);
     value.number = number;
-    return millstream_bson_append(builder, key, key != NULL ? strlen(key) : 0, &value, error);
+    return millstream_bson_builder_append(builder, key, key != NULL ? strlen(key) : 0, &value, error);
 }
 
-MILLSTREAM_INLINE millstream_code millstream_bson_append_bool(millstream_bson_builder *builder, const char *key,
-                                                              bool truth, millstream_error **error) {
+MILLSTREAM_INLINE millstream_code millstream_bson_builder_append_bool(millstream_bson_builder *builder, const char *key,
+                                                                      bool truth, millstream_error **error) {
     millstream_bson_value value = millstream_bson_value_of_integer(MILLSTREAM_BSON_TYPE_BOOL, truth);
-    return millstream_bson_append(builder, key, key != NULL ? strlen(key) : 0, &value, error);
+    return millstream_bson_builder_append(builder, key, key != NULL ? strlen(key) : 0, &value, error);
 }
 
-MILLSTREAM_INLINE millstream_code millstream_bson_append_null(millstream_bson_builder *builder, const char *key,
-                                                              millstream_error **error) {
+MILLSTREAM_INLINE millstream_code millstream_bson_builder_append_null(millstream_bson_builder *builder, const char *key,
+                                                                      millstream_error **error) {
     millstream_bson_value value = millstream_bson_value_of(MILLSTREAM_BSON_TYPE_NULL);
-    return millstream_bson_append(builder, key, key != NULL ? strlen(key) : 0, &value, error);
+    return millstream_bson_builder_append(builder, key, key != NULL ? strlen(key) : 0, &value, error);
 }
 
 /* UTF-8. */
-MILLSTREAM_INLINE millstream_code millstream_bson_append_text(millstream_bson_builder *builder, const char *key,
-                                                              const char *text, size_t len, millstream_error **error) {
+MILLSTREAM_INLINE millstream_code millstream_bson_builder_append_text(millstream_bson_builder *builder, const char *key,
+                                                                      const char *text, size_t len,
+                                                                      millstream_error **error) {
     millstream_bson_value value = millstream_bson_value_of_bytes(MILLSTREAM_BSON_TYPE_STRING, text, len);
-    return millstream_bson_append(builder, key, key != NULL ? strlen(key) : 0, &value, error);
+    return millstream_bson_builder_append(builder, key, key != NULL ? strlen(key) : 0, &value, error);
 }
 
-MILLSTREAM_INLINE millstream_code millstream_bson_append_binary(millstream_bson_builder *builder, const char *key,
-                                                                uint8_t subtype, const void *bytes, size_t len,
-                                                                millstream_error **error) {
+MILLSTREAM_INLINE millstream_code millstream_bson_builder_append_binary(millstream_bson_builder *builder,
+                                                                        const char *key, uint8_t subtype,
+                                                                        const void *bytes, size_t len,
+                                                                        millstream_error **error) {
     millstream_bson_value value = millstream_bson_value_of_bytes(MILLSTREAM_BSON_TYPE_BINARY, bytes, len);
     value.subtype = subtype;
-    return millstream_bson_append(builder, key, key != NULL ? strlen(key) : 0, &value, error);
+    return millstream_bson_builder_append(builder, key, key != NULL ? strlen(key) : 0, &value, error);
 }
 
 /* Milliseconds since 1970, UTC. */
-MILLSTREAM_INLINE millstream_code millstream_bson_append_date_time(millstream_bson_builder *builder, const char *key,
-                                                                   int64_t ms, millstream_error **error) {
+MILLSTREAM_INLINE millstream_code millstream_bson_builder_append_date_time(millstream_bson_builder *builder,
+                                                                           const char *key, int64_t ms,
+                                                                           millstream_error **error) {
     millstream_bson_value value = millstream_bson_value_of_integer(MILLSTREAM_BSON_TYPE_DATE_TIME, ms);
-    return millstream_bson_append(builder, key, key != NULL ? strlen(key) : 0, &value, error);
+    return millstream_bson_builder_append(builder, key, key != NULL ? strlen(key) : 0, &value, error);
 }
 
-MILLSTREAM_INLINE millstream_code millstream_bson_append_timestamp(millstream_bson_builder *builder, const char *key,
-                                                                   uint32_t seconds, uint32_t increment,
-                                                                   millstream_error **error) {
+MILLSTREAM_INLINE millstream_code millstream_bson_builder_append_timestamp(millstream_bson_builder *builder,
+                                                                           const char *key, uint32_t seconds,
+                                                                           uint32_t increment,
+                                                                           millstream_error **error) {
     const int64_t bits = (int64_t)((uint64_t)seconds << 32 | increment);
     millstream_bson_value value = millstream_bson_value_of_integer(MILLSTREAM_BSON_TYPE_TIMESTAMP, bits);
-    return millstream_bson_append(builder, key, key != NULL ? strlen(key) : 0, &value, error);
+    return millstream_bson_builder_append(builder, key, key != NULL ? strlen(key) : 0, &value, error);
 }
 
 /* The 12 bytes of an object id. */
-MILLSTREAM_INLINE millstream_code millstream_bson_append_object_id(millstream_bson_builder *builder, const char *key,
-                                                                   const void *id, millstream_error **error) {
+MILLSTREAM_INLINE millstream_code millstream_bson_builder_append_object_id(millstream_bson_builder *builder,
+                                                                           const char *key, const void *id,
+                                                                           millstream_error **error) {
     millstream_bson_value value = millstream_bson_value_of_bytes(MILLSTREAM_BSON_TYPE_OBJECT_ID, id, 12);
-    return millstream_bson_append(builder, key, key != NULL ? strlen(key) : 0, &value, error);
+    return millstream_bson_builder_append(builder, key, key != NULL ? strlen(key) : 0, &value, error);
 }
 
 /* The 16 bytes of a decimal number, the lowest first. */
-MILLSTREAM_INLINE millstream_code millstream_bson_append_decimal128(millstream_bson_builder *builder, const char *key,
-                                                                    const void *bytes, millstream_error **error) {
+MILLSTREAM_INLINE millstream_code millstream_bson_builder_append_decimal128(millstream_bson_builder *builder,
+                                                                            const char *key, const void *bytes,
+                                                                            millstream_error **error) {
     millstream_bson_value value = millstream_bson_value_of_bytes(MILLSTREAM_BSON_TYPE_DECIMAL128, bytes, 16);
-    return millstream_bson_append(builder, key, key != NULL ? strlen(key) : 0, &value, error);
+    return millstream_bson_builder_append(builder, key, key != NULL ? strlen(key) : 0, &value, error);
 }
 
 /* A copy of a whole document. */
-MILLSTREAM_INLINE millstream_code millstream_bson_append_document(millstream_bson_builder *builder, const char *key,
-                                                                  const millstream_bson_document *document,
-                                                                  millstream_error **error) {
+MILLSTREAM_INLINE millstream_code millstream_bson_builder_append_document(millstream_bson_builder *builder,
+                                                                          const char *key,
+                                                                          const millstream_bson_document *document,
+                                                                          millstream_error **error) {
     millstream_bson_value value =
         millstream_bson_value_of_bytes(MILLSTREAM_BSON_TYPE_DOCUMENT, document->bytes, document->len);
-    return millstream_bson_append(builder, key, key != NULL ? strlen(key) : 0, &value, error);
+    return millstream_bson_builder_append(builder, key, key != NULL ? strlen(key) : 0, &value, error);
 }
 
 #endif /* MILLSTREAM_BSON_H */

@@ -1415,6 +1415,9 @@ int main(int argc, char **argv) {
     putting_to_a_sink_that_takes_part();
     windows_of_writers();
     bson_documents();
+    bson_positions();
+    bson_texts();
+    bson_taking_back();
     bson_members();
     bson_values();
     bson_writing();

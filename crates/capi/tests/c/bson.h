@@ -72,6 +72,17 @@ static void bson_documents(void) {
     CHECK(array.offset == 14 && array.depth_left == 198);
     CHECK(millstream_bson_find(&array, "7", &value, NULL, &error) == MILLSTREAM_KEY_MISSING);
     failed_at(MILLSTREAM_KEY_MISSING, "a.b.7", 14);
+    CHECK(inner.type == MILLSTREAM_BSON_TYPE_DOCUMENT && array.type == MILLSTREAM_BSON_TYPE_ARRAY);
+    MUST(millstream_bson_element_at(&array, 1, &value, NULL, &error));
+    CHECK(value.integer == 2);
+    MUST(millstream_bson_element_at(&array, 2, &value, &there, &error));
+    CHECK(!there && value.type == MILLSTREAM_BSON_TYPE_NOTHING);
+    CHECK(millstream_bson_element_at(&array, 2, &value, NULL, &error) == MILLSTREAM_KEY_MISSING);
+    failed_at(MILLSTREAM_KEY_MISSING, "a.b.2", 14);
+    MUST(millstream_bson_element_at(&document, 2, &value, &there, &error));
+    CHECK(there && value.integer == 3);
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_bson_element_at(NULL, 0, &value, &there, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_bson_element_at(&array, 0, NULL, &there, &error));
     value = found(&array, "1");
     CHECK(millstream_bson_enter(&array, &value, &none, &error) == MILLSTREAM_SHAPE_MISMATCH && none.bytes == NULL);
     failed_at(MILLSTREAM_SHAPE_MISMATCH, "a.b.1", 28);
@@ -124,6 +135,39 @@ static void bson_documents(void) {
     FAILS(MILLSTREAM_INVALID_OPTION, millstream_bson_enter(&document, &other, &inner, &error));
     other.type = MILLSTREAM_BSON_TYPE_DOCUMENT;
     FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_bson_enter(&document, &other, &inner, &error));
+}
+
+/* In arrays a path has positions, whatever keys are written there. */
+static void bson_positions(void) {
+    /* {"a": [1, {"0": 3}]}, but the keys of the array are "1" and "b" */
+    static const char odd[] = "\x23\0\0\0\x04"
+                              "a\0\x1b\0\0\0\x10"
+                              "1\0\1\0\0\0\x03"
+                              "b\0\x0c\0\0\0\x10"
+                              "0\0\3\0\0\0\0\0";
+    const char *const path[] = {"a", "1", "0"};
+    millstream_bson_document document, array;
+    millstream_bson_value value;
+    bool there = true;
+
+    document = borrowed(odd, sizeof odd);
+    MUST(millstream_bson_check(&document, &error));
+    CHECK(found(&document, "a.0").integer == 1 && found(&document, "a.1.0").integer == 3);
+    MUST(millstream_bson_find_keys(&document, path, 3, &value, NULL, &error));
+    CHECK(value.integer == 3);
+    MUST(millstream_bson_find(&document, "a.b", &value, &there, &error));
+    CHECK(!there);
+    value = found(&document, "a");
+    MUST(millstream_bson_enter(&document, &value, &array, &error));
+    CHECK(found(&array, "0").integer == 1 && found(&array, "1.0").integer == 3);
+    MUST(millstream_bson_find(&array, "b", &value, &there, &error));
+    CHECK(!there);
+    MUST(millstream_bson_element_at(&array, 0, &value, NULL, &error));
+    CHECK(value.integer == 1);
+    MUST(millstream_bson_member(&array, "1", 1, &value, NULL, &error)); /* which is a key */
+    CHECK(value.integer == 1);
+    array.type = (millstream_bson_type)0x20;
+    FAILS(MILLSTREAM_INVALID_OPTION, millstream_bson_find(&array, "0", &value, &there, &error));
 }
 
 /* Goes over the members, so many at once, and returns their keys. */
@@ -198,48 +242,49 @@ static millstream_bson_document every_type(millstream_bson_builder *builder) {
     const char *bytes;
     size_t len;
 
-    MUST(millstream_bson_append_f64(builder, "double", 1.5, &error));
-    MUST(millstream_bson_append_text(builder, "text", "Gr\xc3\xbc\xc3\x9f\0e", 8, &error));
-    MUST(millstream_bson_open(builder, "document", 8, MILLSTREAM_BSON_TYPE_DOCUMENT, &error));
-    MUST(millstream_bson_append_i32(builder, "int", -7, &error));
-    MUST(millstream_bson_close(builder, &error));
-    MUST(millstream_bson_open(builder, "array", 5, MILLSTREAM_BSON_TYPE_ARRAY, &error));
-    MUST(millstream_bson_append_i64(builder, NULL, 1, &error));
-    MUST(millstream_bson_open(builder, NULL, 0, MILLSTREAM_BSON_TYPE_ARRAY, &error));
-    MUST(millstream_bson_close(builder, &error));
-    MUST(millstream_bson_append_document(builder, NULL, &scope, &error));
-    MUST(millstream_bson_close(builder, &error));
-    MUST(millstream_bson_append_binary(builder, "binary", 4, "12345678", 8, &error));
+    MUST(millstream_bson_builder_append_f64(builder, "double", 1.5, &error));
+    MUST(millstream_bson_builder_append_text(builder, "text", "Gr\xc3\xbc\xc3\x9f\0e", 8, &error));
+    MUST(millstream_bson_builder_open(builder, "document", 8, MILLSTREAM_BSON_TYPE_DOCUMENT, &error));
+    MUST(millstream_bson_builder_append_i32(builder, "int", -7, &error));
+    MUST(millstream_bson_builder_close(builder, &error));
+    MUST(millstream_bson_builder_open(builder, "array", 5, MILLSTREAM_BSON_TYPE_ARRAY, &error));
+    MUST(millstream_bson_builder_append_i64(builder, NULL, 1, &error));
+    MUST(millstream_bson_builder_open(builder, NULL, 0, MILLSTREAM_BSON_TYPE_ARRAY, &error));
+    MUST(millstream_bson_builder_close(builder, &error));
+    MUST(millstream_bson_builder_append_document(builder, NULL, &scope, &error));
+    MUST(millstream_bson_builder_close(builder, &error));
+    MUST(millstream_bson_builder_append_binary(builder, "binary", 4, "12345678", 8, &error));
+    MUST(millstream_bson_builder_append_binary(builder, "none", 0, NULL, 0, &error));
     value = millstream_bson_value_of(MILLSTREAM_BSON_TYPE_UNDEFINED);
-    MUST(millstream_bson_append(builder, "undefined", 9, &value, &error));
-    MUST(millstream_bson_append_object_id(builder, "id", an_id, &error));
-    MUST(millstream_bson_append_bool(builder, "bool", true, &error));
-    MUST(millstream_bson_append_date_time(builder, "date", -1, &error));
-    MUST(millstream_bson_append_null(builder, "null", &error));
+    MUST(millstream_bson_builder_append(builder, "undefined", 9, &value, &error));
+    MUST(millstream_bson_builder_append_object_id(builder, "id", an_id, &error));
+    MUST(millstream_bson_builder_append_bool(builder, "bool", true, &error));
+    MUST(millstream_bson_builder_append_date_time(builder, "date", -1, &error));
+    MUST(millstream_bson_builder_append_null(builder, "null", &error));
     value = millstream_bson_value_of_bytes(MILLSTREAM_BSON_TYPE_REGEX, "a+", 2);
     value.more = "i";
     value.more_len = 1;
-    MUST(millstream_bson_append(builder, "regex", 5, &value, &error));
+    MUST(millstream_bson_builder_append(builder, "regex", 5, &value, &error));
     value = millstream_bson_value_of_bytes(MILLSTREAM_BSON_TYPE_DB_POINTER, "db.c", 4);
     value.more = an_id;
     value.more_len = 12;
-    MUST(millstream_bson_append(builder, "pointer", 7, &value, &error));
+    MUST(millstream_bson_builder_append(builder, "pointer", 7, &value, &error));
     value = millstream_bson_value_of_bytes(MILLSTREAM_BSON_TYPE_CODE, "f()", 3);
-    MUST(millstream_bson_append(builder, "code", 4, &value, &error));
+    MUST(millstream_bson_builder_append(builder, "code", 4, &value, &error));
     value = millstream_bson_value_of_bytes(MILLSTREAM_BSON_TYPE_SYMBOL, "sym", 3);
-    MUST(millstream_bson_append(builder, "symbol", 6, &value, &error));
+    MUST(millstream_bson_builder_append(builder, "symbol", 6, &value, &error));
     value = millstream_bson_value_of_bytes(MILLSTREAM_BSON_TYPE_CODE_WITH_SCOPE, "g()", 3);
     value.more = scope.bytes;
     value.more_len = scope.len;
-    MUST(millstream_bson_append(builder, "scoped", 6, &value, &error));
-    MUST(millstream_bson_append_timestamp(builder, "timestamp", 17, 4, &error));
-    MUST(millstream_bson_append_i64(builder, "long", INT64_MAX, &error));
-    MUST(millstream_bson_append_decimal128(builder, "decimal", a_decimal, &error));
+    MUST(millstream_bson_builder_append(builder, "scoped", 6, &value, &error));
+    MUST(millstream_bson_builder_append_timestamp(builder, "timestamp", 17, 4, &error));
+    MUST(millstream_bson_builder_append_i64(builder, "long", INT64_MAX, &error));
+    MUST(millstream_bson_builder_append_decimal128(builder, "decimal", a_decimal, &error));
     value = millstream_bson_value_of(MILLSTREAM_BSON_TYPE_MIN_KEY);
-    MUST(millstream_bson_append(builder, "min", 3, &value, &error));
+    MUST(millstream_bson_builder_append(builder, "min", 3, &value, &error));
     value = millstream_bson_value_of(MILLSTREAM_BSON_TYPE_MAX_KEY);
-    MUST(millstream_bson_append(builder, "max", 3, &value, &error));
-    MUST(millstream_bson_finish(builder, &bytes, &len, &error));
+    MUST(millstream_bson_builder_append(builder, "max", 3, &value, &error));
+    MUST(millstream_bson_builder_finish(builder, &bytes, &len, &error));
     return borrowed(bytes, len);
 }
 
@@ -310,6 +355,12 @@ static void bson_values(void) {
     CHECK(numbers.items == NULL && numbers.count == 0);
     failed_at(MILLSTREAM_SHAPE_MISMATCH, "binary", (uint64_t)(value.payload - document.bytes));
 
+    value = found(&document, "none");
+    for (len = 1; len <= 16; len *= 2) { /* at most addresses none of these can be */
+        MUST(millstream_bson_as_numbers(&document, &value, len, &numbers, &error));
+        CHECK(numbers.usable && numbers.items == NULL && numbers.count == 0);
+    }
+
     value = found(&document, "undefined");
     CHECK(value.type == MILLSTREAM_BSON_TYPE_UNDEFINED && value.payload_len == 0 && value.bytes == NULL);
     value = found(&document, "id");
@@ -375,6 +426,81 @@ static void bson_values(void) {
     millstream_bson_builder_free(builder);
 }
 
+/* Object ids and decimal numbers as text. */
+static void bson_texts(void) {
+    char text[MILLSTREAM_BSON_DECIMAL128_TEXT], id_text[MILLSTREAM_BSON_OBJECT_ID_TEXT];
+    char id[12], other[12], decimal[16];
+    static const char zeros[16] = {0};
+
+    MUST(millstream_bson_object_id_to_text(an_id, id_text, &error));
+    CHECK(strcmp(id_text, "313233343536373839616200") == 0);
+    MUST(millstream_bson_object_id_from_text(id_text, 24, id, &error));
+    CHECK(memcmp(id, an_id, 12) == 0);
+    CHECK(millstream_bson_object_id_from_text("31323334353637383961620g", 24, id, &error) == MILLSTREAM_TEXT_INVALID);
+    CHECK(memcmp(id, zeros, 12) == 0);
+    millstream_error_free(error);
+    error = NULL;
+    MUST(millstream_bson_object_id_new(id, &error));
+    MUST(millstream_bson_object_id_new(other, &error));
+    CHECK(memcmp(id, other, 12) != 0);
+
+    MUST(millstream_bson_decimal128_to_text(a_decimal, text, &error));
+    CHECK(strcmp(text, "1") == 0);
+    MUST(millstream_bson_decimal128_from_text("1", 1, decimal, &error));
+    CHECK(memcmp(decimal, a_decimal, 16) == 0);
+    MUST(millstream_bson_decimal128_from_text("-1.234567890123456789012345678901234E-6143", 42, decimal, &error));
+    MUST(millstream_bson_decimal128_to_text(decimal, text, &error));
+    CHECK(strcmp(text, "-1.234567890123456789012345678901234E-6143") == 0);
+    FAILS(MILLSTREAM_TEXT_INVALID, millstream_bson_decimal128_from_text("1,5", 3, decimal, &error));
+    CHECK(memcmp(decimal, zeros, 16) == 0);
+
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_bson_object_id_new(NULL, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_bson_object_id_to_text(NULL, id_text, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_bson_object_id_to_text(id, NULL, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_bson_decimal128_from_text("\xff", 1, decimal, &error));
+    FAILS(MILLSTREAM_TEXT_INVALID, millstream_bson_decimal128_from_text(NULL, 0, decimal, &error));
+}
+
+/* What takes several calls is taken back as a whole, and errors say where. */
+static void bson_taking_back(void) {
+    millstream_bson_builder *builder;
+    millstream_bson_document document;
+    millstream_bson_mark mark, inside;
+    millstream_bson_value value;
+    const char *bytes;
+    size_t len;
+
+    MUST(millstream_bson_builder_new(&builder, &error));
+    MUST(millstream_bson_builder_append_i32(builder, "n", 1, &error));
+    MUST(millstream_bson_builder_mark(builder, &mark, &error));
+    MUST(millstream_bson_builder_open(builder, "list", 4, MILLSTREAM_BSON_TYPE_ARRAY, &error));
+    MUST(millstream_bson_builder_append_i32(builder, NULL, 1, &error));
+    MUST(millstream_bson_builder_mark(builder, &inside, &error));
+    MUST(millstream_bson_builder_open(builder, NULL, 0, MILLSTREAM_BSON_TYPE_DOCUMENT, &error));
+    CHECK(millstream_bson_builder_append_text(builder, "bad", "\xff", 1, &error) == MILLSTREAM_UTF8_INVALID);
+    CHECK(strcmp(millstream_error_path(error), "list.1.bad") == 0);
+    millstream_error_free(error);
+    error = NULL;
+    value = millstream_bson_value_of_integer(MILLSTREAM_BSON_TYPE_INT32, (int64_t)1 << 31);
+    CHECK(millstream_bson_builder_append(builder, "big", 3, &value, &error) == MILLSTREAM_VALUE_OUT_OF_RANGE);
+    CHECK(strcmp(millstream_error_path(error), "list.1.big") == 0);
+    millstream_error_free(error);
+    error = NULL;
+    MUST(millstream_bson_builder_rollback(builder, &inside, &error));
+    MUST(millstream_bson_builder_append_i32(builder, NULL, 2, &error));
+    MUST(millstream_bson_builder_rollback(builder, &mark, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_bson_builder_rollback(builder, &inside, &error));
+    MUST(millstream_bson_builder_append_i32(builder, "m", 2, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_bson_builder_rollback(builder, NULL, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_bson_builder_rollback(NULL, &mark, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_bson_builder_mark(builder, NULL, &error));
+    MUST(millstream_bson_builder_finish(builder, &bytes, &len, &error));
+    document = borrowed(bytes, len);
+    CHECK(found(&document, "n").integer == 1 && found(&document, "m").integer == 2 && len == 4 + 7 + 7 + 1);
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_bson_builder_rollback(builder, &mark, &error));
+    millstream_bson_builder_free(builder);
+}
+
 static void bson_writing(void) {
     millstream_bson_builder *builder, *copy;
     millstream_bson_document document;
@@ -393,46 +519,46 @@ static void bson_writing(void) {
     MUST(millstream_bson_builder_new(&copy, &error));
     document = every_type(builder);
     MUST(millstream_bson_members(&document, &at, members, 32, &count, &error));
-    CHECK(count == 20 && at == document.len);
-    MUST(millstream_bson_append_members(copy, members, count, &i, &error));
+    CHECK(count == 21 && at == document.len);
+    MUST(millstream_bson_builder_append_members(copy, members, count, &i, &error));
     CHECK(i == count);
-    MUST(millstream_bson_finish(copy, &again, &again_len, &error));
+    MUST(millstream_bson_builder_finish(copy, &again, &again_len, &error));
     CHECK(again_len == document.len && memcmp(again, document.bytes, again_len) == 0);
-    FAILS(MILLSTREAM_CLOSED, millstream_bson_append_members(copy, members, count, &i, &error));
+    FAILS(MILLSTREAM_CLOSED, millstream_bson_builder_append_members(copy, members, count, &i, &error));
     CHECK(i == 0);
 
     /* Into an array, without their keys. */
     MUST(millstream_bson_builder_clear(copy, &error));
-    MUST(millstream_bson_open(copy, "list", 4, MILLSTREAM_BSON_TYPE_ARRAY, &error));
-    MUST(millstream_bson_append_members(copy, members, 2, NULL, &error));
+    MUST(millstream_bson_builder_open(copy, "list", 4, MILLSTREAM_BSON_TYPE_ARRAY, &error));
+    MUST(millstream_bson_builder_append_members(copy, members, 2, NULL, &error));
     members[1].value.type = MILLSTREAM_BSON_TYPE_NOTHING;
-    FAILS(MILLSTREAM_KEY_MISSING, millstream_bson_append_members(copy, members, 3, &i, &error));
+    FAILS(MILLSTREAM_KEY_MISSING, millstream_bson_builder_append_members(copy, members, 3, &i, &error));
     CHECK(i == 1);
-    MUST(millstream_bson_close(copy, &error));
-    MUST(millstream_bson_finish(copy, &bytes, &len, &error));
+    MUST(millstream_bson_builder_close(copy, &error));
+    MUST(millstream_bson_builder_finish(copy, &bytes, &len, &error));
     document = borrowed(bytes, len);
     CHECK(found(&document, "list.2").number == 1.5 && found(&document, "list.1").len == 8);
 
     /* What cannot be written. */
     MUST(millstream_bson_builder_clear(copy, &error));
-    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_bson_append_i32(copy, NULL, 1, &error));
-    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_bson_open(copy, NULL, 0, MILLSTREAM_BSON_TYPE_ARRAY, &error));
-    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_bson_open(copy, "a", 1, MILLSTREAM_BSON_TYPE_INT32, &error));
-    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_bson_close(copy, &error));
-    FAILS(MILLSTREAM_UTF8_INVALID, millstream_bson_append_text(copy, "a", "\xff", 1, &error));
-    FAILS(MILLSTREAM_UTF8_INVALID, millstream_bson_append_text(copy, "\xff", "a", 1, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_bson_builder_append_i32(copy, NULL, 1, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_bson_builder_open(copy, NULL, 0, MILLSTREAM_BSON_TYPE_ARRAY, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_bson_builder_open(copy, "a", 1, MILLSTREAM_BSON_TYPE_INT32, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_bson_builder_close(copy, &error));
+    FAILS(MILLSTREAM_UTF8_INVALID, millstream_bson_builder_append_text(copy, "a", "\xff", 1, &error));
+    FAILS(MILLSTREAM_UTF8_INVALID, millstream_bson_builder_append_text(copy, "\xff", "a", 1, &error));
     value = millstream_bson_value_of_integer(MILLSTREAM_BSON_TYPE_INT64, 1);
-    FAILS(MILLSTREAM_VALUE_OUT_OF_RANGE, millstream_bson_append(copy, "a\0b", 3, &value, &error));
+    FAILS(MILLSTREAM_VALUE_OUT_OF_RANGE, millstream_bson_builder_append(copy, "a\0b", 3, &value, &error));
     value = millstream_bson_value_of_integer(MILLSTREAM_BSON_TYPE_INT32, (int64_t)1 << 31);
-    FAILS(MILLSTREAM_VALUE_OUT_OF_RANGE, millstream_bson_append(copy, "a", 1, &value, &error));
+    FAILS(MILLSTREAM_VALUE_OUT_OF_RANGE, millstream_bson_builder_append(copy, "a", 1, &value, &error));
     value = millstream_bson_value_of_bytes(MILLSTREAM_BSON_TYPE_OBJECT_ID, an_id, 11);
-    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_bson_append(copy, "a", 1, &value, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_bson_builder_append(copy, "a", 1, &value, &error));
     value = millstream_bson_value_of_bytes(MILLSTREAM_BSON_TYPE_DOCUMENT, "\6\0\0\0", 5);
-    FAILS(MILLSTREAM_DOCUMENT_TRUNCATED, millstream_bson_append(copy, "a", 1, &value, &error));
-    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_bson_append(copy, "a", 1, NULL, &error));
-    MUST(millstream_bson_open(copy, "a", 1, MILLSTREAM_BSON_TYPE_ARRAY, &error));
-    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_bson_append_i32(copy, "b", 1, &error));
-    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_bson_finish(copy, &bytes, &len, &error));
+    FAILS(MILLSTREAM_DOCUMENT_TRUNCATED, millstream_bson_builder_append(copy, "a", 1, &value, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_bson_builder_append(copy, "a", 1, NULL, &error));
+    MUST(millstream_bson_builder_open(copy, "a", 1, MILLSTREAM_BSON_TYPE_ARRAY, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_bson_builder_append_i32(copy, "b", 1, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_bson_builder_finish(copy, &bytes, &len, &error));
     CHECK(bytes == NULL && len == 0);
     FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_bson_builder_clear(NULL, &error));
     millstream_bson_builder_free(copy);
@@ -441,13 +567,13 @@ static void bson_writing(void) {
     MUST(millstream_writer_memory(NULL, &writer, &error));
     MUST(millstream_bson_builder_clear(builder, &error));
     for (i = 0; i < 100; i++) {
-        MUST(millstream_bson_append_i64(builder, "i", (int64_t)i, &error));
-        MUST(millstream_bson_write(builder, writer, &error));
+        MUST(millstream_bson_builder_append_i64(builder, "i", (int64_t)i, &error));
+        MUST(millstream_bson_builder_write(builder, writer, &error));
     }
     MUST(millstream_writer_close(writer, &error));
-    MUST(millstream_bson_append_i64(builder, "i", 100, &error));
-    FAILS(MILLSTREAM_CLOSED, millstream_bson_write(builder, writer, &error));
-    MUST(millstream_bson_finish(builder, &bytes, &len, &error)); /* it is still there */
+    MUST(millstream_bson_builder_append_i64(builder, "i", 100, &error));
+    FAILS(MILLSTREAM_CLOSED, millstream_bson_builder_write(builder, writer, &error));
+    MUST(millstream_bson_builder_finish(builder, &bytes, &len, &error)); /* it is still there */
     CHECK(len == 16);
     MUST(millstream_writer_taken_memory(writer, &bytes, &len, &error));
     MUST(millstream_reader_memory(bytes, len, NULL, &reader, &error));
@@ -526,6 +652,20 @@ static void bson_owning(void) {
     millstream_bson_owned_free(owned);
     FAILS(MILLSTREAM_DOCUMENT_TRUNCATED, millstream_bson_copy(nested, 10, NULL, &owned, &error));
     CHECK(owned == NULL);
+    document = borrowed(nested, nested_len);
+    document.offset = 1000;
+    document.rules.utf8 = MILLSTREAM_BSON_UTF8_LOSSY;
+    MUST(millstream_bson_copy_document(&document, &owned, &error));
+    MUST(millstream_bson_owned_document(owned, &second, &error));
+    CHECK(second.bytes != nested && second.offset == 1000 && second.rules.utf8 == MILLSTREAM_BSON_UTF8_LOSSY);
+    millstream_bson_owned_free(owned);
+    value = found(&document, "a.b");
+    MUST(millstream_bson_enter(&document, &value, &second, &error));
+    MUST(millstream_bson_copy_document(&second, &owned, &error)); /* of an array */
+    MUST(millstream_bson_owned_document(owned, &second, &error));
+    CHECK(second.offset == 1014 && second.type == MILLSTREAM_BSON_TYPE_ARRAY && found(&second, "1").integer == 2);
+    millstream_bson_owned_free(owned);
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_bson_copy_document(NULL, &owned, &error));
 
     /* A file of two, mapped. */
     file = fopen(in_directory("two.bson"), "w");
@@ -580,6 +720,7 @@ static void bson_streams(void) {
     millstream_bson_value value;
     millstream_reader *reader;
     size_t count, i, all = 0;
+    uint64_t bytes, records;
     int64_t sum = 0;
 
     /* On access. */
@@ -590,6 +731,11 @@ static void bson_streams(void) {
     CHECK(count == 4 && batch[3].offset == 36);
     CHECK(millstream_bson_find(&batch[1], "n", &value, NULL, &error) == MILLSTREAM_DOCUMENT_INVALID);
     CHECK(millstream_error_offset(error, &skipped.bytes) && skipped.bytes == 16);
+    CHECK(millstream_error_record(error, &records) && records == 1 && batch[3].record == 3);
+    CHECK(strcmp(millstream_error_name(error), millstream_bson_documents_name(documents)) == 0);
+    CHECK(strcmp(millstream_bson_documents_name(documents), "memory") == 0);
+    MUST(millstream_bson_documents_position(documents, &bytes, &records, &error));
+    CHECK(bytes == sizeof stream && records == 4);
     millstream_error_free(error);
     error = NULL;
     MUST(millstream_bson_documents_next(documents, &batch, &count, &error));
@@ -620,6 +766,14 @@ static void bson_streams(void) {
     CHECK(skipped.count == 1 && skipped.bytes == 12 && skipped.places_count == 1 && skipped.places[0].offset == 12);
     CHECK(skipped.places[0].len == 12 && skipped.places[0].record == 1 && skipped.places[0].wrong_at == 16);
     CHECK(skipped.places[0].code == MILLSTREAM_DOCUMENT_INVALID);
+    MUST(millstream_bson_documents_close(documents, &error));
+    FAILS(MILLSTREAM_CLOSED, millstream_bson_documents_close(documents, &error));
+    FAILS(MILLSTREAM_CLOSED, millstream_bson_documents_next(documents, &batch, &count, &error));
+    CHECK(count == 0 && batch == NULL);
+    MUST(millstream_bson_documents_position(documents, &bytes, &records, &error));
+    CHECK(bytes == sizeof stream && records == 4);
+    MUST(millstream_bson_documents_skipped(documents, &skipped, &error));
+    CHECK(skipped.count == 1 && skipped.bytes == 12);
     millstream_bson_documents_free(documents);
 
     /* The reader is taken, whatever happens. */
@@ -637,4 +791,7 @@ static void bson_streams(void) {
     millstream_bson_documents_free(NULL);
     FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_bson_documents_next(NULL, &batch, &count, &error));
     FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_bson_documents_skipped(NULL, &skipped, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_bson_documents_close(NULL, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_bson_documents_position(NULL, &bytes, &records, &error));
+    CHECK(millstream_bson_documents_name(NULL) == NULL);
 }

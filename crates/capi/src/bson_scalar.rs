@@ -1,0 +1,131 @@
+//! BSON's own numbers as text, both ways, and new object ids.
+//!
+//!     char id[12], text[MILLSTREAM_BSON_OBJECT_ID_TEXT];
+//!     code = millstream_bson_object_id_new(id, &error);
+//!     code = millstream_bson_object_id_to_text(id, text, &error);           "57e193d7a9cc81b4027498b5"
+//!     code = millstream_bson_object_id_from_text(text, 24, id, &error);
+//!
+//! The bytes are those of millstream_bson_as_object_id() and millstream_bson_builder_append_object_id(), and the same for
+//! decimal numbers. Text that is none of these is MILLSTREAM_TEXT_INVALID, with the offset in it.
+
+use std::ffi::{c_char, c_void};
+use std::fmt::Display;
+use std::mem::MaybeUninit;
+use std::str::FromStr;
+
+use millstream::bson::{Decimal128, ObjectId};
+use millstream::{Error, Result};
+
+use crate::boundary::{bytes, call, invalid, room};
+use crate::error::{millstream_code, millstream_error};
+
+/// Room for the text of an object id, its NUL included.
+pub const MILLSTREAM_BSON_OBJECT_ID_TEXT: usize = 25;
+
+/// Room for the longest text of a decimal number, its NUL included.
+pub const MILLSTREAM_BSON_DECIMAL128_TEXT: usize = 43;
+
+/// Writes the text of what lies in `N` bytes, and a NUL behind it, to room for `ROOM` bytes.
+///
+/// # Safety
+/// `value` is null or points to `N` bytes, `text` is null or points to room for `ROOM`.
+unsafe fn write<const N: usize, const ROOM: usize, T: Display>(
+    value: *const c_void,
+    text: *mut c_char,
+    make: impl FnOnce([u8; N]) -> T,
+) -> Result<()> {
+    // SAFETY: the caller's promise.
+    let (value, room) = unsafe { (bytes(value, N, "value")?, room(text, ROOM, "text")?) };
+    let text = make(value.try_into().expect("that many were asked for")).to_string();
+    debug_assert!(text.len() < ROOM);
+    for (to, from) in room.iter_mut().zip(text.bytes().chain([0])) {
+        to.write(from as c_char);
+    }
+    Ok(())
+}
+
+/// Reads a text, and writes the `N` bytes that it means.
+///
+/// # Safety
+/// `text` is null or points to `len` bytes, `value` is null or points to room for `N`.
+unsafe fn read<const N: usize, T: FromStr<Err = Error>>(
+    text: *const c_char,
+    len: usize,
+    value: *mut c_void,
+    give: impl FnOnce(T) -> [u8; N],
+) -> Result<()> {
+    // SAFETY: the caller's promise.
+    let (text, room) = unsafe { (bytes(text.cast(), len, "text")?, room(value.cast::<u8>(), N, "value")?) };
+    let text = std::str::from_utf8(text)
+        .map_err(|_| invalid(format!("the text {:?}", String::from_utf8_lossy(text)), "UTF-8"))?;
+    let read = text.parse::<T>();
+    let bytes = read.map(give);
+    for (to, from) in room.iter_mut().zip(bytes.as_ref().unwrap_or(&[0; N])) {
+        to.write(*from);
+    }
+    bytes.map(drop)
+}
+
+/// Makes an object id that no other has: of the time, of this process, and counted. `id` has room for 12 bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_bson_object_id_new(
+    id: *mut c_void,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        // SAFETY: C lends the room for this call.
+        let room = unsafe { room(id.cast::<u8>(), 12, "id")? };
+        for (to, from) in room.iter_mut().zip(ObjectId::new().0) {
+            to.write(from);
+        }
+        Ok(())
+    })
+}
+
+/// Writes the 24 hexadecimal digits of the 12 bytes of `id`, and a NUL, to `text`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_bson_object_id_to_text(
+    id: *const c_void,
+    text: *mut c_char,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    // SAFETY: C lends the bytes and the room for this call.
+    call(error, || unsafe { write::<12, MILLSTREAM_BSON_OBJECT_ID_TEXT, _>(id, text, ObjectId) })
+}
+
+/// Reads 24 hexadecimal digits, of either case, into the 12 bytes of `id`, which are 0 after an error.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_bson_object_id_from_text(
+    text: *const c_char,
+    len: usize,
+    id: *mut c_void,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    // SAFETY: as above.
+    call(error, || unsafe { read(text, len, id, |id: ObjectId| id.0) })
+}
+
+/// Writes the text of a decimal number, such as "1.50", "1E+6", "NaN" or "-Infinity", and a NUL to `text`. `decimal` is
+/// its 16 bytes, the lowest first.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_bson_decimal128_to_text(
+    decimal: *const c_void,
+    text: *mut c_char,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    // SAFETY: as above.
+    call(error, || unsafe { write::<16, MILLSTREAM_BSON_DECIMAL128_TEXT, _>(decimal, text, Decimal128) })
+}
+
+/// Reads the text of a decimal number into the 16 bytes of `decimal`, which are 0 after an error. What would have to be
+/// rounded is MILLSTREAM_TEXT_INVALID, too.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_bson_decimal128_from_text(
+    text: *const c_char,
+    len: usize,
+    decimal: *mut c_void,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    // SAFETY: as above.
+    call(error, || unsafe { read(text, len, decimal, |decimal: Decimal128| decimal.0) })
+}
