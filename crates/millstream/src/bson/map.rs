@@ -202,6 +202,18 @@ impl IntoIterator for Map {
     }
 }
 
+impl<'m> IntoIterator for &'m Map {
+    type Item = (&'m str, &'m Value);
+    type IntoIter = Members<'m>;
+
+    fn into_iter(self) -> Members<'m> {
+        self.members.iter().map(|(key, value)| (key, value))
+    }
+}
+
+/// The members of a borrowed map. Its type can be named, which those of [`Map::iter`] need not.
+type Members<'m> = std::iter::Map<std::slice::Iter<'m, (String, Value)>, fn(&(String, Value)) -> (&str, &Value)>;
+
 impl TryFrom<Document<'_>> for Map {
     type Error = crate::Error;
 
@@ -247,6 +259,7 @@ mod tests {
         assert_eq!(map.remove("x"), None);
         let rest = [("b", Value::Null), ("a", Value::Int32(3)), ("c", Value::Bool(true))];
         assert!(map.iter().eq(rest.iter().map(|(key, value)| (*key, value))));
+        assert!(map.iter().eq(&map));
         assert_ne!(map, Map::from([("a", 3)]));
         assert_eq!(Map::from([("a", 1), ("a", 2)]), Map::from([("a", 2)]));
     }

@@ -14,8 +14,7 @@
 //! | to | use |
 //! |---|---|
 //! | look at a few members, walk, or view arrays without a copy | [`Document`], [`Array`], [`Element`], [`ValueRef`] |
-//! | turn documents into Rust types and back | [`decode`], [`encode`], with `#[derive(FromBson, ToBson)]` |
-//! | the same by serde | [`from_slice`], [`from_document`], [`to_vec`], [`to_buffer`], [`to_writer`] |
+//! | turn documents into Rust types and back | two families of names: see below |
 //! | write a document member by member | [`Builder`] |
 //! | look up many members of one document | [`Document::index`], [`Index`] |
 //! | read arrays of numbers that are stored as bytes, without a copy | [`View`], [`AnyView`], [`Vector`] |
@@ -29,6 +28,22 @@
 //! | have them as columns, or as Arrow arrays | [`columns`] |
 //! | read and write the files of Julia's BSON.jl | [`julia::Graph`], [`julia::Builder`] |
 //! | take a document apart, for another language | [`Parts`], [`Document::members_from`] |
+//!
+//! Rust types come and go by one of two families of functions, whose names tell them apart. Derived types cost less;
+//! serde has whatever types already know it, and all of its attributes. A type can have both, and both agree.
+//!
+//! | | `#[derive(FromBson, ToBson)]` | serde |
+//! |---|---|---|
+//! | the names | as of codecs: `decode`, `encode` | as in other formats' crates: `from_slice`, `to_vec` |
+//! | out of bytes | [`decode`] | [`from_slice`] |
+//! | out of a document, by its rules ([`Rules`]) | [`decode_document`] | [`from_document`] |
+//! | into a new vector | [`encode`] | [`to_vec`] |
+//! | appended to a buffer | [`encode_to_buffer`] | [`to_buffer`] |
+//! | into a [`Writer`](crate::Writer), as one record | [`encode_to_writer`] | [`to_writer`] |
+//!
+//! (What appends to a document that is open is of the first family: [`append_element`], [`append_document`],
+//! [`Builder`]. [`Map::from_slice`] and [`Map::to_vec`] need neither.) Strict rules are checked by the two that take a
+//! document: what reads bytes goes by the default ones.
 //!
 //! The walker promises: every length is checked before it is used; nothing is allocated for a length whose bytes are
 //! not there; skipping is iterative; nesting is limited ([`Rules::depth`]). An error says what was found and expected,
