@@ -457,6 +457,27 @@ fn bit_arrays_are_no_numbers_of_bit_arrays() {
 }
 
 #[test]
+fn what_is_shown_again_is_bounded() {
+    // The two values of each dictionary lie in an array that another shares: 2^30 ways to the innermost.
+    let levels = 30;
+    let keys = || (4, array(&[(2, string("a")), (2, string("b"))]));
+    let dict = |values| (3, structure(plain_type(&["Base", "Dict"]), &[keys(), values]));
+    let mut entries: Vec<_> =
+        (2..=levels).map(|next| (4, array(&[dict((3, backref(next))), dict((3, backref(next)))]))).collect();
+    entries.push((4, array(&[(10, vec![]), (10, vec![])])));
+    let file = root(dict((3, backref(1))).1, Some(entries));
+    let text = outcome(&file).unwrap();
+    assert!((16 << 20..20 << 20).contains(&text.len()), "{} bytes", text.len());
+    assert!(text.contains(r#"["a","…"]"#));
+    assert!(serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok());
+    // What is large, but not shared, is whole.
+    let large = array(&vec![dict(keys()); 100_000]);
+    let text = outcome(&document(&[(4, "v", large)])).unwrap();
+    assert_eq!(text.matches("$dict").count(), 100_000);
+    assert!(!text.contains('…'));
+}
+
+#[test]
 fn sizes_are_checked_before_anything_is_taken() {
     let of = |name: &'static str| plain_type(&["Core", name]);
     let bits = |bytes: &[u8]| (5, binary(bytes));

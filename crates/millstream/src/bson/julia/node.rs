@@ -229,7 +229,8 @@ impl Node<'_> {
 /// | an object again, or a text of more than 256 bytes | first `{"$id":n,"$value":…}`, then `{"$sameas":n}` |
 /// | what only BSON has | `{"$bson":type,"bytes_hex"}` |
 ///
-/// Types, and the names of modules, functions and members of named tuples, end in `…` after 4 KiB.
+/// Types, and the names of modules, functions and members of named tuples, end in `…` after 4 KiB. Dictionaries can share
+/// what is in them without being the same object: after 16 MiB that have been there before, more of it is `"…"`.
 #[derive(Clone, Debug)]
 pub struct Graph<'a> {
     pub(super) nodes: Vec<Node<'a>>,

@@ -1,4 +1,8 @@
 //! A graph as JSON text, without recursion: what is still to be written is a list.
+//!
+//! An object that is reached more than once is written once. But what is in a `Dict` or a `Set` lies in arrays that are
+//! not shown themselves, and a file of some hundred bytes can share these, level by level, so that there are more ways
+//! to a value than bytes in the world. So what is written again is bounded: [`MOST_AGAIN`].
 
 use super::node::{Graph, Id};
 use super::types::short_path;
@@ -20,55 +24,119 @@ enum Step<'g> {
     /// `],"eltype":…,"size":…}`
     ArrayEnd(Type<'g>, &'g [u64]),
     SizeEnd(Vec<u64>),
+    /// The end of a value that was written before.
+    AgainEnd,
+}
+
+impl Step<'_> {
+    /// Whether it is the rest of a list.
+    fn is_rest(&self) -> bool {
+        matches!(self, Step::Values(..) | Step::Members(..) | Step::Pairs(..) | Step::Named(..))
+    }
+}
+
+/// How many bytes may be written for values that were written before. Then each is `"…"`, and a list ends behind it.
+const MOST_AGAIN: usize = 16 << 20;
+
+/// Where the text goes, which counts what is there for values that were written before.
+struct Output<'f, 'a> {
+    f: &'f mut fmt::Formatter<'a>,
+    /// Inside how many such values.
+    inside: usize,
+    again: usize,
+}
+
+impl<'f, 'a> Output<'f, 'a> {
+    fn new(f: &'f mut fmt::Formatter<'a>) -> Self {
+        Output { f, inside: 0, again: 0 }
+    }
+
+    /// Whether nothing more is written that was written before.
+    fn is_spent(&self) -> bool {
+        self.inside > 0 && self.again > MOST_AGAIN
+    }
+}
+
+impl Write for Output<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.inside > 0 {
+            self.again += text.len();
+        }
+        self.f.write_str(text)
+    }
 }
 
 /// JSON on one line; the table of its forms is at [`Graph`].
 impl fmt::Display for Graph<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        show(self.root(), f)
+        show(self.root(), &mut Output::new(f))
     }
 }
 
 /// JSON on one line; the table of its forms is at [`Graph`].
 impl fmt::Display for Value<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        show(*self, f)
+        show(*self, &mut Output::new(f))
     }
 }
 
-/// The numbers of the objects that are reached more than once: 0 for others, `u32::MAX` until it is written.
+/// Instead of a number: of an object that will have one when it is written.
+const LATER: u32 = u32::MAX;
+
+/// Of what has no number, and has been written already with all that is in it.
+const WRITTEN: u32 = u32::MAX - 1;
+
+/// The numbers of the objects that are reached more than once: 0 for others, [`LATER`] until it is written.
 fn numbers(value: Value<'_>) -> Vec<u32> {
     let graph = value.graph;
     let Some(id) = value.id() else { return Vec::new() };
     // Types are what they say, not objects.
     let again = graph.shared_from(id, |id: Id| !graph.node(id).is_type());
     let is_object = |index: usize| graph.is_object(Id(index as u32));
-    let number = |(index, again)| if again && is_object(index) { u32::MAX } else { 0 };
+    let number = |(index, again)| if again && is_object(index) { LATER } else { 0 };
     again.into_iter().enumerate().map(number).collect()
 }
 
-fn show<'g>(value: Value<'g>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+fn show<'g>(value: Value<'g>, f: &mut Output<'_, '_>) -> fmt::Result {
     let mut numbers = numbers(value);
     let mut last = 0;
     let mut to_do = vec![Step::Value(value)];
     while let Some(step) = to_do.pop() {
         match step {
             Step::Text(text) => f.write_str(text)?,
+            step if f.is_spent() && step.is_rest() => {}
             Step::Value(value) => {
-                if let Some(number) =
-                    value.id().and_then(|id| numbers.get_mut(id.index())).filter(|number| **number > 0)
-                {
-                    if *number != u32::MAX {
+                let number = value.id().and_then(|id| numbers.get_mut(id.index()));
+                match number.as_deref() {
+                    number if f.is_spent() || number == Some(&WRITTEN) && f.again > MOST_AGAIN => {
+                        f.write_str(r#""…""#)?;
+                        continue;
+                    }
+                    Some(&WRITTEN) => {
+                        f.inside += 1;
+                        to_do.push(Step::AgainEnd);
+                    }
+                    Some(&LATER) => {
+                        last += 1;
+                        write!(f, r#"{{"$id":{last},"$value":"#)?;
+                        to_do.push(Step::Text("}"));
+                    }
+                    None | Some(0) => {}
+                    Some(number) => {
                         write!(f, r#"{{"$sameas":{number}}}"#)?;
                         continue;
                     }
-                    last += 1;
-                    *number = last;
-                    write!(f, r#"{{"$id":{last},"$value":"#)?;
-                    to_do.push(Step::Text("}"));
                 }
+                let before = to_do.len();
                 one(value, f, &mut to_do)?;
+                // What holds nothing (a scalar, a type, a short text) can only be there as often as it is referred to.
+                match number {
+                    Some(number) if *number == LATER => *number = last,
+                    Some(number) if to_do.len() > before => *number = WRITTEN,
+                    _ => {}
+                }
             }
+            Step::AgainEnd => f.inside -= 1,
             Step::Values(mut values, comma) => {
                 if let Some(value) = values.next() {
                     separate(f, comma)?;
@@ -120,8 +188,8 @@ fn show<'g>(value: Value<'g>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 }
 
 /// Begins a value, and leaves what is inside it to be done.
-fn one<'g>(value: Value<'g>, f: &mut fmt::Formatter<'_>, to_do: &mut Vec<Step<'g>>) -> fmt::Result {
-    let mut list = |f: &mut fmt::Formatter<'_>, begin: &str, values: &[Value<'g>], end: &'static str| {
+fn one<'g>(value: Value<'g>, f: &mut Output<'_, '_>, to_do: &mut Vec<Step<'g>>) -> fmt::Result {
+    let mut list = |f: &mut Output<'_, '_>, begin: &str, values: &[Value<'g>], end: &'static str| {
         to_do.push(Step::Text(end));
         for (i, value) in values.iter().enumerate().rev() {
             to_do.push(Step::Value(*value));
@@ -222,12 +290,12 @@ fn one<'g>(value: Value<'g>, f: &mut fmt::Formatter<'_>, to_do: &mut Vec<Step<'g
     }
 }
 
-fn separate(f: &mut fmt::Formatter<'_>, comma: bool) -> fmt::Result {
+fn separate(f: &mut Output<'_, '_>, comma: bool) -> fmt::Result {
     if comma { f.write_char(',') } else { Ok(()) }
 }
 
 /// A text in quotes; a long one in pieces, so that no second one of its length is made.
-fn text(f: &mut fmt::Formatter<'_>, mut text: &str) -> fmt::Result {
+fn text(f: &mut Output<'_, '_>, mut text: &str) -> fmt::Result {
     f.write_char('"')?;
     while !text.is_empty() {
         let (piece, rest) = text.split_at(text.floor_char_boundary(4096));
@@ -239,7 +307,7 @@ fn text(f: &mut fmt::Formatter<'_>, mut text: &str) -> fmt::Result {
 }
 
 /// Bytes as hex digits, and the end of the object.
-fn hex(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
+fn hex(f: &mut Output<'_, '_>, bytes: &[u8]) -> fmt::Result {
     f.write_char('"')?;
     for byte in bytes {
         write!(f, "{byte:02x}")?;
@@ -247,7 +315,7 @@ fn hex(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
     f.write_str("\"}")
 }
 
-fn typed_bytes(f: &mut fmt::Formatter<'_>, key: &str, of: &str, bytes: &[u8]) -> fmt::Result {
+fn typed_bytes(f: &mut Output<'_, '_>, key: &str, of: &str, bytes: &[u8]) -> fmt::Result {
     write!(f, r#"{{"{key}":"#)?;
     text(f, of)?;
     f.write_str(r#","bytes_hex":"#)?;
@@ -255,7 +323,7 @@ fn typed_bytes(f: &mut fmt::Formatter<'_>, key: &str, of: &str, bytes: &[u8]) ->
 }
 
 /// The sizes of an array, and the end of the object.
-fn sizes(f: &mut fmt::Formatter<'_>, size: &[u64]) -> fmt::Result {
+fn sizes(f: &mut Output<'_, '_>, size: &[u64]) -> fmt::Result {
     f.write_str(r#","size":["#)?;
     for (i, length) in size.iter().enumerate() {
         separate(f, i > 0)?;
