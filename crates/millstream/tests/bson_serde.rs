@@ -575,10 +575,10 @@ fn other_formats_get_text() {
     let json = serde_json::to_string(&map).unwrap();
     assert_eq!(serde_json::to_string(&Document::new(&bytes).unwrap()).unwrap(), json);
     let back: Map = serde_json::from_str(&json).unwrap();
-    for ((key, before), (_, after)) in map.iter().zip(back.iter()) {
+    for ((key, before), (_, after)) in map.iter().zip(&back) {
         match (before, after) {
-            // JSON has one type of integer.
-            (Value::Int32(before), Value::Int64(after)) => assert_eq!(i64::from(*before), *after),
+            // JSON has one type of integer: the shortest of ours is taken.
+            (Value::Int64(before), Value::Int32(after)) => assert_eq!(*before, i64::from(*after)),
             _ => assert_eq!(before, after, "{key}"),
         }
     }
@@ -588,6 +588,109 @@ fn other_formats_get_text() {
     let value: serde_json::Value = ours::from_slice(&map.to_vec().unwrap()).unwrap();
     assert_eq!(value["15"], serde_json::json!({ "$oid": "507f1f77bcf86cd799439011" }));
     assert_eq!(value["16"], serde_json::json!({ "$date": { "$numberLong": "1600000000123" } }));
+}
+
+#[test]
+fn integers_of_other_formats_are_of_32_bits_if_they_fit() {
+    let integers = [(0, 0), (1, 1), (-1, -1), (i32::MAX.into(), i32::MAX), (i32::MIN.into(), i32::MIN)];
+    for (integer, expected) in integers.map(|(integer, expected): (i64, i32)| (integer, expected)) {
+        let json = integer.to_string();
+        assert_eq!(serde_json::from_str::<Value>(&json).unwrap(), Value::Int32(expected));
+        assert_eq!(serde_json::from_str::<ValueRef>(&json).unwrap(), ValueRef::Int32(expected));
+    }
+    for integer in [1 << 31, -(1 << 31) - 1, i64::MAX, i64::MIN] {
+        assert_eq!(serde_json::from_str::<Value>(&integer.to_string()).unwrap(), Value::Int64(integer));
+        assert_eq!(serde_json::from_str::<ValueRef>(&integer.to_string()).unwrap(), ValueRef::Int64(integer));
+    }
+    assert!(serde_json::from_str::<Value>("9223372036854775808").is_err());
+
+    // What serde buffers: the same from JSON; from a document, a long stays one.
+    #[derive(Serialize, Deserialize, PartialEq, Debug)]
+    struct Flat {
+        id: i32,
+        #[serde(flatten)]
+        rest: Map,
+    }
+    let flat: Flat = serde_json::from_str(r#"{"id":1,"a":-1,"b":[1],"c":{"d":-5000000000}}"#).unwrap();
+    let inner = Map::from([("d", -5_000_000_000_i64)]);
+    assert_eq!(flat.rest, Map::from([("a", (-1).into()), ("b", vec![1].into()), ("c", Value::from(inner))]));
+    let longs = Map::from([("a", Value::Int64(-1)), ("b", Value::Int64(1)), ("c", vec![Value::Int64(0)].into())]);
+    round(Flat { id: 1, rest: longs });
+}
+
+#[test]
+fn wrappers_of_other_formats_are_those_that_we_write() {
+    let read = |json: &str| serde_json::from_str::<Value>(json).map_err(|error| error.to_string());
+    for document in [
+        r#"{"$numberInt":"1"}"#,
+        r#"{"$numberLong":"1"}"#,
+        r#"{"$numberDouble":"NaN"}"#,
+        r#"{"$uuid":"x"}"#,
+        r#"{"a":1,"$oid":"507f1f77bcf86cd799439011"}"#,
+        r#"{"$scope":{}}"#,
+    ] {
+        assert_eq!(serde_json::to_string(&read(document).unwrap()).unwrap(), document);
+    }
+    for wrong in [
+        r#"{"$oid":{"$oid":"507f1f77bcf86cd799439011"}}"#,
+        r#"{"$oid":"507f1f77bcf86cd799439011","a":1}"#,
+        r#"{"$date":"2020-09-13T12:26:40.123Z"}"#,
+        r#"{"$date":{"$numberLong":"1","a":1}}"#,
+        r#"{"$binary":{"base64":"","subType":"4"}}"#,
+        r#"{"$binary":{"base64":"","subType":"04","a":1}}"#,
+        r#"{"$timestamp":{"t":-1,"i":1}}"#,
+        r#"{"$timestamp":{"t":1}}"#,
+        r#"{"$regularExpression":{"pattern":"p"}}"#,
+        r#"{"$dbPointer":{"$ref":"a","$id":"507f1f77bcf86cd799439011"}}"#,
+        r#"{"$undefined":false}"#,
+        r#"{"$minKey":2}"#,
+        r#"{"$maxKey":true}"#,
+        r#"{"$code":"","a":1}"#,
+        r#"{"$code":"","$scope":{},"a":1}"#,
+        r#"{"$code":1,"$scope":{}}"#,
+    ] {
+        let error = read(wrong).unwrap_err();
+        assert!(error.contains('$'), "{wrong}: {error}");
+    }
+    let scoped = read(r#"{"$code":"c","$scope":{"a":1}}"#).unwrap();
+    assert_eq!(scoped, Value::CodeWithScope { code: "c".to_string(), scope: Map::from([("a", 1)]) });
+}
+
+/// With its feature `arbitrary_precision`, which any crate can switch on for all, serde_json hands numbers over as a
+/// map, and writes them as a struct, of a name of its own.
+#[test]
+fn numbers_of_serde_json_may_be_text() {
+    let read = |text| serde_json::from_str::<Value>(&format!(r#"{{"$serde_json::private::Number":"{text}"}}"#));
+    assert_eq!(read("1.5").unwrap(), Value::Double(1.5));
+    assert!(read("1e400").is_err());
+
+    #[derive(Serialize)]
+    #[serde(rename = "$serde_json::private::Number")]
+    struct Text {
+        #[serde(rename = "$serde_json::private::Number")]
+        text: &'static str,
+    }
+    let write =
+        |text| ours::to_vec(&Of { v: Text { text } }).map(|bytes| Map::from_slice(&bytes).unwrap()["v"].clone());
+    for (text, expected) in [
+        ("1", Value::Int64(1)),
+        ("-9223372036854775808", Value::Int64(i64::MIN)),
+        ("1.5", Value::Double(1.5)),
+        ("1e3", Value::Double(1000.0)),
+        ("18446744073709551616", Value::Double(2_f64.powi(64))),
+    ] {
+        assert_eq!(write(text).unwrap(), expected, "{text}");
+    }
+    for (text, kind) in [
+        ("9223372036854775808", ErrorKind::ValueOutOfRange),
+        ("1e400", ErrorKind::ShapeMismatch),
+        ("", ErrorKind::ShapeMismatch),
+    ] {
+        let error = write(text).unwrap_err();
+        assert_eq!((error.kind(), error.path()), (kind, Some("v")), "{text}");
+    }
+    let numbers = serde_json::json!({ "a": [1, -1, 1.5, 1e300, null] });
+    assert_eq!(ours::from_slice::<serde_json::Value>(&ours::to_vec(&numbers).unwrap()).unwrap(), numbers);
 }
 
 #[test]

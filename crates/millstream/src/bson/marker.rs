@@ -11,6 +11,10 @@ use super::ElementType;
 /// Reading: the value as it lies there, for our own types.
 pub(crate) const NATIVE: &str = "$millstream::bson";
 
+/// Of serde_json: a number as text. With its feature `arbitrary_precision`, which any crate can switch on for all,
+/// numbers that are no 64-bit integers are handed over as a map with this key, and written as a struct of this name.
+pub(crate) const JSON_NUMBER: &str = "$serde_json::private::Number";
+
 /// Makes the table of names: one for each type that serde does not have.
 macro_rules! markers {
     ($($name:ident $kind:ident $text:literal;)*) => {

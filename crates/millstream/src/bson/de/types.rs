@@ -4,6 +4,7 @@
 //! is read as well. Other formats hold the bytes or the number.
 
 use super::native::Native;
+use super::values::short;
 use crate::bson::{Array, DateTime, Decimal128, Document, FromBson, ObjectId, Timestamp, ValueRef, marker};
 use serde::de::{Deserialize, Deserializer, EnumAccess, Error, MapAccess, Unexpected, Visitor};
 use std::fmt;
@@ -68,7 +69,7 @@ scalars! {
 }
 
 /// The value of a map's only member, which has one of these names.
-pub(super) fn only_member<'de, T: Deserialize<'de>, A: MapAccess<'de>>(
+fn only_member<'de, T: Deserialize<'de>, A: MapAccess<'de>>(
     map: &mut A,
     names: &[&str],
     expected: &dyn serde::de::Expected,
@@ -116,7 +117,7 @@ impl<'de> Visitor<'de> for TimestampVisitor {
 }
 
 /// What Extended JSON has inside `$timestamp`.
-pub(super) struct Parts(pub(super) Timestamp);
+struct Parts(Timestamp);
 
 impl<'de> Deserialize<'de> for Parts {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Parts, D::Error> {
@@ -240,12 +241,14 @@ impl<'de> Visitor<'de> for ValueVisitor {
     }
 
     fn visit_i64<E: Error>(self, value: i64) -> Result<ValueRef<'de>, E> {
-        Ok(ValueRef::Int64(value))
+        Ok(short::<E>(value).map_or(ValueRef::Int64(value), ValueRef::Int32))
     }
 
     fn visit_u64<E: Error>(self, value: u64) -> Result<ValueRef<'de>, E> {
-        let refused = |_| E::invalid_value(Unexpected::Unsigned(value), &"an integer of 64 bits");
-        value.try_into().map(ValueRef::Int64).map_err(refused)
+        match i64::try_from(value) {
+            Ok(value) => self.visit_i64(value),
+            Err(_) => Err(E::invalid_value(Unexpected::Unsigned(value), &"an integer of 64 bits")),
+        }
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<ValueRef<'de>, E> {

@@ -1,13 +1,21 @@
 //! Owned values and documents out of anything that says what it holds.
 //!
-//! From BSON they are read as if serde were not there. From other formats, Extended JSON is understood where a map
-//! begins with one of its names.
+//! From BSON they are read as if serde were not there. From other formats:
+//!
+//! - An integer is of 32 bits if it fits, else of 64, whatever its sign, since formats such as JSON have one type of
+//!   integer; [`from_json`](crate::bson::from_json) does the same. But serde buffers what is flattened, untagged or
+//!   internally tagged, and then a long of a document comes as an `i64` too: from our own deserializer, which the type of
+//!   its error gives away, it stays one.
+//! - A map whose first key is that of a wrapper (`$oid`) is what our own serializer writes for a type that serde does
+//!   not have, exactly; anything else there is an error. `$numberInt` and the like are ordinary keys, because our
+//!   serializer writes numbers as numbers. What reads all of Extended JSON is `from_json`: this is a way back, not a
+//!   second parser with rules of its own.
 
 use super::native::Native;
-use super::types::Parts;
-use crate::bson::{Binary, Map, Value, marker};
-use data_encoding::BASE64;
+use crate::bson::{Binary, DateTime, Decimal128, Map, Timestamp, Value, marker};
+use data_encoding::{BASE64, HEXLOWER};
 use serde::de::{Deserialize, Deserializer, EnumAccess, Error, MapAccess, SeqAccess, Unexpected, Visitor};
+use std::any::TypeId;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -23,6 +31,13 @@ impl<'de> Deserialize<'de> for Map {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Map, D::Error> {
         deserializer.deserialize_newtype_struct(marker::NATIVE, MapVisitor)
     }
+}
+
+/// An integer that a format gives as an `i64`, where it is one of 32 bits to us: it fits, and is no long of a document
+/// that serde has buffered.
+pub(super) fn short<E: Error>(value: i64) -> Option<i32> {
+    let is_long = typeid::of::<E>() == TypeId::of::<crate::Error>();
+    i32::try_from(value).ok().filter(|_| !is_long)
 }
 
 struct ValueVisitor;
@@ -61,7 +76,6 @@ impl<'de> Visitor<'de> for ValueVisitor {
         visit_i8(value: i8) => Value::Int32(value.into());
         visit_i16(value: i16) => Value::Int32(value.into());
         visit_i32(value: i32) => Value::Int32(value);
-        visit_i64(value: i64) => Value::Int64(value);
         visit_u8(value: u8) => Value::Int32(value.into());
         visit_u16(value: u16) => Value::Int32(value.into());
         visit_f64(value: f64) => Value::Double(value);
@@ -71,12 +85,17 @@ impl<'de> Visitor<'de> for ValueVisitor {
         visit_byte_buf(bytes: Vec<u8>) => Value::Binary { subtype: 0, bytes };
     }
 
-    /// Of what says only that it is not negative: the shortest type that holds it.
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
+        Ok(match short::<E>(value) {
+            Some(value) => Value::Int32(value),
+            None => Value::Int64(value),
+        })
+    }
+
     fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
-        match (i32::try_from(value), i64::try_from(value)) {
-            (Ok(value), _) => Ok(Value::Int32(value)),
-            (_, Ok(value)) => Ok(Value::Int64(value)),
-            _ => Err(E::invalid_value(Unexpected::Unsigned(value), &"an integer of 64 bits")),
+        match i64::try_from(value) {
+            Ok(value) => self.visit_i64(value),
+            Err(_) => Err(E::invalid_value(Unexpected::Unsigned(value), &"an integer of 64 bits")),
         }
     }
 
@@ -98,56 +117,97 @@ impl<'de> Visitor<'de> for ValueVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
         let Some(key) = map.next_key::<String>()? else { return Ok(Value::Document(Map::new())) };
-        let value = match key.as_str() {
-            "$oid" => Value::ObjectId(map.next_value()?),
-            "$date" => Value::DateTime(map.next_value()?),
-            "$numberDecimal" | "$numberDecimalBytes" => Value::Decimal128(map.next_value()?),
-            "$timestamp" => Value::Timestamp(map.next_value::<Parts>()?.0),
-            "$numberInt" => Value::Int32(number(&map.next_value::<String>()?)?),
-            "$numberLong" => Value::Int64(number(&map.next_value::<String>()?)?),
-            "$numberDouble" => Value::Double(number(&map.next_value::<String>()?)?),
-            "$binary" => {
-                let body: Map = map.next_value()?;
-                let (text, subtype) = (text::<A>(&body, "base64")?, text::<A>(&body, "subType")?);
-                let bytes = BASE64.decode(text.as_bytes()).map_err(|_| unreadable(text))?;
-                Value::Binary { subtype: u8::from_str_radix(subtype, 16).map_err(|_| unreadable(subtype))?, bytes }
+        if !WRAPPERS.contains(&key.as_str()) {
+            let mut members = Map::new();
+            members.append(key, map.next_value::<Value>()?);
+            return append_members(members, map).map(Value::Document);
+        }
+        let body = map.next_value()?;
+        let mut behind = map.next_key::<String>()?;
+        let value = match (behind.as_deref(), body) {
+            (Some("$scope"), Value::String(code)) if key == "$code" => {
+                let scope = map.next_value()?;
+                behind = map.next_key()?;
+                Some(Value::CodeWithScope { code, scope })
             }
-            "$regularExpression" => {
-                let body: Map = map.next_value()?;
-                let (pattern, options) = (text::<A>(&body, "pattern")?, text::<A>(&body, "options")?);
-                Value::Regex { pattern: pattern.to_string(), options: options.to_string() }
-            }
-            "$dbPointer" => {
-                let body: Map = map.next_value()?;
-                let namespace = text::<A>(&body, "$ref")?.to_string();
-                match body["$id"] {
-                    Value::ObjectId(id) => Value::DbPointer { namespace, id },
-                    _ => return Err(A::Error::invalid_type(Unexpected::Map, &"$ref and $id")),
-                }
-            }
-            "$code" => {
-                let code = map.next_value()?;
-                match map.next_key::<String>()?.as_deref() {
-                    None => return Ok(Value::Code(code)),
-                    Some("$scope") => Value::CodeWithScope { code, scope: map.next_value()? },
-                    Some(_) => return Err(A::Error::invalid_type(Unexpected::Map, &"$code and $scope")),
-                }
-            }
-            "$symbol" => Value::Symbol(map.next_value()?),
-            "$undefined" => map.next_value().map(|serde::de::IgnoredAny| Value::Undefined)?,
-            "$minKey" => map.next_value().map(|serde::de::IgnoredAny| Value::MinKey)?,
-            "$maxKey" => map.next_value().map(|serde::de::IgnoredAny| Value::MaxKey)?,
-            _ => {
-                let mut members = Map::new();
-                members.append(key, map.next_value::<Value>()?);
-                return append_members(members, map).map(Value::Document);
-            }
+            (_, body) => unwrap(&key, body),
         };
-        match map.next_key::<String>()? {
-            None => Ok(value),
-            Some(other) => Err(A::Error::custom(format_args!("{other:?} beside {key:?}"))),
+        match (value, behind) {
+            (Some(value), None) => Ok(value),
+            (None, None) => Err(A::Error::custom(format_args!("another value of {key:?} than is written for a type"))),
+            (_, Some(other)) => Err(A::Error::custom(format_args!("{other:?} beside {key:?}"))),
         }
     }
+}
+
+/// The keys that say: this is no document, but the value of a type that serde does not have.
+const WRAPPERS: &[&str] = &[
+    "$oid",
+    "$date",
+    "$numberDecimal",
+    "$numberDecimalBytes",
+    "$timestamp",
+    "$binary",
+    "$regularExpression",
+    "$dbPointer",
+    "$code",
+    "$symbol",
+    "$undefined",
+    "$minKey",
+    "$maxKey",
+    marker::JSON_NUMBER,
+];
+
+/// What our own serializer and deserializer say of such a value, and of serde_json's numbers; nothing else.
+fn unwrap(key: &str, body: Value) -> Option<Value> {
+    Some(match (key, body) {
+        ("$oid", Value::String(text)) => Value::ObjectId(text.parse().ok()?),
+        ("$date", Value::Document(body)) => {
+            let [Value::String(milliseconds)] = exactly(body, ["$numberLong"])? else { return None };
+            Value::DateTime(DateTime(milliseconds.parse().ok()?))
+        }
+        ("$numberDecimal", Value::String(text)) => Value::Decimal128(text.parse().ok()?),
+        ("$numberDecimalBytes", Value::Binary { subtype: 0, bytes }) => {
+            Value::Decimal128(Decimal128(bytes.try_into().ok()?))
+        }
+        ("$timestamp", Value::Document(body)) => {
+            let [time, increment] = exactly(body, ["t", "i"])?.map(|part| part.as_i64().map(u32::try_from));
+            Value::Timestamp(Timestamp { time: time?.ok()?, increment: increment?.ok()? })
+        }
+        ("$binary", Value::Document(body)) => {
+            let [Value::String(text), Value::String(subtype)] = exactly(body, ["base64", "subType"])? else {
+                return None;
+            };
+            let [subtype] = HEXLOWER.decode(subtype.as_bytes()).ok()?[..] else { return None };
+            Value::Binary { subtype, bytes: BASE64.decode(text.as_bytes()).ok()? }
+        }
+        ("$regularExpression", Value::Document(body)) => {
+            let [Value::String(pattern), Value::String(options)] = exactly(body, ["pattern", "options"])? else {
+                return None;
+            };
+            Value::Regex { pattern, options }
+        }
+        ("$dbPointer", Value::Document(body)) => {
+            let [Value::String(namespace), Value::ObjectId(id)] = exactly(body, ["$ref", "$id"])? else { return None };
+            Value::DbPointer { namespace, id }
+        }
+        ("$code", Value::String(code)) => Value::Code(code),
+        ("$symbol", Value::String(text)) => Value::Symbol(text),
+        ("$undefined", Value::Bool(true)) => Value::Undefined,
+        ("$minKey", Value::Int32(1) | Value::Int64(1)) => Value::MinKey,
+        ("$maxKey", Value::Int32(1) | Value::Int64(1)) => Value::MaxKey,
+        (marker::JSON_NUMBER, Value::String(text)) => Value::Double(text.parse().ok().filter(|x: &f64| x.is_finite())?),
+        _ => return None,
+    })
+}
+
+/// The values of these keys, if there are no others.
+fn exactly<const N: usize>(mut body: Map, keys: [&str; N]) -> Option<[Value; N]> {
+    let values = keys.map(|key| body.remove(key));
+    if !body.is_empty() || values.contains(&None) {
+        return None;
+    }
+    Some(values.map(Option::unwrap_or_default))
 }
 
 struct MapVisitor;
@@ -178,20 +238,6 @@ fn append_members<'de, A: MapAccess<'de>>(mut members: Map, mut map: A) -> Resul
         members.append(key, value);
     }
     Ok(members)
-}
-
-/// The text that a member of Extended JSON must be.
-fn text<'m, 'de, A: MapAccess<'de>>(body: &'m Map, key: &'static str) -> Result<&'m str, A::Error> {
-    body[key].as_str().ok_or_else(|| A::Error::missing_field(key))
-}
-
-fn number<T: std::str::FromStr, E: Error>(text: &str) -> Result<T, E> {
-    text.parse().map_err(|_| unreadable(text))
-}
-
-#[cold]
-fn unreadable<E: Error>(text: &str) -> E {
-    E::invalid_value(Unexpected::Str(text), &"what Extended JSON has there")
 }
 
 /// From other formats: bytes, whose subtype is 0 then.

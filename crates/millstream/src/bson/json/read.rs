@@ -4,10 +4,9 @@ use super::wrapper::Wrapper;
 use crate::bson::path::join_shortened;
 use crate::bson::scalar::shown;
 use crate::bson::to::{Positions, append_string, begin, end};
-use crate::bson::{Document, ElementType, Map, Rules};
+use crate::bson::{Document, ElementType, Map, Rules, marker};
 use crate::error::{Error, ErrorKind, Result};
-use serde::de::DeserializeSeed;
-use serde::de::{Deserializer as _, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer as _, Error as _, MapAccess, SeqAccess, Unexpected, Visitor};
 use std::cell::RefCell;
 use std::fmt;
 use std::panic::resume_unwind;
@@ -140,6 +139,19 @@ impl<'o> Payload<'o> {
         kind
     }
 
+    /// Appends a number of JSON that came as text: no integer of 64 bits, for those come as such.
+    fn append_number<E: serde::de::Error>(self, text: &str) -> Result<ElementType, E> {
+        match text.parse::<f64>() {
+            Ok(number) if number.is_finite() => self.visit_f64(number),
+            _ => {
+                let error = Error::new(ErrorKind::TextInvalid)
+                    .with_found(format!("{} (number out of range)", shown(text)))
+                    .with_expected("a number that a double can be");
+                Err(fail(self.failure, error))
+            }
+        }
+    }
+
     fn open<E: serde::de::Error>(&self) -> Result<u16, E> {
         self.depth.checked_sub(1).ok_or_else(|| {
             let error = Error::new(ErrorKind::TooDeep)
@@ -221,60 +233,104 @@ impl<'de> Visitor<'de> for Payload<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut members: A) -> Result<ElementType, A::Error> {
-        let depth = self.open()?;
         let start = begin(self.out);
-        loop {
-            let at = self.out.len();
-            match members.next_key_seed(Key { payload: &mut self })? {
-                None => break,
-                Some(None) => match members.next_value_seed(self.inside(depth)) {
+        let mut at = self.out.len();
+        let mut name = members.next_key_seed(Key { payload: &mut self })?;
+        if let Some(Name::Number) = name {
+            self.out.truncate(start);
+            return self.append_number(&members.next_value::<String>()?);
+        }
+        let depth = self.open()?;
+        while let Some(this) = name {
+            match this {
+                Name::Member => match members.next_value_seed(self.inside(depth)) {
                     Ok(kind) => self.out[at] = kind as u8,
                     Err(error) => {
                         self.add_key(at);
                         return Err(error);
                     }
                 },
-                Some(Some(wrapper)) if at == start + 4 => {
+                Name::Wrapper(wrapper) if at == start + 4 => {
                     self.out.truncate(start);
                     return wrapper.read(members, self);
                 }
-                Some(Some(wrapper)) => return Err(fail(self.failure, wrapper.not_alone())),
+                Name::Wrapper(wrapper) => return Err(fail(self.failure, wrapper.not_alone())),
+                Name::Number => return Err(A::Error::custom("a number among the members of an object")),
             }
+            at = self.out.len();
+            name = members.next_key_seed(Key { payload: &mut self })?;
         }
         end(self.out, start).map_err(|error| fail(self.failure, error))?;
         Ok(ElementType::Document)
     }
 }
 
-/// The key of a member: appended behind a byte for the type, unless it is that of a wrapper.
+/// What a key says about the object that it is in.
+enum Name {
+    /// Nothing: it has been appended behind a byte for the type.
+    Member,
+    /// That it is a type's wrapper.
+    Wrapper(Wrapper),
+    /// That it is no object, but a number which serde_json hands over as text: see [`marker::JSON_NUMBER`].
+    Number,
+}
+
+/// A key, of an object or of what stands for a number.
+///
+/// It is asked for as an `Option`: that of an object, which cannot be null, is there; of what stands for a number
+/// serde_json gives the name, whatever it is asked for. So no text can pretend to be that name.
 struct Key<'p, 'o> {
     payload: &'p mut Payload<'o>,
 }
 
 impl<'de> DeserializeSeed<'de> for Key<'_, '_> {
-    type Value = Option<Wrapper>;
+    type Value = Name;
 
-    fn deserialize<D: serde::Deserializer<'de>>(self, tokens: D) -> Result<Self::Value, D::Error> {
-        tokens.deserialize_str(self)
+    fn deserialize<D: serde::Deserializer<'de>>(self, tokens: D) -> Result<Name, D::Error> {
+        tokens.deserialize_option(self)
     }
 }
 
-impl Visitor<'_> for Key<'_, '_> {
-    type Value = Option<Wrapper>;
+impl<'de> Visitor<'de> for Key<'_, '_> {
+    type Value = Name;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a key")
     }
 
-    fn visit_str<E: serde::de::Error>(self, key: &str) -> Result<Self::Value, E> {
+    fn visit_some<D: serde::Deserializer<'de>>(self, key: D) -> Result<Name, D::Error> {
+        key.deserialize_str(KeyText { payload: self.payload })
+    }
+
+    fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Name, E> {
+        match name {
+            marker::JSON_NUMBER => Ok(Name::Number),
+            _ => Err(E::invalid_type(Unexpected::Str(name), &self)),
+        }
+    }
+}
+
+/// The key of an object.
+struct KeyText<'p, 'o> {
+    payload: &'p mut Payload<'o>,
+}
+
+impl Visitor<'_> for KeyText<'_, '_> {
+    type Value = Name;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, key: &str) -> Result<Name, E> {
         if !self.payload.is_root
             && let Some(wrapper) = Wrapper::from_key(key)
         {
-            return Ok(Some(wrapper));
+            return Ok(Name::Wrapper(wrapper));
         }
         self.payload.out.push(0);
         match append_text_without_nul(self.payload.out, key) {
-            Ok(()) => Ok(None),
+            Ok(()) => Ok(Name::Member),
             Err(error) => Err(fail(self.payload.failure, error)),
         }
     }
@@ -332,6 +388,7 @@ fn syntax_error(text: &[u8], offset: usize, error: &serde_json::Error) -> Error 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde::de::IntoDeserializer as _;
 
     /// Objects inside each other, so many.
     fn nested(levels: usize) -> String {
@@ -355,6 +412,56 @@ mod tests {
         let text = |levels: usize| format!(r#"{{"a":{}1{}}}"#, scopes.repeat(levels), "}}".repeat(levels));
         assert_eq!(read(&text(999), 1000), Ok(()));
         assert_eq!(read(&text(1000), 1000), Err(ErrorKind::TooDeep));
+    }
+
+    /// A number as serde_json hands it over with its feature `arbitrary_precision`: a map whose only key answers with
+    /// the same name, whatever it is asked for.
+    #[derive(Clone, Copy)]
+    struct NumberText(&'static str, bool);
+
+    impl<'de> serde::Deserializer<'de> for NumberText {
+        type Error = serde::de::value::Error;
+
+        fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
+            visitor.visit_map(self)
+        }
+
+        serde::forward_to_deserialize_any! {
+            bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf option unit unit_struct
+            newtype_struct seq tuple tuple_struct map struct enum identifier ignored_any
+        }
+    }
+
+    impl<'de> MapAccess<'de> for NumberText {
+        type Error = serde::de::value::Error;
+
+        fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Self::Error> {
+            let name = serde::de::value::BorrowedStrDeserializer::new(marker::JSON_NUMBER);
+            if std::mem::replace(&mut self.1, true) { Ok(None) } else { seed.deserialize(name).map(Some) }
+        }
+
+        fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Self::Error> {
+            seed.deserialize(self.0.into_deserializer())
+        }
+    }
+
+    #[test]
+    fn numbers_may_come_as_text() {
+        for (text, expected) in [("1.5", 1.5), ("-0", -0.0), ("1e-400", 0.0), ("18446744073709551616", 2_f64.powi(64))]
+        {
+            let (mut out, failure) = (Vec::new(), RefCell::default());
+            let payload = Payload { out: &mut out, failure: &failure, depth: 0, is_root: false };
+            assert_eq!(payload.deserialize(NumberText(text, false)), Ok(ElementType::Double), "{text}");
+            assert_eq!(out, f64::to_le_bytes(expected), "{text}");
+        }
+        let (mut out, failure) = (Vec::new(), RefCell::default());
+        let payload = Payload { out: &mut out, failure: &failure, depth: 0, is_root: false };
+        assert!(payload.deserialize(NumberText("1e400", false)).is_err());
+        assert_eq!(failure.into_inner().error.unwrap().found(), Some("\"1e400\" (number out of range)"));
+        // An object whose key looks like that name is an object.
+        let text = r#"{"a":{"$serde_json::private::Number":"1.5"}}"#;
+        assert_eq!(from_json(text).unwrap().to_json(crate::bson::Json::Canonical).unwrap(), text);
+        assert!(from_json(r#"{"a": [1.5, -0, 1e9, 18446744073709551616]}"#).is_ok());
     }
 
     #[test]

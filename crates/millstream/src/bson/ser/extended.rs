@@ -4,7 +4,7 @@
 //! complete, the value that it stands for takes its place.
 
 use super::{Open, Slot};
-use crate::bson::{DateTime, Decimal128, Document, ElementType, ObjectId, Timestamp, ToBson, ValueRef, to};
+use crate::bson::{DateTime, Decimal128, Document, ElementType, ObjectId, Timestamp, ToBson, ValueRef, marker, to};
 use crate::error::{Error, ErrorKind, Result};
 use data_encoding::BASE64;
 
@@ -33,6 +33,7 @@ impl<'o> Extended<'o> {
             "$regularExpression" => ElementType::Regex,
             "$dbPointer" => ElementType::DbPointer,
             "$numberDecimal" => ElementType::Decimal128,
+            marker::JSON_NUMBER => ElementType::Double, // or an integer: known when it is complete
             _ => return None,
         })
     }
@@ -40,6 +41,9 @@ impl<'o> Extended<'o> {
     pub(super) fn open(mut slot: Slot<'o>, kind: ElementType) -> Result<Extended<'o>> {
         slot.announce(kind)?;
         let Some(type_at) = slot.type_at else { return Err(super::no_document(kind)) };
+        if kind == ElementType::Double {
+            slot.depth = slot.depth.max(1); // a number is no level
+        }
         Ok(Extended { open: slot.open(ElementType::Document)?, kind, type_at })
     }
 
@@ -47,11 +51,13 @@ impl<'o> Extended<'o> {
         let Extended { open: Open { out, start, .. }, kind, type_at } = self;
         super::close(out, start)?;
         let mut payload = Vec::new();
-        let written = Document::new(&out[start..]).and_then(|document| append(kind, document, &mut payload));
+        let written = Document::new(&out[start..]).and_then(|document| match kind {
+            ElementType::Double => append_number(document.require(marker::JSON_NUMBER)?, &mut payload),
+            _ => append(kind, document, &mut payload).map(|()| kind),
+        });
         out.truncate(start);
         out[type_at] = super::UNKNOWN; // for the path of an error
-        written.map_err(|error| no_such(kind, error))?;
-        out[type_at] = kind as u8;
+        out[type_at] = written.map_err(|error| no_such(kind, error))? as u8;
         out.extend_from_slice(&payload);
         Ok(())
     }
@@ -117,6 +123,20 @@ fn append(kind: ElementType, document: Document<'_>, out: &mut Vec<u8>) -> Resul
     }
 }
 
+/// Appends a number of serde_json's as it would be without its feature `arbitrary_precision`.
+fn append_number(text: &str, out: &mut Vec<u8>) -> Result<ElementType> {
+    let number = match text.parse::<i64>() {
+        Ok(integer) if text != "-0" => ValueRef::Int64(integer),
+        _ => match text.parse::<f64>() {
+            Ok(_) if text.parse::<u64>().is_ok() => return Err(super::too_large(text)),
+            Ok(double) if double.is_finite() => ValueRef::Double(double),
+            _ => return Err(bad(text)),
+        },
+    };
+    number.to_bson(out)?;
+    Ok(number.kind())
+}
+
 fn object_id(text: &str) -> Result<ObjectId> {
     text.parse()
 }
@@ -129,7 +149,9 @@ fn bad(text: &str) -> Error {
 /// What a struct has that should stand for a value of this type.
 #[cold]
 fn no_such(kind: ElementType, error: Error) -> Error {
-    Error::new(error.kind())
-        .with_found(error.found().unwrap_or("another member").to_string())
-        .with_expected(format!("the Extended JSON of a value of type {kind}"))
+    let expected = match kind {
+        ElementType::Double => "a number".to_string(),
+        _ => format!("the Extended JSON of a value of type {kind}"),
+    };
+    Error::new(error.kind()).with_found(error.found().unwrap_or("another member").to_string()).with_expected(expected)
 }
