@@ -222,6 +222,12 @@ pub(crate) fn begin(out: &mut Vec<u8>) -> usize {
 #[inline]
 pub(crate) fn end(out: &mut Vec<u8>, start: usize) -> Result<()> {
     out.push(0);
+    patch_length(out, start)
+}
+
+/// Fills in the length of all that has been appended since.
+#[inline]
+pub(crate) fn patch_length(out: &mut [u8], start: usize) -> Result<()> {
     let len = length(out.len() - start)?;
     out[start..start + 4].copy_from_slice(&len);
     Ok(())
@@ -425,9 +431,7 @@ impl ToBson for ValueRef<'_> {
                 let start = begin(out);
                 append_string(out, code)?;
                 scope.to_bson(out)?;
-                let len = length(out.len() - start)?;
-                out[start..start + 4].copy_from_slice(&len);
-                Ok(())
+                patch_length(out, start)
             }
             ValueRef::Int32(value) => value.to_bson(out),
             ValueRef::Timestamp(timestamp) => timestamp.to_bson(out),

@@ -2,8 +2,8 @@
 
 use super::read::{Failure, Payload, fail, without_nul};
 use crate::bson::scalar::shown;
-use crate::bson::to::{append_binary, append_string, begin};
-use crate::bson::value::{append_regex, patch_length};
+use crate::bson::to::{append_binary, append_string, begin, patch_length};
+use crate::bson::value::append_regex;
 use crate::bson::{DateTime, Decimal128, ElementType, ObjectId, Timestamp, ToBson};
 use crate::error::{Error, ErrorKind, Result};
 use data_encoding::{BASE64, HEXLOWER_PERMISSIVE};

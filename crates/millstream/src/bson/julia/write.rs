@@ -8,7 +8,7 @@ use super::known::Known;
 use super::node::{ArrayNode, Data, Graph, Id, Node, Text};
 use super::tag::{BACKREFS, Tag, looks_tagged};
 use crate::bson::ElementType;
-use crate::bson::to::length;
+use crate::bson::to::{begin, end, length};
 use crate::error::{Error, ErrorKind, Result};
 use std::collections::HashMap;
 
@@ -161,7 +161,7 @@ impl<'g> Writing<'g, '_> {
                     return self.payload(id);
                 }
             }
-            Step::Close(start) => return self.close(start),
+            Step::Close(start) => return end(self.out, start),
         }
         Ok(())
     }
@@ -177,7 +177,7 @@ impl<'g> Writing<'g, '_> {
             let start = self.begin(Tag::Backref)?;
             self.key(ElementType::Int64, Key::Name(b"ref"))?;
             self.out.extend_from_slice(&(number as u64).to_le_bytes());
-            return self.close(start);
+            return end(self.out, start);
         }
         self.key(self.element_type(id), key)?;
         self.payload(id)
@@ -233,7 +233,7 @@ impl<'g> Writing<'g, '_> {
                 let start = self.begin(Tag::Symbol)?;
                 self.key(ElementType::String, Key::Name(b"name"))?;
                 self.text(name)?;
-                self.close(start)
+                end(self.out, start)
             }
             Node::Array(array) => self.array(array, self.element_type(id)),
             Node::Tuple(ids) => self.with_list(Tag::Tuple, ids),
@@ -268,7 +268,7 @@ impl<'g> Writing<'g, '_> {
             Node::Module(path) => {
                 let start = self.begin(Tag::Ref)?;
                 self.path(b"path", path.iter().map(|name| name.as_ref()))?;
-                self.close(start)
+                end(self.out, start)
             }
             Node::DataType(node) => {
                 self.begin_open(Tag::DataType)?;
@@ -278,7 +278,7 @@ impl<'g> Writing<'g, '_> {
             }
             Node::Bottom => {
                 let start = self.begin(Tag::Bottom)?;
-                self.close(start)
+                end(self.out, start)
             }
             Node::UnionAll { var, body } => {
                 self.begin_open(Tag::UnionAll)?;
@@ -309,7 +309,7 @@ impl<'g> Writing<'g, '_> {
                 let mut memory = Vec::with_capacity(16);
                 scalar.to_memory(&mut memory);
                 self.binary(b"data", &memory)?;
-                self.close(start)
+                end(self.out, start)
             }
         }
     }
@@ -325,14 +325,13 @@ impl<'g> Writing<'g, '_> {
             _ => {
                 self.begin_open(Tag::Array)?;
                 self.key(ElementType::Array, Key::Name(b"size"))?;
-                let start = self.out.len();
-                self.out.extend_from_slice(&[0; 4]);
+                let start = begin(self.out);
                 for (position, length) in array.size.iter().enumerate() {
                     self.key(ElementType::Int64, Key::Position(position))?;
                     let length = i64::try_from(*length).map_err(|_| refused("a size of 2^63", "a smaller one"))?;
                     self.out.extend_from_slice(&length.to_le_bytes());
                 }
-                self.close(start)?;
+                end(self.out, start)?;
                 match &array.data {
                     Data::Bits(bytes, _) => self.binary(b"data", bytes)?,
                     Data::Nodes(ids) => self.to_do.push(Step::Array(b"data", ids)),
@@ -354,7 +353,7 @@ impl<'g> Writing<'g, '_> {
         let start = self.begin(Tag::Struct)?;
         self.known_type(known)?;
         self.empty_array(b"data")?;
-        self.close(start)
+        end(self.out, start)
     }
 
     /// The member `type` of a type without parameters.
@@ -363,7 +362,7 @@ impl<'g> Writing<'g, '_> {
         let start = self.begin(Tag::DataType)?;
         self.path(b"name", known.path().iter().flatten().map(|name| name.as_bytes()))?;
         self.empty_array(b"params")?;
-        self.close(start)
+        end(self.out, start)
     }
 
     fn empty_array(&mut self, key: &'static [u8]) -> Result<()> {
@@ -375,14 +374,13 @@ impl<'g> Writing<'g, '_> {
     /// Names, with the `Main` in front of `Base` that BSON.jl writes.
     fn path<'p>(&mut self, key: &'static [u8], path: impl Iterator<Item = &'p [u8]> + Clone) -> Result<()> {
         self.key(ElementType::Array, Key::Name(key))?;
-        let start = self.out.len();
-        self.out.extend_from_slice(&[0; 4]);
+        let start = begin(self.out);
         let main = path.clone().next() == Some(b"Base");
         for (position, name) in main.then_some(&b"Main"[..]).into_iter().chain(path).enumerate() {
             self.key(ElementType::String, Key::Position(position))?;
             self.text(name)?;
         }
-        self.close(start)
+        end(self.out, start)
     }
 
     /// A string's payload.
@@ -408,8 +406,7 @@ impl<'g> Writing<'g, '_> {
 
     /// Begins a document that a later step closes.
     fn open(&mut self) {
-        self.to_do.push(Step::Close(self.out.len()));
-        self.out.extend_from_slice(&[0; 4]);
+        self.to_do.push(Step::Close(begin(self.out)));
     }
 
     /// Begins a tagged document that a later step closes.
@@ -421,19 +418,10 @@ impl<'g> Writing<'g, '_> {
 
     /// Begins a tagged document, and returns where.
     fn begin(&mut self, tag: Tag) -> Result<usize> {
-        let start = self.out.len();
-        self.out.extend_from_slice(&[0; 4]);
+        let start = begin(self.out);
         self.key(ElementType::String, Key::Name(b"tag"))?;
         self.text(tag.name().as_bytes())?;
         Ok(start)
-    }
-
-    /// Ends the document that begins here.
-    fn close(&mut self, start: usize) -> Result<()> {
-        self.out.push(0);
-        let len = length(self.out.len() - start)?;
-        self.out[start..start + 4].copy_from_slice(&len);
-        Ok(())
     }
 }
 

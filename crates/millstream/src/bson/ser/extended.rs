@@ -4,6 +4,7 @@
 //! complete, the value that it stands for takes its place.
 
 use super::{Open, Slot};
+use crate::bson::value::append_regex;
 use crate::bson::{DateTime, Decimal128, Document, ElementType, ObjectId, Timestamp, ToBson, ValueRef, marker, to};
 use crate::error::{Error, ErrorKind, Result};
 use data_encoding::BASE64;
@@ -49,7 +50,7 @@ impl<'o> Extended<'o> {
 
     pub(super) fn close(self) -> Result<()> {
         let Extended { open: Open { out, start, .. }, kind, type_at } = self;
-        super::close(out, start)?;
+        to::end(out, start)?;
         let mut payload = Vec::new();
         let written = Document::new(&out[start..]).and_then(|document| match kind {
             ElementType::Double => append_number(document.require(marker::JSON_NUMBER)?, &mut payload),
@@ -87,10 +88,7 @@ fn append(kind: ElementType, document: Document<'_>, out: &mut Vec<u8>) -> Resul
         }
         ElementType::Regex => {
             let body: Document<'_> = document.require("$regularExpression")?;
-            let mut options: Vec<char> = body.require::<&str>("options")?.chars().collect();
-            options.sort_unstable();
-            to::append_cstring(out, body.require("pattern")?)?;
-            to::append_cstring(out, &options.into_iter().collect::<String>())
+            append_regex(out, body.require("pattern")?, body.require("options")?)
         }
         ElementType::DbPointer => {
             let body: Document<'_> = document.require("$dbPointer")?;
@@ -104,13 +102,10 @@ fn append(kind: ElementType, document: Document<'_>, out: &mut Vec<u8>) -> Resul
         ElementType::Code => document.require::<&str>("$code")?.to_bson(out),
         ElementType::Symbol => document.require::<&str>("$symbol")?.to_bson(out),
         ElementType::CodeWithScope => {
-            let start = out.len();
-            out.extend_from_slice(&[0; 4]);
+            let start = to::begin(out);
             document.require::<&str>("$code")?.to_bson(out)?;
             document.require::<Document<'_>>("$scope")?.to_bson(out)?;
-            let len = to::length(out.len() - start)?;
-            out[start..start + 4].copy_from_slice(&len);
-            Ok(())
+            to::patch_length(out, start)
         }
         ElementType::Decimal128 => match document.get::<&[u8]>("$numberDecimalBytes")? {
             Some(bytes) => Decimal128(bytes.try_into().map_err(|_| bad("another number of bytes"))?).to_bson(out),

@@ -26,7 +26,7 @@ mod types;
 mod values;
 
 use super::path::path_at;
-use super::to::{append_binary, append_string, length};
+use super::to::{append_binary, append_string, begin, end, length};
 use super::{ElementType, Rules, marker};
 use crate::Writer;
 use crate::error::{Error, ErrorKind, Result};
@@ -180,8 +180,7 @@ impl<'o> Slot<'o> {
         if self.depth == 0 {
             return Err(too_deep());
         }
-        let start = self.out.len();
-        self.out.extend_from_slice(&[0; 4]);
+        let start = begin(self.out);
         Ok(Open { out: self.out, start, depth: self.depth - 1, type_at: None, index: Index::new() })
     }
 
@@ -477,17 +476,8 @@ impl Open<'_> {
 
     #[inline]
     fn close(self) -> Result<()> {
-        close(self.out, self.start)
+        end(self.out, self.start)
     }
-}
-
-/// Ends a document that began here.
-#[inline]
-fn close(out: &mut Vec<u8>, start: usize) -> Result<()> {
-    out.push(0);
-    let len = length(out.len() - start)?;
-    out[start..start + 4].copy_from_slice(&len);
-    Ok(())
 }
 
 /// The keys of an array, one after the other: a number that counts in its text.
@@ -531,8 +521,8 @@ struct OpenVariant<'o> {
 impl OpenVariant<'_> {
     #[inline]
     fn close(self) -> Result<()> {
-        close(self.inner.out, self.inner.start)?;
-        close(self.inner.out, self.outer)
+        end(self.inner.out, self.inner.start)?;
+        end(self.inner.out, self.outer)
     }
 }
 

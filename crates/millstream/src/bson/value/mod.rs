@@ -4,7 +4,7 @@ mod read;
 mod write;
 
 pub(super) use read::read_document;
-pub(super) use write::{append_map, append_regex, patch_length, sorted, too_deep};
+pub(super) use write::{append_map, append_regex, sorted, too_deep};
 
 use super::{Binary, DateTime, Decimal128, ElementType, Map, ObjectId, Timestamp};
 use std::borrow::Cow;

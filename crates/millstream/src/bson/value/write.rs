@@ -1,7 +1,7 @@
 //! Owned values into bytes. Recursion, down to as many levels as any rules allow.
 
 use super::Value;
-use crate::bson::to::{Positions, append_binary, append_cstring, append_string, begin, end, length};
+use crate::bson::to::{Positions, append_binary, append_cstring, append_string, begin, end, patch_length};
 use crate::bson::{ElementType, Map, Rules, ToBson};
 use crate::error::{Error, ErrorKind, Result};
 use std::borrow::Cow;
@@ -94,14 +94,6 @@ pub(in crate::bson) fn sorted(options: &str) -> Cow<'_, str> {
     let mut letters: Vec<char> = options.chars().collect();
     letters.sort_unstable();
     Cow::Owned(letters.into_iter().collect())
-}
-
-/// Fills in the length of all that has been appended since.
-#[inline]
-pub(in crate::bson) fn patch_length(out: &mut [u8], start: usize) -> Result<()> {
-    let len = length(out.len() - start)?;
-    out[start..start + 4].copy_from_slice(&len);
-    Ok(())
 }
 
 /// More documents and arrays inside each other than a reader can allow.
