@@ -77,6 +77,11 @@ pub fn decode_document<'a, T: FromBson<'a>>(document: &Document<'a>) -> Result<T
 /// assert_eq!((error.path(), error.offset()), (Some("n"), Some(7)));
 /// # Ok::<(), millstream::Error>(())
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be read from BSON",
+    label = "expected a type that implements `FromBson`",
+    note = "derive `FromBson` for it, or let a module read the field: `#[bson(with = \"…\")]`"
+)]
 pub trait FromBson<'a>: Sized {
     /// Reads the payload that the cursor is at, all of it, of a value of this type.
     ///
@@ -114,6 +119,11 @@ pub trait FromBson<'a>: Sized {
 ///
 /// `#[derive(FromBson)]` writes it for structs with named fields and for enums with a tag. Maps take what nobody else
 /// does; `Option` is `None` where its type cannot be read.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be read from the members of the document around it",
+    label = "expected a struct with named fields, an enum with a tag, or a map",
+    note = "`#[bson(flatten)]` and variants of an enum with a tag need `FromMembers`"
+)]
 pub trait FromMembers<'a>: Sized {
     /// Reads from the members between the cursor and the end of the current document, those left out whose key is
     /// `taken` by somebody else. Where the cursor is afterwards does not matter.

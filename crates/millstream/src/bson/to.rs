@@ -103,6 +103,11 @@ fn no_document(kind: ElementType) -> Error {
 /// assert_eq!(Document::new(&bytes)?.get::<&str>("s")?, Some("hi"));
 /// # Ok::<(), millstream::Error>(())
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be written as BSON",
+    label = "expected a type that implements `ToBson`",
+    note = "derive `ToBson` for it, or let a module write the field: `#[bson(with = \"…\")]`"
+)]
 pub trait ToBson {
     /// The type that [`to_bson`](ToBson::to_bson) is going to write.
     fn element_type(&self) -> ElementType;
@@ -140,6 +145,11 @@ pub trait ToBson {
 /// The members that a value adds to the document around it: what `#[bson(flatten)]` writes.
 ///
 /// `#[derive(ToBson)]` writes it for structs with named fields and for enums with a tag; maps have it too.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be written as members of the document around it",
+    label = "expected a struct with named fields, an enum with a tag, or a map",
+    note = "`#[bson(flatten)]` and variants of an enum with a tag need `ToMembers`"
+)]
 pub trait ToMembers {
     /// Appends each member: type, key and payload.
     ///
