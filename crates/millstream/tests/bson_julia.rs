@@ -5,8 +5,8 @@ mod shared;
 mod skip;
 
 use millstream::ErrorKind;
-use millstream::bson::Document;
 use millstream::bson::julia::{Builder, Graph, Kind, Options, Scalar};
+use millstream::bson::{Document, ElementType, ValueRef};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -948,4 +948,80 @@ fn bson_jl_loads_what_we_wrote() {
         text.contains(&format!("{} files are equal", count - 1)) || text.contains(&format!("{count} files")),
         "{text}"
     );
+}
+
+/// The paths of everything in a document, as a tree shows them, down to a few levels.
+fn paths(document: &Document<'_>, before: &[String], paths: &mut Vec<Vec<String>>) {
+    for element in document {
+        let element = element.unwrap();
+        let path: Vec<String> = before.iter().cloned().chain([element.key().unwrap().to_string()]).collect();
+        if path.len() < 8 && matches!(element.kind(), ElementType::Document | ElementType::Array) {
+            let inside = match element.value().unwrap() {
+                ValueRef::Document(document) => document,
+                ValueRef::Array(array) => array.as_document(),
+                _ => unreachable!("its type is one of these"),
+            };
+            self::paths(&inside, &path, paths);
+        }
+        paths.push(path);
+    }
+}
+
+#[test]
+fn every_place_of_a_file_can_be_read_alone() {
+    let point = || structure(plain_type(&["Main", "Point"]), &[(0x10, vec![1, 0, 0, 0]), (3, backref(1))]);
+    // The shared struct contains a tuple that contains the struct.
+    let tuple = document(&[(2, "tag", string("tuple")), (4, "data", array(&[(3, backref(1)), (3, point())]))]);
+    let shared = structure(plain_type(&["Main", "Node"]), &[(3, tuple), (3, backref(2))]);
+    let floats = tagged_array(plain_type(&["Core", "UInt8"]), &[2], (5, binary(&[7, 8])));
+    let bytes = root(point(), Some(vec![(3, shared), (3, floats), (2, string("met by nobody"))]));
+    let file = Document::new(&bytes).unwrap();
+    let shown = |path: &str| {
+        let keys = millstream::bson::split_path(path).unwrap();
+        Graph::read_path(file, keys, &Options::new()).unwrap().map(|graph| graph.to_string())
+    };
+    let floats = r#"{"$array":[7,8],"eltype":"UInt8","size":[2]}"#;
+    let node = r#"{"$struct":"Main.Node","fields":[{"$tuple":["#;
+    let point = r#"{"$struct":"Main.Point","fields":[1,"#;
+    for (path, text) in [
+        ("v.data.0", "1".to_string()),
+        ("v.tag", r#""struct""#.into()),
+        ("v.type", r#"{"$type":"Main.Point","kind":"DataType"}"#.into()),
+        ("_backrefs.1", floats.into()),
+        ("_backrefs.1.size", r#"{"$array":[2],"eltype":"Any","size":[1]}"#.into()),
+        ("_backrefs.2", r#""met by nobody""#.into()),
+        ("_backrefs.0.data.1", floats.into()),
+        (
+            "_backrefs.0",
+            format!(r#"{{"$id":1,"$value":{node}{{"$sameas":1}},{point}{{"$sameas":1}}]}}]}},{floats}]}}}}"#),
+        ),
+        ("v.data.1", shown("_backrefs.0").unwrap()),
+        // The tuple is met again in the struct that contains it.
+        (
+            "_backrefs.0.data.0",
+            format!(
+                r#"{{"$id":1,"$value":{{"$tuple":[{{"$id":2,"$value":{{"$struct":"Main.Node","fields":[{{"$sameas":1}},{floats}]}}}},{point}{{"$sameas":2}}]}}]}}}}"#
+            ),
+        ),
+        ("", Graph::read(file).unwrap().to_string()),
+    ] {
+        assert_eq!(shown(path).as_ref(), Some(&text), "{path}");
+    }
+    for path in ["v.0", "v.data.2", "_backrefs.3", "v.tag.x"] {
+        assert_eq!(shown(path), None, "{path}");
+    }
+}
+
+#[test]
+fn every_place_of_every_file_can_be_read_alone() {
+    for path in corpus() {
+        let bytes = std::fs::read(&path).unwrap();
+        let file = Document::new(&bytes).unwrap();
+        let mut places = Vec::new();
+        paths(&file, &[], &mut places);
+        for place in places.iter().take(1000) {
+            let read = Graph::read_path(file, place, &options());
+            assert!(matches!(read, Ok(Some(_))), "{}: {place:?}: {read:?}", path.display());
+        }
+    }
 }

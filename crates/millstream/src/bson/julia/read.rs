@@ -86,6 +86,49 @@ impl<'a> Graph<'a> {
     /// # Errors
     /// As for [`read`](Graph::read).
     pub fn read_with(document: Document<'a>, options: &Options) -> Result<Graph<'a>> {
+        Graph::read_from(document, None, options)
+    }
+
+    /// Only the value at the end of a path, and what it refers to, wherever in the file that is: the graph's root. `None`
+    /// where nothing is there.
+    ///
+    /// The path is that of the plain document, as [`Document::get_path`] takes it: the first field of a struct `s` is at
+    /// `["s", "data", "0"]`, and the first shared object at `["_backrefs", "0"]`. What is no value of Julia's by itself, such
+    /// as a list of fields, is the plain data that it is.
+    ///
+    /// ```
+    /// use millstream::bson::{Document, julia::{Graph, Options}};
+    /// # use millstream::bson::julia::Builder;
+    /// # let mut builder = Builder::new();
+    /// # let weights = builder.array(&[1.0f32, 2.0], &[2])?;
+    /// # let pair = builder.tuple([weights]);
+    /// # let root = builder.document([("model", pair?)])?;
+    /// # let bytes = builder.finish(root)?.to_vec()?;
+    /// let document = Document::new(&bytes)?;
+    /// let weights = Graph::read_path(document, ["model", "data", "0"], &Options::new())?.unwrap();
+    /// assert_eq!(weights.to_string(), r#"{"$array":[1.0,2.0],"eltype":"Float32","size":[2]}"#);
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`read`](Graph::read), of what is read.
+    pub fn read_path(
+        document: Document<'a>,
+        keys: impl IntoIterator<Item = impl AsRef<str>>,
+        options: &Options,
+    ) -> Result<Option<Graph<'a>>> {
+        let mut keys = keys.into_iter().peekable();
+        if keys.peek().is_none() {
+            return Graph::read_with(document, options).map(Some);
+        }
+        match document.get_path::<Payload>(keys)? {
+            Some(part) => Graph::read_from(document, Some(part), options).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Of the whole document, or of a value in it.
+    fn read_from(document: Document<'a>, part: Option<Payload>, options: &Options) -> Result<Graph<'a>> {
         let cursor = document.cursor();
         let mut reading = Reading {
             bytes: cursor.bytes(),
@@ -101,7 +144,7 @@ impl<'a> Graph<'a> {
             left: options.memory,
             empty_left: (document.len() as u64).max(1 << 20),
         };
-        let read = reading.run(cursor.offset(), &options.described);
+        let read = reading.run(cursor.offset(), part, &options.described);
         read.map_err(|error| document.locate(error))?;
         Ok(reading.graph)
     }
@@ -146,12 +189,18 @@ pub(super) struct Reading<'a> {
 const LONGEST_LOOKED_UP: usize = 256;
 
 impl<'a> Reading<'a> {
-    fn run(&mut self, root: usize, described: &[(String, Vec<String>)]) -> Result<()> {
+    fn run(&mut self, root: usize, part: Option<Payload>, described: &[(String, Vec<String>)]) -> Result<()> {
         self.any = self.known_type(Known::Any, root)?;
         self.byte = self.known_type(Known::UInt8, root)?;
         let described = self.describe(described, root)?;
         self.find_backrefs(root)?;
-        self.graph.root = self.reserve(ElementType::Document, root)?;
+        self.graph.root = match part {
+            Some(Payload { kind, at }) => {
+                let mut cursor = self.before(at);
+                self.child(kind, &mut cursor)?
+            }
+            None => self.reserve(ElementType::Document, root)?,
+        };
         while let Some(next) = self.to_do.pop() {
             let node = match next.kind {
                 ElementType::Array => {
@@ -162,6 +211,12 @@ impl<'a> Reading<'a> {
                 _ => self.document(next.at, next.at == root)?,
             };
             self.graph.nodes[next.into.index()] = node;
+        }
+        // A part that refers to what it is in has been met again there: that one knows of itself.
+        if let Some(part) = part
+            && let Some(again) = (self.graph.root.index() + 1..self.places.len()).find(|&i| self.places[i] == part.at)
+        {
+            self.graph.root = Id(again as u32);
         }
         self.raise(&described)
     }

@@ -1,6 +1,6 @@
 //! Which documents stand for something: those with a known `tag` and exactly its fields.
 
-use crate::bson::{Cursor, ElementType};
+use crate::bson::{Cursor, ElementType, FromBson};
 use crate::error::Result;
 
 /// Makes the table of tags: variant, tag, the fields that it has.
@@ -79,6 +79,15 @@ const MOST_FIELDS: usize = 3;
 pub(super) struct Payload {
     pub(super) kind: ElementType,
     pub(super) at: usize,
+}
+
+/// Of any value: it is found, and not yet read.
+impl FromBson<'_> for Payload {
+    fn from_bson(kind: ElementType, cursor: &mut Cursor<'_>) -> Result<Payload> {
+        let at = cursor.offset();
+        cursor.skip(kind)?;
+        Ok(Payload { kind, at })
+    }
 }
 
 /// A tagged document.
