@@ -6,9 +6,9 @@ use millstream::bson::columns::{DataType, Field, OnMismatch, OnMixed, OnUnknown,
 use millstream::bson::{Json, OnBad};
 use millstream::{Result, Writer};
 
-use crate::message;
-use crate::run::{Decode, Sink, count_text};
+use crate::run::{Decode, Show, Sink, count_text};
 use crate::signals::Signals;
+use crate::{Ending, message};
 
 use super::Done;
 use super::formats::{self, Format, Packing};
@@ -67,6 +67,13 @@ pub(super) struct Options {
     /// What to do at a document that is wrong: stop, or skip it and say what is wrong with each
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnError::Stop)]
     on_error: OnError,
+
+    /// Print how many documents were converted, and their bytes
+    ///
+    /// On standard output, unless that is the output: then on standard error, where it is said without this option, too,
+    /// if that is a terminal.
+    #[arg(long)]
+    count: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -175,10 +182,16 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
     let mut out: Writer = sink.open(Writer::builder().cancel(signals.token()).encode(encode))?;
     let (documents, watch) = input.into_parts();
     let name = documents.reader().name().to_string();
-    let converted = formats::convert(documents, &formats, &mut out, |documents| watch.show(documents))
-        .map_err(|error| error.with_name(&name))?;
-    // The source has to have succeeded before the output appears.
+    let converted = match formats::convert(documents, &formats, &mut out, |documents| watch.show(documents)) {
+        Ok(converted) => converted,
+        Err(failed) => {
+            watch.fail(&name, &failed.skipped);
+            return Err(failed.error.with_name(&name));
+        }
+    };
     let (mismatched, unknown) = (converted.mismatched, converted.unknown);
+    let bytes = converted.source.reader().position().bytes - converted.source.skipped().bytes();
+    // The source has to have succeeded before the output appears.
     let ending = watch.close(converted.source, Ok(()))?;
     out.close()?;
     let in_documents = count_text(converted.documents, "document");
@@ -188,6 +201,16 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
         if count > 0 {
             message::say(&format!("{name}: {} {what}, in {in_documents}", count_text(count, noun)));
         }
+    }
+    let prints = *sink == Sink::Stdout;
+    let line = format!("{in_documents}, {}", count_text(bytes, "byte"));
+    match options.count && !prints {
+        true => match message::print(format!("{line}\n").as_bytes()) {
+            Ending::COMPLETE => {}
+            other => return Ok(other),
+        },
+        false if options.count || Show::Auto.is_wanted(prints) => message::note(&line),
+        false => {}
     }
     Ok(ending)
 }

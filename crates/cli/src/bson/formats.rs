@@ -17,7 +17,7 @@ use data_encoding::BASE64;
 use millstream::bson::columns::{
     Batches, Columns, DataType, Field, OnMismatch, OnMixed, OnUnknown, RecordBatches, Sample, Schema, Values,
 };
-use millstream::bson::{DateTime, Decimal128, Documents, Json, ObjectId, join_path};
+use millstream::bson::{DateTime, Decimal128, Documents, Json, ObjectId, Skipped, join_path};
 use millstream::{Error, ErrorKind, Result, Writer};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
@@ -116,36 +116,67 @@ pub struct Converted {
     pub source: Documents,
 }
 
+/// How far it came, and why not to the end.
+#[derive(Debug)]
+pub struct Failed {
+    /// What went wrong.
+    pub error: Error,
+    /// What was passed over before that.
+    pub skipped: Skipped,
+}
+
 /// Converts all documents, and calls `progress` after each batch. The sink is flushed by who closes it.
 ///
 /// # Errors
 /// What is wrong with the source or a document, with path, offset and record; what does not fit, by the options; how
 /// the sink failed. What was written then is no whole file.
 pub fn convert(
-    source: Documents,
+    mut source: Documents,
     options: &Options,
     sink: &mut Writer,
     mut progress: impl FnMut(&Documents),
-) -> Result<Converted> {
+) -> std::result::Result<Converted, Failed> {
     if options.format == Format::Ndjson {
-        return ndjson(source, options.json, sink, progress);
+        let written = ndjson(&mut source, options.json, sink, progress);
+        return converted(written, source, (0, 0));
     }
-    let batches = batches(source, options)?;
-    let (documents, batches) = match options.format {
-        Format::Csv => csv(batches, sink, &mut progress)?,
-        Format::Parquet => parquet(batches, options.packing, sink, &mut progress)?,
-        _ => arrow(batches, options.format, sink, &mut progress)?,
+    let skipped = |source: &Documents| source.skipped().clone();
+    let (sample, schema) =
+        columns(&mut source, options).map_err(|error| Failed { error, skipped: skipped(&source) })?;
+    let limits = millstream::bson::columns::Options::new()
+        .on_mismatch(options.mismatch)
+        .on_unknown(options.unknown)
+        .batch_bytes(BATCH_BYTES);
+    let skipped = skipped(&source);
+    let mut batches = Batches::new(sample, source, &schema, limits).map_err(|error| Failed { error, skipped })?;
+    let (written, batches) = match options.format {
+        Format::Csv => (csv(&mut batches, sink, &mut progress), batches),
+        format => {
+            let mut batches = RecordBatches::new(batches);
+            let written = match format {
+                Format::Parquet => parquet(&mut batches, options.packing, sink, &mut progress),
+                _ => arrow(&mut batches, format, sink, &mut progress),
+            };
+            (written, batches.into_batches())
+        }
     };
-    let (mismatched, unknown) = (batches.columns().mismatched(), batches.columns().unknown());
-    Ok(Converted { documents, mismatched, unknown, source: batches.into_documents() })
+    let counts = (batches.columns().mismatched(), batches.columns().unknown());
+    converted(written, batches.into_documents(), counts)
 }
 
-fn ndjson(
-    mut source: Documents,
-    json: Json,
-    sink: &mut Writer,
-    mut progress: impl FnMut(&Documents),
-) -> Result<Converted> {
+/// What so many documents, or the error behind them, come to.
+fn converted(
+    written: Result<u64>,
+    source: Documents,
+    (mismatched, unknown): (u64, u64),
+) -> std::result::Result<Converted, Failed> {
+    match written {
+        Ok(documents) => Ok(Converted { documents, mismatched, unknown, source }),
+        Err(error) => Err(Failed { error, skipped: source.skipped().clone() }),
+    }
+}
+
+fn ndjson(source: &mut Documents, json: Json, sink: &mut Writer, mut progress: impl FnMut(&Documents)) -> Result<u64> {
     let (mut documents, mut line) = (0, Vec::new());
     let name = source.reader().name().to_string();
     while let Some(batch) = source.next_batch()? {
@@ -157,27 +188,23 @@ fn ndjson(
             sink.write(&line)?;
             documents += 1;
         }
-        progress(&source);
+        progress(source);
     }
-    Ok(Converted { documents, mismatched: 0, unknown: 0, source })
+    Ok(documents)
 }
 
-/// The columns that the options ask for, with all documents before them.
-fn batches(mut source: Documents, options: &Options) -> Result<Batches> {
+/// The columns that the options ask for, and the documents that were read to know them.
+fn columns(source: &mut Documents, options: &Options) -> Result<(Sample, Schema)> {
     let (sample, schema) = match &options.schema {
         Some(schema) => (Sample::default(), schema.clone()),
         None => {
-            let sample = Sample::take(&mut source, options.sample.max(1), SAMPLE_BYTES)?;
+            let sample = Sample::take(source, options.sample.max(1), SAMPLE_BYTES)?;
             let schema = sample.infer(options.mixed)?;
             (sample, schema)
         }
     };
     let schema = if options.format == Format::Csv { flat(&schema)? } else { schema };
-    let columns = millstream::bson::columns::Options::new()
-        .on_mismatch(options.mismatch)
-        .on_unknown(options.unknown)
-        .batch_bytes(BATCH_BYTES);
-    Batches::new(sample, source, &schema, columns)
+    Ok((sample, schema))
 }
 
 /// The same with plain columns only: members by their path, arrays as text.
@@ -207,17 +234,13 @@ fn flatten(keys: Vec<String>, name: String, data_type: &DataType, out: &mut Vec<
     Ok(())
 }
 
-/// How many rows, and the batches at their end.
-type Written = (u64, Batches);
-
 fn arrow(
-    batches: Batches,
+    batches: &mut RecordBatches,
     format: Format,
     sink: &mut Writer,
     progress: &mut impl FnMut(&Documents),
-) -> Result<Written> {
-    let schema = batches.columns().schema().to_arrow();
-    let mut batches = RecordBatches::new(batches);
+) -> Result<u64> {
+    let schema = batches.batches().columns().schema().to_arrow();
     let mut rows = 0;
     macro_rules! write_all {
         ($writer:expr) => {{
@@ -234,24 +257,23 @@ fn arrow(
         Format::ArrowStream => write_all!(StreamWriter::try_new(sink, &schema)),
         _ => write_all!(FileWriter::try_new(sink, &schema)),
     }
-    Ok((rows, batches.into_batches()))
+    Ok(rows)
 }
 
 fn parquet(
-    batches: Batches,
+    batches: &mut RecordBatches,
     packing: Packing,
     sink: &mut Writer,
     progress: &mut impl FnMut(&Documents),
-) -> Result<Written> {
+) -> Result<u64> {
     let compression = match packing {
         Packing::Zstd => Compression::ZSTD(ZstdLevel::try_new(3).map_err(failed)?),
         Packing::Snappy => Compression::SNAPPY,
         Packing::None => Compression::UNCOMPRESSED,
     };
     let properties = WriterProperties::builder().set_compression(compression).build();
-    let schema = batches.columns().schema().to_arrow();
+    let schema = batches.batches().columns().schema().to_arrow();
     let mut writer = ArrowWriter::try_new(sink, schema, Some(properties)).map_err(failed)?;
-    let mut batches = RecordBatches::new(batches);
     let mut rows = 0;
     while let Some(batch) = batches.next_batch()? {
         writer.write(&batch).map_err(failed)?;
@@ -262,10 +284,10 @@ fn parquet(
         progress(batches.batches().documents());
     }
     writer.close().map_err(failed)?;
-    Ok((rows, batches.into_batches()))
+    Ok(rows)
 }
 
-fn csv(mut batches: Batches, sink: &mut Writer, progress: &mut impl FnMut(&Documents)) -> Result<Written> {
+fn csv(batches: &mut Batches, sink: &mut Writer, progress: &mut impl FnMut(&Documents)) -> Result<u64> {
     let names: Vec<String> = batches.columns().schema().fields().iter().map(|field| field.name().to_string()).collect();
     let mut rows = 0;
     {
@@ -288,7 +310,7 @@ fn csv(mut batches: Batches, sink: &mut Writer, progress: &mut impl FnMut(&Docum
         }
         writer.flush().map_err(Error::from_io)?;
     }
-    Ok((rows, batches))
+    Ok(rows)
 }
 
 /// A value as CSV has it: numbers and text as they are, ids in hexadecimal, dates as in RFC 3339, bytes in Base64.

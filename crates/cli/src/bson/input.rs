@@ -143,7 +143,8 @@ pub(super) fn element<'a>(document: Document<'a>, keys: &[String]) -> Result<Ele
     document.find_path(keys)?.ok_or_else(|| no_value(keys))
 }
 
-fn no_value(keys: &[String]) -> Error {
+/// The error of a path that leads nowhere.
+pub(super) fn no_value(keys: &[String]) -> Error {
     Error::new(ErrorKind::KeyMissing).with_found("nothing there").with_path(millstream::bson::join_path(keys))
 }
 
@@ -210,6 +211,12 @@ impl Watch {
             let position = reader.position();
             progress.update(position.bytes, position.records, reader.progress().source_bytes);
         }
+    }
+
+    /// Ends the progress line and tells what was skipped before reading failed.
+    pub(super) fn fail(self, name: &str, skipped: &Skipped) {
+        drop(self.progress);
+        tell(name, skipped);
     }
 
     /// Ends the progress line and the source, and tells what was skipped, also where reading has failed.

@@ -5,6 +5,7 @@ use millstream::bson::{Rules, json_to_bson};
 use rustix::process::Signal;
 
 use crate::place::{Place, Words};
+use crate::terminal::on_a_terminal;
 
 /// Documents of Extended JSON, one after the other.
 fn documents(texts: &[&str]) -> Vec<u8> {
@@ -290,6 +291,34 @@ fn what_does_not_fit_a_column_is_an_error_and_leaves_nothing() {
     assert_eq!(place.names(), ["a.bson", "a.csv"]);
     bson(&place, "convert a.bson").gets_refused().complains_of(&["--to"]);
     bson(&place, "convert a.bson --to csv --column n").gets_refused().complains_of(&["expected PATH:TYPE"]);
+}
+
+#[test]
+fn convert_says_how_many_and_what_was_skipped() {
+    let [good, worse] = [r#"{"n": 1}"#, r#"{"n": "x"}"#].map(|text| documents(&[text]));
+    let mut bad = good.clone();
+    bad[4] = 0x77;
+    let place = Place::new().file("a.bson", good.repeat(3)).file("b.bson", [&good[..], &bad, &worse].concat());
+    for to in ["parquet", "ndjson"] {
+        let line = format!("convert a.bson --to {to} --count");
+        bson(&place, &format!("{line} -o a.out")).succeeds().prints("3 documents, 36 bytes\n");
+        let seen = bson(&place, &line).exits(0).says("3 documents, 36 bytes\n");
+        assert!(!seen.stdout.starts_with(b"3 documents"));
+    }
+    let shown = on_a_terminal(bson(&place, "convert a.bson --to csv -o a.csv"), false);
+    assert!(shown.ends_with("3 documents, 36 bytes\r\n"), "{shown}");
+    bson(&place, "convert b.bson --to ndjson --on-error skip --count -o b.out")
+        .fails()
+        .prints("2 documents, 26 bytes\n")
+        .complains_of(&["skipped 12 bytes"]);
+    for to in ["parquet", "csv", "arrow"] {
+        // The error comes behind what was skipped.
+        let line = format!("convert b.bson --to {to} --on-error skip --column n:long -o c.out");
+        let seen = bson(&place, &line).fails().prints("");
+        let (skipped, error) = seen.stderr.split_once('\n').unwrap();
+        assert!(skipped.contains("b.bson: skipped 12 bytes at byte 12, record 1: document invalid"), "{skipped}");
+        assert!(error.contains("found a value of type string"), "{error}");
+    }
 }
 
 #[test]

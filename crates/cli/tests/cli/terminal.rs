@@ -46,7 +46,7 @@ impl Terminal {
 }
 
 /// Runs with standard error on a terminal, and standard output too if `both`.
-fn on_a_terminal(words: Words, both: bool) -> String {
+pub(crate) fn on_a_terminal(words: Words, both: bool) -> String {
     let terminal = Terminal::new();
     let mut command = words.into_command();
     command.env("TERM", "xterm").stderr(terminal.stdio());

@@ -100,7 +100,7 @@ fn what_an_inferred_schema_does_not_know_is_an_error() {
     let source = || documents(&[r#"{"n": 1}"#, r#"{"n": 2, "m": 3}"#, r#"{"n": "x"}"#]);
     let mut options = Options { sample: 1, ..Options::new(Format::Parquet) };
     let failed = |options: &Options| {
-        let error = convert(source(), options, &mut Writer::memory().unwrap(), |_| {}).unwrap_err();
+        let error = convert(source(), options, &mut Writer::memory().unwrap(), |_| {}).unwrap_err().error;
         (error.kind(), error.path().map(str::to_owned), error.record())
     };
     assert_eq!(failed(&options), (ErrorKind::ShapeMismatch, Some("m".into()), Some(1)));
@@ -134,7 +134,8 @@ fn a_sink_that_fails_is_the_error() {
     for format in [Format::Arrow, Format::ArrowStream, Format::Parquet, Format::Csv, Format::Ndjson] {
         let refuse = |_: &[u8]| Err(io::Error::new(io::ErrorKind::StorageFull, "full"));
         let mut sink = Writer::builder().capacity(1).callback(refuse).unwrap();
-        let error = convert(orders(), &Options::new(format), &mut sink, |_| {}).and_then(|_| sink.flush()).unwrap_err();
+        let converted = convert(orders(), &Options::new(format), &mut sink, |_| {}).map_err(|failed| failed.error);
+        let error = converted.and_then(|_| sink.flush()).unwrap_err();
         assert_eq!((error.kind(), error.io().map(io::Error::kind)), (ErrorKind::Io, Some(io::ErrorKind::StorageFull)));
     }
 }
