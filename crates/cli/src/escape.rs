@@ -1,4 +1,30 @@
-//! Bytes that cannot be typed: `\n`, `\r`, `\t`, `\0`, `\\` and `\xHH` in a delimiter.
+//! What cannot be typed or seen: `\n`, `\r`, `\t`, `\0`, `\\` and `\xHH` in a delimiter, and the other way round characters
+//! that play tricks on a terminal.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// Whether a terminal obeys this character, or it reverses or hides text: what is shown would not be what is there.
+pub(crate) fn is_trick(c: char) -> bool {
+    let hides = matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
+    c.is_control() || hides
+}
+
+/// The text with such characters as `\uHHHH`. In quotes of JSON it stays the same text.
+pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_trick) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::new();
+    for c in text.chars() {
+        match is_trick(c) {
+            // None of them has more than four digits. Writing to a string cannot fail.
+            true => drop(write!(shown, "\\u{:04x}", u32::from(c))),
+            false => shown.push(c),
+        }
+    }
+    Cow::Owned(shown)
+}
 
 /// The bytes that `text` stands for; at least one.
 pub(crate) fn parse(text: &str) -> Result<Vec<u8>, String> {
@@ -34,6 +60,14 @@ pub(crate) fn parse(text: &str) -> Result<Vec<u8>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tricks_are_seen() {
+        assert_eq!(visible("grüße 世界"), "grüße 世界");
+        assert_eq!(visible("a\u{1b}[2Jb\u{9b}\u{7f}\u{202e}c\n"), r"a\u001b[2Jb\u009b\u007f\u202ec\u000a");
+        let json = serde_json::Value::from("\u{9b}\u{2066}\u{1}").to_string();
+        assert_eq!(serde_json::from_str::<String>(&visible(&json)).unwrap(), "\u{9b}\u{2066}\u{1}");
+    }
 
     #[test]
     fn every_escape() {

@@ -5,12 +5,12 @@ use std::io::Write;
 use millstream::{CommandEnd, Error, ErrorKind, Writer};
 
 use crate::Ending;
+use crate::escape::is_trick;
 
 /// The text without control characters, and without the marks that reverse or hide text: a file name must not
 /// move the cursor or look like another one.
 pub(crate) fn printable(text: &str) -> String {
-    let hides = |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    text.chars().filter(|&c| !c.is_control() && !hides(c)).collect()
+    text.chars().filter(|&c| !is_trick(c)).collect()
 }
 
 /// Says one line on standard error. If that is closed or full, nobody is there to be told.

@@ -7,6 +7,7 @@ use millstream::{Error, Result, Writer};
 use crate::signals::Signals;
 
 use super::Done;
+use super::get::{is_seen, make_visible};
 use super::input::{OnError, Stream};
 
 /// Print documents as Extended JSON, one a line
@@ -40,7 +41,7 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
 }
 
 fn print(input: &mut super::input::Input, out: &mut Writer, json: Json) -> Result<()> {
-    let mut line = Vec::new();
+    let (mut line, is_seen) = (Vec::new(), is_seen());
     let name = input.documents.reader().name().to_string();
     while let Some(batch) = input.documents.next_batch()? {
         let first = batch.as_batch().first_record();
@@ -48,6 +49,9 @@ fn print(input: &mut super::input::Input, out: &mut Writer, json: Json) -> Resul
             line.clear();
             let located = |error: Error| error.with_name(&name).with_record(record);
             document.append_json(&mut line, json).map_err(located)?;
+            if is_seen {
+                make_visible(&mut line);
+            }
             line.push(b'\n');
             out.write(&line)?;
         }

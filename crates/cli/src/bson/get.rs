@@ -1,12 +1,15 @@
 //! `millstream bson get`: one value, as JSON, as bytes, or as an array for numpy.
 
 use clap::{Args, ValueEnum};
-use millstream::bson::julia::{Graph, Value};
+use millstream::bson::julia::Graph;
 use millstream::bson::{Document, Element, Json, ValueRef, join_path};
 use millstream::{Result, Writer};
+use std::borrow::Cow;
 use std::fmt::{self, Write as _};
+use std::io::IsTerminal;
 
 use crate::Ending;
+use crate::escape::visible;
 use crate::signals::Signals;
 
 use super::input::{File, element, next_document, skip_to};
@@ -55,8 +58,7 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
 
 fn write(document: Document<'_>, keys: &[String], form: Form, json: Json, out: &mut Writer) -> Result<()> {
     if form == Form::Julia {
-        let graph = Graph::read(document)?;
-        return write_julia(julia::find(&graph, keys)?, out);
+        return write_julia(&julia::read(document, keys)?, out);
     }
     let element = if keys.is_empty() { None } else { Some(element(document, keys)?) };
     let mut text = Vec::new();
@@ -69,23 +71,46 @@ fn write(document: Document<'_>, keys: &[String], form: Form, json: Json, out: &
         (Form::Npy, Some(element)) => return npy::write(document, &element, keys, out),
         (Form::Julia, _) => unreachable!("returned above"),
     }
+    if is_seen() {
+        make_visible(&mut text);
+    }
     text.push(b'\n');
     out.write(&text)
 }
 
 /// Writes a value's text as it comes to be: it can be many times as long as the file.
-fn write_julia(value: Value<'_>, out: &mut Writer) -> Result<()> {
-    struct Text<'w>(&'w mut Writer, Result<()>);
+fn write_julia(graph: &Graph<'_>, out: &mut Writer) -> Result<()> {
+    struct Text<'w> {
+        out: &'w mut Writer,
+        is_seen: bool,
+        result: Result<()>,
+    }
     impl fmt::Write for Text<'_> {
         fn write_str(&mut self, text: &str) -> fmt::Result {
-            self.1 = self.0.write(text.as_bytes());
-            if self.1.is_ok() { Ok(()) } else { Err(fmt::Error) }
+            self.result = match self.is_seen {
+                true => self.out.write(visible(text).as_bytes()),
+                false => self.out.write(text.as_bytes()),
+            };
+            if self.result.is_ok() { Ok(()) } else { Err(fmt::Error) }
         }
     }
-    let mut text = Text(out, Ok(()));
+    let mut text = Text { out, is_seen: is_seen(), result: Ok(()) };
     // What stopped it is in there.
-    let _ = writeln!(text, "{value}");
-    text.1
+    let _ = write!(text, "{graph}");
+    text.result?;
+    out.write(b"\n")
+}
+
+/// Whether what is printed goes to a terminal, where text can play tricks.
+pub(super) fn is_seen() -> bool {
+    std::io::stdout().is_terminal()
+}
+
+/// Escapes what JSON leaves as it is in strings and a terminal would obey. It is the same JSON then.
+pub(super) fn make_visible(json: &mut Vec<u8>) {
+    if let Cow::Owned(shown) = visible(&String::from_utf8_lossy(json)) {
+        *json = shown.into_bytes();
+    }
 }
 
 /// What is raw of a value.

@@ -3,12 +3,15 @@
 //! A row looks at the document of that value alone, under a small limit of memory: what is larger, or refers to
 //! something elsewhere in the file, is shown as the plain BSON that it is.
 
+use millstream::Result;
 use millstream::bson::julia::{Graph, Kind, Options, Value, Values};
-use millstream::bson::{Document, join_path};
-use millstream::{Error, ErrorKind, Result};
+use millstream::bson::{Array, Document, ElementType};
+use std::cell::OnceCell;
 use std::fmt::{self, Write as _};
 
-use crate::message::printable;
+use crate::escape::visible;
+
+use super::input::no_value;
 
 /// What making one row may take, in bytes.
 const ROW_MEMORY: u64 = 256 << 10;
@@ -31,21 +34,51 @@ pub(super) struct Row {
     pub(super) is_all: bool,
 }
 
+/// The shared objects of a file, counted when the first one that refers to them is met.
+pub(super) struct Backrefs<'a> {
+    file: Document<'a>,
+    count: OnceCell<u64>,
+}
+
+impl<'a> Backrefs<'a> {
+    pub(super) fn of(file: Document<'a>) -> Backrefs<'a> {
+        Backrefs { file, count: OnceCell::new() }
+    }
+
+    /// Where the object is that this document stands for, if it stands for one: exactly `tag` and `ref`, and the file has so
+    /// many of them.
+    fn position(&self, document: Document<'_>) -> Option<u64> {
+        let mut number = None;
+        for element in document {
+            let element = element.ok()?;
+            match (element.key().ok()?, element.kind()) {
+                ("tag", ElementType::String) => {}
+                ("ref", ElementType::Int32 | ElementType::Int64) if number.is_none() => {
+                    number = Some(element.get::<u64>().ok()?);
+                }
+                _ => return None,
+            }
+        }
+        // Julia counts from 1, paths from 0.
+        let position = number?.checked_sub(1)?;
+        let count = || match self.file.get::<Array<'_>>("_backrefs") {
+            Ok(Some(objects)) => objects.iter().take_while(|object| object.is_ok()).count() as u64,
+            _ => 0,
+        };
+        (position < *self.count.get_or_init(count)).then_some(position)
+    }
+}
+
 /// The row of a document that is a value of Julia's.
-pub(super) fn row(document: Document<'_>) -> Option<Row> {
+pub(super) fn row(document: Document<'_>, backrefs: &Backrefs<'_>) -> Option<Row> {
     // One with more members is none, and walking over all of them for a tag can take long.
     if document.iter().take(MOST_MEMBERS + 1).count() > MOST_MEMBERS {
         return None;
     }
     let tag = document.get::<&str>("tag").ok()??;
     if tag == "backref" {
-        let number = document.get::<i64>("ref").ok()??;
-        // Julia counts from 1, paths from 0.
-        return Some(Row {
-            kind: "backref".into(),
-            summary: format!("_backrefs.{}", number.checked_sub(1)?),
-            is_all: true,
-        });
+        let position = backrefs.position(document)?;
+        return Some(Row { kind: "backref".into(), summary: format!("_backrefs.{position}"), is_all: true });
     }
     let graph = Graph::read_with(document, &Options::new().memory(ROW_MEMORY)).ok()?;
     let value = graph.root();
@@ -62,7 +95,8 @@ pub(super) fn row(document: Document<'_>) -> Option<Row> {
         }
         Kind::Struct(of, fields) => {
             let noun = if fields.len() == 1 { "field" } else { "fields" };
-            let row = Row { kind: of.to_string(), summary: format!("{} {noun}", fields.len()), is_all: false };
+            let kind = visible(&of.to_string()).into_owned();
+            let row = Row { kind, summary: format!("{} {noun}", fields.len()), is_all: false };
             return Some(row);
         }
         Kind::Dict(of, keys, _) => (of.to_string(), format!("{} entries", keys.len())),
@@ -79,7 +113,7 @@ pub(super) fn row(document: Document<'_>) -> Option<Row> {
         Kind::Tuple(_) => ("Tuple".into(), beginning(value)),
         _ => (tag.into(), beginning(value)),
     };
-    let kind = printable(&kind);
+    let kind = visible(&kind).into_owned();
     let is_all = !matches!(value.kind(), Kind::Dict(..) | Kind::Set(..) | Kind::Tuple(..));
     Some(Row { kind, summary, is_all })
 }
@@ -114,26 +148,10 @@ fn beginning(shown: impl fmt::Display) -> String {
     let mut text = Beginning(String::new(), TEXT_LIMIT);
     // An error says that there is more.
     let _ = write!(text, "{shown}");
-    printable(&text.0)
+    visible(&text.0).into_owned()
 }
 
-/// The value at the end of a path: keys of documents, positions in arrays, tuples and structs, the first being 0.
-pub(super) fn find<'g>(graph: &'g Graph<'_>, keys: &[String]) -> Result<Value<'g>> {
-    let mut value = graph.root();
-    for (i, key) in keys.iter().enumerate() {
-        let position = || key.parse::<usize>().ok();
-        let inside = match value.kind() {
-            Kind::Document(_) => value.get(key),
-            Kind::Array(array) => position().and_then(|position| array.elements().get(position)),
-            Kind::Tuple(values) | Kind::Struct(_, values) | Kind::BitArray(_, values) => {
-                position().and_then(|position| values.get(position))
-            }
-            Kind::NamedTuple(..) => value.get(key),
-            _ => None,
-        };
-        value = inside.ok_or_else(|| {
-            Error::new(ErrorKind::KeyMissing).with_found("nothing there").with_path(join_path(&keys[..=i]))
-        })?;
-    }
-    Ok(value)
+/// The value at the end of a path, which is that of the plain document, as `ls` shows it.
+pub(super) fn read<'a>(document: Document<'a>, keys: &[String]) -> Result<Graph<'a>> {
+    Graph::read_path(document, keys, &Options::new())?.ok_or_else(|| no_value(keys))
 }

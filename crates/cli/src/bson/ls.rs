@@ -8,11 +8,12 @@ use millstream::bson::{Array, Document, Element, ElementType, ValueRef, join_pat
 use millstream::{ErrorKind, Result, Writer, put};
 
 use crate::Ending;
-use crate::message::printable;
+use crate::escape::{is_trick, visible};
 use crate::signals::Signals;
 
+use super::Done;
 use super::input::{File, element, next_document, skip_to};
-use super::{Done, julia};
+use super::julia::{self, Backrefs};
 
 /// Show the tree of a document: keys, types, sizes, shapes
 ///
@@ -54,6 +55,7 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
     skip_to(&mut reader, place.document)?;
     let document = next_document(&mut reader, place.document)?;
     let mut tree = Tree {
+        backrefs: Backrefs::of(document),
         out: Writer::builder().cancel(signals.token()).stdout()?,
         depth: if options.all { usize::MAX } else { options.depth },
         limit: if options.all { usize::MAX } else { options.limit },
@@ -86,14 +88,15 @@ struct Row {
 }
 
 /// What is printed, and how much of it.
-struct Tree {
+struct Tree<'a> {
+    backrefs: Backrefs<'a>,
     out: Writer,
     depth: usize,
     limit: usize,
     plain: bool,
 }
 
-impl Tree {
+impl Tree<'_> {
     /// The members of a document, a row each, with what is inside them.
     fn members(&mut self, document: &Document<'_>, level: usize) -> Result<()> {
         let mut elements = document.iter();
@@ -136,7 +139,7 @@ impl Tree {
     fn row(&self, element: &Element<'_>) -> Result<Row> {
         let label = label(&element.key_lossy());
         if let (ElementType::Document, false) = (element.kind(), self.plain)
-            && let Some(row) = julia::row(element.get()?)
+            && let Some(row) = julia::row(element.get()?, &self.backrefs)
         {
             return Ok(Row { label, kind: row.kind, summary: row.summary, is_all: row.is_all });
         }
@@ -160,11 +163,14 @@ impl Tree {
     }
 }
 
-/// A key as it is shown: as in a path.
+/// A key as it is shown: as in a path, also if there is something in it that cannot be seen.
 fn label(key: &str) -> String {
     // At the front of a path, [7] is a document.
-    let path = if key.starts_with('[') { serde_json::Value::from(key).to_string() } else { join_path([key]) };
-    printable(&path)
+    let path = match key.starts_with('[') || key.contains(is_trick) {
+        true => serde_json::Value::from(key).to_string(),
+        false => join_path([key]),
+    };
+    visible(&path).into_owned()
 }
 
 /// Whether the first elements are no documents and arrays.
@@ -217,7 +223,7 @@ fn summary(element: &Element<'_>) -> Result<String> {
         ValueRef::ObjectId(id) => id.to_string(),
         ValueRef::Bool(value) => value.to_string(),
         ValueRef::DateTime(date) => date.to_string(),
-        ValueRef::Regex { pattern, options } => format!("/{}/{}", cut(pattern), printable(options)),
+        ValueRef::Regex { pattern, options } => format!("/{}/{}", cut(pattern), cut(options)),
         ValueRef::DbPointer { namespace, id } => format!("{} {id}", cut(namespace)),
         ValueRef::CodeWithScope { code, .. } => quoted(code),
         ValueRef::Int32(value) => value.to_string(),
@@ -256,15 +262,16 @@ fn cut(text: &str) -> String {
     if shown.len() < text.len() {
         shown.push('…');
     }
-    printable(&shown)
+    visible(&shown).into_owned()
 }
 
 /// The same in quotes, and how long all of it is if that is more.
 fn quoted(text: &str) -> String {
     let shown: String = text.chars().take(TEXT_LIMIT).collect();
-    let json = printable(&serde_json::Value::from(shown.as_str()).to_string());
+    let json = serde_json::Value::from(shown.as_str()).to_string();
+    let json = visible(&json);
     match shown.len() == text.len() {
-        true => json,
+        true => json.into_owned(),
         false => format!("{json}…, {}", size(text.len())),
     }
 }

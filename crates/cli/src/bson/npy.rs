@@ -4,8 +4,8 @@
 //! those take elements one by one, and what lies in a document is already what numpy wants: gigabytes go through as
 //! they are.
 
-use millstream::bson::julia::{Graph, Kind};
-use millstream::bson::{Array, Document, Element, ElementType, ValueRef, Vector, join_path};
+use millstream::bson::julia::Kind;
+use millstream::bson::{Array, Document, Element, ElementType, FromBson, ValueRef, Vector, join_path};
 use millstream::{Result, Writer};
 
 use super::{julia, unusable};
@@ -43,9 +43,9 @@ pub(super) fn write(document: Document<'_>, element: &Element<'_>, keys: &[Strin
 
 /// An array of a file of BSON.jl: in column-major order there, as .npy allows it.
 fn write_julia(document: Document<'_>, keys: &[String], out: &mut Writer) -> Result<()> {
-    let graph = Graph::read(document)?;
+    let graph = julia::read(document, keys)?;
     let no_array = |found: String| unusable(format!("{found} at {}", join_path(keys)), "an array of numbers, or bytes");
-    let Kind::Array(array) = julia::find(&graph, keys)?.kind() else { return Err(no_array("no array".into())) };
+    let Kind::Array(array) = graph.root().kind() else { return Err(no_array("no array".into())) };
     let element_type = array.element_type().to_string();
     let dtype = match element_type.as_str() {
         "Bool" => "|b1",
@@ -69,24 +69,38 @@ fn write_julia(document: Document<'_>, keys: &[String], out: &mut Writer) -> Res
     out.write(payload)
 }
 
-/// Integers stay integers where all of them are.
+/// Integers stay integers where all of them are; beside numbers with a fraction they have to be doubles without a loss.
+/// Every number is looked at before anything is written.
 fn write_array(array: &Array<'_>, keys: &[String], out: &mut Writer) -> Result<()> {
     let (mut count, mut integers) = (0, true);
     for element in array.iter() {
         let kind = element?.kind();
-        integers &= kind != ElementType::Double;
         if !matches!(kind, ElementType::Double | ElementType::Int32 | ElementType::Int64) {
             return Err(no_array(kind, keys));
         }
+        integers &= kind != ElementType::Double;
         count += 1;
     }
-    out.write(&header(if integers && count > 0 { "<i8" } else { "<f8" }, &[count])?)?;
+    if integers && count > 0 {
+        return write_numbers::<i64, 8>("<i8", array, count, i64::to_le_bytes, out);
+    }
+    write_numbers::<f64, 8>("<f8", array, count, f64::to_le_bytes, out)
+}
+
+/// Numbers of one type; an error before the header where one of them is no such number.
+fn write_numbers<T: for<'a> FromBson<'a>, const N: usize>(
+    dtype: &str,
+    array: &Array<'_>,
+    count: u64,
+    to_bytes: fn(T) -> [u8; N],
+    out: &mut Writer,
+) -> Result<()> {
     for element in array.iter() {
-        let element = element?;
-        match integers {
-            true => out.write(&element.get::<i64>()?.to_le_bytes())?,
-            false => out.write(&element.get::<f64>()?.to_le_bytes())?,
-        }
+        element?.get::<T>()?;
+    }
+    out.write(&header(dtype, &[count])?)?;
+    for element in array.iter() {
+        out.write(&to_bytes(element?.get::<T>()?))?;
     }
     Ok(())
 }

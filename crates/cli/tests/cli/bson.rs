@@ -199,6 +199,101 @@ fn values_of_julia_are_shown_as_what_they_are() {
         .prints("{\"$array\":[1.0,3.0,2.0,4.0],\"eltype\":\"Float32\",\"size\":[2,2]}\n");
 }
 
+/// A struct, a tuple, an array and references as BSON.jl writes them, and documents that look like references.
+fn shared_objects() -> Place {
+    let point = r#"{"tag": "datatype", "params": [], "name": ["Main", "Point"]}"#;
+    let floats = r#"{"tag": "array", "type": {"tag": "datatype", "params": [], "name": ["Core", "Float32"]},
+        "size": [{"$numberLong": "1"}], "data": {"$binary": {"base64": "AACAPw==", "subType": "00"}}}"#;
+    let text = format!(
+        r#"{{"s": {{"tag": "struct", "type": {point}, "data": [1.5, {{"tag": "tuple", "data": [{floats}]}}]}},
+        "shared": {{"tag": "backref", "ref": {{"$numberLong": "1"}}}},
+        "zero": {{"tag": "backref", "ref": {{"$numberLong": "0"}}}},
+        "behind": {{"tag": "backref", "ref": {{"$numberLong": "3"}}}},
+        "more": {{"tag": "backref", "ref": 1, "x": 2}},
+        "_backrefs": [{floats}, {{"tag": "struct", "type": {point}, "data": [{{"tag": "backref", "ref": 1}}]}}]}}"#
+    );
+    Place::new().file("s.bson", documents(&[&text]))
+}
+
+#[test]
+fn get_takes_the_paths_that_ls_shows() {
+    let place = shared_objects();
+    let seen = bson(&place, "ls s.bson --all").succeeds().stdout;
+    // A path is the last label of each level.
+    let mut path: Vec<String> = Vec::new();
+    let mut paths = Vec::new();
+    for line in String::from_utf8(seen).unwrap().lines().skip(1) {
+        let level = (line.len() - line.trim_start().len()) / 2;
+        path.truncate(level - 1);
+        path.push(line.split_whitespace().next().unwrap().to_string());
+        paths.push(path.join("."));
+    }
+    assert!(paths.len() > 15, "{paths:?}");
+    for path in &paths {
+        // A reference to nothing is one of Julia's that is wrong; it is plain data all the same.
+        let forms: &[&str] = if ["zero", "behind"].contains(&&path[..]) { &["json"] } else { &["json", "julia"] };
+        for form in forms {
+            bson(&place, &format!("get s.bson {path} --as {form}")).succeeds();
+        }
+    }
+    for path in ["s.data.1.data.0", "shared", "_backrefs.0", "_backrefs.1.data.0"] {
+        assert!(path == "shared" || path == "_backrefs.1.data.0" || paths.iter().any(|shown| shown == path), "{path}");
+        let npy = bson(&place, &format!("get s.bson {path} --as npy")).succeeds().stdout;
+        assert!(npy.ends_with(&1_f32.to_le_bytes()), "{path}");
+    }
+    bson(&place, "get s.bson s.data --as julia")
+        .succeeds()
+        .prints("{\"$array\":[1.5,{\"$tuple\":[{\"$array\":[1.0],\"eltype\":\"Float32\",\"size\":[1]}]}],\"eltype\":\"Any\",\"size\":[2]}\n");
+    bson(&place, "get s.bson s.0 --as julia").fails().prints("").complains_of(&["found nothing there, in s.0"]);
+}
+
+#[test]
+fn only_a_reference_is_shown_as_one() {
+    let place = shared_objects();
+    bson(&place, "ls s.bson shared").succeeds().prints("shared  backref  _backrefs.0\n");
+    for (path, kind) in [("zero", "2 members"), ("behind", "2 members"), ("more", "3 members")] {
+        let seen = bson(&place, &format!("ls s.bson {path}")).succeeds().stdout;
+        let line = format!("{path}  object  {kind}");
+        assert!(seen.starts_with(line.as_bytes()), "{}", String::from_utf8_lossy(&seen));
+    }
+    let place = Place::new().file("plain.bson", documents(&[r#"{"a": {"tag": "backref", "ref": 1}}"#]));
+    bson(&place, "ls plain.bson --depth 1")
+        .succeeds()
+        .prints("document [0] at byte 0: 1 member, 39 B\n  a  object  2 members, 31 B\n");
+}
+
+#[test]
+fn numbers_that_no_type_of_numpy_holds_are_refused_before_the_header() {
+    let text = r#"{"a": [0.5, {"$numberLong": "9007199254740993"}], "b": [{"$numberLong": "9007199254740993"}, 1]}"#;
+    let place = Place::new().file("a.bson", documents(&[text]));
+    bson(&place, "get a.bson a --as npy").fails().prints("").complains_of(&["9007199254740993", "in a.1"]);
+    let npy = bson(&place, "get a.bson b --as npy").succeeds().stdout;
+    assert!(npy.ends_with(&[9_007_199_254_740_993_i64, 1].map(i64::to_le_bytes).concat()));
+}
+
+#[test]
+fn what_a_terminal_would_obey_is_escaped() {
+    // As JSON text, whose escapes are made characters by `documents`.
+    let text = r#"{"k\u202e": "x\u001b[2J\u009b\u202ey", "r": {"$regularExpression": {"pattern": "\u2066", "options": "i"}},
+        "s": {"tag": "symbol", "name": "\u009b"}}"#;
+    let place = Place::new().file("a.bson", documents(&[text]));
+    bson(&place, "ls a.bson --depth 1").succeeds().prints(
+        r#"document [0] at byte 0: 3 members, 73 B
+  "k\u202e"  string  "x\u001b[2J\u009b\u202ey"
+  r          regex   /\u2066/i
+  s          Symbol  :\u009b
+"#,
+    );
+    bson(&place, r#"ls a.bson "k\u202e""#).succeeds();
+    let piped = "{\"k\u{202e}\":\"x\\u001b[2J\u{9b}\u{202e}y\"";
+    for words in ["cat a.bson", "get a.bson", "get a.bson --as julia"] {
+        let seen = String::from_utf8(bson(&place, words).succeeds().stdout).unwrap();
+        assert!(seen.starts_with(piped), "{words}: {seen}");
+        let shown = on_a_terminal(bson(&place, words), true);
+        assert!(shown.starts_with(r#"{"k\u202e":"x\u001b[2J\u009b\u202ey""#), "{words}: {shown}");
+    }
+}
+
 #[test]
 fn cat_prints_a_document_a_line() {
     let place = orders();
