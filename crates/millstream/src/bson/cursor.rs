@@ -199,15 +199,15 @@ impl<'a> Cursor<'a> {
         Ok(self.next()?.map(|(kind, _)| kind))
     }
 
-    /// The next element's type if this is its key, whose NUL is in `key`: else nothing has happened.
+    /// The next element's type if this is its key: else nothing has happened.
     #[inline]
-    pub(crate) fn next_if_key(&mut self, key: &[u8]) -> Option<ElementType> {
+    pub(crate) fn next_if_key(&mut self, key: &Key) -> Option<ElementType> {
         let (&byte, rest) = self.bytes[self.at..].split_first()?;
-        if !rest.starts_with(key) {
+        if !key.begins(rest) {
             return None;
         }
         let kind = ElementType::from_byte(byte)?;
-        self.at += 1 + key.len();
+        self.at += 1 + key.bytes.len();
         Some(kind)
     }
 
@@ -310,6 +310,26 @@ impl<'a> Cursor<'a> {
     pub fn str(&mut self) -> Result<&'a str> {
         let bytes = self.string_bytes()?;
         text_at(bytes, self.at - bytes.len() - 1)
+    }
+
+    /// Appends what [`str`](Cursor::str) reads. Most text is short and ASCII: that is two words with one check, no loop and no
+    /// call.
+    #[inline]
+    pub(crate) fn append_str(&mut self, out: &mut Vec<u8>) -> Result<()> {
+        let start = self.at + 4;
+        let bytes = self.string_bytes()?;
+        // The sixteen bytes that end with the text: something is before it always, but behind it only as a rule.
+        if bytes.len() <= 16
+            && let Some(chunk) = self.bytes[..start + bytes.len()].last_chunk::<16>()
+        {
+            let text = u128::from_le_bytes(*chunk).unbounded_shr(128 - 8 * bytes.len() as u32);
+            if text & HIGHS == 0 {
+                out.extend_from_slice(&text.to_le_bytes());
+                out.truncate(out.len() - (16 - bytes.len()));
+                return Ok(());
+            }
+        }
+        append_long(out, bytes, start)
     }
 
     /// The same, owned only where the rules say [`Utf8::Lossy`] and bytes had to be replaced.
@@ -502,6 +522,14 @@ pub(crate) fn bytes_text(count: usize) -> String {
     if count == 1 { "1 byte".to_string() } else { format!("{count} bytes") }
 }
 
+/// Appends text that begins at `at` and is not short, or not ASCII. Apart, because the compiler would copy both kinds by one
+/// call.
+#[inline(never)]
+fn append_long(out: &mut Vec<u8>, bytes: &[u8], at: usize) -> Result<()> {
+    out.extend_from_slice(text_at(bytes, at)?.as_bytes());
+    Ok(())
+}
+
 /// Checks text that begins at `at`.
 #[inline]
 pub(crate) fn text_at(bytes: &[u8], at: usize) -> Result<&str> {
@@ -522,6 +550,40 @@ fn bad_text(bytes: &[u8], good: usize, at: usize) -> Error {
         .with_found(format!("0x{:02x}", bytes[good]))
         .with_expected("UTF-8")
         .with_offset((at + good) as u64)
+}
+
+/// The highest bit of each byte: none is set in ASCII.
+const HIGHS: u128 = u128::from_ne_bytes([0x80; 16]);
+
+/// A key as it is in documents, its NUL included, ready to be compared.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Key {
+    bytes: Vec<u8>,
+    /// The first eight bytes, or as many as there are, behind them zeros.
+    head: u64,
+    /// All bits of these.
+    mask: u64,
+}
+
+impl Key {
+    pub(crate) fn new(name: &str) -> Key {
+        let bytes = [name.as_bytes(), b"\0"].concat();
+        let (mut head, mut mask) = ([0; 8], [0; 8]);
+        for (i, &byte) in bytes.iter().take(8).enumerate() {
+            (head[i], mask[i]) = (byte, 0xff);
+        }
+        Key { bytes, head: u64::from_le_bytes(head), mask: u64::from_le_bytes(mask) }
+    }
+
+    /// Whether these bytes begin with it. Most keys have less than eight bytes: one load and no call.
+    #[inline]
+    fn begins(&self, bytes: &[u8]) -> bool {
+        match bytes.first_chunk() {
+            Some(head) if (u64::from_le_bytes(*head) ^ self.head) & self.mask != 0 => false,
+            Some(_) if self.bytes.len() <= 8 => true,
+            _ => bytes.starts_with(&self.bytes),
+        }
+    }
 }
 
 /// Whether they are equal. Names are short: two loads that may overlap, without a call.
@@ -576,7 +638,38 @@ mod tests {
         }
     }
 
+    #[test]
+    fn keys_are_compared_whole() {
+        for len in 0..20 {
+            let name = "n".repeat(len);
+            let key = Key::new(&name);
+            for behind in 0..10 {
+                let bytes = [name.as_bytes(), b"\0", &[7; 10][..behind]].concat();
+                assert!(key.begins(&bytes), "{len} {behind}");
+                assert!(!key.begins(&bytes[..len]));
+                for at in 0..=len {
+                    let mut other = bytes.clone();
+                    other[at] ^= 1;
+                    assert!(!key.begins(&other), "{at} of {len}");
+                }
+            }
+        }
+    }
+
     proptest! {
+        #[test]
+        fn appended_text_is_what_is_read(text in prop::collection::vec(prop_oneof![0x20u8..0x7f, 0u8..], 0..20), behind in 0usize..20) {
+            let len = (text.len() as u32 + 1).to_le_bytes();
+            let bytes = [&len[..], &text, b"\0", &[0xff; 20][..behind]].concat();
+            let (mut cursor, mut twin) = (Cursor::new(&bytes, Rules::new()), Cursor::new(&bytes, Rules::new()));
+            let mut out = b"before".to_vec();
+            match (cursor.append_str(&mut out), twin.str()) {
+                (Ok(()), Ok(text)) => prop_assert_eq!(out, [b"before", text.as_bytes()].concat()),
+                (appended, read) => prop_assert_eq!(appended.unwrap_err().to_string(), read.unwrap_err().to_string()),
+            }
+            prop_assert_eq!(cursor.offset(), twin.offset());
+        }
+
         #[test]
         fn finds_the_first_zero_byte(bytes in prop::collection::vec(0u8..4, 0..80)) {
             prop_assert_eq!(find_nul(&bytes), bytes.iter().position(|&byte| byte == 0));

@@ -142,7 +142,7 @@ macro_rules! element_types {
             pub const ALL: &'static [ElementType] = &[$(ElementType::$kind),*];
 
             /// The type that this byte announces; 0 ends a document and is no type.
-            #[inline]
+            #[inline(always)] // a comparison or two; the compiler makes a call of it, for each value
             pub const fn from_byte(byte: u8) -> Option<ElementType> {
                 match byte {
                     $($byte => Some(ElementType::$kind),)*

@@ -41,7 +41,7 @@ impl Members {
         let (mut expected, mut filled) = (0, 0);
         loop {
             // Members come in the same order, as a rule.
-            let predicted = self.columns.get(expected).and_then(|column| cursor.next_if_key(&column.key_bytes));
+            let predicted = self.columns.get(expected).and_then(|column| cursor.next_if_key(&column.in_documents));
             let (index, kind) = match predicted {
                 Some(kind) => (expected, kind),
                 None => {
@@ -136,8 +136,9 @@ impl Column {
         Ok(())
     }
 
-    /// Appends the value of this type that the cursor is at.
-    #[inline]
+    /// Appends the value of this type that the cursor is at. What is simple is done where it is called: a call would cost as
+    /// much again. What has values inside it, or is rare, is not.
+    #[inline(always)]
     fn append(&mut self, kind: ElementType, cursor: &mut Cursor<'_>, walk: &mut Walk) -> Result<()> {
         use ElementType as T;
         match (&mut self.values, kind) {
@@ -148,10 +149,21 @@ impl Column {
             (Values::Bool(bits), T::Bool) => bits.push(cursor.bool()?),
             (Values::ObjectId(bytes), T::ObjectId) => bytes.extend_from_slice(&cursor.take::<12>()?),
             (Values::String(pieces), T::String) if cursor.rules().utf8 == Utf8::Checked => {
-                pieces.push(cursor.str()?.as_bytes());
+                cursor.append_str(&mut pieces.bytes)?;
+                pieces.end();
             }
-            (Values::List(lists), T::Array) => lists.append(cursor, walk)?,
-            (Values::Struct(members), T::Document) => members.append(cursor, self.len, walk)?,
+            _ => return self.append_large(kind, cursor, walk),
+        }
+        self.appended();
+        Ok(())
+    }
+
+    /// Appends what has values inside it, and everything else.
+    #[inline(never)]
+    fn append_large(&mut self, kind: ElementType, cursor: &mut Cursor<'_>, walk: &mut Walk) -> Result<()> {
+        match (&mut self.values, kind) {
+            (Values::List(lists), ElementType::Array) => lists.append(cursor, walk)?,
+            (Values::Struct(members), ElementType::Document) => members.append(cursor, self.len, walk)?,
             _ => return self.append_other(kind, cursor, walk),
         }
         self.appended();
@@ -159,6 +171,7 @@ impl Column {
     }
 
     /// Everything that is rare: null, conversions, and what does not fit.
+    #[inline(never)]
     fn append_other(&mut self, kind: ElementType, cursor: &mut Cursor<'_>, walk: &mut Walk) -> Result<()> {
         if matches!(kind, ElementType::Null | ElementType::Undefined) {
             return self.append_missing().map_err(|error| error.with_offset(cursor.offset() as u64));

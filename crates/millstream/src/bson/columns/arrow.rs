@@ -5,6 +5,7 @@
 //! `arrow` crates, which check lengths and UTF-8 again.
 
 use super::{Batches, Bits, Column, Columns, DataType, Field, Pieces, Schema, Values};
+use crate::bson::cursor::Key;
 use crate::error::{Error, ErrorKind, Result};
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, to_ffi};
 use arrow_array::types::{Float64Type, Int32Type, Int64Type, TimestampMillisecondType, UInt64Type};
@@ -97,8 +98,13 @@ fn take(columns: &mut [Column], place: &[usize]) -> Option<Column> {
     let column = columns.get_mut(index)?;
     match (&mut column.values, inside) {
         (_, []) => {
-            let nothing =
-                Column { values: Values::Null, validity: None, key: String::new(), key_bytes: Vec::new(), ..*column };
+            let nothing = Column {
+                values: Values::Null,
+                validity: None,
+                key: String::new(),
+                in_documents: Key::default(),
+                ..*column
+            };
             Some(std::mem::replace(column, nothing))
         }
         (Values::Struct(members), _) => take(&mut members.columns, inside),

@@ -1,6 +1,7 @@
 //! A column's memory: plain vectors, in the layout of Arrow.
 
 use super::schema::{DataType, Field};
+use crate::bson::cursor::Key;
 use std::collections::HashMap;
 
 /// A column: so many values, and which of them are none.
@@ -9,8 +10,8 @@ use std::collections::HashMap;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
     pub(super) key: String,
-    /// The same as it is in a document, its NUL included.
-    pub(super) key_bytes: Vec<u8>,
+    /// The same as it is looked for in documents.
+    pub(super) in_documents: Key,
     pub(super) nullable: bool,
     /// Whether it is no column of the schema, but what a path goes through to some.
     pub(super) is_path: bool,
@@ -23,6 +24,7 @@ pub struct Column {
 /// The values of a column.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
+#[repr(u8)] // a byte to look at for each value; otherwise the variant would be hidden in a vector's capacity
 pub enum Values {
     /// None.
     Null,
@@ -113,8 +115,8 @@ impl Column {
                 Values::Struct(members)
             }
         };
-        let key_bytes = [key.as_bytes(), b"\0"].concat();
-        Column { key, key_bytes, nullable, is_path: false, len: 0, validity: None, values }
+        let in_documents = Key::new(&key);
+        Column { key, in_documents, nullable, is_path: false, len: 0, validity: None, values }
     }
 
     pub(super) fn of_field(field: &Field) -> Column {
