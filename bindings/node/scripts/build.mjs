@@ -1,0 +1,30 @@
+// Builds dist/: ESM, CommonJS and the browser's bundle by esbuild, declarations for both by tsc.
+
+import { execFileSync } from "node:child_process";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+process.chdir(root);
+rmSync("dist", { recursive: true, force: true });
+
+const shared = { bundle: true, target: "es2022", legalComments: "none", logLevel: "warning" };
+await Promise.all([
+  build({ ...shared, entryPoints: ["src/index.ts"], outfile: "dist/index.js", format: "esm", platform: "node" }),
+  build({ ...shared, entryPoints: ["src/index.ts"], outfile: "dist/index.cjs", format: "cjs", platform: "node" }),
+  // The browser's platform refuses imports of node:, which is the point.
+  build({ ...shared, entryPoints: ["src/browser.ts"], outfile: "dist/browser.js", format: "esm", platform: "browser" }),
+]);
+
+const tsc = createRequire(import.meta.url)
+  .resolve("typescript/package.json")
+  .replace("package.json", "bin/tsc");
+const declare = (outDir) =>
+  execFileSync(process.execPath, [tsc, "-p", "scripts/tsconfig.types.json", "--outDir", outDir], { stdio: "inherit" });
+declare("dist/types");
+declare("dist/types-cjs");
+// The same declarations, seen by who requires us.
+mkdirSync("dist/types-cjs", { recursive: true });
+writeFileSync("dist/types-cjs/package.json", '{ "type": "commonjs" }\n');

@@ -1,0 +1,29 @@
+// Bundles test/*.test.ts into build/test and runs them by node --test. Arguments are names of tests, or go to node.
+
+import { spawnSync } from "node:child_process";
+import { readdirSync, rmSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+process.chdir(fileURLToPath(new URL("..", import.meta.url)));
+const options = process.argv.slice(2).filter((argument) => argument.startsWith("-"));
+const names = process.argv.slice(2).filter((argument) => !argument.startsWith("-"));
+const all = readdirSync("test").filter((name) => name.endsWith(".test.ts"));
+const chosen = all.filter((name) => names.length === 0 || names.some((part) => name.includes(part)));
+
+rmSync("build/test", { recursive: true, force: true });
+await build({
+  entryPoints: chosen.map((name) => `test/${name}`),
+  outdir: "build/test",
+  bundle: true,
+  // Tests use the package as its users do, by its name.
+  packages: "external",
+  format: "esm",
+  platform: "node",
+  target: "node20",
+  sourcemap: "inline",
+  logLevel: "warning",
+});
+const files = chosen.map((name) => `build/test/${name.replace(/ts$/, "js")}`);
+const run = spawnSync(process.execPath, ["--enable-source-maps", "--test", ...options, ...files], { stdio: "inherit" });
+process.exit(run.status ?? 1);

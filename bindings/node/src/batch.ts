@@ -1,0 +1,179 @@
+/**
+ * Many records at once: one block of bytes and the offsets of the records in it.
+ *
+ * Plain data: record `i` is `bytes[offsets[i] .. offsets[i + 1]]`, delimiter or length prefix included, and `trim` says what
+ * of that is content. Strings are made only when they are asked for, from blocks of at most 64 KiB: longer ones leave the
+ * processor's cache and cost two to five times as much.
+ */
+
+import { MillstreamError } from "./error.js";
+import { decodeStrictly, platform } from "./text.js";
+
+/** How much of a record's bytes is not its content. */
+export interface Trim {
+  /** Bytes at the front: a length prefix. */
+  readonly head: number;
+  /** Bytes at the end, if the record is terminated: a delimiter. */
+  readonly tail: number;
+  /** Whether a carriage return before the delimiter is not content either. */
+  readonly carriageReturn: boolean;
+}
+
+/** Every byte is content. */
+export const TRIM_NOTHING: Trim = { head: 0, tail: 0, carriageReturn: false };
+
+/** What becomes of bytes that are no UTF-8: U+FFFD, or an error. */
+export type InvalidUtf8 = "replace" | "error";
+
+/** How many bytes are made into strings at once. */
+export const TEXT_BLOCK = 64 << 10;
+
+const LF = 10;
+const CR = 13;
+
+/** Records in one block of memory. The memory is the batch's own: nobody writes into it. */
+export class Batch implements Iterable<Uint8Array> {
+  constructor(
+    /** The memory that the offsets point into. */
+    readonly bytes: Uint8Array,
+    /** The n + 1 offsets of n records, ascending. */
+    readonly offsets: Uint32Array,
+    /** How much of each record is not its content. */
+    readonly trim: Trim,
+    /** Whether the last record ends with its delimiter (true where records have none). All others do. */
+    readonly terminated: boolean,
+    /** Where in the stream `bytes[0]` is, in bytes from its start (after decoding). */
+    readonly offset = 0,
+    /** The number of the first record in the stream; the stream's first is 0. */
+    readonly firstRecord = 0,
+  ) {}
+
+  /** The number of records. */
+  get length(): number {
+    return this.offsets.length - 1;
+  }
+
+  /** The content of a record, as a view into `bytes`. */
+  record(index: number): Uint8Array {
+    this.#check(index);
+    const { start, end } = this.#content(index);
+    return this.bytes.subarray(start, end);
+  }
+
+  /** All bytes of a record, as a view into `bytes`. */
+  raw(index: number): Uint8Array {
+    this.#check(index);
+    return this.bytes.subarray(this.offsets[index], this.offsets[index + 1]);
+  }
+
+  /** The content of a record as a string. Bytes that are no UTF-8 become U+FFFD. */
+  text(index: number): string {
+    this.#check(index);
+    const { start, end } = this.#content(index);
+    return platform.decode(this.bytes, start, end);
+  }
+
+  /**
+   * The contents of all records as strings.
+   *
+   * With `"error"`, bytes that are no UTF-8 are an error of kind `utf8_invalid` that names the record.
+   */
+  texts(invalid: InvalidUtf8 = "replace"): string[] {
+    const texts: string[] = [];
+    const count = this.length;
+    for (let first = 0; first < count; ) {
+      const last = this.#blockEnd(first);
+      this.#decodeBlock(first, last, invalid, texts);
+      first = last;
+    }
+    return texts;
+  }
+
+  /** The contents of the records, in order, as views into `bytes`. */
+  *[Symbol.iterator](): IterableIterator<Uint8Array> {
+    for (let index = 0; index < this.length; index++) yield this.record(index);
+  }
+
+  /** The first record behind those that start at `first` and are made into strings at once: at least one more. */
+  #blockEnd(first: number): number {
+    const { offsets } = this;
+    const limit = offsets[first] + TEXT_BLOCK;
+    let last = this.length;
+    if (offsets[last] <= limit) return last;
+    // The last offset that is within the limit.
+    for (let low = first + 1; low < last; ) {
+      const middle = (low + last + 1) >> 1;
+      if (offsets[middle] <= limit) low = middle;
+      else last = middle - 1;
+    }
+    return last;
+  }
+
+  #decodeBlock(first: number, last: number, invalid: InvalidUtf8, texts: string[]): void {
+    const { bytes, offsets } = this;
+    const start = offsets[first];
+    const end = offsets[last];
+    if (invalid === "error" && decodeStrictly(bytes.subarray(start, end)) === undefined) this.#complain(first, last);
+    const block = platform.decode(bytes, start, end);
+    if (block.length === end - start) {
+      // As many code units as bytes: each byte became one (two bytes never become two), so the offsets fit the string.
+      for (let index = first; index < last; index++) {
+        const content = this.#content(index);
+        texts.push(block.slice(content.start - start, content.end - start));
+      }
+    } else {
+      for (let index = first; index < last; index++) {
+        const content = this.#content(index);
+        texts.push(platform.decode(bytes, content.start, content.end));
+      }
+    }
+  }
+
+  /** Throws for the first record that is no UTF-8; where each is for itself (bytes between them are not), nothing. */
+  #complain(first: number, last: number): void {
+    for (let index = first; index < last; index++) {
+      const { start, end } = this.#content(index);
+      if (decodeStrictly(this.bytes.subarray(start, end)) === undefined) {
+        throw new MillstreamError("utf8_invalid", {
+          expected: "UTF-8",
+          offset: this.offset + start,
+          record: this.firstRecord + index,
+        });
+      }
+    }
+  }
+
+  #content(index: number): { start: number; end: number } {
+    const { bytes, offsets, trim } = this;
+    let start = offsets[index];
+    let end = offsets[index + 1];
+    if (this.terminated || index + 1 < this.length) {
+      end = Math.max(end - trim.tail, start);
+      if (trim.carriageReturn && end > start && bytes[end - 1] === CR) end--;
+    }
+    start = Math.min(start + trim.head, end);
+    return { start, end };
+  }
+
+  #check(index: number): void {
+    if (!(index >= 0 && index < this.length)) throw new RangeError(`record ${index} of ${this.length}`);
+  }
+}
+
+/** The lines of bytes that end with a line feed, by one split: faster than by offsets. */
+export function splitLines(bytes: Uint8Array, start: number, end: number): string[] {
+  const texts = platform.decode(bytes, start, end - 1).split("\n");
+  const carriageReturn = platform.indexOf(bytes, CR, start);
+  if (carriageReturn >= 0 && carriageReturn < end) {
+    for (let index = 0; index < texts.length; index++) {
+      const text = texts[index];
+      if (text.charCodeAt(text.length - 1) === CR) texts[index] = text.slice(0, -1);
+    }
+  }
+  return texts;
+}
+
+/** Whether records end with a line feed and nothing else, so that `splitLines` finds their contents. */
+export function isPlainLines(delimiter: number | undefined, trim: Trim): boolean {
+  return delimiter === LF && trim.head === 0 && trim.tail === 1 && trim.carriageReturn;
+}

@@ -1,0 +1,7 @@
+/** Millstream for Node. */
+
+import "./platform.js";
+
+export * from "./browser.js";
+export type { CommandOptions, Stderr } from "./command.js";
+export { type CommandReaderOptions, command, fd, type OpenOptions, open, stdin } from "./open.js";

@@ -1,0 +1,13 @@
+/** What Node does faster than a platform of which nothing is known: see `text.ts`. Imported for its effect. */
+
+import { Buffer } from "node:buffer";
+import { platform } from "./text.js";
+
+// `Buffer`'s methods work on any Uint8Array; a view as a Buffer would be one more object for each call.
+const { indexOf } = Buffer.prototype;
+const { utf8Slice } = Buffer.prototype as unknown as { utf8Slice(start: number, end: number): string };
+
+platform.decode = (bytes, start, end) => utf8Slice.call(bytes, start, end);
+platform.encode = (text) => Buffer.from(text, "utf8");
+platform.indexOf = (bytes, byte, start) => indexOf.call(bytes, byte, start);
+platform.allocate = (length) => Buffer.allocUnsafeSlow(length);

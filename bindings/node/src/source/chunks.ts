@@ -1,0 +1,91 @@
+/**
+ * Chunks of bytes or strings that somebody else delivers: async iterables, Node's Readable among them, and web streams.
+ */
+
+import { MillstreamError } from "../error.js";
+import { platform } from "../text.js";
+import { PlainSource } from "./source.js";
+
+/** A piece of a byte stream. */
+export type Chunk = Uint8Array | ArrayBuffer | ArrayBufferView | string;
+
+export class ChunkSource extends PlainSource {
+  #iterator: AsyncIterator<unknown> | Iterator<unknown>;
+  /** The first half of a character that was cut in two between strings. */
+  #half = "";
+  #ended = false;
+  #pending = false;
+
+  constructor(
+    iterator: AsyncIterator<unknown> | Iterator<unknown>,
+    readonly name: string,
+  ) {
+    super();
+    this.#iterator = iterator;
+  }
+
+  async read(): Promise<Uint8Array | null> {
+    while (!this.#ended) {
+      this.#pending = true;
+      let result: IteratorResult<unknown>;
+      try {
+        result = await this.#iterator.next();
+      } catch (error) {
+        this.#ended = true;
+        throw error;
+      } finally {
+        this.#pending = false;
+      }
+      if (result.done) {
+        this.#ended = true;
+        // Half a character that nothing followed: what encoding makes of it is U+FFFD.
+        if (this.#half !== "") return platform.encode(this.#half);
+        break;
+      }
+      const bytes = this.#bytes(result.value);
+      if (bytes.length > 0) return bytes;
+    }
+    return null;
+  }
+
+  override async close(): Promise<void> {
+    if (this.#ended) return;
+    this.#ended = true;
+    const done = this.#iterator.return?.();
+    // An async generator that waits for something ends only when that has come: nobody can wait for it.
+    if (this.#pending) Promise.resolve(done).catch(() => {});
+    else await done;
+  }
+
+  #bytes(chunk: unknown): Uint8Array {
+    if (chunk instanceof Uint8Array) return chunk;
+    if (typeof chunk === "string") {
+      const text = this.#half + chunk;
+      const last = text.charCodeAt(text.length - 1);
+      const cut = last >= 0xd800 && last < 0xdc00;
+      this.#half = cut ? text.slice(-1) : "";
+      return platform.encode(cut ? text.slice(0, -1) : text);
+    }
+    if (chunk instanceof ArrayBuffer) return new Uint8Array(chunk);
+    if (ArrayBuffer.isView(chunk)) return new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+    this.#ended = true;
+    this.#iterator.return?.();
+    throw new MillstreamError("argument_invalid", {
+      stream: this.name,
+      found: `a chunk of type ${chunk === null ? "null" : typeof chunk}`,
+      expected: "bytes or a string",
+    });
+  }
+}
+
+/** The chunks of a web stream; leaving it early cancels it. For platforms whose streams cannot be iterated, too. */
+export function iterateWebStream<T>(stream: ReadableStream<T>): AsyncIterator<T> {
+  const reader = stream.getReader();
+  return {
+    next: () => reader.read() as Promise<IteratorResult<T>>,
+    async return() {
+      await reader.cancel();
+      return { done: true, value: undefined };
+    },
+  };
+}

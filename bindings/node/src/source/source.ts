@@ -1,0 +1,46 @@
+/**
+ * Where bytes come from.
+ *
+ * A source delivers chunks of bytes in order, and then says whether it succeeded. It does not know what a record is.
+ */
+
+import type { CommandEnd } from "../error.js";
+
+/** Delivers bytes. The memory of a chunk is the receiver's: the source does not touch it again. */
+export interface Source {
+  /** For messages: a path, a command line. */
+  readonly name: string;
+
+  /** The next bytes, `null` at their end. Rejects where the source broke down. Not called again before it has settled. */
+  read(): Promise<Uint8Array | null>;
+
+  /** Called after the last byte: rejects if the source failed. */
+  finish(): Promise<void>;
+
+  /**
+   * Ends it early, without a trace: closes what is open, stops what runs. Can be repeated, and may be called while a read
+   * is pending, which then ends somehow. Rejects if the source had failed by itself before.
+   */
+  close(): Promise<void>;
+
+  /** How its commands ended, those that have. */
+  commandEnds(): readonly CommandEnd[];
+}
+
+/** What of a source most of them do not need. */
+export abstract class PlainSource implements Source {
+  abstract readonly name: string;
+  abstract read(): Promise<Uint8Array | null>;
+
+  finish(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  commandEnds(): readonly CommandEnd[] {
+    return [];
+  }
+}

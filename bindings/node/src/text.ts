@@ -1,0 +1,39 @@
+/**
+ * Strings out of bytes and bytes out of strings, and where a byte is: what each platform does fastest.
+ *
+ * The functions here are those of every platform. `platform.ts`, which only Node's entry imports, puts faster ones in their
+ * place; the results are the same. A byte order mark is kept: it is content.
+ */
+
+/** What a platform may do better. */
+export interface Platform {
+  /** UTF-8 to a string; what is no UTF-8 becomes U+FFFD. */
+  decode(bytes: Uint8Array, start: number, end: number): string;
+  /** A string as UTF-8. */
+  encode(text: string): Uint8Array;
+  /** Where a byte is from `start` on; -1 if it is nowhere. */
+  indexOf(bytes: Uint8Array, byte: number, start: number): number;
+  /** Memory that is not cleared. */
+  allocate(length: number): Uint8Array<ArrayBuffer>;
+}
+
+const lossy = new TextDecoder("utf-8", { ignoreBOM: true });
+const strict = new TextDecoder("utf-8", { ignoreBOM: true, fatal: true });
+const encoder = new TextEncoder();
+
+/** The platform that is in use. */
+export const platform: Platform = {
+  decode: (bytes, start, end) => lossy.decode(bytes.subarray(start, end)),
+  encode: (text) => encoder.encode(text),
+  indexOf: (bytes, byte, start) => bytes.indexOf(byte, start),
+  allocate: (length) => new Uint8Array(length),
+};
+
+/** UTF-8 to a string, or `undefined` if it is none. */
+export function decodeStrictly(bytes: Uint8Array): string | undefined {
+  try {
+    return strict.decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
