@@ -17,4 +17,26 @@ export {
   type Step,
 } from "./frame.js";
 export { from, type Input, lines } from "./from.js";
+export type { OnError, StageStatistics, Summary } from "./pipe/context.js";
+export { type Pipe, Pipeline, type PipeOptions, pipe } from "./pipe/pipe.js";
+export { collect, count, fold, forEach, type ResultOf, type Sink, type SinkLike } from "./pipe/sink.js";
+export type { PipeSource } from "./pipe/source.js";
+export {
+  type AsyncMapOptions,
+  type Awaitable,
+  asyncMap,
+  batch,
+  filter,
+  flatMap,
+  inspect,
+  map,
+  merge,
+  type Stage,
+  scanState,
+  skip,
+  take,
+  tee,
+} from "./pipe/stage.js";
 export { type As, type ItemOf, type Position, Reader, type ReaderOptions } from "./reader.js";
+export type { NodeWritable } from "./sink/stream.js";
+export { type FlushPolicy, Writer, type WriterEnd, type WriterOptions } from "./writer.js";

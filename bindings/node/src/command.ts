@@ -46,6 +46,7 @@ export class Running {
   readonly #failure: "error" | "allow";
   #tail = Buffer.alloc(0);
   #end: CommandEnd | undefined;
+  #stopping = false;
   readonly #exited: Promise<void>;
   readonly #started: Promise<void>;
   #stderrEnded: Promise<void> = Promise.resolve();
@@ -101,6 +102,8 @@ export class Running {
    */
   async stop(hangUp: () => void): Promise<void> {
     const before = this.#end;
+    // What it says of our leaving is nobody's business.
+    this.#stopping = true;
     hangUp();
     try {
       await this.#started;
@@ -165,7 +168,7 @@ export class Running {
   #watch(pipe: Readable, forward: boolean): void {
     pipe.on("data", (chunk: Buffer) => {
       this.#tail = Buffer.concat([this.#tail, chunk]).subarray(-STDERR_TAIL);
-      if (forward) process.stderr.write(chunk);
+      if (forward && !this.#stopping) process.stderr.write(chunk);
     });
     pipe.on("error", () => {});
     this.#stderrEnded = new Promise((resolve) => {

@@ -33,6 +33,8 @@ export interface ErrorDetails {
   cause?: unknown;
 }
 
+const DETAILS = ["stream", "offset", "record", "found", "expected", "written", "command", "stage"] as const;
+
 /** Shared by the ESM and the CommonJS build of this package, so that an error of either is an error for both. */
 const BRAND = Symbol.for("millstream.error");
 
@@ -47,30 +49,25 @@ export class MillstreamError extends Error {
   /** The fixed number of the kind. */
   readonly code: number;
   /** The source or sink: a path, a command line. */
-  readonly stream: string | undefined;
+  declare readonly stream?: string;
   /** Where in the stream, in bytes from its start (after decoding). */
-  readonly offset: number | undefined;
+  declare readonly offset?: number;
   /** Which record; the first is 0. */
-  readonly record: number | undefined;
+  declare readonly record?: number;
   /** What was found. */
-  readonly found: string | undefined;
+  declare readonly found?: string;
   /** What was expected. */
-  readonly expected: string | undefined;
+  declare readonly expected?: string;
   /** Of a writer's error: how many bytes the system has taken for certain. */
-  readonly written: number | undefined;
+  declare readonly written?: number;
   /** Which command ended, and how. */
-  readonly command: CommandEnd | undefined;
+  declare readonly command?: CommandEnd;
   /** Which stage of a pipeline failed; the first is 0. */
-  readonly stage: number | undefined;
+  declare readonly stage?: number;
   /** The system's error number, if the system reported this error. */
-  readonly errno: number | undefined;
+  declare readonly errno?: number;
   /** What to do about it. */
   readonly advice: string;
-
-  static {
-    Object.defineProperty(MillstreamError.prototype, "name", { value: "MillstreamError", configurable: true });
-    Object.defineProperty(MillstreamError.prototype, BRAND, { value: true });
-  }
 
   static override [Symbol.hasInstance](value: unknown): boolean {
     return typeof value === "object" && value !== null && (value as { [BRAND]?: unknown })[BRAND] === true;
@@ -80,30 +77,25 @@ export class MillstreamError extends Error {
     super(message(kind, details), details.cause === undefined ? undefined : { cause: details.cause });
     this.kind = kind;
     this.code = ERROR_CODES[kind];
-    this.stream = details.stream;
-    this.offset = details.offset;
-    this.record = details.record;
-    this.found = details.found;
-    this.expected = details.expected;
-    this.written = details.written;
-    this.command = details.command;
-    this.stage = details.stage;
+    for (const key of DETAILS) if (details[key] !== undefined) Object.assign(this, { [key]: details[key] });
     const { errno } = (details.cause ?? {}) as { errno?: unknown };
-    this.errno = typeof errno === "number" ? errno : undefined;
+    if (typeof errno === "number") this.errno = errno;
     this.advice = ERROR_ADVICE[kind];
   }
 
   /** The same error, where it is known better: what it already says stays. */
   at(details: ErrorDetails): MillstreamError {
-    const { kind, stream, offset, record, found, expected, written, command, stage, cause } = this;
-    const known = { stream, offset, record, found, expected, written, command, stage, cause };
     const merged: Record<string, unknown> = { ...details };
-    for (const [key, value] of Object.entries(known)) if (value !== undefined) merged[key] = value;
-    const error = new MillstreamError(kind, merged);
+    for (const key of [...DETAILS, "cause"] as const) if (this[key] !== undefined) merged[key] = this[key];
+    const error = new MillstreamError(this.kind, merged);
     if (this.stack !== undefined) error.stack = this.stack.replace(this.message, () => error.message);
     return error;
   }
 }
+
+// Not in the class: it would be known by another name then.
+Object.defineProperty(MillstreamError.prototype, "name", { value: "MillstreamError", configurable: true });
+Object.defineProperty(MillstreamError.prototype, BRAND, { value: true });
 
 /** The error of a system call or stream, as ours: one that is ours already stays what it is. */
 export function fromSystem(error: unknown, kind: ErrorKind, details: ErrorDetails = {}): MillstreamError {

@@ -5,9 +5,13 @@ import { platform } from "./text.js";
 
 // `Buffer`'s methods work on any Uint8Array; a view as a Buffer would be one more object for each call.
 const { indexOf } = Buffer.prototype;
-const { utf8Slice } = Buffer.prototype as unknown as { utf8Slice(start: number, end: number): string };
+const { utf8Slice, utf8Write } = Buffer.prototype as unknown as {
+  utf8Slice(start: number, end: number): string;
+  utf8Write(text: string, start: number): number;
+};
 
 platform.decode = (bytes, start, end) => utf8Slice.call(bytes, start, end);
 platform.encode = (text) => Buffer.from(text, "utf8");
+platform.encodeInto = (text, target, start) => utf8Write.call(target, text, start);
 platform.indexOf = (bytes, byte, start) => indexOf.call(bytes, byte, start);
 platform.allocate = (length) => Buffer.allocUnsafeSlow(length);

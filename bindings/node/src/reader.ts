@@ -418,7 +418,11 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     try {
       chunk = await this.#read();
     } catch (error) {
-      this.#failure = fromSystem(error, "io", { stream: this.name, offset: this.#base + this.#end });
+      const begun = this.#base + this.#end > 0;
+      this.#failure = fromSystem(error, "io", {
+        stream: this.name,
+        offset: begun ? this.#base + this.#end : undefined,
+      });
       this.#state = this.#state === "open" ? "ending" : this.#state;
       return;
     }
@@ -492,7 +496,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     if (failed !== undefined) {
       this.#failure = undefined;
       await this.#source.close().catch(() => {});
-      throw failed.at({ record: position.records });
+      throw failed.offset === undefined ? failed : failed.at({ record: position.records });
     }
     try {
       await this.#source.finish();

@@ -11,6 +11,8 @@ export interface Platform {
   decode(bytes: Uint8Array, start: number, end: number): string;
   /** A string as UTF-8. */
   encode(text: string): Uint8Array;
+  /** A string as UTF-8 at `start`, where there is room for three bytes per code unit. Returns how many bytes it has. */
+  encodeInto(text: string, target: Uint8Array, start: number): number;
   /** Where a byte is from `start` on; -1 if it is nowhere. */
   indexOf(bytes: Uint8Array, byte: number, start: number): number;
   /** Memory that is not cleared. */
@@ -25,6 +27,7 @@ const encoder = new TextEncoder();
 export const platform: Platform = {
   decode: (bytes, start, end) => lossy.decode(bytes.subarray(start, end)),
   encode: (text) => encoder.encode(text),
+  encodeInto: (text, target, start) => encoder.encodeInto(text, target.subarray(start)).written,
   indexOf: (bytes, byte, start) => bytes.indexOf(byte, start),
   allocate: (length) => new Uint8Array(length),
 };

@@ -1,0 +1,60 @@
+/**
+ * What goes through a pipeline: many items at once, which know which records they come from.
+ *
+ * Stages work in place. So an array belongs to the one who has it, and nobody keeps it after handing it on.
+ */
+
+/** Items, in order. */
+export interface Block {
+  items: any[];
+  /** The number of the record that the source's block began with. */
+  readonly first: number;
+  /** Where these items begin among those of `origin`, or of the source's block. */
+  readonly shift: number;
+  /** Which items they were before stages that drop or add some; `null` where none did. */
+  readonly origin: Origin | null;
+  /** Of a block that is being taken apart: what is left of its first item. */
+  readonly rest?: Iterator<any>;
+  /** Of a block that is being handed on in parts: where the next one begins. */
+  readonly start?: number;
+}
+
+/** Item `i` behind a stage was item `from[i]` in front of it. The memory is the stage's, for one block. */
+export interface Origin {
+  readonly from: Uint32Array;
+  readonly shift: number;
+  readonly parent: Origin | null;
+}
+
+/** A block as a source makes it. */
+export function sourceBlock(items: any[], first: number): Block {
+  return { items, first, shift: 0, origin: null };
+}
+
+/** The number of the record that an item comes from. */
+export function recordOf(block: Block, index: number): number {
+  let at = index + block.shift;
+  for (let { origin } = block; origin !== null; origin = origin.parent) at = origin.from[at] + origin.shift;
+  return block.first + at;
+}
+
+/** Delivers blocks. */
+export interface BlockSource {
+  /** The next block, not empty; `null` at the end. Rejects, once, behind the last block of a source that failed. */
+  next(): Promise<Block | null>;
+
+  /** Ends it early. Can be repeated; reports nothing that `next` would have. */
+  close(): Promise<void>;
+}
+
+/** Part of a block: its items from `start` on, before `end`. */
+export function part(block: Block, start: number, end: number): Block {
+  const { items, first, shift, origin } = block;
+  return { items: items.slice(start, end), first, shift: shift + start, origin };
+}
+
+/** What is left of a block: item `i` was item `from[i]` of it. */
+export function descend(block: Block, items: any[], from: Uint32Array): Block {
+  const { first, shift, origin } = block;
+  return { items, first, shift: 0, origin: { from, shift, parent: origin } };
+}

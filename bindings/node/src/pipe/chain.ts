@@ -1,0 +1,170 @@
+/**
+ * Stages that follow each other, run over blocks.
+ *
+ * Not by calling each other: a loop takes a block from stage to stage, so that the stack is as high for 10,000 stages as for
+ * one. Where a stage makes two blocks out of one, the second waits on a pile of its own. It is awaited once per block, and
+ * where a stage says that it has to be.
+ *
+ * It promises that blocks leave in order, and that all items before one that fails have left before the error does.
+ */
+
+import type { MillstreamError } from "../error.js";
+import { type Block, type BlockSource, recordOf } from "./block.js";
+import { type Context, stageFailed } from "./context.js";
+import { isPromise } from "./loop.js";
+
+/** A stage at work. */
+export interface Step {
+  /** What it is, for statistics. */
+  readonly kind: string;
+  /** Takes a block and gives what comes out; a promise only where something has to be awaited. */
+  run(block: Block, at: Place): Block | Promise<Block>;
+  /** Whether nothing that could come would be handed on. */
+  readonly wantsNothing?: boolean;
+  /** After the last block, or early. */
+  finish?(): Promise<void>;
+  abandon?(error: unknown): Promise<void>;
+}
+
+/** Where a step stands, and what it can ask for. */
+export class Place {
+  constructor(
+    readonly context: Context,
+    /** Of the stage in its pipeline. */
+    readonly stage: number,
+    readonly index: number,
+    readonly chain: Chain,
+  ) {}
+
+  /** The stage has failed for an item: whether to go on without it. If not, the block has to end in front of it. */
+  fail(block: Block, index: number, cause: unknown, item: unknown): boolean {
+    const error = stageFailed(this.stage, recordOf(block, index), cause);
+    if (this.context.goesOnWithout(item, error)) return true;
+    this.chain.stop(error);
+    return false;
+  }
+
+  /** The block comes to this step again, when what was made of its predecessor has left. */
+  postpone(block: Block): void {
+    this.chain.postpone(block, this.index);
+  }
+
+  /** Nothing more is wanted by this step. */
+  enough(): void {
+    this.chain.enough();
+  }
+}
+
+interface Waiting {
+  readonly block: Block;
+  readonly index: number;
+}
+
+/** A step, and which stage of its pipeline it belongs to. */
+export interface Link {
+  readonly step: Step;
+  readonly stage: number;
+}
+
+export class Chain implements BlockSource {
+  readonly #source: BlockSource;
+  readonly #steps: readonly Step[];
+  readonly #places: readonly Place[];
+  readonly #context: Context;
+  /** The next block to go on with is the last. */
+  #pile: Waiting[] = [];
+  #failure: MillstreamError | undefined;
+  #enough = false;
+  #ended = false;
+
+  constructor(source: BlockSource, links: readonly Link[], context: Context) {
+    this.#source = source;
+    this.#steps = links.map(({ step }) => step);
+    this.#context = context;
+    this.#places = links.map(({ stage }, index) => new Place(context, stage, index, this));
+    this.#enough = this.#steps.some((step) => step.wantsNothing);
+  }
+
+  async next(): Promise<Block | null> {
+    const steps = this.#steps;
+    const context = this.#context;
+    for (;;) {
+      const waiting = this.#pile.pop();
+      let block = waiting?.block ?? (await this.#nextOfSource());
+      if (block === null) return null;
+      for (let index = waiting?.index ?? 0; index < steps.length; index++) {
+        const began = context.stats ? performance.now() : 0;
+        const length = block.items.length;
+        const result = steps[index].run(block, this.#places[index]);
+        block = isPromise(result) ? await context.orCancelled(result) : result;
+        if (context.stats) this.#count(index, length, block.items.length, began);
+        if (block.items.length === 0) break;
+      }
+      const isolating = context.isolate();
+      if (isolating !== undefined) await context.orCancelled(isolating);
+      if (block.items.length > 0) return block;
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#ended = true;
+    this.#drop();
+    await this.#source.close();
+  }
+
+  /** Ends the chain behind the block that is on its way. */
+  stop(error: MillstreamError): void {
+    this.#failure = error;
+    this.#drop();
+  }
+
+  postpone(block: Block, index: number): void {
+    this.#pile.push({ block, index });
+  }
+
+  /** Ends the chain behind the block that is on its way. What waits comes after it: there is no other. */
+  enough(): void {
+    this.#enough = true;
+    this.#drop();
+  }
+
+  async finishSteps(): Promise<void> {
+    for (const step of this.#steps) await step.finish?.();
+  }
+
+  async abandonSteps(error: unknown): Promise<void> {
+    for (const step of this.#steps) await step.abandon?.(error)?.catch(() => {});
+  }
+
+  async #nextOfSource(): Promise<Block | null> {
+    if (this.#ended) return null;
+    this.#context.checkSignal();
+    if (this.#failure !== undefined) {
+      this.#ended = true;
+      throw this.#failure;
+    }
+    if (this.#enough) {
+      this.#ended = true;
+      await this.#source.close();
+      return null;
+    }
+    const block = await this.#context.orCancelled(this.#source.next());
+    if (block === null) this.#ended = true;
+    return block;
+  }
+
+  #drop(): void {
+    for (const { block } of this.#pile) block.rest?.return?.();
+    this.#pile = [];
+  }
+
+  /** Of a stage that has two steps, what goes into the first and comes out of the last counts. */
+  #count(index: number, before: number, after: number, began: number): void {
+    const places = this.#places;
+    const { stage } = places[index];
+    const statistics = this.#context.stages[stage];
+    if (places[index - 1]?.stage !== stage) statistics.recordsIn += before;
+    if (places[index + 1]?.stage !== stage) statistics.recordsOut += after;
+    statistics.elapsed += performance.now() - began;
+  }
+}

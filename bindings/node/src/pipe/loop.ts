@@ -1,0 +1,223 @@
+/**
+ * The loops that call stages: one call for each item, and nothing else that costs.
+ *
+ * A call to a function costs a nanosecond where the engine knows which function it is, and then it may vanish altogether;
+ * it costs six where many functions are called from one place. So each stage gets a loop of its own, stamped by
+ * `new Function`. Where that is not allowed (a content security policy), or not wanted, all share one loop of each kind.
+ *
+ * A loop runs until the items end, or one of them is not a plain matter: its function threw, or returned a promise. Then it
+ * says so in its `Run` and returns the item's index; what comes next is decided elsewhere.
+ */
+
+/** Why a loop stopped, and its counters. */
+export interface Run {
+  /** What was thrown, or the promise that was returned. */
+  value: any;
+  /** Whether it was thrown. */
+  thrown: boolean;
+  /** How many items are kept, by a filter. */
+  kept: number;
+  /** What a stage that makes several items out of one has made. */
+  out: any[];
+  /** For each item that is kept or made, which one it comes from. */
+  from: Uint32Array;
+  /** What a fold has come to, or a state. */
+  state: any;
+}
+
+/** A new account of loops over one block. */
+export function newRun(from: Uint32Array = NO_INDEXES): Run {
+  return { value: undefined, thrown: false, kept: 0, out: [], from, state: undefined };
+}
+
+const NO_INDEXES = new Uint32Array(0);
+
+/** Runs over `items[index .. end]`; returns the index of the item it stopped at, or `end`. */
+export type Loop = (run: Run, items: any[], index: number, end: number) => number;
+
+/** The kinds of loop. */
+export type LoopKind = keyof typeof BODIES;
+
+/** Whether a loop is made for each function. */
+export type Stamping = "stamped" | "shared";
+
+// `value` is looked at for a promise: for what is no object that is one comparison.
+const IF_PROMISE = `if (typeof value === "object" && value !== null && typeof value.then === "function")`;
+const STOP = `{ run.value = value; run.thrown = false; return index; }`;
+
+const BODIES = {
+  /** `items[i] = f(items[i])` */
+  map: `
+    const value = f(items[index]);
+    ${IF_PROMISE} ${STOP}
+    items[index] = value;`,
+  /** The same for a function of which promises are expected. */
+  collect: `
+    items[index] = f(items[index]);`,
+  /** Calls, and nothing else. */
+  each: `
+    const value = f(items[index]);
+    ${IF_PROMISE} ${STOP}`,
+  /** Keeps items for which `f` says so. */
+  filter: `
+    const item = items[index];
+    const value = f(item);
+    if (value === true) { run.from[run.kept] = index; items[run.kept++] = item; }
+    else if (value !== false) {
+      ${IF_PROMISE} ${STOP}
+      if (value) { run.from[run.kept] = index; items[run.kept++] = item; }
+    }`,
+  /** `f(state, item)` */
+  scan: `
+    const value = f(run.state, items[index]);
+    ${IF_PROMISE} ${STOP}
+    items[index] = value;`,
+  /** `state = f(state, item)` */
+  fold: `
+    const value = f(run.state, items[index]);
+    ${IF_PROMISE} ${STOP}
+    run.state = value;`,
+} as const;
+
+/** A loop's text. The name makes each text another one: equal ones would share what the engine learns about them. */
+function text(kind: LoopKind, name: string): string {
+  return `return function ${name}(run, items, index, end) {
+  try {
+    for (; index < end; index++) {${BODIES[kind]}
+    }
+  } catch (error) {
+    run.value = error;
+    run.thrown = true;
+  }
+  return index;
+};`;
+}
+
+/** The loops that all stages share, as plain functions: the same text where there is no `new Function`. */
+const SHARED: { readonly [kind in LoopKind]: (f: (...of: any[]) => any) => Loop } = {
+  map: (f) => (run, items, index, end) => {
+    try {
+      for (; index < end; index++) {
+        const value = f(items[index]);
+        if (isPromise(value)) return stop(run, value, index);
+        items[index] = value;
+      }
+    } catch (error) {
+      thrown(run, error);
+    }
+    return index;
+  },
+  collect: (f) => (run, items, index, end) => {
+    try {
+      for (; index < end; index++) items[index] = f(items[index]);
+    } catch (error) {
+      thrown(run, error);
+    }
+    return index;
+  },
+  each: (f) => (run, items, index, end) => {
+    try {
+      for (; index < end; index++) {
+        const value = f(items[index]);
+        if (isPromise(value)) return stop(run, value, index);
+      }
+    } catch (error) {
+      thrown(run, error);
+    }
+    return index;
+  },
+  filter: (f) => (run, items, index, end) => {
+    try {
+      for (; index < end; index++) {
+        const item = items[index];
+        const value = f(item);
+        if (isPromise(value)) return stop(run, value, index);
+        if (value) {
+          run.from[run.kept] = index;
+          items[run.kept++] = item;
+        }
+      }
+    } catch (error) {
+      thrown(run, error);
+    }
+    return index;
+  },
+  scan: (f) => (run, items, index, end) => {
+    try {
+      for (; index < end; index++) {
+        const value = f(run.state, items[index]);
+        if (isPromise(value)) return stop(run, value, index);
+        items[index] = value;
+      }
+    } catch (error) {
+      thrown(run, error);
+    }
+    return index;
+  },
+  fold: (f) => (run, items, index, end) => {
+    try {
+      for (; index < end; index++) {
+        const value = f(run.state, items[index]);
+        if (isPromise(value)) return stop(run, value, index);
+        run.state = value;
+      }
+    } catch (error) {
+      thrown(run, error);
+    }
+    return index;
+  },
+};
+
+/** Whether something is a promise, or acts like one. */
+export function isPromise(value: any): value is PromiseLike<any> {
+  return typeof value === "object" && value !== null && typeof value.then === "function";
+}
+
+function stop(run: Run, value: any, index: number): number {
+  run.value = value;
+  run.thrown = false;
+  return index;
+}
+
+function thrown(run: Run, error: unknown): void {
+  run.value = error;
+  run.thrown = true;
+}
+
+let allowed: boolean | undefined;
+
+/** Whether `new Function` may be used here. */
+function stampingAllowed(): boolean {
+  if (allowed === undefined) {
+    try {
+      allowed = new Function("return true")();
+    } catch {
+      allowed = false;
+    }
+  }
+  return allowed === true;
+}
+
+/** What the engine has learnt about a function's loop is kept for the next pipeline that uses the function. */
+const stamped = new WeakMap<object, Map<LoopKind, Loop>>();
+let stamps = 0;
+
+/** The loop for a function. */
+export function loopOf(kind: LoopKind, f: (...of: any[]) => any, stamping: Stamping): Loop {
+  if (stamping === "shared" || !stampingAllowed()) return SHARED[kind](f);
+  const loops = stamped.get(f) ?? new Map<LoopKind, Loop>();
+  stamped.set(f, loops);
+  let loop = loops.get(kind);
+  if (loop === undefined) {
+    loop = new Function("f", text(kind, `${kind}_${stamps++}`))(f) as Loop;
+    loops.set(kind, loop);
+  }
+  return loop;
+}
+
+const AsyncFunction = (async () => {}).constructor;
+
+/** Whether a function is declared `async`, so that a promise can be expected. */
+export function isAsync(f: unknown): boolean {
+  return f instanceof AsyncFunction;
+}

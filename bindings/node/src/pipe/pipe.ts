@@ -1,0 +1,420 @@
+/**
+ * `pipe`: a source, stages, and a sink.
+ *
+ * It owns what it is given: at the end, whatever that is, the source is closed and the sink finished or given up. Nothing
+ * rejects but the promise that it returns.
+ */
+
+import { fromSystem, MillstreamError } from "../error.js";
+import { AsyncMapped } from "./async-map.js";
+import type { Block, BlockSource } from "./block.js";
+import { Chain, type Link, type Step } from "./chain.js";
+import { Context, type OnError, type Summary } from "./context.js";
+import { isPromise, type Stamping } from "./loop.js";
+import { isSink, type ResultOf, type RunningSink, runningSink, type Sink, type SinkLike } from "./sink.js";
+import { BLOCKS, blocksOf, mergeBlocks, type PipeSource } from "./source.js";
+import { isStage, type Stage, type StageKind } from "./stage.js";
+import { BatchStep, FilterStep, MapStep, SequentialStep, SkipStep, SpreadStep, TakeStep, TeeStep } from "./step.js";
+
+/** Options of a pipeline: `pipe.options({ … })(source, …)`. */
+export interface PipeOptions {
+  /** Whether each stage gets a loop of its own: `true` unless told otherwise, and where `new Function` is allowed. */
+  stamp?: boolean;
+  /** Whether the summary has the statistics of each stage. */
+  stats?: boolean;
+  /** What becomes of a record for which a stage fails: the pipeline stops, unless told otherwise. */
+  onError?: OnError;
+  /** Ends the pipeline when it is triggered, by an error of kind `cancelled`. */
+  signal?: AbortSignal;
+  /** Is called at the end, also of a pipeline that fails, for sinks that come to something else than a summary. */
+  onSummary?: (summary: Summary) => void;
+}
+
+/** A source and stages, without a sink: it is iterated, or the source of another pipeline. */
+export class Pipeline<A> implements AsyncIterable<A>, AsyncDisposable {
+  readonly #blocks: BlockSource;
+  readonly #finish: () => Promise<void>;
+  readonly #abandon: (error: unknown) => Promise<void>;
+  #items: A[] = [];
+  #index = 0;
+  #ended = false;
+  #turn: Promise<unknown> = Promise.resolve();
+
+  /** @internal */
+  constructor(blocks: BlockSource, finish: () => Promise<void>, abandon: (error: unknown) => Promise<void>) {
+    this.#blocks = blocks;
+    this.#finish = finish;
+    this.#abandon = abandon;
+  }
+
+  /** The items. A loop that is left can be gone on with by another; `close` ends it. */
+  [Symbol.asyncIterator](): AsyncIterableIterator<A> {
+    const refill = async (): Promise<IteratorResult<A>> => {
+      while (this.#index >= this.#items.length) {
+        if (!(await this.#inTurn(() => this.#refill()))) return END;
+      }
+      return { done: false, value: this.#items[this.#index++] };
+    };
+    return iterator(() =>
+      this.#index < this.#items.length ? Promise.resolve({ done: false, value: this.#items[this.#index++] }) : refill(),
+    );
+  }
+
+  /** The items in arrays, as they come: for speed. */
+  batches(): AsyncIterableIterator<A[]> {
+    return iterator(async () => {
+      const items = await this.#inTurn(() => this.#take());
+      return items === null ? END : { done: false, value: items };
+    });
+  }
+
+  /** Ends it: closes the source, gives up sinks on the way. */
+  async close(): Promise<void> {
+    this.#items = [];
+    if (this.#ended) return;
+    this.#ended = true;
+    await this.#blocks.close();
+    await this.#abandon(undefined);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** @internal */
+  [BLOCKS](): BlockSource {
+    return {
+      next: () => this.#inTurn(() => this.#nextBlock()),
+      close: () => this.close(),
+    };
+  }
+
+  #inTurn<R>(call: () => Promise<R>): Promise<R> {
+    const result = this.#turn.then(call);
+    this.#turn = result.catch(() => {});
+    return result;
+  }
+
+  async #refill(): Promise<boolean> {
+    if (this.#index < this.#items.length) return true;
+    const block = await this.#nextBlock();
+    if (block === null) return false;
+    this.#items = block.items;
+    this.#index = 0;
+    return true;
+  }
+
+  async #take(): Promise<A[] | null> {
+    if (!(await this.#refill())) return null;
+    const items = this.#index === 0 ? this.#items : this.#items.slice(this.#index);
+    this.#items = [];
+    return items;
+  }
+
+  async #nextBlock(): Promise<Block | null> {
+    if (this.#ended) return null;
+    try {
+      const block = await this.#blocks.next();
+      if (block === null) {
+        this.#ended = true;
+        await this.#finish();
+      }
+      return block;
+    } catch (error) {
+      this.#ended = true;
+      await this.#blocks.close().catch(() => {});
+      await this.#abandon(error);
+      throw fromSystem(error, "io");
+    }
+  }
+}
+
+const END: IteratorReturnResult<undefined> = { done: true, value: undefined };
+
+/** An iterator whose loops can be left and gone on with: `return` ends nothing. */
+function iterator<I>(next: () => Promise<IteratorResult<I>>): AsyncIterableIterator<I> {
+  return {
+    next,
+    return: (value?: unknown) => Promise.resolve({ done: true as const, value }),
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+  };
+}
+
+/** `pipe` as a function, with options or without. */
+export interface Pipe {
+  <A, K extends SinkLike<A>>(source: PipeSource<A>, sink: K): Promise<ResultOf<K>>;
+  <A, B, K extends SinkLike<B>>(source: PipeSource<A>, a: Stage<A, B>, sink: K): Promise<ResultOf<K>>;
+  <A, B, C, K extends SinkLike<C>>(
+    source: PipeSource<A>,
+    a: Stage<A, B>,
+    b: Stage<B, C>,
+    sink: K,
+  ): Promise<ResultOf<K>>;
+  <A, B, C, D, K extends SinkLike<D>>(
+    source: PipeSource<A>,
+    a: Stage<A, B>,
+    b: Stage<B, C>,
+    c: Stage<C, D>,
+    sink: K,
+  ): Promise<ResultOf<K>>;
+  <A, B, C, D, E, K extends SinkLike<E>>(
+    source: PipeSource<A>,
+    a: Stage<A, B>,
+    b: Stage<B, C>,
+    c: Stage<C, D>,
+    d: Stage<D, E>,
+    sink: K,
+  ): Promise<ResultOf<K>>;
+  <A, B, C, D, E, F, K extends SinkLike<F>>(
+    source: PipeSource<A>,
+    a: Stage<A, B>,
+    b: Stage<B, C>,
+    c: Stage<C, D>,
+    d: Stage<D, E>,
+    e: Stage<E, F>,
+    sink: K,
+  ): Promise<ResultOf<K>>;
+  <A, B, C, D, E, F, G, K extends SinkLike<G>>(
+    source: PipeSource<A>,
+    a: Stage<A, B>,
+    b: Stage<B, C>,
+    c: Stage<C, D>,
+    d: Stage<D, E>,
+    e: Stage<E, F>,
+    f: Stage<F, G>,
+    sink: K,
+  ): Promise<ResultOf<K>>;
+  <A>(source: PipeSource<A>): Pipeline<A>;
+  <A, B>(source: PipeSource<A>, a: Stage<A, B>): Pipeline<B>;
+  <A, B, C>(source: PipeSource<A>, a: Stage<A, B>, b: Stage<B, C>): Pipeline<C>;
+  <A, B, C, D>(source: PipeSource<A>, a: Stage<A, B>, b: Stage<B, C>, c: Stage<C, D>): Pipeline<D>;
+  <A, B, C, D, E>(source: PipeSource<A>, a: Stage<A, B>, b: Stage<B, C>, c: Stage<C, D>, d: Stage<D, E>): Pipeline<E>;
+  <A, B, C, D, E, F>(
+    source: PipeSource<A>,
+    a: Stage<A, B>,
+    b: Stage<B, C>,
+    c: Stage<C, D>,
+    d: Stage<D, E>,
+    e: Stage<E, F>,
+  ): Pipeline<F>;
+  <A, B, C, D, E, F, G>(
+    source: PipeSource<A>,
+    a: Stage<A, B>,
+    b: Stage<B, C>,
+    c: Stage<C, D>,
+    d: Stage<D, E>,
+    e: Stage<E, F>,
+    f: Stage<F, G>,
+  ): Pipeline<G>;
+  /** Stages chosen at run time: `pipe<In, Out>(source, stages, sink)`, and any number of them. */
+  <A, B, K extends SinkLike<B>>(
+    source: PipeSource<A>,
+    stages: readonly Stage<any, any>[],
+    sink: K,
+  ): Promise<ResultOf<K>>;
+  <A, B>(source: PipeSource<A>, stages: readonly Stage<any, any>[]): Pipeline<B>;
+  /** The same with options. */
+  options(options: PipeOptions): Pipe;
+}
+
+/**
+ * Runs items of a source through stages into a sink: a promise of what the sink comes to.
+ *
+ * Without a sink it is a `Pipeline`, which is iterated or the source of another one. Items go through a stage in batches, and
+ * `batch(n)` limits their size. The source is closed at the end, and the sink finished, or given up after an error.
+ */
+export const pipe: Pipe = withOptions({});
+
+function withOptions(options: PipeOptions): Pipe {
+  const run = (source: PipeSource<any>, ...parts: unknown[]) => start(source, parts.flat(), options);
+  run.options = (more: PipeOptions) => withOptions({ ...options, ...more });
+  return run as Pipe;
+}
+
+function start(source: PipeSource<any>, parts: unknown[], options: PipeOptions): unknown {
+  const last = parts.at(-1);
+  const sink = isSink(last) ? (parts.pop() as SinkLike<any>) : undefined;
+  const wrong = parts.find((part) => !isStage(part));
+  if (wrong !== undefined) {
+    const found = wrong === null ? "null" : typeof wrong;
+    throw new MillstreamError("argument_invalid", { found, expected: "stages, and a sink as the last" });
+  }
+  const context = contextOf(options);
+  const build = new Build(blocksOf(source), context);
+  for (const { stage } of parts as Stage<any, any>[]) build.add(stage);
+  if (sink !== undefined) return run(build, sink, context, options);
+  const chain = build.end();
+  return new Pipeline(
+    chain,
+    async () => {
+      await build.finish();
+      await context.finishQuarantine();
+    },
+    async (error) => {
+      await build.abandon(error);
+      await context.abandonQuarantine(error);
+    },
+  );
+}
+
+function contextOf(options: PipeOptions): Context {
+  const { stamp = true, stats = false, onError = "stop", signal } = options;
+  const stamping: Stamping = stamp ? "stamped" : "shared";
+  if (typeof onError === "string") return new Context(stamping, stats, onError, signal, undefined);
+  const { quarantine } = onError;
+  return new Context(stamping, stats, "quarantine", signal, quarantineSink(quarantine, stamping));
+}
+
+/** A quarantine gets items and errors; a sink only the items. */
+function quarantineSink(quarantine: unknown, stamping: Stamping): RunningSink {
+  if (typeof quarantine === "function") {
+    return {
+      async write(failures) {
+        for (const { item, error } of failures) await quarantine(item, error);
+      },
+      finish: () => Promise.resolve(),
+      abandon: () => Promise.resolve(),
+    };
+  }
+  const sink = runningSink(quarantine, stamping);
+  return {
+    write: (failures) => sink.write(failures.map(({ item }) => item)),
+    finish: () => sink.finish(),
+    abandon: (error) => sink.abandon(error),
+  };
+}
+
+/** Puts chains together: a stage that lets its calls overlap, or other sources, ends one and begins another. */
+class Build {
+  #source: BlockSource;
+  #links: Link[] = [];
+  #chains: Chain[] = [];
+  #stage = 0;
+
+  constructor(
+    source: BlockSource,
+    readonly context: Context,
+  ) {
+    this.#source = this.#counted(source);
+  }
+
+  add(kind: StageKind): void {
+    const stage = this.#stage++;
+    this.context.stages.push({ kind: kind.kind, recordsIn: 0, recordsOut: 0, elapsed: 0 });
+    if (kind.kind === "asyncMap") {
+      const { f, concurrency, ordered } = kind;
+      this.#source = new AsyncMapped(this.end(), f, concurrency, ordered, stage, this.context);
+    } else if (kind.kind === "merge") {
+      const others = kind.sources.map((source) => this.#counted(blocksOf(source)));
+      this.#source = mergeBlocks([this.end(), ...others]);
+    } else {
+      for (const step of stepsOf(kind, this.context.stamping)) this.#links.push({ step, stage });
+    }
+  }
+
+  /** A sink's own step. */
+  addSink(step: Step): void {
+    this.context.stages.push({ kind: step.kind, recordsIn: 0, recordsOut: 0, elapsed: 0 });
+    this.#links.push({ step, stage: this.#stage++ });
+  }
+
+  end(): Chain {
+    const chain = new Chain(this.#source, this.#links, this.context);
+    this.#links = [];
+    this.#chains.push(chain);
+    return chain;
+  }
+
+  async finish(): Promise<void> {
+    for (const chain of this.#chains) await chain.finishSteps();
+  }
+
+  async abandon(error: unknown): Promise<void> {
+    for (const chain of this.#chains) await chain.abandonSteps(error);
+  }
+
+  #counted(source: BlockSource): BlockSource {
+    const { context } = this;
+    const { summary } = context;
+    return {
+      async next() {
+        const began = context.stats ? performance.now() : 0;
+        const block = await source.next();
+        if (context.stats) summary.waitedForSource += performance.now() - began;
+        if (block !== null) summary.recordsIn += block.items.length;
+        return block;
+      },
+      close: () => source.close(),
+    };
+  }
+}
+
+function stepsOf(stage: StageKind, stamping: Stamping): Step[] {
+  switch (stage.kind) {
+    case "map":
+    case "inspect":
+      return [new MapStep(stage.kind, stage.f, stamping)];
+    case "flatMap":
+      return [new MapStep("flatMap", stage.f, stamping), new SpreadStep()];
+    case "filter":
+      return [new FilterStep(stage.f, stamping)];
+    case "scan":
+      return [new SequentialStep("scan", stage.f, stamping, stage.init())];
+    case "take":
+      return [new TakeStep(stage.count)];
+    case "skip":
+      return [new SkipStep(stage.count)];
+    case "batch":
+      return [new BatchStep(stage.count)];
+    case "tee":
+      return [new TeeStep(runningSink(stage.sink, stamping))];
+    default:
+      throw new MillstreamError("internal", { found: stage.kind, expected: "a stage that works in place" });
+  }
+}
+
+async function run(build: Build, sink: SinkLike<any>, context: Context, options: PipeOptions): Promise<unknown> {
+  const began = performance.now();
+  const { summary, stamping } = context;
+  const own = "sink" in sink ? (sink as Sink<any, any>).sink(stamping) : undefined;
+  const running = own?.running ?? runningSink(sink, stamping);
+  if (own?.step !== undefined) build.addSink(own.step);
+  const chain = build.end();
+  try {
+    await intoSink(chain, own?.step === undefined ? running : undefined, context);
+    const end = await context.orCancelled(running.finish());
+    await build.finish();
+    await context.finishQuarantine();
+    const result = own?.result ?? (() => (end === undefined ? summary : { ...summary, writer: end }));
+    summary.elapsed = performance.now() - began;
+    return result(summary);
+  } catch (error) {
+    await chain.close().catch(() => {});
+    await running.abandon(error).catch(() => {});
+    await build.abandon(error);
+    await context.abandonQuarantine(error);
+    throw fromSystem(error, "io");
+  } finally {
+    summary.elapsed = performance.now() - began;
+    options.onSummary?.(summary);
+  }
+}
+
+/** Every block into the sink. A sink that is a step has taken its items already. */
+async function intoSink(chain: Chain, sink: RunningSink | undefined, context: Context): Promise<void> {
+  const { summary } = context;
+  for (;;) {
+    const block = await chain.next();
+    if (block === null) return;
+    const { length } = block.items;
+    const writing = sink?.write(block.items);
+    if (isPromise(writing)) {
+      const began = context.stats ? performance.now() : 0;
+      await context.orCancelled(writing);
+      if (context.stats) summary.waitedForSink += performance.now() - began;
+    }
+    summary.recordsOut += length;
+  }
+}

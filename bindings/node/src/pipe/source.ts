@@ -1,0 +1,263 @@
+/** Blocks out of everything that items can come from. */
+
+import { MillstreamError } from "../error.js";
+import { Reader, takeItems } from "../reader.js";
+import { iterateWebStream } from "../source/chunks.js";
+import { type Block, type BlockSource, sourceBlock } from "./block.js";
+import { isPromise } from "./loop.js";
+
+/** Something that has a chain of its own: a pipeline without a sink. */
+export const BLOCKS: unique symbol = Symbol.for("millstream.blocks") as never;
+
+/** What a pipeline reads: the records of a reader, or the items that an iterable or a stream delivers. */
+export type PipeSource<A> =
+  | AsyncIterable<A>
+  | Iterable<A>
+  | ReadableStream<A>
+  | { readonly merged: readonly PipeSource<A>[] };
+
+/** How many items of an iterable make a block at most. */
+const ITEMS = 1024;
+
+/** Makes blocks of a source's items. */
+export function blocksOf(source: PipeSource<any>): BlockSource {
+  if (source instanceof Reader) return new ReaderBlocks(source);
+  if (typeof source === "object" && source !== null) {
+    if (BLOCKS in source) return (source as { [BLOCKS](): BlockSource })[BLOCKS]();
+    if ("merged" in source) return new MergedBlocks(source.merged.map(blocksOf));
+    if (Array.isArray(source)) return new ArrayBlocks(source);
+    if ("getReader" in source) return new AsyncItems(iterateWebStream(source));
+    if (Symbol.asyncIterator in source) return new AsyncItems(source[Symbol.asyncIterator]());
+    if (Symbol.iterator in source) return new Items(source[Symbol.iterator]());
+  }
+  throw new MillstreamError("argument_invalid", {
+    found: source === null ? "null" : typeof source,
+    expected: "a reader, an iterable object or a stream (for the lines of a text: lines(text))",
+  });
+}
+
+class ReaderBlocks implements BlockSource {
+  constructor(readonly reader: Reader<any>) {}
+
+  async next(): Promise<Block | null> {
+    const taken = await takeItems(this.reader);
+    return taken === null ? null : sourceBlock(taken.items, taken.first);
+  }
+
+  async close(): Promise<void> {
+    await this.reader.close().catch(() => {});
+  }
+}
+
+class ArrayBlocks implements BlockSource {
+  #at = 0;
+
+  constructor(readonly items: readonly unknown[]) {}
+
+  async next(): Promise<Block | null> {
+    const first = this.#at;
+    if (first >= this.items.length) return null;
+    this.#at += ITEMS;
+    return sourceBlock(this.items.slice(first, this.#at), first);
+  }
+
+  async close(): Promise<void> {
+    this.#at = Number.POSITIVE_INFINITY;
+  }
+}
+
+class Items implements BlockSource {
+  #count = 0;
+  #ended = false;
+  #failure: { error: unknown } | undefined;
+
+  constructor(readonly iterator: Iterator<unknown>) {}
+
+  async next(): Promise<Block | null> {
+    const items: unknown[] = [];
+    try {
+      while (!this.#ended && items.length < ITEMS) {
+        const { done, value } = this.iterator.next();
+        if (done) this.#ended = true;
+        else items.push(value);
+      }
+    } catch (error) {
+      this.#ended = true;
+      this.#failure = { error };
+    }
+    if (items.length === 0) {
+      const failure = this.#failure;
+      this.#failure = undefined;
+      if (failure !== undefined) throw failure.error;
+      return null;
+    }
+    this.#count += items.length;
+    return sourceBlock(items, this.#count - items.length);
+  }
+
+  async close(): Promise<void> {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.iterator.return?.();
+  }
+}
+
+/** Calls back in the next turn of the event loop, when what is here already has been delivered. */
+const nextTurn: (call: () => void) => void =
+  typeof setImmediate === "function" ? (call) => void setImmediate(call) : (call) => void setTimeout(call, 0);
+
+/**
+ * Items that come one by one. Those that come within one turn of the event loop make a block: none waits for another that
+ * is not there yet.
+ */
+class AsyncItems implements BlockSource {
+  #count = 0;
+  #ended = false;
+  #failure: { error: unknown } | undefined;
+  /** An item was asked for and has not come. */
+  #asked = false;
+  #items: unknown[] = [];
+  /** Somebody waits for a block. */
+  #waiting: (() => void) | undefined;
+  #turnIsOver = false;
+
+  constructor(readonly iterator: AsyncIterator<unknown>) {}
+
+  async next(): Promise<Block | null> {
+    if (this.#items.length === 0 && !this.#ended) {
+      this.#turnIsOver = false;
+      await new Promise<void>((resolve) => {
+        this.#waiting = resolve;
+        this.#ask();
+      });
+    }
+    const items = this.#items;
+    this.#items = [];
+    if (items.length === 0) {
+      const failure = this.#failure;
+      this.#failure = undefined;
+      if (failure !== undefined) throw failure.error;
+      return null;
+    }
+    this.#count += items.length;
+    return sourceBlock(items, this.#count - items.length);
+  }
+
+  async close(): Promise<void> {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#wake();
+    const returned = this.iterator.return?.();
+    // An async generator that waits for something ends only when that has come: nobody can wait for it.
+    if (this.#asked) Promise.resolve(returned).catch(() => {});
+    else await returned;
+  }
+
+  #ask(): void {
+    if (this.#asked) return;
+    this.#asked = true;
+    let result: Promise<IteratorResult<unknown>>;
+    try {
+      result = this.iterator.next();
+      if (!isPromise(result)) result = Promise.resolve(result);
+    } catch (error) {
+      this.#end({ error });
+      return;
+    }
+    result.then(this.#came, this.#failed);
+  }
+
+  readonly #came = (result: IteratorResult<unknown>): void => {
+    this.#asked = false;
+    if (this.#ended) return;
+    if (result.done) {
+      this.#end(undefined);
+      return;
+    }
+    this.#items.push(result.value);
+    if (this.#waiting === undefined) return;
+    if (this.#items.length === 1) {
+      nextTurn(() => {
+        this.#turnIsOver = true;
+        if (this.#items.length > 0) this.#wake();
+      });
+    }
+    if (this.#turnIsOver || this.#items.length >= ITEMS) this.#wake();
+    else this.#ask();
+  };
+
+  readonly #failed = (error: unknown): void => this.#end({ error });
+
+  #end(failure: { error: unknown } | undefined): void {
+    this.#asked = false;
+    if (!this.#ended) this.#failure = failure;
+    this.#ended = true;
+    this.#wake();
+  }
+
+  #wake(): void {
+    this.#waiting?.();
+    this.#waiting = undefined;
+  }
+}
+
+/** Blocks of several sources, as they come; of each at most one is here. */
+class MergedBlocks implements BlockSource {
+  readonly #sources: readonly BlockSource[];
+  readonly #idle: Set<BlockSource>;
+  #running = 0;
+  #ready: { source: BlockSource; block: Block }[] = [];
+  #failure: { error: unknown } | undefined;
+  #wake: () => void = () => {};
+
+  constructor(sources: readonly BlockSource[]) {
+    this.#sources = sources;
+    this.#idle = new Set(sources);
+  }
+
+  async next(): Promise<Block | null> {
+    if (this.#failure === undefined) for (const source of this.#idle) this.#ask(source);
+    this.#idle.clear();
+    for (;;) {
+      const ready = this.#ready.shift();
+      if (ready !== undefined) {
+        // It is asked for more when this one has been used: its memory is the next one's.
+        this.#idle.add(ready.source);
+        return ready.block;
+      }
+      if (this.#failure !== undefined) {
+        await this.close();
+        throw this.#failure.error;
+      }
+      if (this.#running === 0) return null;
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#sources.map((source) => source.close()));
+  }
+
+  #ask(source: BlockSource): void {
+    this.#running++;
+    source.next().then(
+      (block) => {
+        this.#running--;
+        if (block !== null) this.#ready.push({ source, block });
+        this.#wake();
+      },
+      (error) => {
+        this.#running--;
+        this.#failure ??= { error };
+        this.#wake();
+      },
+    );
+  }
+}
+
+/** Sources whose blocks come as they are there. */
+export function mergeBlocks(sources: readonly BlockSource[]): BlockSource {
+  return new MergedBlocks(sources);
+}

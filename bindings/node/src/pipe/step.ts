@@ -1,0 +1,391 @@
+/**
+ * The stages that work in place and one block at a time.
+ *
+ * Each has a plain way, a loop over the whole block, and a careful way for blocks in which a function threw or returned a
+ * promise.
+ */
+
+import { MillstreamError } from "../error.js";
+import { type Block, descend, part } from "./block.js";
+import type { Place, Step } from "./chain.js";
+import { isAsync, isPromise, type Loop, loopOf, newRun, type Run, type Stamping } from "./loop.js";
+import type { RunningSink } from "./sink.js";
+
+/** How many promises of a stage are awaited at once at most. */
+const WINDOW = 1024;
+
+/** How many items come out of a block at once, by a stage that makes several out of one. */
+const SPREAD = 4096;
+
+/** The answers of a function for some items of a block. */
+interface Answers {
+  readonly values: any[];
+  /** The reasons of those that failed, by index in `values`. */
+  readonly failures: Map<number, unknown>;
+}
+
+/** Calls for items `start .. end` without waiting, then waits once. `first` is the answer for the first, if there is one. */
+async function ask(
+  collect: Loop,
+  place: Place,
+  items: any[],
+  start: number,
+  end: number,
+  first: PromiseLike<any> | undefined,
+): Promise<Answers> {
+  const run = newRun();
+  const values = items.slice(start, end);
+  const failures = new Map<number, unknown>();
+  let at = 0;
+  if (first !== undefined) values[at++] = first;
+  for (;;) {
+    at = collect(run, values, at, values.length);
+    if (at === values.length) break;
+    failures.set(at, run.value);
+    values[at++] = undefined;
+  }
+  try {
+    return { values: await place.context.orCancelled(Promise.all(values)), failures };
+  } catch (error) {
+    if (place.context.signal?.aborted) throw error;
+  }
+  const settled = await place.context.orCancelled(Promise.allSettled(values));
+  settled.forEach((result, index) => {
+    if (result.status === "rejected") failures.set(index, result.reason);
+    else values[index] = result.value;
+  });
+  return { values, failures };
+}
+
+/** An index for each item of a block, in memory that is used again for the next. */
+class Indexes {
+  #memory = new Uint32Array(1024);
+
+  atLeast(length: number): Uint32Array {
+    if (this.#memory.length < length) this.#memory = new Uint32Array(2 * length);
+    return this.#memory;
+  }
+}
+
+/** `map` and `inspect`: as many items come out as go in. */
+export class MapStep implements Step {
+  readonly #loop: Loop;
+  readonly #collect: Loop;
+  readonly #async: boolean;
+  readonly #indexes = new Indexes();
+
+  constructor(
+    readonly kind: "map" | "inspect" | "flatMap",
+    f: (item: any) => any,
+    stamping: Stamping,
+  ) {
+    this.#loop = loopOf(kind === "inspect" ? "each" : "map", f, stamping);
+    this.#collect = loopOf("collect", f, stamping);
+    this.#async = isAsync(f);
+  }
+
+  run(block: Block, place: Place): Block | Promise<Block> {
+    const { items } = block;
+    if (this.#async) return this.#carefully(block, place, newRun(), 0);
+    const run = newRun();
+    const at = this.#loop(run, items, 0, items.length);
+    return at === items.length ? block : this.#carefully(block, place, run, at);
+  }
+
+  /** From item `at` on, for which the loop has stopped. */
+  async #carefully(block: Block, place: Place, run: Run, at: number): Promise<Block> {
+    const { items } = block;
+    const lost: number[] = [];
+    let end = items.length;
+    while (at < end) {
+      if (run.thrown) {
+        if (place.fail(block, at, run.value, items[at])) lost.push(at++);
+        else end = at;
+      } else {
+        const until = Math.min(at + WINDOW, end);
+        const { values, failures } = await ask(this.#collect, place, items, at, until, run.value);
+        for (let index = at; index < until; index++) {
+          if (!failures.has(index - at)) {
+            if (this.kind !== "inspect") items[index] = values[index - at];
+          } else if (place.fail(block, index, failures.get(index - at), items[index])) {
+            lost.push(index);
+          } else {
+            end = index;
+            break;
+          }
+        }
+        at = until;
+      }
+      run.thrown = false;
+      run.value = undefined;
+      if (at < end && !this.#async) at = this.#loop(run, items, at, end);
+    }
+    items.length = end;
+    return lost.length === 0 ? block : this.#without(block, lost);
+  }
+
+  #without(block: Block, lost: number[]): Block {
+    const { items } = block;
+    const from = this.#indexes.atLeast(items.length);
+    let kept = 0;
+    let next = 0;
+    for (let index = 0; index < items.length; index++) {
+      if (lost[next] === index) {
+        next++;
+      } else {
+        from[kept] = index;
+        items[kept++] = items[index];
+      }
+    }
+    items.length = kept;
+    return descend(block, items, from);
+  }
+}
+
+/** `filter`. */
+export class FilterStep implements Step {
+  readonly kind = "filter";
+  readonly #loop: Loop;
+  readonly #collect: Loop;
+  readonly #async: boolean;
+  readonly #indexes = new Indexes();
+
+  constructor(f: (item: any) => any, stamping: Stamping) {
+    this.#loop = loopOf("filter", f, stamping);
+    this.#collect = loopOf("collect", f, stamping);
+    this.#async = isAsync(f);
+  }
+
+  run(block: Block, place: Place): Block | Promise<Block> {
+    const { items } = block;
+    const run = newRun(this.#indexes.atLeast(items.length));
+    if (this.#async) return this.#carefully(block, place, run, 0);
+    const at = this.#loop(run, items, 0, items.length);
+    return at === items.length ? kept(block, run) : this.#carefully(block, place, run, at);
+  }
+
+  async #carefully(block: Block, place: Place, run: Run, at: number): Promise<Block> {
+    const { items } = block;
+    let end = items.length;
+    while (at < end) {
+      if (run.thrown) {
+        if (place.fail(block, at, run.value, items[at])) at++;
+        else end = at;
+      } else {
+        const until = Math.min(at + WINDOW, end);
+        const { values, failures } = await ask(this.#collect, place, items, at, until, run.value);
+        for (let index = at; index < until; index++) {
+          if (!failures.has(index - at)) {
+            if (values[index - at]) {
+              run.from[run.kept] = index;
+              items[run.kept++] = items[index];
+            }
+          } else if (!place.fail(block, index, failures.get(index - at), items[index])) {
+            end = index;
+            break;
+          }
+        }
+        at = until;
+      }
+      run.thrown = false;
+      run.value = undefined;
+      if (at < end && !this.#async) at = this.#loop(run, items, at, end);
+    }
+    return kept(block, run);
+  }
+}
+
+function kept(block: Block, run: Run): Block {
+  block.items.length = run.kept;
+  return descend(block, block.items, run.from);
+}
+
+/** `scanState`, and the sinks `forEach` and `fold`: one item after another, each promise awaited before the next call. */
+export class SequentialStep implements Step {
+  readonly #loop: Loop;
+  readonly #run = newRun();
+  readonly #indexes = new Indexes();
+
+  constructor(
+    readonly kind: "scan" | "forEach" | "fold",
+    f: (...of: any[]) => any,
+    stamping: Stamping,
+    /** The state at the beginning. */
+    state: unknown,
+  ) {
+    this.#loop = loopOf(kind === "forEach" ? "each" : kind, f, stamping);
+    this.#run.state = state;
+  }
+
+  /** What it has come to. */
+  get state(): unknown {
+    return this.#run.state;
+  }
+
+  run(block: Block, place: Place): Block | Promise<Block> {
+    const { items } = block;
+    const at = this.#loop(this.#run, items, 0, items.length);
+    return at === items.length ? block : this.#carefully(block, place, at);
+  }
+
+  async #carefully(block: Block, place: Place, at: number): Promise<Block> {
+    const { items } = block;
+    const run = this.#run;
+    const from = this.#indexes.atLeast(items.length);
+    let end = items.length;
+    let kept = 0;
+    let done = 0;
+    const keepUntil = (index: number) => {
+      for (; done < index; done++) {
+        from[kept] = done;
+        items[kept++] = items[done];
+      }
+    };
+    while (at < end) {
+      let failed = run.thrown;
+      let value = run.value;
+      if (!failed) {
+        try {
+          value = await place.context.orCancelled(Promise.resolve(run.value));
+          if (this.kind === "scan") items[at] = value;
+          if (this.kind === "fold") run.state = value;
+        } catch (error) {
+          if (place.context.signal?.aborted) throw error;
+          failed = true;
+          value = error;
+        }
+      }
+      keepUntil(at);
+      if (failed && !place.fail(block, at, value, items[at])) end = at;
+      else if (failed) done++;
+      run.thrown = false;
+      run.value = undefined;
+      if (at < end) at = this.#loop(run, items, at + 1, end);
+    }
+    keepUntil(end);
+    items.length = kept;
+    return descend(block, items, from);
+  }
+}
+
+/** The second half of `flatMap`: takes what its function returned apart. */
+export class SpreadStep implements Step {
+  readonly kind = "flatMap";
+  readonly #indexes = new Indexes();
+
+  run(block: Block, place: Place): Block {
+    const { items } = block;
+    const from = this.#indexes.atLeast(SPREAD);
+    const out: any[] = [];
+    let index = 0;
+    let { rest } = block;
+    for (; index < items.length; index++) {
+      try {
+        const iterator = rest ?? iteratorOf(items[index]);
+        rest = undefined;
+        for (;;) {
+          if (out.length === SPREAD) {
+            place.postpone({ ...part(block, index, items.length), rest: iterator });
+            return descend(block, out, from);
+          }
+          const { done, value } = iterator.next();
+          if (done) break;
+          from[out.length] = index;
+          out.push(value);
+        }
+      } catch (error) {
+        if (!place.fail(block, index, error, items[index])) break;
+      }
+    }
+    return descend(block, out, from);
+  }
+}
+
+function iteratorOf(value: any): Iterator<any> {
+  if (typeof value === "object" && value !== null && Symbol.iterator in value) return value[Symbol.iterator]();
+  const found = value === null ? "null" : typeof value;
+  throw new MillstreamError("argument_invalid", { found, expected: "an array or another iterable object" });
+}
+
+/** `take`. */
+export class TakeStep implements Step {
+  readonly kind = "take";
+  #left: number;
+
+  constructor(count: number) {
+    this.#left = count;
+  }
+
+  get wantsNothing(): boolean {
+    return this.#left === 0;
+  }
+
+  run(block: Block, place: Place): Block {
+    const { items } = block;
+    if (items.length >= this.#left) {
+      items.length = this.#left;
+      place.enough();
+    }
+    this.#left -= items.length;
+    return block;
+  }
+}
+
+/** `skip`. */
+export class SkipStep implements Step {
+  readonly kind = "skip";
+  #left: number;
+
+  constructor(count: number) {
+    this.#left = count;
+  }
+
+  run(block: Block): Block {
+    if (this.#left === 0) return block;
+    const skipped = Math.min(this.#left, block.items.length);
+    this.#left -= skipped;
+    return part(block, skipped, block.items.length);
+  }
+}
+
+/** `batch`. */
+export class BatchStep implements Step {
+  readonly kind = "batch";
+
+  constructor(readonly count: number) {}
+
+  run(block: Block, place: Place): Block {
+    const { length } = block.items;
+    if (length <= this.count) return block;
+    // The items are not copied again for each part: what is left is a view of the same array.
+    const start = block.start ?? 0;
+    const end = start + this.count;
+    if (end < length) place.postpone({ ...block, start: end });
+    return part(block, start, end);
+  }
+}
+
+/** `tee`. */
+export class TeeStep implements Step {
+  readonly kind = "tee";
+
+  constructor(readonly sink: RunningSink) {}
+
+  run(block: Block): Block | Promise<Block> {
+    const writing = this.sink.write(block.items);
+    return isPromise(writing) ? this.#waitFor(writing, block) : block;
+  }
+
+  async finish(): Promise<void> {
+    await this.sink.finish();
+  }
+
+  abandon(error: unknown): Promise<void> {
+    return this.sink.abandon(error);
+  }
+
+  async #waitFor(writing: PromiseLike<void>, block: Block): Promise<Block> {
+    await writing;
+    return block;
+  }
+}

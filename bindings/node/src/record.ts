@@ -1,0 +1,41 @@
+/** Records on their way out: strings and bytes, each with a delimiter behind it. */
+
+import { MillstreamError } from "./error.js";
+import { platform } from "./text.js";
+
+/** Records as one piece of bytes. */
+export function encodeRecords(items: readonly unknown[], delimiter: Uint8Array): Uint8Array {
+  return items.every((item) => typeof item === "string")
+    ? platform.encode(joinTexts(items as string[], delimiter))
+    : joinBytes(items, delimiter);
+}
+
+/** Strings with the delimiter behind each. */
+export function joinTexts(items: readonly string[], delimiter: Uint8Array): string {
+  if (items.length === 0) return "";
+  const text = platform.decode(delimiter, 0, delimiter.length);
+  return items.join(text) + text;
+}
+
+function joinBytes(items: readonly unknown[], delimiter: Uint8Array): Uint8Array {
+  const pieces = items.map(bytesOf);
+  let length = pieces.length * delimiter.length;
+  for (const piece of pieces) length += piece.length;
+  const all = platform.allocate(length);
+  let at = 0;
+  for (const piece of pieces) {
+    all.set(piece, at);
+    at += piece.length;
+    all.set(delimiter, at);
+    at += delimiter.length;
+  }
+  return all;
+}
+
+/** The bytes of a record. */
+export function bytesOf(item: unknown): Uint8Array {
+  if (item instanceof Uint8Array) return item;
+  if (typeof item === "string") return platform.encode(item);
+  const found = item === null ? "null" : typeof item;
+  throw new MillstreamError("argument_invalid", { found, expected: "a string or bytes" });
+}
