@@ -5,3 +5,5 @@ import "./platform.js";
 export * from "./browser.js";
 export type { CommandOptions, Stderr } from "./command.js";
 export { type CommandReaderOptions, command, fd, type OpenOptions, open, stdin } from "./open.js";
+export type { Encoding } from "./sink/encode.js";
+export { type CommandWriterOptions, type EncodedWriterOptions, Writer } from "./write.js";

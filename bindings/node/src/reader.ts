@@ -285,10 +285,15 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
       isPlainLines(framer.delimiter, framer.trim);
     for (;;) {
       this.#complainIfStopped();
-      if (fast && this.#scanned === 0 && this.#takeLines(view)) return true;
+      if (fast) {
+        if (this.#takeLines(view)) return true;
+        if (this.#state === "open") {
+          await this.#fill();
+          continue;
+        }
+      }
       const first = this.#records;
-      const batch = await this.#takeBatch(framer, fast);
-      if (batch === "fill") continue;
+      const batch = await this.#takeBatch(framer);
       if (batch === null) return false;
       const items = as === "text" ? this.#texts(batch) : [...batch];
       if (items.length === 0) continue;
@@ -299,15 +304,34 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
 
   /** Whole lines as strings without offsets, if there are any. */
   #takeLines(view: View): boolean {
+    const end = this.#endOfLines();
+    if (end === 0) return false;
+    const start = this.#pos;
+    const items = splitLines(this.#bytes, start, end);
+    this.#block = { view, items, index: 0, start, first: this.#records };
+    this.#take(end - start, items.length);
+    return true;
+  }
+
+  /** Where the whole lines end that are to be made into strings at once; 0 if there is none. */
+  #endOfLines(): number {
     const bytes = this.#bytes;
     const start = this.#pos;
-    if (start === this.#end) return false;
-    const last = bytes.lastIndexOf(LF, Math.min(this.#end, start + TEXT_BLOCK) - 1);
-    if (last < start) return false;
-    const items = splitLines(bytes, start, last + 1);
-    this.#block = { view, items, index: 0, start, first: this.#records };
-    this.#take(last + 1 - start, items.length);
-    return true;
+    const unread = this.#end - start;
+    if (unread === this.#scanned) return 0;
+    if (this.#scanned === 0) {
+      const last = bytes.lastIndexOf(LF, start + Math.min(unread, TEXT_BLOCK) - 1);
+      if (last >= start) return last + 1;
+      this.#scanned = Math.min(unread, TEXT_BLOCK);
+    }
+    // The first line is not all here, or long.
+    const first = platform.indexOf(bytes, LF, start + this.#scanned);
+    const found = first >= 0 && first < this.#end;
+    const length = found ? first + 1 - start : unread;
+    if (length > this.#recordLimit) this.#tooLong(length);
+    if (found) return first + 1;
+    this.#scanned = unread;
+    return 0;
   }
 
   /** The strings of a batch; those before one that is no UTF-8, if that is an error. */
@@ -325,9 +349,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     }
   }
 
-  #takeBatch(framer: Framer): Promise<Batch | null>;
-  #takeBatch(framer: Framer, returnAfterFill: boolean): Promise<Batch | null | "fill">;
-  async #takeBatch(framer: Framer, returnAfterFill = false): Promise<Batch | null | "fill"> {
+  async #takeBatch(framer: Framer): Promise<Batch | null> {
     for (;;) {
       this.#complainIfStopped();
       if (this.#pos < this.#end) {
@@ -339,7 +361,6 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
         return null;
       }
       await this.#fill();
-      if (returnAfterFill && this.#scanned === 0) return "fill";
     }
   }
 

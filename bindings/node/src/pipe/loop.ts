@@ -2,8 +2,9 @@
  * The loops that call stages: one call for each item, and nothing else that costs.
  *
  * A call to a function costs a nanosecond where the engine knows which function it is, and then it may vanish altogether;
- * it costs six where many functions are called from one place. So each stage gets a loop of its own, stamped by
- * `new Function`. Where that is not allowed (a content security policy), or not wanted, all share one loop of each kind.
+ * it costs six where many functions are called from one place. So a stage that has much to do gets a loop of its own, stamped
+ * by `new Function`. All others share one loop of each kind, and so do all where that is not allowed (a content security
+ * policy) or not wanted.
  *
  * A loop runs until the items end, or one of them is not a plain matter: its function threw, or returned a promise. Then it
  * says so in its `Run` and returns the item's index; what comes next is decided elsewhere.
@@ -38,11 +39,17 @@ export type Loop = (run: Run, items: any[], index: number, end: number) => numbe
 /** The kinds of loop. */
 export type LoopKind = keyof typeof BODIES;
 
-/** Whether a loop is made for each function. */
-export type Stamping = "stamped" | "shared";
+/** Whether loops are made for functions: once a function has had enough items to be worth it, at once, or never. */
+export type Stamping = "worthwhile" | "always" | "never";
 
-// `value` is looked at for a promise: for what is no object that is one comparison.
-const IF_PROMISE = `if (typeof value === "object" && value !== null && typeof value.then === "function")`;
+/**
+ * After so many items a function gets a loop of its own. Until the engine has compiled and optimised it that costs as much
+ * as the shared loop does for about so many, so that waiting never costs more than twice the best there is.
+ */
+const WORTHWHILE = 1 << 16;
+
+// `value` is looked at for a promise. Strings first: most values are, and it is half the cost.
+const IF_PROMISE = `if (typeof value !== "string" && typeof value === "object" && value !== null && typeof value.then === "function")`;
 const STOP = `{ run.value = value; run.thrown = false; return index; }`;
 
 const BODIES = {
@@ -170,7 +177,7 @@ const SHARED: { readonly [kind in LoopKind]: (f: (...of: any[]) => any) => Loop 
 
 /** Whether something is a promise, or acts like one. */
 export function isPromise(value: any): value is PromiseLike<any> {
-  return typeof value === "object" && value !== null && typeof value.then === "function";
+  return typeof value !== "string" && typeof value === "object" && value !== null && typeof value.then === "function";
 }
 
 function stop(run: Run, value: any, index: number): number {
@@ -198,21 +205,53 @@ function stampingAllowed(): boolean {
   return allowed === true;
 }
 
-/** What the engine has learnt about a function's loop is kept for the next pipeline that uses the function. */
-const stamped = new WeakMap<object, Map<LoopKind, Loop>>();
+/** A function's loops, which keep what the engine has learnt for the next pipeline, and how many items it has had. */
+interface Known {
+  readonly loops: Map<LoopKind, Loop>;
+  items: number;
+}
+
+const known = new WeakMap<object, Known>();
 let stamps = 0;
 
-/** The loop for a function. */
-export function loopOf(kind: LoopKind, f: (...of: any[]) => any, stamping: Stamping): Loop {
-  if (stamping === "shared" || !stampingAllowed()) return SHARED[kind](f);
-  const loops = stamped.get(f) ?? new Map<LoopKind, Loop>();
-  stamped.set(f, loops);
-  let loop = loops.get(kind);
-  if (loop === undefined) {
-    loop = new Function("f", text(kind, `${kind}_${stamps++}`))(f) as Loop;
-    loops.set(kind, loop);
-  }
+function stamp(kind: LoopKind, f: (...of: any[]) => any, loops: Map<LoopKind, Loop>): Loop {
+  const loop = loops.get(kind) ?? (new Function("f", text(kind, `${kind}_${stamps++}`))(f) as Loop);
+  loops.set(kind, loop);
   return loop;
+}
+
+/** The loop of one stage: the shared one until one of its own is worth it. */
+export class StageLoop {
+  #loop: Loop;
+  #waits: boolean;
+  readonly #known: Known;
+
+  constructor(
+    readonly kind: LoopKind,
+    readonly f: (...of: any[]) => any,
+    stamping: Stamping,
+  ) {
+    this.#known = known.get(f) ?? { loops: new Map(), items: 0 };
+    known.set(f, this.#known);
+    this.#loop = SHARED[kind](f);
+    this.#waits = stamping !== "never" && stampingAllowed();
+    if (this.#waits && (stamping === "always" || this.#known.items >= WORTHWHILE)) this.#stamp();
+  }
+
+  /** Runs over `items[index .. end]`; returns the index of the item it stopped at, or `end`. */
+  run(run: Run, items: any[], index: number, end: number): number {
+    const at = this.#loop(run, items, index, end);
+    if (this.#waits) {
+      this.#known.items += at - index;
+      if (this.#known.items >= WORTHWHILE) this.#stamp();
+    }
+    return at;
+  }
+
+  #stamp(): void {
+    this.#waits = false;
+    this.#loop = stamp(this.kind, this.f, this.#known.loops);
+  }
 }
 
 const AsyncFunction = (async () => {}).constructor;

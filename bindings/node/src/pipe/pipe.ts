@@ -18,8 +18,11 @@ import { BatchStep, FilterStep, MapStep, SequentialStep, SkipStep, SpreadStep, T
 
 /** Options of a pipeline: `pipe.options({ … })(source, …)`. */
 export interface PipeOptions {
-  /** Whether each stage gets a loop of its own: `true` unless told otherwise, and where `new Function` is allowed. */
-  stamp?: boolean;
+  /**
+   * Whether a stage gets a loop of its own by `new Function`, where that is allowed: `true`, which is the default, once it
+   * has had enough items to be worth it, `"always"` at once, `false` never.
+   */
+  stamp?: boolean | "always";
   /** Whether the summary has the statistics of each stage. */
   stats?: boolean;
   /** What becomes of a record for which a stage fails: the pipeline stops, unless told otherwise. */
@@ -261,7 +264,7 @@ function start(source: PipeSource<any>, parts: unknown[], options: PipeOptions):
 
 function contextOf(options: PipeOptions): Context {
   const { stamp = true, stats = false, onError = "stop", signal } = options;
-  const stamping: Stamping = stamp ? "stamped" : "shared";
+  const stamping: Stamping = stamp === "always" ? "always" : stamp ? "worthwhile" : "never";
   if (typeof onError === "string") return new Context(stamping, stats, onError, signal, undefined);
   const { quarantine } = onError;
   return new Context(stamping, stats, "quarantine", signal, quarantineSink(quarantine, stamping));

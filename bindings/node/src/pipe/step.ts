@@ -8,7 +8,7 @@
 import { MillstreamError } from "../error.js";
 import { type Block, descend, part } from "./block.js";
 import type { Place, Step } from "./chain.js";
-import { isAsync, isPromise, type Loop, loopOf, newRun, type Run, type Stamping } from "./loop.js";
+import { isAsync, isPromise, newRun, type Run, StageLoop, type Stamping } from "./loop.js";
 import type { RunningSink } from "./sink.js";
 
 /** How many promises of a stage are awaited at once at most. */
@@ -26,7 +26,7 @@ interface Answers {
 
 /** Calls for items `start .. end` without waiting, then waits once. `first` is the answer for the first, if there is one. */
 async function ask(
-  collect: Loop,
+  collect: StageLoop,
   place: Place,
   items: any[],
   start: number,
@@ -39,7 +39,7 @@ async function ask(
   let at = 0;
   if (first !== undefined) values[at++] = first;
   for (;;) {
-    at = collect(run, values, at, values.length);
+    at = collect.run(run, values, at, values.length);
     if (at === values.length) break;
     failures.set(at, run.value);
     values[at++] = undefined;
@@ -69,8 +69,8 @@ class Indexes {
 
 /** `map` and `inspect`: as many items come out as go in. */
 export class MapStep implements Step {
-  readonly #loop: Loop;
-  readonly #collect: Loop;
+  readonly #loop: StageLoop;
+  readonly #collect: StageLoop;
   readonly #async: boolean;
   readonly #indexes = new Indexes();
 
@@ -79,8 +79,8 @@ export class MapStep implements Step {
     f: (item: any) => any,
     stamping: Stamping,
   ) {
-    this.#loop = loopOf(kind === "inspect" ? "each" : "map", f, stamping);
-    this.#collect = loopOf("collect", f, stamping);
+    this.#loop = new StageLoop(kind === "inspect" ? "each" : "map", f, stamping);
+    this.#collect = new StageLoop("collect", f, stamping);
     this.#async = isAsync(f);
   }
 
@@ -88,7 +88,7 @@ export class MapStep implements Step {
     const { items } = block;
     if (this.#async) return this.#carefully(block, place, newRun(), 0);
     const run = newRun();
-    const at = this.#loop(run, items, 0, items.length);
+    const at = this.#loop.run(run, items, 0, items.length);
     return at === items.length ? block : this.#carefully(block, place, run, at);
   }
 
@@ -118,7 +118,7 @@ export class MapStep implements Step {
       }
       run.thrown = false;
       run.value = undefined;
-      if (at < end && !this.#async) at = this.#loop(run, items, at, end);
+      if (at < end && !this.#async) at = this.#loop.run(run, items, at, end);
     }
     items.length = end;
     return lost.length === 0 ? block : this.#without(block, lost);
@@ -145,14 +145,14 @@ export class MapStep implements Step {
 /** `filter`. */
 export class FilterStep implements Step {
   readonly kind = "filter";
-  readonly #loop: Loop;
-  readonly #collect: Loop;
+  readonly #loop: StageLoop;
+  readonly #collect: StageLoop;
   readonly #async: boolean;
   readonly #indexes = new Indexes();
 
   constructor(f: (item: any) => any, stamping: Stamping) {
-    this.#loop = loopOf("filter", f, stamping);
-    this.#collect = loopOf("collect", f, stamping);
+    this.#loop = new StageLoop("filter", f, stamping);
+    this.#collect = new StageLoop("collect", f, stamping);
     this.#async = isAsync(f);
   }
 
@@ -160,7 +160,7 @@ export class FilterStep implements Step {
     const { items } = block;
     const run = newRun(this.#indexes.atLeast(items.length));
     if (this.#async) return this.#carefully(block, place, run, 0);
-    const at = this.#loop(run, items, 0, items.length);
+    const at = this.#loop.run(run, items, 0, items.length);
     return at === items.length ? kept(block, run) : this.#carefully(block, place, run, at);
   }
 
@@ -189,7 +189,7 @@ export class FilterStep implements Step {
       }
       run.thrown = false;
       run.value = undefined;
-      if (at < end && !this.#async) at = this.#loop(run, items, at, end);
+      if (at < end && !this.#async) at = this.#loop.run(run, items, at, end);
     }
     return kept(block, run);
   }
@@ -202,7 +202,7 @@ function kept(block: Block, run: Run): Block {
 
 /** `scanState`, and the sinks `forEach` and `fold`: one item after another, each promise awaited before the next call. */
 export class SequentialStep implements Step {
-  readonly #loop: Loop;
+  readonly #loop: StageLoop;
   readonly #run = newRun();
   readonly #indexes = new Indexes();
 
@@ -213,7 +213,7 @@ export class SequentialStep implements Step {
     /** The state at the beginning. */
     state: unknown,
   ) {
-    this.#loop = loopOf(kind === "forEach" ? "each" : kind, f, stamping);
+    this.#loop = new StageLoop(kind === "forEach" ? "each" : kind, f, stamping);
     this.#run.state = state;
   }
 
@@ -224,7 +224,7 @@ export class SequentialStep implements Step {
 
   run(block: Block, place: Place): Block | Promise<Block> {
     const { items } = block;
-    const at = this.#loop(this.#run, items, 0, items.length);
+    const at = this.#loop.run(this.#run, items, 0, items.length);
     return at === items.length ? block : this.#carefully(block, place, at);
   }
 
@@ -260,7 +260,7 @@ export class SequentialStep implements Step {
       else if (failed) done++;
       run.thrown = false;
       run.value = undefined;
-      if (at < end) at = this.#loop(run, items, at + 1, end);
+      if (at < end) at = this.#loop.run(run, items, at + 1, end);
     }
     keepUntil(end);
     items.length = kept;

@@ -1,0 +1,62 @@
+/** A command's standard input. It counts as written when the command has succeeded. */
+
+import type { Writable } from "node:stream";
+import type { Running } from "../command.js";
+import type { CommandEnd } from "../error.js";
+import type { ByteSink } from "./sink.js";
+
+export class CommandSink implements ByteSink {
+  readonly name: string;
+  readonly #running: Running;
+  readonly #stdin: Writable & { ref?(): void; unref?(): void };
+
+  constructor(running: Running) {
+    this.name = running.name;
+    this.#running = running;
+    this.#stdin = running.child.stdin!;
+    this.#stdin.on("error", () => {});
+    this.#stdin.unref?.();
+  }
+
+  async write(chunk: Uint8Array): Promise<void> {
+    await this.#running.started();
+    try {
+      await this.#whileWaiting((done) => this.#stdin.write(chunk, done));
+    } catch (error) {
+      // It has gone. If it failed, that is why.
+      await this.#running.wait();
+      throw error;
+    }
+  }
+
+  async finish(): Promise<void> {
+    await this.#running.started();
+    try {
+      await this.#whileWaiting((done) => this.#stdin.end(done));
+    } catch (error) {
+      await this.#running.wait();
+      throw error;
+    }
+    await this.#running.wait();
+  }
+
+  async abandon(): Promise<void> {
+    await this.#running.stop(() => this.#stdin.destroy()).catch(() => {});
+  }
+
+  commandEnds(): readonly CommandEnd[] {
+    const { end } = this.#running;
+    return end === undefined ? [] : [end];
+  }
+
+  #whileWaiting(call: (done: (error?: Error | null) => void) => void): Promise<void> {
+    this.#stdin.ref?.();
+    return this.#running
+      .whileAwake(
+        new Promise<void>((resolve, reject) => {
+          call((error) => (error ? reject(error) : resolve()));
+        }),
+      )
+      .finally(() => this.#stdin.unref?.());
+  }
+}
