@@ -85,7 +85,8 @@ export function lineFramer(options: DelimiterOptions = {}): Framer {
  * @throws `invalid_option` for a delimiter of no bytes.
  */
 export function delimiter(of: number | Uint8Array | string, options: DelimiterOptions = {}): Framer {
-  const bytes = typeof of === "number" ? Uint8Array.of(of) : typeof of === "string" ? platform.encode(of) : of.slice();
+  const bytes =
+    typeof of === "number" ? Uint8Array.of(of) : typeof of === "string" ? platform.encode(of) : new Uint8Array(of);
   if (bytes.length === 0 || (typeof of === "number" && bytes[0] !== of)) {
     throw new MillstreamError("invalid_option", {
       found: typeof of === "number" ? `the delimiter ${of}` : "a delimiter of 0 bytes",

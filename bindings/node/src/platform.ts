@@ -14,4 +14,4 @@ platform.decode = (bytes, start, end) => utf8Slice.call(bytes, start, end);
 platform.encode = (text) => Buffer.from(text, "utf8");
 platform.encodeInto = (text, target, start) => utf8Write.call(target, text, start);
 platform.indexOf = (bytes, byte, start) => indexOf.call(bytes, byte, start);
-platform.allocate = (length) => Buffer.allocUnsafeSlow(length);
+platform.allocate = (length) => new Uint8Array(Buffer.allocUnsafeSlow(length).buffer);

@@ -456,7 +456,9 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     const unread = this.#end - this.#pos;
     if (unread === 0) {
       this.#base += this.#pos;
-      this.#bytes = chunk;
+      // Not a Buffer, whose `slice` is another one: records are the same from every source.
+      const isPlain = Object.getPrototypeOf(chunk) === Uint8Array.prototype;
+      this.#bytes = isPlain ? chunk : new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.length);
       this.#pos = 0;
       this.#end = chunk.length;
       return;

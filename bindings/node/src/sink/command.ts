@@ -2,7 +2,7 @@
 
 import type { Writable } from "node:stream";
 import type { Running } from "../command.js";
-import type { CommandEnd } from "../error.js";
+import { type CommandEnd, MillstreamError } from "../error.js";
 import type { ByteSink } from "./sink.js";
 
 export class CommandSink implements ByteSink {
@@ -23,9 +23,7 @@ export class CommandSink implements ByteSink {
     try {
       await this.#whileWaiting((done) => this.#stdin.write(chunk, done));
     } catch (error) {
-      // It has gone. If it failed, that is why.
-      await this.#running.wait();
-      throw error;
+      throw await this.#gone(error);
     }
   }
 
@@ -34,8 +32,7 @@ export class CommandSink implements ByteSink {
     try {
       await this.#whileWaiting((done) => this.#stdin.end(done));
     } catch (error) {
-      await this.#running.wait();
-      throw error;
+      throw await this.#gone(error);
     }
     await this.#running.wait();
   }
@@ -47,6 +44,12 @@ export class CommandSink implements ByteSink {
   commandEnds(): readonly CommandEnd[] {
     const { end } = this.#running;
     return end === undefined ? [] : [end];
+  }
+
+  /** It does not read any more. If it has failed, that is why. */
+  async #gone(cause: unknown): Promise<MillstreamError> {
+    await this.#running.wait();
+    return new MillstreamError("broken_pipe", { stream: this.name, cause });
   }
 
   #whileWaiting(call: (done: (error?: Error | null) => void) => void): Promise<void> {

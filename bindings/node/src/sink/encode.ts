@@ -37,7 +37,7 @@ export class EncodedSink implements ByteSink {
   async write(chunk: Uint8Array): Promise<void> {
     this.#complain();
     // The encoder may look at the chunk later, and its memory is somebody else's.
-    if (this.#encoder.write(chunk.slice())) return;
+    if (this.#encoder.write(new Uint8Array(chunk))) return;
     await Promise.race([once(this.#encoder, "drain").catch(() => {}), this.#pumped]);
     this.#complain();
   }

@@ -28,7 +28,8 @@ export class MemorySink implements ByteSink {
   #length = 0;
 
   async write(chunk: Uint8Array): Promise<void> {
-    this.#chunks.push(chunk.slice());
+    // A Buffer's `slice` would not copy.
+    this.#chunks.push(new Uint8Array(chunk));
     this.#length += chunk.length;
   }
 

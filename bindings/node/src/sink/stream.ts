@@ -167,7 +167,7 @@ export class WebStreamSink implements ByteSink {
   async write(chunk: Uint8Array): Promise<void> {
     await this.#writer.ready;
     // Web streams may keep a chunk for as long as they like.
-    await this.#writer.write(chunk.slice());
+    await this.#writer.write(new Uint8Array(chunk));
   }
 
   finish(): Promise<void> {

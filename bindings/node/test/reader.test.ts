@@ -1,0 +1,200 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { test } from "node:test";
+import { fixed, from, lines, open, type Reader } from "millstream";
+import { failure, NAMES_LIST, pieces, sleep, toArray } from "./twin.js";
+
+const directory = mkdtempSync(join(tmpdir(), "millstream-"));
+process.on("exit", () => rmSync(directory, { recursive: true, force: true }));
+
+function file(name: string, content: string | Uint8Array): string {
+  const path = join(directory, name);
+  writeFileSync(path, content);
+  return path;
+}
+
+async function firstOf<T extends string | Uint8Array>(reader: Reader<T>): Promise<T | undefined> {
+  for await (const record of reader) return record;
+  return undefined;
+}
+
+test("everything that can be read", async () => {
+  const expected = ["Grüße", "→ no ASCII", "plain", "", "🦀 outside of the first plane"];
+  const bytes = Buffer.from(NAMES_LIST);
+  const chunks = pieces(bytes, [3, 10, 11]);
+  async function* generate() {
+    for (const chunk of chunks) yield chunk;
+  }
+  assert.deepEqual(await toArray(open(file("names", bytes))), expected);
+  assert.deepEqual(await toArray(from(NAMES_LIST)), expected);
+  assert.deepEqual(await toArray(from(bytes)), expected);
+  assert.deepEqual(await toArray(from(new Uint8Array(bytes).buffer)), expected);
+  assert.deepEqual(await toArray(from(chunks)), expected);
+  assert.deepEqual(await toArray(from(generate())), expected);
+  assert.deepEqual(await toArray(from(Readable.from(chunks))), expected);
+  assert.deepEqual(await toArray(from(new Blob([bytes]))), expected);
+  assert.deepEqual(await toArray(from(new Response(bytes))), expected);
+  assert.deepEqual(await toArray(from(new Response(bytes).body!)), expected);
+  assert.deepEqual(await toArray(lines(from(bytes))), expected);
+  // Cut between the halves of a character.
+  assert.deepEqual(await toArray(from([...NAMES_LIST.split("")])), expected);
+});
+
+test("a loop that is left goes on with the next record, in whatever way", async () => {
+  const reader = from("one\ntwo\nthree\nfour\n56\n78\nend");
+  assert.equal(await firstOf(reader), "one");
+  assert.deepEqual(reader.position, { bytes: 4, records: 1 });
+  assert.equal(await firstOf(reader), "two");
+  for await (const batch of reader.records(fixed(6), { as: "bytes" })) {
+    assert.equal(Buffer.from(batch).toString(), "three\n");
+    break;
+  }
+  assert.deepEqual(reader.position, { bytes: 14, records: 3 });
+  for await (const line of reader.lines({ keepDelimiter: true })) {
+    assert.equal(line, "four\n");
+    break;
+  }
+  const left: string[] = [];
+  for await (const batch of reader.batches()) left.push(...batch.texts());
+  assert.deepEqual(left, ["56", "78", "end"]);
+  assert.deepEqual(reader.position, { bytes: 28, records: 7 });
+  assert.equal(await firstOf(reader), undefined);
+  assert.equal(await firstOf(reader), undefined);
+});
+
+test("calls that overlap take turns", async () => {
+  const reader = from(pieces(Buffer.from("a\nb\nc\nd\n"), [1, 2, 3, 5]));
+  const iterator = reader[Symbol.asyncIterator]();
+  const results = await Promise.all([iterator.next(), iterator.next(), iterator.next(), iterator.next()]);
+  assert.deepEqual(
+    results.map(({ value }) => value),
+    ["a", "b", "c", "d"],
+  );
+});
+
+test("a record is there as soon as its end is", async () => {
+  let hasSecond = false;
+  async function* slow() {
+    yield "first\nsec";
+    await sleep(5);
+    hasSecond = true;
+    yield "ond\n";
+  }
+  const reader = from(slow());
+  assert.equal(await firstOf(reader), "first");
+  assert.equal(hasSecond, false);
+  assert.equal(await firstOf(reader), "second");
+});
+
+test("a record limit means records, and one that is too long can be skipped", async () => {
+  const text = `short\n${"long".repeat(50)}\nlast\n`;
+  for (const cuts of [[], [30], [30, 60, 90, 120, 150, 180, 200]]) {
+    const reader = from(pieces(Buffer.from(text), cuts), { recordLimit: 100 });
+    const found: string[] = [];
+    const read = async () => {
+      for await (const line of reader) found.push(line);
+    };
+    for (let again = 0; again < 2; again++) {
+      const error = await failure(read());
+      assert.deepEqual([error.kind, error.code, error.record, error.offset], ["record_too_long", 6, 1, 6]);
+    }
+    assert.equal(await reader.skipRecord(), true);
+    await read();
+    assert.deepEqual(found, ["short", "last"]);
+    assert.equal(reader.position.records, 3);
+    assert.equal(await reader.skipRecord(), false);
+  }
+});
+
+test("a long record is not looked at from its beginning for each chunk", async () => {
+  const chunk = Buffer.alloc(64 << 10, "x");
+  async function* chunks() {
+    for (let i = 0; i < 512; i++) yield chunk; // 32 MiB
+    yield "\nend\n";
+  }
+  const lengths: number[] = [];
+  for await (const line of from(chunks())) lengths.push(line.length);
+  assert.deepEqual(lengths, [512 << 16, 3]);
+});
+
+test("what fails is reported once, behind every record", async () => {
+  async function* broken() {
+    yield "one\ntwo\nhalf";
+    throw Object.assign(new Error("boom"), { errno: -5 });
+  }
+  const reader = from(broken(), { name: "test" });
+  const found: string[] = [];
+  const error = await failure(
+    (async () => {
+      for await (const line of reader) found.push(line);
+    })(),
+  );
+  assert.deepEqual([error.kind, error.offset, error.record, error.stream, error.errno], ["io", 12, 2, "test", -5]);
+  assert.equal((error.cause as Error).message, "boom");
+  assert.deepEqual(found, ["one", "two"]);
+  assert.deepEqual(await toArray(reader), []);
+});
+
+test("files that cannot be opened, and one that shrinks", async () => {
+  const missing = await failure(toArray(open(join(directory, "missing"))));
+  assert.deepEqual([missing.kind, missing.code, typeof missing.errno], ["open_failed", 2, "number"]);
+  assert.equal((await failure(toArray(open(directory)))).kind, "open_failed");
+  const path = file("shrinks", "line\n".repeat(300_000));
+  const reader = open(path);
+  assert.equal(await firstOf(reader), "line");
+  truncateSync(path, 10);
+  assert.equal((await failure(toArray(reader))).kind, "source_shrank");
+});
+
+test("a signal ends a read that waits, and the source", async () => {
+  let returned = false;
+  const source: AsyncIterable<string> = {
+    [Symbol.asyncIterator]: () => ({
+      next: () => new Promise(() => {}),
+      return: () => {
+        returned = true;
+        return Promise.resolve({ done: true, value: undefined });
+      },
+    }),
+  };
+  const controller = new AbortController();
+  const reader = from(source, { signal: controller.signal });
+  setTimeout(() => controller.abort(new Error("enough")), 5);
+  const error = await failure(toArray(reader));
+  assert.deepEqual([error.kind, error.code, (error.cause as Error).message], ["cancelled", 14, "enough"]);
+  assert(returned);
+  const again = from("x\n", { signal: AbortSignal.abort() });
+  assert.equal((await failure(toArray(again))).kind, "cancelled");
+});
+
+test("nothing is served after close", async () => {
+  const reader = from("one\ntwo\n");
+  assert.equal(await firstOf(reader), "one");
+  await reader.close();
+  await reader.close();
+  assert.equal((await failure(toArray(reader))).kind, "closed");
+  {
+    await using disposed = from("one\n");
+    assert.equal(await firstOf(disposed), "one");
+  }
+});
+
+test("memory stays flat over a long stream", async () => {
+  // 10 GB with MILLSTREAM_DEEP=1, which takes minutes.
+  const megabytes = process.env.MILLSTREAM_DEEP ? 10_000 : 200;
+  const chunk = Buffer.from("a line of some length, as they are\n".repeat(30_000)).subarray(0, 1 << 20);
+  async function* chunks() {
+    for (let i = 0; i < megabytes; i++) yield chunk;
+  }
+  let most = 0;
+  let count = 0;
+  for await (const batch of from(chunks()).batches()) {
+    count += batch.length;
+    most = Math.max(most, process.memoryUsage.rss());
+  }
+  assert(count > megabytes * 29_000);
+  assert(most < 400 << 20, `${most >> 20} MiB`);
+});

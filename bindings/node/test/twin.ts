@@ -1,0 +1,104 @@
+// The plain, obviously right way to find records, to compare with; and how the shared vectors are written.
+
+import { readFileSync } from "node:fs";
+import * as ms from "millstream";
+
+export type Outcome = { records: string[]; end: string };
+
+export interface Vector {
+  name: string;
+  words: string;
+  input: Uint8Array;
+  expected: Outcome;
+}
+
+// Tests run in build/test of bindings/node.
+export const repository = new URL("../../../../", import.meta.url);
+
+export function frameVectors(): Vector[] {
+  const text = readFileSync(new URL("vectors/frames.tsv", repository), "utf8");
+  const rows = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+  return rows.map((row) => {
+    const [name, words, input, records, end] = row.split("\t");
+    const expected = { records: records === "-" ? [] : records.split(","), end };
+    return { name, words, input: Buffer.from(input, "hex"), expected };
+  });
+}
+
+/** The framer that a vector's words ask for. */
+export function framerOf(words: string): ms.Framer {
+  const all = words.split(" ");
+  const keepDelimiter = all.at(-1) === "untrimmed";
+  const [kind, first, second, third] = all;
+  switch (kind) {
+    case "lines":
+      return ms.lineFramer({ keepDelimiter });
+    case "byte":
+      return ms.delimiter(Number.parseInt(first, 16), { keepDelimiter });
+    case "bytes":
+      return ms.delimiter(Buffer.from(first, "hex"), { keepDelimiter });
+    case "char":
+      return ms.delimiter(String.fromCodePoint(Number.parseInt(first, 16)), { keepDelimiter });
+    case "any-of": {
+      const bytes = Buffer.from(first, "hex");
+      return ms.anyOf((byte) => bytes.includes(byte), { keepDelimiter });
+    }
+    case "fixed":
+      return ms.fixed(Number(first));
+    case "prefix": {
+      const width = (Number(first.slice(1)) / 8) as 1 | 2 | 4 | 8;
+      return ms.lengthPrefixed({ width, endian: second as "big", counts: third as "payload" });
+    }
+    case "bson":
+      return ms.bson();
+    default:
+      throw new Error(`no framer ${words}`);
+  }
+}
+
+/** Records that end with LF: their contents as strings, by the platform's own split. */
+export function naiveLines(bytes: Uint8Array): string[] {
+  const lines: string[] = [];
+  let start = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    if (bytes[at] !== 10) continue;
+    const end = at > start && bytes[at - 1] === 13 ? at - 1 : at;
+    lines.push(new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes.subarray(start, end)));
+    start = at + 1;
+  }
+  if (start < bytes.length) lines.push(new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes.subarray(start)));
+  return lines;
+}
+
+/** The pieces between the cuts. */
+export function pieces(bytes: Uint8Array, cuts: readonly number[]): Uint8Array[] {
+  const all: Uint8Array[] = [];
+  let start = 0;
+  for (const cut of [...cuts, bytes.length]) {
+    if (cut <= start) continue;
+    all.push(bytes.slice(start, cut));
+    start = cut;
+  }
+  return all;
+}
+
+export async function toArray<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+}
+
+/** The error that a promise ends with. */
+export async function failure(promise: Promise<unknown>): Promise<ms.MillstreamError> {
+  try {
+    await promise;
+  } catch (error) {
+    if (error instanceof ms.MillstreamError) return error;
+    throw error;
+  }
+  throw new Error("it did not fail");
+}
+
+export const sleep = (milliseconds: number) => new Promise<void>((resolve) => setTimeout(resolve, milliseconds));
+
+export const NAMES_LIST = ["Grüße\n", "→ no ASCII\r\n", "plain\n", "\n", "🦀 outside of the first plane\n"].join("");

@@ -1,0 +1,216 @@
+import assert from "node:assert/strict";
+import {
+  chmodSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { PassThrough, Writable } from "node:stream";
+import { test } from "node:test";
+import { createGunzip, gzipSync } from "node:zlib";
+import fc from "fast-check";
+import { collect, open, pipe, Writer } from "millstream";
+import { failure, sleep, toArray } from "./twin.js";
+
+function inDirectory(name: string, body: (path: (name: string) => string) => Promise<void>) {
+  test(name, async () => {
+    const directory = mkdtempSync(join(tmpdir(), "millstream-"));
+    try {
+      await body((name) => join(directory, name));
+    } finally {
+      rmSync(directory, { recursive: true, force: true });
+    }
+  });
+}
+
+test("what was written is what was written, for any capacity and any pieces", async () => {
+  const piece = fc.oneof(fc.string({ unit: "binary" }), fc.uint8Array({ maxLength: 40 }));
+  await fc.assert(
+    fc.asyncProperty(fc.array(piece, { maxLength: 30 }), fc.integer({ min: 1, max: 64 }), async (all, capacity) => {
+      const writer = Writer.memory({ capacity });
+      for (const data of all) await writer.write(data);
+      const end = await writer.close();
+      const expected = Buffer.concat(all.map((data) => Buffer.from(data as string)));
+      assert.deepEqual(Buffer.from(end.memory!), expected);
+      assert.equal(end.bytes, expected.length);
+    }),
+  );
+});
+
+inDirectory("a file appears whole, when it is closed", async (path) => {
+  const writer = Writer.path(path("a.txt"));
+  await writer.write("one\n");
+  await writer.flush();
+  assert.throws(() => statSync(path("a.txt")));
+  await writer.close();
+  await writer.close();
+  assert.equal(readFileSync(path("a.txt"), "utf8"), "one\n");
+  assert.deepEqual(readdirSync(path(".")), ["a.txt"]);
+});
+
+inDirectory("a file does not appear when its pipeline fails or its writer is given up", async (path) => {
+  async function* broken() {
+    yield "one";
+    throw new Error("boom");
+  }
+  await failure(pipe(broken(), Writer.path(path("a.txt"))));
+  {
+    await using writer = Writer.path(path("b.txt"));
+    await writer.write("one");
+  }
+  assert.deepEqual(readdirSync(path(".")), []);
+});
+
+inDirectory("an existing file keeps its permissions, a symbolic link is followed", async (path) => {
+  writeFileSync(path("a"), "before");
+  chmodSync(path("a"), 0o640);
+  symlinkSync(path("a"), path("link"));
+  const writer = Writer.path(path("link"));
+  await writer.write("after");
+  await writer.close();
+  assert.equal(readFileSync(path("a"), "utf8"), "after");
+  assert.equal(statSync(path("a")).mode & 0o777, 0o640);
+  assert.deepEqual(readdirSync(path(".")).sort(), ["a", "link"]);
+});
+
+inDirectory("a file that cannot be written", async (path) => {
+  const writer = Writer.path(path("no/such/directory"));
+  await writer.write("one");
+  const error = await failure(writer.close());
+  assert.deepEqual([error.kind, error.code], ["open_failed", 2]);
+  assert.equal((await failure(Writer.path(path(".")).close())).kind, "open_failed");
+  assert.throws(() => writer.write("more"), { kind: "open_failed" });
+});
+
+inDirectory("compressed as the name says, and read again", async (path) => {
+  const lines = Array.from({ length: 50_000 }, (_, i) => `line ${i}`);
+  await pipe(lines, Writer.path(path("a.gz")));
+  assert.deepEqual(await toArray(open(path("a.gz"))), lines);
+  const unzipped = await toArray(createGunzip().end(readFileSync(path("a.gz"))));
+  assert.equal(Buffer.concat(unzipped as Buffer[]).toString(), `${lines.join("\n")}\n`);
+});
+
+inDirectory("compressed files: several members, damage, truncation, what follows", async (path) => {
+  const text = Array.from({ length: 40_000 }, (_, i) => `${i}\n`).join("");
+  const gz = gzipSync(text);
+  const read = async (bytes: Uint8Array, name = "a") => {
+    writeFileSync(path(name), bytes);
+    return toArray(open(path(name)));
+  };
+  assert.equal((await read(Buffer.concat([gz, gz]))).length, 80_000);
+  assert.equal((await failure(read(gz.subarray(0, 20_000)))).kind, "decode_truncated");
+  assert.equal((await failure(read(gz.subarray(0, 12)))).kind, "decode_truncated");
+  const damaged = Buffer.from(gz);
+  damaged[gz.length - 6] ^= 1;
+  assert.equal((await failure(read(damaged))).kind, "decode_damaged");
+  assert.equal((await failure(read(Buffer.concat([gz, Buffer.from("junk")])))).kind, "decode_damaged");
+  assert.equal((await failure(read(Buffer.concat([gz, Buffer.alloc(9)])))).kind, "decode_damaged");
+  // A name promises.
+  assert.equal((await failure(read(gz.subarray(0, 1), "b.gz"))).kind, "decode_truncated");
+  assert.equal((await failure(read(new Uint8Array(0), "c.zst"))).kind, "decode_truncated");
+  assert.deepEqual(await read(Buffer.from("\x1f plain\n")), ["\x1f plain"]);
+  writeFileSync(path("d"), gz);
+  assert.notEqual((await toArray(open(path("d"), { decode: "off" })))[0], "0");
+});
+
+inDirectory("a bgzf file has to end with its last block", async (path) => {
+  const end = Buffer.from("1f8b08040000000000ff0600424302001b0003000000000000000000", "hex");
+  const plain = gzipSync("one\ntwo\n");
+  // The header of a member with the extra field of bgzf.
+  const size = plain.length + 8 - 1;
+  const extra = Buffer.from([6, 0, 0x42, 0x43, 2, 0, size & 255, size >> 8]);
+  const block = Buffer.concat([
+    plain.subarray(0, 3),
+    Buffer.from([4]),
+    plain.subarray(4, 10),
+    extra,
+    plain.subarray(10),
+  ]);
+  writeFileSync(path("good"), Buffer.concat([block, end]));
+  assert.deepEqual(await toArray(open(path("good"))), ["one", "two"]);
+  writeFileSync(path("cut"), block);
+  assert.equal((await failure(toArray(open(path("cut"))))).kind, "decode_truncated");
+});
+
+test("waiting is needed only when the buffer is full", async () => {
+  let taken = 0;
+  const slow = new Writable({
+    write(_chunk, _encoding, done) {
+      taken++;
+      setTimeout(done, 5);
+    },
+  });
+  const writer = Writer.to(slow, { capacity: 10 });
+  assert.equal(writer.write("12345"), undefined);
+  assert.equal(writer.write("67890"), undefined);
+  const full = writer.write("x".repeat(10));
+  assert(full instanceof Promise);
+  await full;
+  assert(taken >= 1);
+  const end = await writer.close();
+  assert.equal(end.bytes, 20);
+});
+
+test("bytes go out with each write, or after a while", async () => {
+  for (const flush of ["each", { after: 5 }] as const) {
+    const through = new PassThrough();
+    const writer = Writer.to(through, { flush });
+    await writer.write("now");
+    const chunk = await new Promise<Buffer>((resolve) => through.once("data", resolve));
+    assert.equal(chunk.toString(), "now");
+    await writer.close();
+  }
+});
+
+test("what a sink does not take is an error of a later call, and of close", async () => {
+  let calls = 0;
+  const broken = new Writable({
+    write(_chunk, _encoding, done) {
+      done(calls++ === 0 ? null : Object.assign(new Error("full"), { errno: -28, code: "ENOSPC" }));
+    },
+  });
+  const writer = Writer.to(broken, { flush: "each", name: "disk" });
+  await writer.write("four");
+  await writer.flush();
+  await writer.write("more");
+  await sleep(5);
+  assert.throws(() => writer.write("and more"), { kind: "io", written: 4, stream: "disk", errno: -28 });
+  assert.equal((await failure(writer.close())).written, 4);
+  assert.equal((await failure(writer.close())).kind, "io");
+});
+
+test("nothing is taken after close", async () => {
+  const writer = Writer.nowhere();
+  await writer.write("one");
+  await writer.close();
+  assert.throws(() => writer.write("two"), { kind: "closed" });
+  assert.throws(() => Writer.memory().write(3 as never), { kind: "argument_invalid" });
+});
+
+test("web streams", async () => {
+  const chunks: string[] = [];
+  const stream = new WritableStream<Uint8Array>({
+    async write(chunk) {
+      await sleep(1);
+      chunks.push(Buffer.from(chunk).toString());
+    },
+  });
+  const writer = Writer.to(stream, { capacity: 4 });
+  await writer.writeRecords(["one", "two"]);
+  await writer.close();
+  assert.equal(chunks.join(""), "one\ntwo\n");
+});
+
+inDirectory("records end with the delimiter that was asked for", async (path) => {
+  await pipe(["a", "b"], Writer.path(path("nul"), { delimiter: "\0" }));
+  assert.equal(readFileSync(path("nul"), "utf8"), "a\0b\0");
+  await pipe([Buffer.from("a\n"), "b\n"], Writer.path(path("none"), { delimiter: "" }));
+  assert.equal(readFileSync(path("none"), "utf8"), "a\nb\n");
+  assert.deepEqual(await pipe(open(path("none"), { keepDelimiter: true }), collect()), ["a\n", "b\n"]);
+});
