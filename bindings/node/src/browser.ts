@@ -18,8 +18,8 @@ export {
 } from "./frame.js";
 export { from, type Input, lines } from "./from.js";
 export type { OnError, StageStatistics, Summary } from "./pipe/context.js";
-export { type Pipe, Pipeline, type PipeOptions, pipe } from "./pipe/pipe.js";
-export { collect, count, fold, forEach, type ResultOf, type Sink, type SinkLike } from "./pipe/sink.js";
+export { type Ending, type Pipe, Pipeline, type PipeOptions, pipe } from "./pipe/pipe.js";
+export { collect, count, fold, forEach, type Sink, type StreamSink, type StreamSummary } from "./pipe/sink.js";
 export type { PipeSource } from "./pipe/source.js";
 export {
   type AsyncMapOptions,
@@ -31,6 +31,7 @@ export {
   inspect,
   map,
   merge,
+  type Part,
   type Stage,
   scanState,
   skip,

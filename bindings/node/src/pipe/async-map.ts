@@ -43,10 +43,13 @@ export class AsyncMapped implements BlockSource {
     for (;;) {
       if (this.#ended) return null;
       this.#begin();
+      const before = this.#slots.length;
       const ready = this.#takeReady();
       const isolating = this.context.isolate();
-      if (isolating !== undefined) await isolating;
+      if (isolating !== undefined) await this.context.orCancelled(isolating);
       if (ready.length > 0) return this.#asBlock(ready);
+      // Failed ones have gone: there is room for others, and some may have settled meanwhile.
+      if (this.#failure === undefined && this.#slots.length < before) continue;
       if (this.#failure !== undefined && (this.ordered || this.#running === 0)) {
         this.#ended = true;
         throw this.#failure;

@@ -11,9 +11,9 @@ import type { Block, BlockSource } from "./block.js";
 import { Chain, type Link, type Step } from "./chain.js";
 import { Context, type OnError, type Summary } from "./context.js";
 import { isPromise, type Stamping } from "./loop.js";
-import { isSink, type ResultOf, type RunningSink, runningSink, type Sink, type SinkLike } from "./sink.js";
+import { isSink, type RunningSink, runningSink, type Sink, type StreamSink, type StreamSummary } from "./sink.js";
 import { BLOCKS, blocksOf, mergeBlocks, type PipeSource } from "./source.js";
-import { isStage, type Stage, type StageKind } from "./stage.js";
+import { isStage, type Part, type Stage, type StageKind } from "./stage.js";
 import { BatchStep, FilterStep, MapStep, SequentialStep, SkipStep, SpreadStep, TakeStep, TeeStep } from "./step.js";
 
 /** Options of a pipeline: `pipe.options({ … })(source, …)`. */
@@ -145,64 +145,45 @@ function iterator<I>(next: () => Promise<IteratorResult<I>>): AsyncIterableItera
   };
 }
 
+/** What a pipeline is that ends so: itself, if the last is a stage, or a promise of what the sink comes to. */
+export type Ending<B, K> = K extends "stage" ? Pipeline<B> : K extends "sink" ? Promise<B> : Promise<StreamSummary>;
+
 /** `pipe` as a function, with options or without. */
 export interface Pipe {
-  <A, K extends SinkLike<A>>(source: PipeSource<A>, sink: K): Promise<ResultOf<K>>;
-  <A, B, K extends SinkLike<B>>(source: PipeSource<A>, a: Stage<A, B>, sink: K): Promise<ResultOf<K>>;
-  <A, B, C, K extends SinkLike<C>>(
-    source: PipeSource<A>,
-    a: Stage<A, B>,
-    b: Stage<B, C>,
-    sink: K,
-  ): Promise<ResultOf<K>>;
-  <A, B, C, D, K extends SinkLike<D>>(
-    source: PipeSource<A>,
-    a: Stage<A, B>,
-    b: Stage<B, C>,
-    c: Stage<C, D>,
-    sink: K,
-  ): Promise<ResultOf<K>>;
-  <A, B, C, D, E, K extends SinkLike<E>>(
-    source: PipeSource<A>,
-    a: Stage<A, B>,
-    b: Stage<B, C>,
-    c: Stage<C, D>,
-    d: Stage<D, E>,
-    sink: K,
-  ): Promise<ResultOf<K>>;
-  <A, B, C, D, E, F, K extends SinkLike<F>>(
-    source: PipeSource<A>,
-    a: Stage<A, B>,
-    b: Stage<B, C>,
-    c: Stage<C, D>,
-    d: Stage<D, E>,
-    e: Stage<E, F>,
-    sink: K,
-  ): Promise<ResultOf<K>>;
-  <A, B, C, D, E, F, G, K extends SinkLike<G>>(
-    source: PipeSource<A>,
-    a: Stage<A, B>,
-    b: Stage<B, C>,
-    c: Stage<C, D>,
-    d: Stage<D, E>,
-    e: Stage<E, F>,
-    f: Stage<F, G>,
-    sink: K,
-  ): Promise<ResultOf<K>>;
   <A>(source: PipeSource<A>): Pipeline<A>;
-  <A, B>(source: PipeSource<A>, a: Stage<A, B>): Pipeline<B>;
-  <A, B, C>(source: PipeSource<A>, a: Stage<A, B>, b: Stage<B, C>): Pipeline<C>;
-  <A, B, C, D>(source: PipeSource<A>, a: Stage<A, B>, b: Stage<B, C>, c: Stage<C, D>): Pipeline<D>;
-  <A, B, C, D, E>(source: PipeSource<A>, a: Stage<A, B>, b: Stage<B, C>, c: Stage<C, D>, d: Stage<D, E>): Pipeline<E>;
-  <A, B, C, D, E, F>(
+  <A, B, K>(source: PipeSource<A>, last: Part<A, B, K> | StreamSink): Ending<B, K>;
+  <A, B, C, K>(source: PipeSource<A>, a: Stage<A, B>, last: Part<B, C, K> | StreamSink): Ending<C, K>;
+  <A, B, C, D, K>(
+    source: PipeSource<A>,
+    a: Stage<A, B>,
+    b: Stage<B, C>,
+    last: Part<C, D, K> | StreamSink,
+  ): Ending<D, K>;
+  <A, B, C, D, E, K>(
+    source: PipeSource<A>,
+    a: Stage<A, B>,
+    b: Stage<B, C>,
+    c: Stage<C, D>,
+    last: Part<D, E, K> | StreamSink,
+  ): Ending<E, K>;
+  <A, B, C, D, E, F, K>(
+    source: PipeSource<A>,
+    a: Stage<A, B>,
+    b: Stage<B, C>,
+    c: Stage<C, D>,
+    d: Stage<D, E>,
+    last: Part<E, F, K> | StreamSink,
+  ): Ending<F, K>;
+  <A, B, C, D, E, F, G, K>(
     source: PipeSource<A>,
     a: Stage<A, B>,
     b: Stage<B, C>,
     c: Stage<C, D>,
     d: Stage<D, E>,
     e: Stage<E, F>,
-  ): Pipeline<F>;
-  <A, B, C, D, E, F, G>(
+    last: Part<F, G, K> | StreamSink,
+  ): Ending<G, K>;
+  <A, B, C, D, E, F, G, H, K>(
     source: PipeSource<A>,
     a: Stage<A, B>,
     b: Stage<B, C>,
@@ -210,14 +191,38 @@ export interface Pipe {
     d: Stage<D, E>,
     e: Stage<E, F>,
     f: Stage<F, G>,
-  ): Pipeline<G>;
-  /** Stages chosen at run time: `pipe<In, Out>(source, stages, sink)`, and any number of them. */
-  <A, B, K extends SinkLike<B>>(
+    last: Part<G, H, K> | StreamSink,
+  ): Ending<H, K>;
+  <A, B, C, D, E, F, G, H, I, K>(
+    source: PipeSource<A>,
+    a: Stage<A, B>,
+    b: Stage<B, C>,
+    c: Stage<C, D>,
+    d: Stage<D, E>,
+    e: Stage<E, F>,
+    f: Stage<F, G>,
+    g: Stage<G, H>,
+    last: Part<H, I, K> | StreamSink,
+  ): Ending<I, K>;
+  <A, B, C, D, E, F, G, H, I, J, K>(
+    source: PipeSource<A>,
+    a: Stage<A, B>,
+    b: Stage<B, C>,
+    c: Stage<C, D>,
+    d: Stage<D, E>,
+    e: Stage<E, F>,
+    f: Stage<F, G>,
+    g: Stage<G, H>,
+    h: Stage<H, I>,
+    last: Part<I, J, K> | StreamSink,
+  ): Ending<J, K>;
+  /** Stages chosen at run time, and any number of them. */
+  <A, B = unknown>(source: PipeSource<A>, stages: readonly Stage<any, any>[]): Pipeline<B>;
+  <A, B, R, K>(
     source: PipeSource<A>,
     stages: readonly Stage<any, any>[],
-    sink: K,
-  ): Promise<ResultOf<K>>;
-  <A, B>(source: PipeSource<A>, stages: readonly Stage<any, any>[]): Pipeline<B>;
+    sink: Part<B, R, K> | StreamSink,
+  ): Ending<R, K>;
   /** The same with options. */
   options(options: PipeOptions): Pipe;
 }
@@ -238,7 +243,7 @@ function withOptions(options: PipeOptions): Pipe {
 
 function start(source: PipeSource<any>, parts: unknown[], options: PipeOptions): unknown {
   const last = parts.at(-1);
-  const sink = isSink(last) ? (parts.pop() as SinkLike<any>) : undefined;
+  const sink = isSink(last) ? (parts.pop() as Sink<any, any> | StreamSink) : undefined;
   const wrong = parts.find((part) => !isStage(part));
   if (wrong !== undefined) {
     const found = wrong === null ? "null" : typeof wrong;
@@ -378,7 +383,12 @@ function stepsOf(stage: StageKind, stamping: Stamping): Step[] {
   }
 }
 
-async function run(build: Build, sink: SinkLike<any>, context: Context, options: PipeOptions): Promise<unknown> {
+async function run(
+  build: Build,
+  sink: Sink<any, any> | StreamSink,
+  context: Context,
+  options: PipeOptions,
+): Promise<unknown> {
   const began = performance.now();
   const { summary, stamping } = context;
   const own = "sink" in sink ? (sink as Sink<any, any>).sink(stamping) : undefined;

@@ -10,7 +10,7 @@ import { Writer, type WriterEnd } from "../writer.js";
 import type { Step } from "./chain.js";
 import type { Summary } from "./context.js";
 import { isPromise, type Stamping } from "./loop.js";
-import { type Awaitable, checkedFunction } from "./stage.js";
+import { type Awaitable, checkedFunction, type Part } from "./stage.js";
 import { SequentialStep } from "./step.js";
 
 /** A sink at work. */
@@ -23,20 +23,17 @@ export interface RunningSink {
   abandon(error: unknown): Promise<void>;
 }
 
-declare const types: unique symbol;
-
 /** A sink that takes `A` and comes to `R`. Made by `forEach`, `collect`, `fold` and `count`. */
-export interface Sink<A, R> {
+export interface Sink<A, R> extends Part<A, R, "sink"> {
   /** @internal */
   readonly sink: (stamping: Stamping) => { step?: Step; running: RunningSink; result?: (summary: Summary) => unknown };
-  readonly [types]?: { takes(item: A): void; gives: R };
 }
 
-/** Everything that a pipeline can end in. */
-export type SinkLike<A> = Sink<A, any> | Writer | NodeWritable | WritableStream<any>;
+/** What takes records as bytes, or objects as they are: a writer, a Node `Writable`, a `WritableStream`. */
+export type StreamSink = Writer | NodeWritable | WritableStream<any>;
 
-/** What a pipeline into such a sink comes to. */
-export type ResultOf<K> = K extends Sink<any, infer R> ? R : Summary & { readonly writer?: WriterEnd };
+/** What a pipeline into such a sink comes to: what it has done, and how the writer ended. */
+export type StreamSummary = Summary & { readonly writer?: WriterEnd };
 
 /** Calls `f` for each item. A promise is awaited before the next call, so that a slow function stops the source. */
 export function forEach<A>(f: (item: A) => unknown): Sink<A, Summary> {
@@ -84,7 +81,7 @@ export function count(): Sink<any, number> {
 }
 
 /** Whether something is a sink, and no stage. */
-export function isSink(value: unknown): value is SinkLike<any> {
+export function isSink(value: unknown): value is Sink<any, any> | StreamSink {
   if (typeof value !== "object" || value === null) return false;
   return "sink" in value || value instanceof Writer || isWebStream(value) || isNodeWritable(value);
 }

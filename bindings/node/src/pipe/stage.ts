@@ -5,6 +5,7 @@
  */
 
 import { MillstreamError } from "../error.js";
+import type { Sink, StreamSink } from "./sink.js";
 import type { PipeSource } from "./source.js";
 
 /** What a stage's function may return: its result, or a promise of it. */
@@ -12,11 +13,15 @@ export type Awaitable<T> = T | PromiseLike<T>;
 
 declare const types: unique symbol;
 
+/** A part of a pipeline, for the compiler: what it takes, what it gives, and whether it is a stage or a sink. */
+export interface Part<A, B, K> {
+  readonly [types]?: { takes: (item: A) => void; gives: B; kind: K };
+}
+
 /** A stage that takes `A` and gives `B`. */
-export interface Stage<A, B> {
+export interface Stage<A, B> extends Part<A, B, "stage"> {
   /** What it does. @internal */
   readonly stage: StageKind;
-  readonly [types]?: (item: A) => B;
 }
 
 /** @internal */
@@ -98,7 +103,7 @@ export function scanState<A, S, B>(init: () => S, f: (state: S, item: A) => Awai
 }
 
 /** Gives each item to a sink, too. A slow one stops the source; one that fails stops the pipeline. */
-export function tee<A>(sink: unknown): Stage<A, A> {
+export function tee<A>(sink: Sink<A, any> | StreamSink): Stage<A, A> {
   return make({ kind: "tee", sink });
 }
 

@@ -1,0 +1,319 @@
+import assert from "node:assert/strict";
+import { Writable } from "node:stream";
+import { after, test } from "node:test";
+import {
+  asyncMap,
+  batch,
+  collect,
+  count,
+  filter,
+  flatMap,
+  fold,
+  forEach,
+  inspect,
+  type MillstreamError,
+  map,
+  merge,
+  type PipeOptions,
+  pipe,
+  type Stage,
+  scanState,
+  tee,
+} from "millstream";
+import { failure, sleep } from "./twin.js";
+
+const unhandled: unknown[] = [];
+process.on("unhandledRejection", (reason) => unhandled.push(reason));
+after(async () => {
+  await sleep(20);
+  assert.deepEqual(unhandled, [], "unhandled rejections");
+});
+
+const numbers = (length: number) => Array.from({ length }, (_, i) => i);
+const RECORDS = 6;
+
+/** Stages of every kind that hand numbers on and call `f` for each. */
+const KINDS: Record<string, (f: (x: number) => void) => Stage<number, number>> = {
+  map: (f) => map((x) => (f(x), x)),
+  filter: (f) => filter((x) => (f(x), true)),
+  flatMap: (f) => flatMap((x) => (f(x), [x])),
+  generator: (f) =>
+    flatMap(function* (x: number) {
+      f(x);
+      yield x;
+    }),
+  inspect: (f) => inspect((x) => f(x)),
+  scan: (f) =>
+    scanState(
+      () => 0,
+      (_, x: number) => (f(x), x),
+    ),
+  asyncDeclared: (f) => map(async (x) => (f(x), x)),
+  asyncWaiting: (f) =>
+    map(async (x) => {
+      await sleep((x * 3) % 4);
+      f(x);
+      return x;
+    }),
+  asyncFilter: (f) => filter(async (x) => (f(x), true)),
+  asyncInspect: (f) => inspect(async (x) => f(x)),
+  asyncScan: (f) =>
+    scanState(
+      () => 0,
+      async (_, x: number) => (f(x), x),
+    ),
+  sometimes: (f) => map((x) => (x % 2 ? (f(x), x) : sleep(1).then(() => (f(x), x)))),
+  asyncMap: (f) => asyncMap(async (x: number) => (await sleep((x * 3) % 4), f(x), x), { concurrency: 3 }),
+};
+
+const plain = () => map((x: number) => x);
+const pass = () => [plain(), filter((x: number) => x >= 0)];
+
+test("an error at every stage and record: those before it reach the sink, and it says which", async () => {
+  for (const [kind, make] of Object.entries(KINDS)) {
+    for (const place of [0, 1, 2]) {
+      for (let bad = 0; bad < RECORDS; bad++) {
+        const failing = make((x) => {
+          if (x === bad) throw new RangeError(`no ${x}`);
+        });
+        const stages: Stage<any, any>[] = [plain(), ...pass()];
+        stages.splice(place, 1, failing);
+        for (const options of [{}, { stamp: "always" }] satisfies PipeOptions[]) {
+          const taken: number[] = [];
+          const error = await failure(
+            pipe.options(options)(
+              numbers(RECORDS),
+              stages,
+              forEach((x: number) => taken.push(x)),
+            ),
+          );
+          const label = `${kind} at ${place}, record ${bad}`;
+          assert.deepEqual(
+            [error.kind, error.code, error.record, error.stage],
+            ["stage_failed", 35, bad, place],
+            label,
+          );
+          assert((error.cause as Error) instanceof RangeError);
+          assert.deepEqual(taken, numbers(bad), label);
+        }
+      }
+    }
+  }
+});
+
+test("skip and quarantine go on without the record, and count", async () => {
+  for (const [kind, make] of Object.entries(KINDS)) {
+    const bad = (x: number) => {
+      if (x % 4 === 1) throw new Error(`no ${x}`);
+    };
+    const good = numbers(50).filter((x) => x % 4 !== 1);
+    let summary: any;
+    const onSummary = (of: unknown) => (summary = of);
+    const skipped = await pipe.options({ onError: "skip", onSummary })(numbers(50), make(bad), plain(), collect());
+    assert.deepEqual(skipped, good, kind);
+    assert.deepEqual([summary.skipped, summary.firstFailure.record], [13, 1], kind);
+    const isolated: [unknown, number | undefined][] = [];
+    const quarantine = async (item: unknown, error: MillstreamError) => {
+      await sleep(0);
+      isolated.push([item, error.record]);
+    };
+    const rest = await pipe.options({ onError: { quarantine }, onSummary })(numbers(50), make(bad), plain(), collect());
+    assert.deepEqual(rest, good, kind);
+    assert.equal(summary.quarantined, 13);
+    assert.deepEqual(
+      isolated.map(([, record]) => record),
+      numbers(50).filter((x) => x % 4 === 1),
+      kind,
+    );
+  }
+});
+
+test("a quarantine is a sink, too", async () => {
+  const objects: unknown[] = [];
+  const sink = new Writable({
+    objectMode: true,
+    write(item, _encoding, done) {
+      objects.push(item);
+      done();
+    },
+  });
+  const throws = map((x: number) => {
+    if (x > 7) throw new Error("too large");
+    return x;
+  });
+  assert.equal(await pipe.options({ onError: { quarantine: sink } })(numbers(10), throws, count()), 8);
+  assert.deepEqual(objects, [8, 9]);
+  assert(sink.writableFinished);
+});
+
+test("the record's number is the source's, behind stages that drop and add some", async () => {
+  const stages = [
+    filter((x: number) => x % 3 === 0),
+    flatMap((x: number) => [x, x]),
+    batch<number>(7),
+    filter((x: number) => x % 2 === 0),
+    map((x: number) => {
+      if (x === 3000) throw new Error("boom");
+      return x;
+    }),
+  ] as const;
+  const error = await failure(pipe(numbers(5000), ...stages, collect()));
+  assert.equal(error.record, 3000);
+  const behind = [filter((x: number) => x % 3 === 0), asyncMap(async (x: number) => x), plain(), stages[4]] as const;
+  assert.equal((await failure(pipe(numbers(5000), ...behind, collect()))).record, 3000);
+});
+
+test("of two that fail, the earlier record counts", async () => {
+  const failAt = (n: number) =>
+    map((x: number) => {
+      if (x === n) throw new Error(`no ${n}`);
+      return x;
+    });
+  const taken: number[] = [];
+  const error = await failure(
+    pipe(
+      numbers(10),
+      failAt(7),
+      failAt(4),
+      forEach((x) => taken.push(x)),
+    ),
+  );
+  assert.deepEqual([error.record, error.stage, taken], [4, 1, numbers(4)]);
+});
+
+test("sinks that fail", async () => {
+  const error = await failure(
+    pipe(
+      numbers(10),
+      forEach((x) => {
+        if (x === 5) throw new Error("no");
+      }),
+    ),
+  );
+  assert.deepEqual([error.kind, error.record, error.stage], ["stage_failed", 5, 0]);
+  assert.equal(
+    (
+      await failure(
+        pipe(
+          numbers(9),
+          fold(0, async () => Promise.reject(new Error("no"))),
+        ),
+      )
+    ).record,
+    0,
+  );
+  const broken = new Writable({
+    objectMode: true,
+    write(item, _encoding, done) {
+      done(item === 3 ? new Error("full") : null);
+    },
+  });
+  let closed = false;
+  function* source() {
+    try {
+      for (let i = 0; ; i++) yield i;
+    } finally {
+      closed = true;
+    }
+  }
+  const failed = await failure(pipe(source(), broken));
+  assert.equal((failed.cause as Error).message, "full");
+  assert(closed);
+  const teed = await failure(
+    pipe(numbers(10), tee(forEach(() => Promise.reject(new Error("tee"))) as never), collect()),
+  );
+  assert.equal((teed.cause as Error).message, "tee");
+});
+
+test("a stream that is closed by somebody else is an error, not a hang", async () => {
+  const closing = new Writable({
+    objectMode: true,
+    highWaterMark: 1,
+    write(item) {
+      if (item === 3) closing.destroy();
+      else arguments[2]();
+    },
+  });
+  assert.match((await failure(pipe(numbers(10), closing))).message, /closed before all was written/);
+});
+
+test("a source that fails, behind everything it delivered", async () => {
+  async function* broken() {
+    yield 1;
+    yield 2;
+    throw new Error("boom");
+  }
+  for (const source of [() => broken(), () => merge(broken()), () => pipe(broken(), plain())]) {
+    const taken: number[] = [];
+    const error = await failure(
+      pipe(
+        source(),
+        plain(),
+        asyncMap(async (x) => x),
+        forEach((x) => taken.push(x)),
+      ),
+    );
+    assert.equal((error.cause as Error).message, "boom");
+    assert.deepEqual(taken, [1, 2]);
+  }
+});
+
+test("a signal at every moment: it ends, the source is closed, nothing is left behind", async () => {
+  const kinds: Record<string, Stage<number, number>> = {
+    plain: plain(),
+    slow: map((x: number) => sleep(1).then(() => x)),
+    never: map((x: number) => (x === 5 ? new Promise<number>(() => {}) : x)),
+    asyncMap: asyncMap((x: number) => (x === 5 ? new Promise<number>(() => {}) : sleep(1).then(() => x))),
+  };
+  for (const [kind, stage] of Object.entries(kinds)) {
+    for (const moment of [-1, 0, 1, 3, 10]) {
+      const controller = new AbortController();
+      let closed = false;
+      async function* source() {
+        try {
+          for (let i = 0; ; i++) {
+            if (i % 10 === 0) await sleep(1);
+            yield i;
+          }
+        } finally {
+          closed = true;
+        }
+      }
+      if (moment < 0) controller.abort();
+      else setTimeout(() => controller.abort(), moment);
+      const { signal } = controller;
+      const error = await failure(
+        pipe.options({ signal })(
+          source(),
+          stage,
+          forEach(() => sleep(0)),
+        ),
+      );
+      assert.equal(error.kind, "cancelled", `${kind} at ${moment}`);
+      await sleep(5);
+      assert(closed || moment < 0, `${kind} at ${moment}`);
+    }
+  }
+});
+
+test("a signal ends a wait for a sink that never takes anything", async () => {
+  const stuck = new Writable({ objectMode: true, highWaterMark: 1, write() {} });
+  const controller = new AbortController();
+  setTimeout(() => controller.abort(), 10);
+  const { signal } = controller;
+  assert.equal((await failure(pipe.options({ signal })(numbers(10), stuck))).kind, "cancelled");
+  assert(stuck.destroyed);
+});
+
+test("promises that are rejected behind the failing one are nobody's concern", async () => {
+  const error = await failure(
+    pipe(
+      numbers(20),
+      map((x) => (x < 3 ? x : Promise.reject(new Error(`no ${x}`)))),
+      collect(),
+    ),
+  );
+  assert.equal(error.record, 3);
+  const mapped = asyncMap((x: number) => sleep(x % 3).then(() => Promise.reject(new Error(`no ${x}`))));
+  assert.equal((await failure(pipe(numbers(20), mapped, collect()))).record, 0);
+});
