@@ -7,11 +7,11 @@ PROPTEST_CASES ?= 5000
 # Builds with other compiler flags get their own directory, so that they do not push out the usual one.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: test test-deep lint bench header setup loom cpp cpp-deep miri fuzz sweeps latency
+.PHONY: test test-deep lint bench header setup loom cpp cpp-deep node miri fuzz sweeps latency
 .NOTPARALLEL:
 
 # All tests, under ten minutes. This is the test command.
-test: setup loom cpp
+test: setup loom cpp node
 	cargo test --workspace --no-fail-fast
 
 # What takes longer: undefined behaviour, fuzzing, every fault at every call, many more random cases.
@@ -22,6 +22,7 @@ lint: setup
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --lib --exclude millstream-capi
 	tools/cpp format
+	tools/node lint
 
 bench:
 	tools/setup bench
@@ -44,6 +45,10 @@ loom:
 cpp:
 	tools/cpp g++ plain
 
+# The package for Node and browsers.
+node: setup
+	tools/node test
+
 cpp-deep:
 	tools/cpp clang++ plain
 	tools/cpp clang++ sanitized
@@ -60,6 +65,7 @@ fuzz:
 
 # The whole test suite again, with every fault at every system call and many more random cases.
 sweeps:
+	MILLSTREAM_DEEP=1 MILLSTREAM_CASES=$(PROPTEST_CASES) tools/node test
 	MILLSTREAM_DEEP=1 PROPTEST_CASES=$(PROPTEST_CASES) cargo test --workspace --no-fail-fast
 
 # Prints how long a record takes from its last byte to the consumer, at a trickle.

@@ -31,14 +31,18 @@ export interface CommandOptions {
   /** Where it starts. */
   cwd?: string | URL;
   /** Its environment: ours unless told otherwise. */
-  env?: NodeJS.ProcessEnv;
+  env?: { readonly [name: string]: string | undefined };
   /** Where its standard error goes: `"forward"` unless told otherwise. */
   stderr?: Stderr;
   /** Whether a status other than 0, or death by a signal, is an error: `"error"` unless told otherwise. */
   failure?: "error" | "allow";
 }
 
-/** A started command. */
+/**
+ * A started command.
+ *
+ * @internal
+ */
 export class Running {
   readonly name: string;
   readonly child: ChildProcess;
@@ -59,7 +63,7 @@ export class Running {
     const third = stderr === "inherit" || stderr === "ignore" ? stderr : "pipe";
     const stdio = [stdin, stdout, third] as StdioOptions;
     try {
-      this.child = spawn(argv[0], argv.slice(1), { cwd, env, stdio, windowsHide: true });
+      this.child = spawn(argv[0], argv.slice(1), { cwd, env: env as NodeJS.ProcessEnv, stdio, windowsHide: true });
     } catch (error) {
       throw this.#notStarted(error);
     }
@@ -182,7 +186,11 @@ export class Running {
   }
 }
 
-/** The words of a command, checked. */
+/**
+ * The words of a command, checked.
+ *
+ * @internal
+ */
 export function argvOf(file: string, args: readonly string[]): readonly string[] {
   const argv = [file, ...args];
   const wrong = argv.find((word) => typeof word !== "string" || word.includes("\0"));

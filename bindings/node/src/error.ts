@@ -87,7 +87,7 @@ export class MillstreamError extends Error {
   at(details: ErrorDetails): MillstreamError {
     const merged: Record<string, unknown> = { ...details };
     for (const key of [...DETAILS, "cause"] as const) if (this[key] !== undefined) merged[key] = this[key];
-    const error = new MillstreamError(this.kind, merged);
+    const error = new (this.constructor as typeof MillstreamError)(this.kind, merged);
     if (this.stack !== undefined) error.stack = this.stack.replace(this.message, () => error.message);
     return error;
   }

@@ -137,7 +137,6 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     takeItems = (reader) => reader.#inTurn(() => reader.#takeItems());
   }
 
-  /** @internal */
   constructor(source: Source, options: ReaderOptions = {}) {
     const { as = "text", keepDelimiter = false, recordLimit = RECORD_LIMIT, invalidUtf8 = "replace" } = options;
     if (!(recordLimit >= 1)) {

@@ -72,7 +72,6 @@ export class Writer implements AsyncDisposable {
   #closing: Promise<WriterEnd> | undefined;
   #abandoned = false;
 
-  /** @internal */
   constructor(sink: ByteSink, options: WriterOptions = {}) {
     const { capacity = CAPACITY, flush = "full", delimiter = "\n" } = options;
     if (!Number.isSafeInteger(capacity) || capacity < 1) {

@@ -43,7 +43,6 @@ export class Pipeline<A> implements AsyncIterable<A>, AsyncDisposable {
   #ended = false;
   #turn: Promise<unknown> = Promise.resolve();
 
-  /** @internal */
   constructor(blocks: BlockSource, finish: () => Promise<void>, abandon: (error: unknown) => Promise<void>) {
     this.#blocks = blocks;
     this.#finish = finish;
@@ -84,7 +83,7 @@ export class Pipeline<A> implements AsyncIterable<A>, AsyncDisposable {
     return this.close();
   }
 
-  /** @internal */
+  /** For pipelines behind this one. */
   [BLOCKS](): BlockSource {
     return {
       next: () => this.#inTurn(() => this.#nextBlock()),

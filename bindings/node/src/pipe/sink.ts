@@ -25,7 +25,7 @@ export interface RunningSink {
 
 /** A sink that takes `A` and comes to `R`. Made by `forEach`, `collect`, `fold` and `count`. */
 export interface Sink<A, R> extends Part<A, R, "sink"> {
-  /** @internal */
+  /** How it begins its work. */
   readonly sink: (stamping: Stamping) => { step?: Step; running: RunningSink; result?: (summary: Summary) => unknown };
 }
 

@@ -20,11 +20,11 @@ export interface Part<A, B, K> {
 
 /** A stage that takes `A` and gives `B`. */
 export interface Stage<A, B> extends Part<A, B, "stage"> {
-  /** What it does. @internal */
+  /** What it does. */
   readonly stage: StageKind;
 }
 
-/** @internal */
+/** What a stage does. */
 export type StageKind =
   | { readonly kind: "map" | "filter" | "flatMap" | "inspect"; readonly f: (item: any) => any }
   | { readonly kind: "scan"; readonly init: () => any; readonly f: (state: any, item: any) => any }

@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { createRequire } from "node:module";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { inspect } from "node:util";
+import { ERROR_ADVICE, ERROR_CODES, MillstreamError } from "millstream";
+import { repository } from "./twin.js";
+
+test("the table is the one of the core", () => {
+  const script = fileURLToPath(new URL("bindings/node/scripts/errors.mjs", repository));
+  const run = spawnSync(process.execPath, [script, "--check"], { encoding: "utf8" });
+  assert.equal(run.status, 0, run.stderr);
+  assert.equal(ERROR_CODES.command_failed, 4);
+  assert.equal(ERROR_CODES.stage_failed, 35);
+  assert.deepEqual(Object.keys(ERROR_ADVICE), Object.keys(ERROR_CODES));
+});
+
+test("a message says what, where, and what to do", () => {
+  const details = { stream: "a.bin", found: "3 bytes", expected: "8 bytes", offset: 16, record: 2 };
+  const error = new MillstreamError("frame_truncated", details);
+  assert.equal(
+    error.message,
+    "a.bin: frame truncated: found 3 bytes, expected 8 bytes, at byte 16, record 2 (the first is 0); " +
+      "the input was cut short, or the frame's size is wrong",
+  );
+  assert.equal(error.advice, "the input was cut short, or the frame's size is wrong");
+  assert.deepEqual(
+    [error.code, error.kind, error.name, error.stream],
+    [7, "frame_truncated", "MillstreamError", "a.bin"],
+  );
+  assert.deepEqual(Object.keys(error).sort(), [
+    "advice",
+    "code",
+    "expected",
+    "found",
+    "kind",
+    "offset",
+    "record",
+    "stream",
+  ]);
+  assert.match(inspect(error), /^MillstreamError: a\.bin/);
+});
+
+test("what a command said last is quoted without what a terminal would obey", () => {
+  const argv = ["sh", "-c", "exit 3", ""];
+  const stderrTail = Buffer.from("first\n\u001b[31mred\n\n");
+  const error = new MillstreamError("command_failed", { command: { argv, status: 3, signal: null, stderrTail } });
+  assert.match(
+    error.message,
+    /^the command `sh -c "exit 3" ""` exited with status 3; it said last: \\u\{1b\}\[31mred; see its standard error/,
+  );
+});
+
+test("what is known first stays", () => {
+  const error = new MillstreamError("io", { offset: 3 }).at({ offset: 5, record: 1 });
+  assert.deepEqual([error.offset, error.record], [3, 1]);
+});
+
+test("an error of the CommonJS build is one of the ESM build, too", () => {
+  const other = createRequire(import.meta.url)("millstream") as { MillstreamError: typeof MillstreamError };
+  assert.notEqual(other.MillstreamError, MillstreamError);
+  assert(new other.MillstreamError("io") instanceof MillstreamError);
+  assert(!((new Error("x") as unknown) instanceof MillstreamError));
+});
