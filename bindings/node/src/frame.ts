@@ -184,13 +184,15 @@ class EndsWithByte implements Framer {
 
   batch(input: Uint8Array, eof: boolean, max: number, ends: Ends): boolean {
     const { delimiter } = this;
+    const { indexOf } = platform;
     let at = 0;
     let count = 0;
     for (; count < max; count++) {
-      const found = platform.indexOf(input, delimiter, at);
+      const found = indexOf(input, delimiter, at);
       if (found < 0) break;
       at = found + 1;
-      ends.push(at);
+      if (ends.length === ends.array.length) ends.push(at);
+      else ends.array[ends.length++] = at;
     }
     return closeBatch(input, at, eof, count < max, ends);
   }

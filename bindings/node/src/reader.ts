@@ -121,6 +121,8 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
   /** How many records are in front of `#pos`. */
   #records = 0;
   #block: Block = NO_BLOCK;
+  /** The offsets of the batch that is being found; the memory stays. */
+  readonly #ends = new Ends();
 
   /**
    * - `open`: there may be more bytes.
@@ -372,7 +374,8 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
       if (!this.#step(framer, unread, eof)) return undefined;
     }
     const limited = unread.length > BATCH_BYTES;
-    const ends = new Ends();
+    const ends = this.#ends;
+    ends.length = 0;
     ends.push(0);
     let terminated = true;
     let wrong: unknown;
@@ -575,9 +578,9 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
           return true;
         }
         const { scanned, need } = step;
-        this.#scanned = scanned;
-        // Without a length to count, what holds no end can go.
-        if (need === 0 && scanned > 0) this.#take(scanned, 0);
+        if (need > 0) return this.#skipBytes(need);
+        // What holds no end can go.
+        this.#take(scanned, 0);
       }
       if (eof) {
         if (some && this.#failure === undefined) {
@@ -589,6 +592,26 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
       }
       await this.#fill();
     }
+  }
+
+  /** Skips a record of announced length, which need not fit into memory. */
+  async #skipBytes(length: number): Promise<boolean> {
+    let left = length;
+    for (;;) {
+      const here = Math.min(left, this.#end - this.#pos);
+      this.#take(here, 0);
+      left -= here;
+      if (left === 0) break;
+      if (this.#state !== "open") {
+        if (this.#failure !== undefined) await this.#finish();
+        const found = `${length - left} bytes`;
+        this.#fail(new MillstreamError("frame_truncated", { found, expected: `${length} bytes` }));
+      }
+      this.#complainIfStopped();
+      await this.#fill();
+    }
+    this.#records++;
+    return true;
   }
 
   /** Puts items that were taken and not handed out back, for another way to look at them. */

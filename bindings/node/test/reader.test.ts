@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { test } from "node:test";
-import { fixed, from, lines, open, type Reader } from "millstream";
+import { fixed, from, lengthPrefixed, lines, open, type Reader } from "millstream";
 import { failure, NAMES_LIST, pieces, sleep, toArray } from "./twin.js";
 
 const directory = mkdtempSync(join(tmpdir(), "millstream-"));
@@ -107,6 +107,26 @@ test("a record limit means records, and one that is too long can be skipped", as
     assert.equal(reader.position.records, 3);
     assert.equal(await reader.skipRecord(), false);
   }
+});
+
+test("a record of announced length is skipped without keeping it", async () => {
+  const framer = lengthPrefixed({ width: 4 });
+  const long = Buffer.alloc(4 + 3_000_000, "x");
+  long.writeUInt32BE(3_000_000);
+  const bytes = Buffer.concat([Buffer.from("\0\0\0\x02ab"), long, Buffer.from("\0\0\0\x01c")]);
+  const cuts = Array.from({ length: 100 }, (_, i) => i * 30_001);
+  const reader = from(pieces(bytes, cuts), { framer, recordLimit: 1000 });
+  const found: string[] = [];
+  const read = async () => {
+    for await (const record of reader) found.push(record);
+  };
+  assert.equal((await failure(read())).kind, "record_too_long");
+  assert.equal(await reader.skipRecord(), true);
+  await read();
+  assert.deepEqual([found, reader.position.records], [["ab", "c"], 3]);
+  const cut = from(pieces(bytes.subarray(0, 2_000_000), cuts), { framer, recordLimit: 1000 });
+  assert.equal(await cut.skipRecord(), true);
+  assert.equal((await failure(cut.skipRecord())).kind, "frame_truncated");
 });
 
 test("a long record is not looked at from its beginning for each chunk", async () => {

@@ -69,10 +69,10 @@ const BODIES = {
   filter: `
     const item = items[index];
     const value = f(item);
-    if (value === true) { run.from[run.kept] = index; items[run.kept++] = item; }
+    if (value === true) { from[kept] = index; items[kept++] = item; }
     else if (value !== false) {
-      ${IF_PROMISE} ${STOP}
-      if (value) { run.from[run.kept] = index; items[run.kept++] = item; }
+      ${IF_PROMISE} { run.kept = kept; run.value = value; run.thrown = false; return index; }
+      if (value) { from[kept] = index; items[kept++] = item; }
     }`,
   /** `f(state, item)` */
   scan: `
@@ -88,7 +88,9 @@ const BODIES = {
 
 /** A loop's text. The name makes each text another one: equal ones would share what the engine learns about them. */
 function text(kind: LoopKind, name: string): string {
+  const counts = kind === "filter";
   return `return function ${name}(run, items, index, end) {
+  ${counts ? "const { from } = run; let { kept } = run;" : ""}
   try {
     for (; index < end; index++) {${BODIES[kind]}
     }
@@ -96,6 +98,7 @@ function text(kind: LoopKind, name: string): string {
     run.value = error;
     run.thrown = true;
   }
+  ${counts ? "run.kept = kept;" : ""}
   return index;
 };`;
 }
@@ -134,19 +137,25 @@ const SHARED: { readonly [kind in LoopKind]: (f: (...of: any[]) => any) => Loop 
     return index;
   },
   filter: (f) => (run, items, index, end) => {
+    const { from } = run;
+    let { kept } = run;
     try {
       for (; index < end; index++) {
         const item = items[index];
         const value = f(item);
-        if (isPromise(value)) return stop(run, value, index);
+        if (isPromise(value)) {
+          run.kept = kept;
+          return stop(run, value, index);
+        }
         if (value) {
-          run.from[run.kept] = index;
-          items[run.kept++] = item;
+          from[kept] = index;
+          items[kept++] = item;
         }
       }
     } catch (error) {
       thrown(run, error);
     }
+    run.kept = kept;
     return index;
   },
   scan: (f) => (run, items, index, end) => {

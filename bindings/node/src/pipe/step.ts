@@ -20,8 +20,8 @@ const SPREAD = 4096;
 /** The answers of a function for some items of a block. */
 interface Answers {
   readonly values: any[];
-  /** The reasons of those that failed, by index in `values`. */
-  readonly failures: Map<number, unknown>;
+  /** The reasons of those that failed, by index in `values`, if there are any. */
+  readonly failures: Map<number, unknown> | undefined;
 }
 
 /** Calls for items `start .. end` without waiting, then waits once. `first` is the answer for the first, if there is one. */
@@ -35,15 +35,18 @@ async function ask(
 ): Promise<Answers> {
   const run = newRun();
   const values = items.slice(start, end);
-  const failures = new Map<number, unknown>();
+  let failures: Map<number, unknown> | undefined;
   let at = 0;
   if (first !== undefined) values[at++] = first;
   for (;;) {
     at = collect.run(run, values, at, values.length);
     if (at === values.length) break;
+    failures ??= new Map();
     failures.set(at, run.value);
     values[at++] = undefined;
   }
+  const atOnce = await valuesAtOnce(values);
+  if (atOnce !== undefined) return { values: atOnce, failures };
   try {
     return { values: await place.context.orCancelled(Promise.all(values)), failures };
   } catch (error) {
@@ -51,10 +54,45 @@ async function ask(
   }
   const settled = await place.context.orCancelled(Promise.allSettled(values));
   settled.forEach((result, index) => {
-    if (result.status === "rejected") failures.set(index, result.reason);
-    else values[index] = result.value;
+    if (result.status === "fulfilled") {
+      values[index] = result.value;
+    } else {
+      failures ??= new Map();
+      failures.set(index, result.reason);
+    }
   });
   return { values, failures };
+}
+
+/**
+ * What promises have brought, if all have by now: an `async` function that waits for nothing is such a case, and this takes
+ * half the time of `Promise.all`. Otherwise `undefined`; nothing is lost by having asked.
+ *
+ * The handlers of promises that are settled already run in the order in which they were added, and all of them before the last
+ * one here: a promise that settles later runs its handler later. So if there are enough values then, they are in order.
+ */
+function valuesAtOnce(promises: readonly unknown[]): Promise<any[] | undefined> {
+  return new Promise((resolve) => {
+    const values: any[] = [];
+    let rejected = false;
+    const fulfil = (value: unknown) => {
+      values.push(value);
+    };
+    const reject = () => {
+      rejected = true;
+    };
+    for (const promise of promises) {
+      // Only the engine's own promises are known to keep to that.
+      if (!(promise instanceof Promise) || promise.constructor !== Promise) {
+        resolve(undefined);
+        return;
+      }
+      promise.then(fulfil, reject);
+    }
+    Promise.resolve().then(() => {
+      resolve(!rejected && values.length === promises.length ? values : undefined);
+    });
+  });
 }
 
 /** An index for each item of a block, in memory that is used again for the next. */
@@ -105,7 +143,7 @@ export class MapStep implements Step {
         const until = Math.min(at + WINDOW, end);
         const { values, failures } = await ask(this.#collect, place, items, at, until, run.value);
         for (let index = at; index < until; index++) {
-          if (!failures.has(index - at)) {
+          if (failures === undefined || !failures.has(index - at)) {
             if (this.kind !== "inspect") items[index] = values[index - at];
           } else if (place.fail(block, index, failures.get(index - at), items[index])) {
             lost.push(index);
@@ -175,7 +213,7 @@ export class FilterStep implements Step {
         const until = Math.min(at + WINDOW, end);
         const { values, failures } = await ask(this.#collect, place, items, at, until, run.value);
         for (let index = at; index < until; index++) {
-          if (!failures.has(index - at)) {
+          if (failures === undefined || !failures.has(index - at)) {
             if (values[index - at]) {
               run.from[run.kept] = index;
               items[run.kept++] = items[index];
