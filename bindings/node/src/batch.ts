@@ -66,6 +66,16 @@ export class Batch implements Iterable<Uint8Array> {
     return this.bytes.subarray(this.offsets[index], this.offsets[index + 1]);
   }
 
+  /** The contents of all records, as views into `bytes`. */
+  records(): Uint8Array[] {
+    const records: Uint8Array[] = new Array(this.length);
+    for (let index = 0; index < records.length; index++) {
+      const { start, end } = this.#content(index);
+      records[index] = this.bytes.subarray(start, end);
+    }
+    return records;
+  }
+
   /** The content of a record as a string. Bytes that are no UTF-8 become U+FFFD. */
   text(index: number): string {
     this.#check(index);
@@ -90,8 +100,8 @@ export class Batch implements Iterable<Uint8Array> {
   }
 
   /** The contents of the records, in order, as views into `bytes`. */
-  *[Symbol.iterator](): IterableIterator<Uint8Array> {
-    for (let index = 0; index < this.length; index++) yield this.record(index);
+  [Symbol.iterator](): IterableIterator<Uint8Array> {
+    return this.records().values();
   }
 
   /** The first record behind those that start at `first` and are made into strings at once: at least one more. */

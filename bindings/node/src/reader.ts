@@ -132,6 +132,8 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
   #state: "open" | "ending" | "ended" | "closed" = "open";
   /** An error that is due when all whole records have been handed out. */
   #failure: MillstreamError | undefined;
+  /** Ends what is waited for. */
+  #interrupt: (error: unknown) => void = () => {};
   /** Calls that need the source take turns. */
   #turn: Promise<unknown> = Promise.resolve();
 
@@ -220,6 +222,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
   async close(): Promise<readonly CommandEnd[]> {
     if (this.#state === "open" || this.#state === "ending") this.#state = "closed";
     this.#forget();
+    this.#interrupt(new MillstreamError("closed", { stream: this.name }));
     abandoned?.unregister(this);
     try {
       await this.#source.close();
@@ -296,7 +299,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
       const first = this.#records;
       const batch = await this.#takeBatch(framer);
       if (batch === null) return false;
-      const items = as === "text" ? this.#texts(batch) : [...batch];
+      const items = as === "text" ? this.#texts(batch) : batch.records();
       if (items.length === 0) continue;
       this.#block = { view, items, index: 0, start: this.#pos - batch.offsets[batch.length], first };
       return true;
@@ -439,7 +442,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
   async #fill(): Promise<void> {
     let chunk: Uint8Array | null;
     try {
-      chunk = await this.#read();
+      chunk = await this.#interruptible(this.#source.read());
     } catch (error) {
       const begun = this.#base + this.#end > 0;
       this.#failure = fromSystem(error, "io", {
@@ -479,17 +482,14 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     this.#end += chunk.length;
   }
 
-  /** A read that ends when the signal is triggered. */
-  #read(): Promise<Uint8Array | null> {
+  /** Something of the source's that ends, for us, when the signal is triggered or the reader closed. */
+  #interruptible<R>(promise: Promise<R>): Promise<R> {
     const signal = this.#signal;
-    if (signal === undefined) return this.#source.read();
     return new Promise((resolve, reject) => {
-      const abort = () => reject(this.#cancel(signal));
-      signal.addEventListener("abort", abort, { once: true });
-      this.#source
-        .read()
-        .then(resolve, reject)
-        .finally(() => signal.removeEventListener("abort", abort));
+      const abort = () => reject(this.#cancel(signal!));
+      signal?.addEventListener("abort", abort, { once: true });
+      this.#interrupt = reject;
+      promise.then(resolve, reject).finally(() => signal?.removeEventListener("abort", abort));
     });
   }
 
@@ -524,7 +524,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
       throw failed.offset === undefined ? failed : failed.at({ record: position.records });
     }
     try {
-      await this.#source.finish();
+      await this.#interruptible(this.#source.finish());
     } catch (error) {
       throw fromSystem(error, "io", { stream: this.name });
     }

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { test } from "node:test";
-import { fixed, from, lengthPrefixed, lines, open, type Reader } from "millstream";
+import { command, fixed, from, lengthPrefixed, lines, open, type Reader } from "millstream";
 import { failure, NAMES_LIST, pieces, sleep, toArray } from "./twin.js";
 
 const directory = mkdtempSync(join(tmpdir(), "millstream-"));
@@ -188,6 +188,21 @@ test("a signal ends a read that waits, and the source", async () => {
   assert(returned);
   const again = from("x\n", { signal: AbortSignal.abort() });
   assert.equal((await failure(toArray(again))).kind, "cancelled");
+});
+
+test("closing ends a loop that waits, and one that waits for the command's end", async () => {
+  const never = { [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}) }) };
+  for (const reader of [from(never), command("sh", ["-c", "echo one; exec >&-; exec sleep 30"])]) {
+    const waiting = failure(toArray(reader));
+    await sleep(reader.name === "iterable" ? 1 : 300);
+    await reader.close();
+    assert.equal((await waiting).kind, "closed");
+  }
+  const controller = new AbortController();
+  const reader = command("sh", ["-c", "exec >&-; exec sleep 30"], { signal: controller.signal });
+  setTimeout(() => controller.abort(), 300);
+  assert.equal((await failure(toArray(reader))).kind, "cancelled");
+  await reader.close();
 });
 
 test("nothing is served after close", async () => {

@@ -29,8 +29,9 @@ export interface Summary {
   quarantined: number;
   /** The first of those failures. */
   firstFailure: MillstreamError | undefined;
-  /** Milliseconds in all, and of these, waiting for the source and for the sink. */
+  /** Milliseconds in all. */
   elapsed: number;
+  /** Of these, waiting for the source and for the sink, with `stats: true`. */
   waitedForSource: number;
   waitedForSink: number;
   /** Each stage, with `stats: true`. */
