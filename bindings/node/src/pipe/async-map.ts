@@ -2,11 +2,13 @@
  * `asyncMap`: calls under way while others are, across blocks. It is a source for the stages behind it.
  *
  * Begun and not handed on are at most twice as many items as may be under way, so that one that takes long does not make
- * the others wait at once, and a slow sink stops everything.
+ * the others wait at once, and a slow sink stops everything. A call that ends makes room for the next one right there; who
+ * waits for results is woken when there are as many as may be under way, or in the next turn of the event loop.
  */
 
 import { type Block, type BlockSource, recordOf } from "./block.js";
 import { type Context, stageFailed } from "./context.js";
+import { nextTurn } from "./source.js";
 
 /** One item on its way. */
 interface Slot {
@@ -17,9 +19,14 @@ interface Slot {
 }
 
 export class AsyncMapped implements BlockSource {
-  /** What is begun and not handed on, in order of the items. */
+  /** In order: what is begun and not handed on, from `#head` on. Otherwise: what has ended and is not handed on. */
   #slots: Slot[] = [];
+  #head = 0;
   #running = 0;
+  /** Begun and not handed on. */
+  #begun = 0;
+  /** Ended since somebody was woken. */
+  #ended = 0;
   #block: Block | null = null;
   #index = 0;
   /** The upstream: whether it was asked, whether it has more, what went wrong with it. */
@@ -27,8 +34,10 @@ export class AsyncMapped implements BlockSource {
   #upstreamEnded = false;
   #upstreamFailure: { error: unknown } | undefined;
   #failure: unknown;
-  #ended = false;
-  #wake: () => void = () => {};
+  #closed = false;
+  #wake: (() => void) | undefined;
+  #willWake = false;
+  #beginning = false;
 
   constructor(
     readonly upstream: BlockSource,
@@ -41,21 +50,23 @@ export class AsyncMapped implements BlockSource {
 
   async next(): Promise<Block | null> {
     for (;;) {
-      if (this.#ended) return null;
+      if (this.#closed) return null;
       this.#begin();
-      const before = this.#slots.length;
+      const before = this.#begun;
       const ready = this.#takeReady();
+      // While these go on.
+      this.#begin();
       const isolating = this.context.isolate();
       if (isolating !== undefined) await this.context.orCancelled(isolating);
       if (ready.length > 0) return this.#asBlock(ready);
-      // Failed ones have gone: there is room for others, and some may have settled meanwhile.
-      if (this.#failure === undefined && this.#slots.length < before) continue;
       if (this.#failure !== undefined && (this.ordered || this.#running === 0)) {
-        this.#ended = true;
+        this.#closed = true;
         throw this.#failure;
       }
-      if (this.#slots.length === 0 && this.#upstreamEnded && this.#block === null) {
-        this.#ended = true;
+      // Failed ones have gone, and some may have ended meanwhile.
+      if (this.#failure === undefined && (this.#begun !== before || isolating !== undefined)) continue;
+      if (this.#begun === 0 && this.#upstreamEnded && this.#block === null) {
+        this.#closed = true;
         if (this.#upstreamFailure !== undefined) throw this.#upstreamFailure.error;
         return null;
       }
@@ -68,33 +79,39 @@ export class AsyncMapped implements BlockSource {
   }
 
   async close(): Promise<void> {
-    this.#ended = true;
+    this.#closed = true;
     this.#slots = [];
     this.#block = null;
-    this.#wake();
+    this.#wakeUp();
     await this.upstream.close();
   }
 
   /** Begins as many as may be. */
   #begin(): void {
-    while (this.#failure === undefined && this.#running < this.concurrency && this.#hasRoom()) {
+    // A call that ends at once comes here from within: what it makes room for is begun by the loop that began it.
+    if (this.#beginning) return;
+    this.#beginning = true;
+    while (
+      this.#failure === undefined &&
+      !this.#closed &&
+      this.#running < this.concurrency &&
+      this.#begun < 2 * this.concurrency
+    ) {
       if (this.#block === null) {
         this.#ask();
-        return;
+        break;
       }
       this.#beginOne(this.#block, this.#index++);
-      if (this.#index === this.#block.items.length) this.#block = null;
+      if (this.#block !== null && this.#index === this.#block.items.length) this.#block = null;
     }
-  }
-
-  #hasRoom(): boolean {
-    return this.#slots.length < 2 * this.concurrency;
+    this.#beginning = false;
   }
 
   #beginOne(block: Block, index: number): void {
     const slot: Slot = { item: block.items[index], record: recordOf(block, index), value: undefined, state: "running" };
-    this.#slots.push(slot);
+    if (this.ordered) this.#slots.push(slot);
     this.#running++;
+    this.#begun++;
     let result: unknown;
     try {
       result = this.f(slot.item);
@@ -112,7 +129,24 @@ export class AsyncMapped implements BlockSource {
     this.#running--;
     slot.state = state;
     slot.value = value;
-    this.#wake();
+    if (!this.ordered) this.#slots.push(slot);
+    this.#begin();
+    this.#ended++;
+    if (this.#ended >= this.concurrency || this.#running === 0) this.#wakeUp();
+    else if (!this.#willWake) {
+      this.#willWake = true;
+      nextTurn(() => {
+        this.#willWake = false;
+        this.#wakeUp();
+      });
+    }
+  }
+
+  #wakeUp(): void {
+    this.#ended = 0;
+    const wake = this.#wake;
+    this.#wake = undefined;
+    wake?.();
   }
 
   #ask(): void {
@@ -124,28 +158,45 @@ export class AsyncMapped implements BlockSource {
         this.#upstreamEnded = block === null;
         this.#block = block;
         this.#index = 0;
-        this.#wake();
+        this.#begin();
+        if (block === null) this.#wakeUp();
       },
       (error) => {
         this.#asked = false;
         this.#upstreamEnded = true;
         this.#upstreamFailure = { error };
-        this.#wake();
+        this.#wakeUp();
       },
     );
   }
 
-  /** Takes what can be handed on: in order, or whatever is done. */
+  /** Takes what can be handed on: in order, or whatever has ended. */
   #takeReady(): Slot[] {
+    const slots = this.#slots;
     const ready: Slot[] = [];
-    const waiting: Slot[] = [];
-    for (const slot of this.#slots) {
-      const isNext = this.ordered ? waiting.length === 0 && this.#failure === undefined : true;
-      if (slot.state === "running" || !isNext) waiting.push(slot);
-      else if (slot.state === "done") ready.push(slot);
+    let head = this.#head;
+    for (; head < slots.length && this.#failure === undefined; head++) {
+      const slot = slots[head];
+      if (slot.state === "running") break;
+      this.#begun--;
+      if (slot.state === "done") ready.push(slot);
       else this.#fail(slot);
     }
-    this.#slots = waiting;
+    if (!this.ordered) {
+      // One that failed keeps no other that has ended from going on.
+      for (; head < slots.length; head++) {
+        this.#begun--;
+        if (slots[head].state === "done") ready.push(slots[head]);
+      }
+    }
+    if (head === slots.length) {
+      slots.length = 0;
+      head = 0;
+    } else if (head >= 2 * this.concurrency) {
+      slots.splice(0, head);
+      head = 0;
+    }
+    this.#head = head;
     return ready;
   }
 
@@ -154,15 +205,21 @@ export class AsyncMapped implements BlockSource {
     if (!this.context.goesOnWithout(slot.item, error)) this.#failure ??= error;
   }
 
-  #asBlock(ready: Slot[]): Block {
+  #asBlock(ready: readonly Slot[]): Block {
+    const { length } = ready;
+    const items = new Array(length);
+    const from = new Uint32Array(length);
     let first = ready[0].record;
-    for (const { record } of ready) first = Math.min(first, record);
-    const from = Uint32Array.from(ready, ({ record }) => record - first);
+    if (!this.ordered) for (const { record } of ready) first = Math.min(first, record);
+    for (let index = 0; index < length; index++) {
+      items[index] = ready[index].value;
+      from[index] = ready[index].record - first;
+    }
     if (this.context.stats) {
       const statistics = this.context.stages[this.stage];
-      statistics.recordsOut += ready.length;
-      statistics.recordsIn += ready.length;
+      statistics.recordsOut += length;
+      statistics.recordsIn += length;
     }
-    return { items: ready.map(({ value }) => value), first, shift: 0, origin: { from, shift: 0, parent: null } };
+    return { items, first, shift: 0, origin: { from, shift: 0, parent: null } };
   }
 }

@@ -312,10 +312,10 @@ class Build {
     this.context.stages.push({ kind: kind.kind, recordsIn: 0, recordsOut: 0, elapsed: 0 });
     if (kind.kind === "asyncMap") {
       const { f, concurrency, ordered } = kind;
-      this.#source = new AsyncMapped(this.end(), f, concurrency, ordered, stage, this.context);
+      this.#source = new AsyncMapped(this.#upstream(), f, concurrency, ordered, stage, this.context);
     } else if (kind.kind === "merge") {
       const others = kind.sources.map((source) => this.#counted(blocksOf(source)));
-      this.#source = mergeBlocks([this.end(), ...others]);
+      this.#source = mergeBlocks([this.#upstream(), ...others]);
     } else {
       for (const step of stepsOf(kind, this.context.stamping)) this.#links.push({ step, stage });
     }
@@ -332,6 +332,11 @@ class Build {
     this.#links = [];
     this.#chains.push(chain);
     return chain;
+  }
+
+  /** What there is so far. */
+  #upstream(): BlockSource {
+    return this.#links.length === 0 ? this.#source : this.end();
   }
 
   async finish(): Promise<void> {

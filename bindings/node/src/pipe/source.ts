@@ -103,7 +103,7 @@ class Items implements BlockSource {
 }
 
 /** Calls back in the next turn of the event loop, when what is here already has been delivered. */
-const nextTurn: (call: () => void) => void =
+export const nextTurn: (call: () => void) => void =
   typeof setImmediate === "function" ? (call) => void setImmediate(call) : (call) => void setTimeout(call, 0);
 
 /**
