@@ -11,8 +11,9 @@
  *   0                 pos               end          bytes.length
  * ```
  *
- * What was handed out in front of `pos` is never written again: batches are views into this memory. A chunk that comes
- * when nothing is unread takes the place of the memory; otherwise unread bytes and chunk are joined.
+ * What was handed out in front of `pos` as views is never written again; of strings, the memory is used again. A chunk that
+ * comes when nothing is unread takes the place of the memory; otherwise unread bytes and chunk are joined, without copying
+ * the chunk if that can be.
  */
 
 import { Batch, type InvalidUtf8, isPlainLines, splitLines, TEXT_BLOCK } from "./batch.js";
@@ -23,6 +24,9 @@ import { platform } from "./text.js";
 
 /** How much of the unread bytes one batch covers at most: what fits the processor's cache with its offsets. */
 const BATCH_BYTES = 256 << 10;
+
+/** The longest record that is put together by itself from two chunks. */
+const SEAM = 16 << 10;
 
 /** The longest record, unless told otherwise. */
 const RECORD_LIMIT = 64 << 20;
@@ -114,6 +118,12 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
   #bytes: Uint8Array = EMPTY;
   #pos = 0;
   #end = 0;
+  /** Whether views of the memory are with the user: then it stays as it is. Else it is written again. */
+  #lent = false;
+  /** Whether the memory is ours, and not the source's. */
+  #own = false;
+  /** The rest of a chunk whose beginning was needed to complete a record. */
+  #rest: Uint8Array | undefined;
   /** How many of the unread bytes hold no end of the first record. */
   #scanned = 0;
   /** Where in the stream `#bytes[0]` is. */
@@ -199,9 +209,11 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
 
   /** The next batch, `null` at the end. */
   nextBatch(framer: Framer = this.#view.framer): Promise<Batch | null> {
-    return this.#inTurn(() => {
+    return this.#inTurn(async () => {
       this.#giveBack();
-      return this.#takeBatch(framer);
+      const batch = await this.#takeBatch(framer);
+      this.#lent = true;
+      return batch;
     });
   }
 
@@ -292,13 +304,14 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
       if (fast) {
         if (this.#takeLines(view)) return true;
         if (this.#state === "open") {
-          await this.#fill();
+          await this.#fill(framer);
           continue;
         }
       }
       const first = this.#records;
       const batch = await this.#takeBatch(framer);
       if (batch === null) return false;
+      if (as === "bytes") this.#lent = true;
       const items = as === "text" ? this.#texts(batch) : batch.records();
       if (items.length === 0) continue;
       this.#block = { view, items, index: 0, start: this.#pos - batch.offsets[batch.length], first };
@@ -364,7 +377,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
         await this.#finish();
         return null;
       }
-      await this.#fill();
+      await this.#fill(framer);
     }
   }
 
@@ -439,7 +452,13 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
   }
 
   /** Reads one chunk behind what is unread, or notices the end. */
-  async #fill(): Promise<void> {
+  async #fill(framer: Framer): Promise<void> {
+    const rest = this.#rest;
+    if (rest !== undefined) {
+      this.#rest = undefined;
+      this.#append(rest, framer);
+      return;
+    }
     let chunk: Uint8Array | null;
     try {
       chunk = await this.#interruptible(this.#source.read());
@@ -454,32 +473,77 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     }
     if (this.#state !== "open") return;
     if (chunk === null) this.#state = "ending";
-    else this.#append(chunk);
+    else this.#append(chunk, framer);
   }
 
-  #append(chunk: Uint8Array): void {
+  #append(chunk: Uint8Array, framer: Framer): void {
     const unread = this.#end - this.#pos;
     if (unread === 0) {
-      this.#base += this.#pos;
+      this.#release();
       // Not a Buffer, whose `slice` is another one: records are the same from every source.
       const isPlain = Object.getPrototypeOf(chunk) === Uint8Array.prototype;
-      this.#bytes = isPlain ? chunk : new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.length);
-      this.#pos = 0;
-      this.#end = chunk.length;
-      return;
+      this.#use(isPlain ? chunk : new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.length), chunk.length);
+    } else if (unread <= (this.#source.headroom ?? 0)) {
+      const joined = new Uint8Array(chunk.buffer, chunk.byteOffset - unread, unread + chunk.length);
+      joined.set(this.#bytes.subarray(this.#pos, this.#end));
+      this.#release();
+      this.#use(joined, joined.length);
+    } else if (!this.#lent || !this.#complete(chunk, framer)) {
+      this.#join(chunk);
     }
-    if (this.#end + chunk.length > this.#bytes.length) {
-      // Twice as much as needed where a record does not end, so that a long one is not copied for each chunk.
-      const needed = unread + chunk.length;
-      const longer = platform.allocate(this.#scanned > 0 ? needed * 2 : needed);
-      longer.set(this.#bytes.subarray(this.#pos, this.#end));
+  }
+
+  /** Memory with so many unread bytes at its beginning takes the place of the one there was. */
+  #use(bytes: Uint8Array, length: number): void {
+    this.#base += this.#pos;
+    this.#bytes = bytes;
+    this.#pos = 0;
+    this.#end = length;
+    this.#own = false;
+    this.#lent = false;
+  }
+
+  /** The memory is not needed any more. */
+  #release(): void {
+    if (!this.#own && !this.#lent) this.#source.reuse?.(this.#bytes);
+  }
+
+  /** Copies the chunk behind what is unread. */
+  #join(chunk: Uint8Array): void {
+    const unread = this.#end - this.#pos;
+    const needed = unread + chunk.length;
+    if (this.#own && !this.#lent && needed <= this.#bytes.length) {
+      this.#bytes.copyWithin(0, this.#pos, this.#end);
       this.#base += this.#pos;
-      this.#bytes = longer;
       this.#pos = 0;
       this.#end = unread;
+    } else if (!this.#own || this.#end + chunk.length > this.#bytes.length) {
+      // Twice as much as needed where a record does not end, so that a long one is not copied for each chunk; and where the
+      // memory is used again, so that the next chunk fits.
+      const longer = platform.allocate(this.#scanned > 0 || !this.#lent ? needed * 2 : needed);
+      longer.set(this.#bytes.subarray(this.#pos, this.#end));
+      this.#release();
+      this.#use(longer, unread);
+      this.#own = true;
     }
     this.#bytes.set(chunk, this.#end);
     this.#end += chunk.length;
+    this.#source.reuse?.(chunk);
+  }
+
+  /** Joins what is unread with only as much of the chunk as ends the record; the rest need not be copied. */
+  #complete(chunk: Uint8Array, framer: Framer): boolean {
+    if (framer.delimiter === undefined) return false;
+    const at = platform.indexOf(chunk, framer.delimiter, 0) + 1;
+    const unread = this.#end - this.#pos;
+    if (at === 0 || unread + at > SEAM) return false;
+    const record = new Uint8Array(unread + at);
+    record.set(this.#bytes.subarray(this.#pos, this.#end));
+    record.set(chunk.subarray(0, at), unread);
+    this.#use(record, record.length);
+    this.#own = true;
+    if (at < chunk.length) this.#rest = chunk.subarray(at);
+    return true;
   }
 
   /** Something of the source's that ends, for us, when the signal is triggered or the reader closed. */
@@ -578,7 +642,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
           return true;
         }
         const { scanned, need } = step;
-        if (need > 0) return this.#skipBytes(need);
+        if (need > 0) return this.#skipBytes(need, framer);
         // What holds no end can go.
         this.#take(scanned, 0);
       }
@@ -590,12 +654,12 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
         await this.#finish();
         return false;
       }
-      await this.#fill();
+      await this.#fill(framer);
     }
   }
 
   /** Skips a record of announced length, which need not fit into memory. */
-  async #skipBytes(length: number): Promise<boolean> {
+  async #skipBytes(length: number, framer: Framer): Promise<boolean> {
     let left = length;
     for (;;) {
       const here = Math.min(left, this.#end - this.#pos);
@@ -608,7 +672,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
         this.#fail(new MillstreamError("frame_truncated", { found, expected: `${length} bytes` }));
       }
       this.#complainIfStopped();
-      await this.#fill();
+      await this.#fill(framer);
     }
     this.#records++;
     return true;
@@ -636,6 +700,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
   #forget(): void {
     this.#base += this.#pos;
     this.#bytes = EMPTY;
+    this.#rest = undefined;
     this.#pos = 0;
     this.#end = 0;
     this.#scanned = 0;

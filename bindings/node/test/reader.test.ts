@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { test } from "node:test";
-import { command, fixed, from, lengthPrefixed, lines, open, type Reader } from "millstream";
+import { command, fixed, from, lengthPrefixed, lineFramer, lines, open, type Reader } from "millstream";
 import { failure, NAMES_LIST, pieces, sleep, toArray } from "./twin.js";
 
 const directory = mkdtempSync(join(tmpdir(), "millstream-"));
@@ -63,6 +63,54 @@ test("a loop that is left goes on with the next record, in whatever way", async 
   assert.deepEqual(reader.position, { bytes: 28, records: 7 });
   assert.equal(await firstOf(reader), undefined);
   assert.equal(await firstOf(reader), undefined);
+});
+
+test("memory is used again only where nobody looks at it: strings, batches and views in turn", async () => {
+  const expected = Array.from({ length: 50_000 }, (_, i) => `${i} ${"é".repeat(i % 37)}`);
+  expected[30_000] = "long".repeat(30_000);
+  const bytes = Buffer.from(expected.map((line) => `${line}\n`).join(""));
+  const path = file("long", bytes);
+  const cuts = Array.from({ length: 600 }, (_, i) => i * 10_007 + (i % 13));
+  const sources = [() => open(path), () => command("cat", [path]), () => from(bytes), () => from(pieces(bytes, cuts))];
+  for (const source of sources) {
+    for (const stride of [7, 1000]) {
+      const reader = source();
+      const kept: (() => string[])[] = [];
+      for (let turn = 0, more = true; more; turn++) {
+        more = false;
+        const views: Uint8Array[] = [];
+        const texts: string[] = [];
+        let left = stride * (1 + (turn % 3));
+        if (turn % 4 === 3) {
+          const batch = await reader.nextBatch();
+          if (batch !== null) kept.push(() => batch.texts());
+          more = batch !== null;
+        } else if (turn % 4 === 1) {
+          for await (const view of reader.records(lineFramer(), { as: "bytes" })) {
+            views.push(view);
+            more = true;
+            if (--left === 0) break;
+          }
+          kept.push(() => views.map((view) => Buffer.from(view).toString()));
+        } else {
+          for await (const line of reader) {
+            texts.push(line);
+            more = true;
+            if (--left === 0) break;
+          }
+          kept.push(() => texts);
+        }
+        if (turn > 200) {
+          for await (const line of reader) texts.push(line);
+          kept.push(() => (turn % 4 === 3 || turn % 4 === 1 ? texts : []));
+          break;
+        }
+      }
+      const found = kept.flatMap((lines) => lines());
+      assert.equal(found.length, expected.length);
+      assert(found.every((line, i) => line === expected[i]));
+    }
+  }
 });
 
 test("calls that overlap take turns", async () => {

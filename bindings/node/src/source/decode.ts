@@ -40,6 +40,14 @@ export class DecodedSource implements Source {
     return first ?? this.#inner.read();
   }
 
+  get headroom(): number | undefined {
+    return this.#state === "plain" && this.#first === null ? this.#inner.headroom : undefined;
+  }
+
+  reuse(chunk: Uint8Array): void {
+    if (this.#state === "plain") this.#inner.reuse?.(chunk);
+  }
+
   finish(): Promise<void> {
     return this.#inner.finish();
   }

@@ -9,6 +9,9 @@ import { PlainSource } from "./source.js";
 /** How much one read asks for. */
 const READ_BYTES = 256 << 10;
 
+/** How much room is in front of it, for the unfinished record of the read before. */
+const HEADROOM = 4 << 10;
+
 const openFile = promisify(open);
 const statFile = promisify(fstat);
 const closeFile = promisify(close);
@@ -18,6 +21,8 @@ export class FileSource extends PlainSource {
   #ahead: Promise<Uint8Array | null> | undefined;
   /** How many bytes of a regular file there have been. */
   #seen = 0;
+  /** Memory that nobody looks at any more: fresh memory costs more than the read. */
+  #spare: Uint8Array | undefined;
 
   private constructor(
     readonly name: string,
@@ -70,6 +75,14 @@ export class FileSource extends PlainSource {
     return chunk;
   }
 
+  override get headroom(): number {
+    return HEADROOM;
+  }
+
+  override reuse(chunk: Uint8Array): void {
+    if (chunk.buffer.byteLength === HEADROOM + READ_BYTES) this.#spare = new Uint8Array(chunk.buffer);
+  }
+
   override async close(): Promise<void> {
     await this.#ahead?.catch(() => {});
     await this.#closeFile();
@@ -78,11 +91,12 @@ export class FileSource extends PlainSource {
   #readOnce(): Promise<Uint8Array | null> {
     const fd = this.#fd;
     if (fd === undefined) return Promise.resolve(null);
-    const memory = platform.allocate(READ_BYTES);
+    const memory = this.#spare ?? platform.allocate(HEADROOM + READ_BYTES);
+    this.#spare = undefined;
     return new Promise((resolve, reject) => {
       const retry = () => {
-        read(fd, memory, 0, READ_BYTES, null, (error, length) => {
-          if (error === null) resolve(length === 0 ? null : memory.subarray(0, length));
+        read(fd, memory, HEADROOM, READ_BYTES, null, (error, length) => {
+          if (error === null) resolve(length === 0 ? null : memory.subarray(HEADROOM, HEADROOM + length));
           // Somebody else made this descriptor non-blocking.
           else if (error.code === "EAGAIN") setTimeout(retry, 1);
           else if (error.code === "EOF") resolve(null);
@@ -116,6 +130,7 @@ export class FileSource extends PlainSource {
 /** A source that has yet to be made, so that what makes it need not be awaited by the caller. */
 export class LateSource extends PlainSource {
   #source: Promise<PlainSource> | undefined;
+  #made: PlainSource | undefined;
   readonly #make: () => Promise<PlainSource>;
 
   constructor(
@@ -128,7 +143,16 @@ export class LateSource extends PlainSource {
 
   async read(): Promise<Uint8Array | null> {
     this.#source ??= this.#make();
-    return (await this.#source).read();
+    this.#made ??= await this.#source;
+    return this.#made.read();
+  }
+
+  override get headroom(): number | undefined {
+    return this.#made?.headroom;
+  }
+
+  override reuse(chunk: Uint8Array): void {
+    this.#made?.reuse(chunk);
   }
 
   override async close(): Promise<void> {

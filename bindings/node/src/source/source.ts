@@ -14,6 +14,12 @@ export interface Source {
   /** The next bytes, `null` at their end. Rejects where the source broke down. Not called again before it has settled. */
   read(): Promise<Uint8Array | null>;
 
+  /** How many bytes in front of each chunk, in its memory, are the receiver's, too: for what it has not used yet. */
+  readonly headroom?: number;
+
+  /** Gives the memory of a chunk back, when nobody looks at it any more. */
+  reuse?(chunk: Uint8Array): void;
+
   /** Called after the last byte: rejects if the source failed. */
   finish(): Promise<void>;
 
@@ -31,6 +37,12 @@ export interface Source {
 export abstract class PlainSource implements Source {
   abstract readonly name: string;
   abstract read(): Promise<Uint8Array | null>;
+
+  get headroom(): number | undefined {
+    return undefined;
+  }
+
+  reuse(_chunk: Uint8Array): void {}
 
   finish(): Promise<void> {
     return Promise.resolve();
