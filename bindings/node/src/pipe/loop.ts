@@ -18,9 +18,7 @@ export interface Run {
   thrown: boolean;
   /** How many items are kept, by a filter. */
   kept: number;
-  /** What a stage that makes several items out of one has made. */
-  out: any[];
-  /** For each item that is kept or made, which one it comes from. */
+  /** For each item that is kept, which one it was. */
   from: Uint32Array;
   /** What a fold has come to, or a state. */
   state: any;
@@ -28,7 +26,7 @@ export interface Run {
 
 /** A new account of loops over one block. */
 export function newRun(from: Uint32Array = NO_INDEXES): Run {
-  return { value: undefined, thrown: false, kept: 0, out: [], from, state: undefined };
+  return { value: undefined, thrown: false, kept: 0, from, state: undefined };
 }
 
 const NO_INDEXES = new Uint32Array(0);
