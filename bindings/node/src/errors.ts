@@ -68,9 +68,9 @@ export type ErrorKind =
   | "julia_invalid"
   /** Going on would take more memory than allowed. */
   | "memory_limit"
-  /** A stage panicked. */
+  /** A stage of a pipe panicked, or threw what was no error. The records before that one have been passed on. */
   | "stage_panicked"
-  /** A stage failed, by an error of its own. */
+  /** A stage of a pipe said that it could not do its work on a record. */
   | "stage_failed";
 
 /** The fixed number of each kind: it never changes its meaning. */
@@ -147,6 +147,6 @@ export const ERROR_ADVICE: { readonly [kind in ErrorKind]: string } = {
   text_invalid: "check the text there",
   julia_invalid: "check what wrote the file; its plain document can still be read",
   memory_limit: "raise the limit if the source is trusted",
-  stage_panicked: "see the panic's message; what came before this record has reached the sink",
-  stage_failed: "see the stage's error; what came before this record has reached the sink",
+  stage_panicked: "mend the stage; the message above, on standard error, says where it is",
+  stage_failed: "check the record, or have such records skipped or kept aside",
 };
