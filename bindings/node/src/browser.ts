@@ -1,5 +1,15 @@
 /** Millstream where there is no Node: everything that needs no operating system. */
 
+export type { Content, InputOptions, OutputOptions } from "./adapters/options.js";
+export type { AtEnd, Between, Ended } from "./adapters/types.js";
+export {
+  toWebReadable,
+  toWebTransform,
+  toWebWritable,
+  type WebReadableOptions,
+  type WebTransformOptions,
+  type WebWritableOptions,
+} from "./adapters/web.js";
 export { Batch, type InvalidUtf8, type Trim } from "./batch.js";
 export { type CommandEnd, MillstreamError } from "./error.js";
 export { ERROR_ADVICE, ERROR_CODES, type ErrorKind } from "./errors.js";
@@ -18,6 +28,7 @@ export {
 } from "./frame.js";
 export { from, type Input, lines } from "./from.js";
 export type { OnError, StageStatistics, Summary } from "./pipe/context.js";
+export { stampingAllowed } from "./pipe/loop.js";
 export { type Ending, type Pipe, Pipeline, type PipeOptions, pipe } from "./pipe/pipe.js";
 export { collect, count, fold, forEach, type Sink, type StreamSink, type StreamSummary } from "./pipe/sink.js";
 export type { PipeSource } from "./pipe/source.js";

@@ -2,6 +2,14 @@
 
 import "./platform.js";
 
+export {
+  type ReadableOptions,
+  type TransformOptions,
+  toReadable,
+  toTransform,
+  toWritable,
+  type WritableInputOptions,
+} from "./adapters/node.js";
 export * from "./browser.js";
 export type { CommandOptions, Stderr } from "./command.js";
 export { type CommandReaderOptions, command, fd, type OpenOptions, open, stdin } from "./open.js";

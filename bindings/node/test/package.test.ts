@@ -61,11 +61,16 @@ test("from CommonJS", () => {
 
 test("types, for both", () => {
   const program = `
-    import { collect, filter, lines, map, MillstreamError, open, pipe, Writer } from "millstream";
+    import { collect, filter, lines, map, MillstreamError, open, pipe, toTransform, toWritable, Writer } from "millstream";
     async function use(): Promise<number[]> {
       const lengths = await pipe(lines("a\\n"), map((line) => line.length), filter((n) => n > 0), collect());
       await pipe(open("x", { as: "bytes" }), map((record) => record.subarray(1)), Writer.path("y"));
       for await (const n of pipe([1], map((x) => x * 2))) lengths.push(n);
+      process.stdin.pipe(toTransform(map((line) => line.length), map((n) => n.toFixed(2)))).pipe(process.stdout);
+      toTransform.options({ as: "bytes" })(map((record) => record.subarray(1)));
+      // @ts-expect-error: a number has no such thing
+      toTransform(map((line) => line.length), map((n) => n.trim()));
+      lengths.push(...(await toWritable(map((line) => line.length), collect()).result));
       // @ts-expect-error: a string has no such thing
       await pipe(lines("a"), map((line) => line.nonsense), collect());
       return lengths;
@@ -82,7 +87,9 @@ test("types, for both", () => {
     target: "es2022",
     lib: ["es2022", "dom", "esnext.disposable"],
   };
-  const config = { compilerOptions: { ...options, types: [] as string[] }, files: ["b.mts", "b.cts"] };
+  // Some of what is declared is a stream of Node's.
+  const types = { types: ["node"], typeRoots: [join(root, "node_modules/@types")] };
+  const config = { compilerOptions: { ...options, ...types }, files: ["b.mts", "b.cts"] };
   writeFileSync(join(directory, "tsconfig.json"), JSON.stringify(config));
   const tsc = createRequire(import.meta.url)
     .resolve("typescript/package.json")

@@ -200,8 +200,8 @@ function thrown(run: Run, error: unknown): void {
 
 let allowed: boolean | undefined;
 
-/** Whether `new Function` may be used here. */
-function stampingAllowed(): boolean {
+/** Whether stages can get loops of their own here: not where a content security policy forbids `new Function`. */
+export function stampingAllowed(): boolean {
   if (allowed === undefined) {
     try {
       allowed = new Function("return true")();

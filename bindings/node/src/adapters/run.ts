@@ -1,0 +1,102 @@
+/** A pipeline under way inside of an adapter: fed from outside, read from outside, or both. */
+
+import { from } from "../from.js";
+import { type BlockSource, sourceBlock } from "../pipe/block.js";
+import { type PipeOptions, pipe } from "../pipe/pipe.js";
+import { BLOCKS, blocksOf, type PipeSource } from "../pipe/source.js";
+import { Reader } from "../reader.js";
+import type { Chunk } from "../source/chunks.js";
+import type { Feed } from "./feed.js";
+import { type InputOptions, isObjects, type OutputOptions } from "./options.js";
+
+/** A pipeline that can be stopped from outside. */
+export class Run<R> {
+  readonly #controller = new AbortController();
+  /** What the pipeline comes to. Its rejection counts as handled: the adapter reports it. */
+  readonly result: Promise<R>;
+  /** Settles when all of it has ended, and never rejects. */
+  readonly ended: Promise<void>;
+  hasEnded = false;
+
+  /** @throws What is wrong with the parts. */
+  constructor(source: PipeSource<any>, parts: readonly unknown[], options: PipeOptions) {
+    const { stamp, stats, onError, onSummary } = options;
+    const { signal } = this.#controller;
+    const start = pipe.options({ stamp, stats, onError, onSummary, signal }) as (...of: unknown[]) => Promise<R>;
+    this.result = start(source, ...parts);
+    const end = () => {
+      this.hasEnded = true;
+    };
+    this.ended = this.result.then(end, end);
+  }
+
+  /** Ends it, whatever it is about to do, and waits until its source is closed and its sink given up. */
+  stop(reason: unknown): Promise<void> {
+    if (!this.hasEnded) this.#controller.abort(reason);
+    return this.ended;
+  }
+}
+
+/** What a feed brings, as a pipeline's source: the records in its chunks, or the items in its arrays. */
+export function sourceOf(feed: Feed<any>, options: InputOptions): PipeSource<any> {
+  if (isObjects(options.input, "input")) return blocks(new FedItems(feed));
+  const { as, framer, keepDelimiter, recordLimit, invalidUtf8, name = "stream" } = options;
+  return from(feed as Feed<Chunk>, { as, framer, keepDelimiter, recordLimit, invalidUtf8, name });
+}
+
+/** What is to be read, and how: a reader's own bytes stay what they are. */
+export function outputOf<O extends OutputOptions>(source: PipeSource<any>, options: O): [PipeSource<any>, O] {
+  const isRaw = source instanceof Reader && !isObjects(options.output, "output") && options.delimiter === undefined;
+  return isRaw ? [blocks(new RawBlocks(source)), { ...options, delimiter: "" }] : [source, options];
+}
+
+/** Closes a source that nobody has begun to read. */
+export async function closeSource(source: PipeSource<any>): Promise<void> {
+  await blocksOf(source)
+    .close()
+    .catch(() => {});
+}
+
+function blocks(source: BlockSource): PipeSource<any> {
+  return { [BLOCKS]: () => source } as never;
+}
+
+class FedItems implements BlockSource {
+  readonly #feed: Feed<any[]>;
+  #count = 0;
+
+  constructor(feed: Feed<any[]>) {
+    this.#feed = feed;
+  }
+
+  async next() {
+    const { done, value } = await this.#feed.next();
+    if (done) return null;
+    this.#count += value.length;
+    return sourceBlock(value, this.#count - value.length);
+  }
+
+  async close(): Promise<void> {
+    await this.#feed.return();
+  }
+}
+
+/** Whole records at a time, as they are in the stream, delimiters and prefixes included. */
+class RawBlocks implements BlockSource {
+  readonly #reader: Reader<any>;
+
+  constructor(reader: Reader<any>) {
+    this.#reader = reader;
+  }
+
+  async next() {
+    const batch = await this.#reader.nextBatch();
+    if (batch === null) return null;
+    const { bytes, offsets, length, firstRecord } = batch;
+    return sourceBlock([bytes.subarray(offsets[0], offsets[length])], firstRecord);
+  }
+
+  async close(): Promise<void> {
+    await this.#reader.close().catch(() => {});
+  }
+}

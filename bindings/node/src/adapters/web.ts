@@ -1,0 +1,247 @@
+/**
+ * The web's streams made of our readers and chains. The other way round needs no adapter: `from` reads a `ReadableStream`,
+ * and a pipeline ends in any `WritableStream`.
+ *
+ * Cancelling, aborting and errors go through in both directions, and a slow reader makes the writer wait.
+ */
+
+import { MillstreamError } from "../error.js";
+import { isSink } from "../pipe/sink.js";
+import type { PipeSource } from "../pipe/source.js";
+import { Feed } from "./feed.js";
+import { type InputOptions, isObjects, type OutputOptions } from "./options.js";
+import { Outlet } from "./outlet.js";
+import { closeSource, outputOf, Run, sourceOf } from "./run.js";
+import { type AtEnd, type Between, withOptions } from "./types.js";
+
+/** Options of `toWebReadable`. */
+export interface WebReadableOptions extends OutputOptions {
+  /** How many chunks are read ahead: none unless told otherwise. An error overtakes those. */
+  highWaterMark?: number;
+}
+
+/** Options of `toWebWritable`. */
+export interface WebWritableOptions extends InputOptions {
+  /** How many chunks wait in front of the chain before who writes should wait: 1 unless told otherwise. */
+  highWaterMark?: number;
+}
+
+/** Options of `toWebTransform`. */
+export interface WebTransformOptions extends WebWritableOptions, OutputOptions {
+  /** How many chunks wait behind the chain until they are read: none unless told otherwise. An error overtakes those. */
+  readableHighWaterMark?: number;
+}
+
+/**
+ * A `ReadableStream` over a reader, a pipeline without a sink, or any iterable.
+ *
+ * A reader's bytes are handed on as they are, whole records at a time; other records get a delimiter behind each. Cancelling
+ * the stream closes the source.
+ */
+export function toWebReadable(source: PipeSource<any>, options: WebReadableOptions = {}): ReadableStream<any> {
+  const [items, output] = outputOf(source, options);
+  const side = new ReadableSide(output, options.highWaterMark ?? 0);
+  let run: Run<unknown> | undefined;
+  let isClosed = false;
+  const close = (reason: unknown) => {
+    isClosed = true;
+    return run === undefined ? closeSource(items) : run.stop(reason);
+  };
+  side.onPull = () => {
+    if (run !== undefined || isClosed) return;
+    run = new Run(items, [side.sink], {});
+    side.attach(run);
+    run.ended.then(forget);
+  };
+  const forget = whenAborted(options.signal, (reason) => {
+    side.fail(reason);
+    close(reason);
+  });
+  side.onCancel = (reason) => {
+    forget();
+    return close(reason);
+  };
+  return side.stream;
+}
+
+/**
+ * A `WritableStream` whose records go through stages into a sink: the parts are those of `pipe`, without a source.
+ *
+ * It is closed when the sink has finished, and fails as the pipeline does. A chain that takes no more, as by `take`, lets the
+ * rest pass by.
+ */
+export const toWebWritable: AtEnd<string, WritableStream<any>, WebWritableOptions> = withOptions(makeWritable, {});
+
+/**
+ * What `pipeThrough` takes, for the middle of web streams: bytes in, records through the stages, their bytes out.
+ *
+ * A chain that takes no more, as by `take`, closes what is read and makes what is written to fail, which cancels the source:
+ * as `terminate` does in a `TransformStream`.
+ */
+export const toWebTransform: Between<string, ReadableWritablePair<any, any>, WebTransformOptions> = withOptions(
+  makeTransform,
+  {},
+);
+
+function makeWritable(
+  options: WebWritableOptions,
+  parts: unknown[],
+): WritableStream<any> & { result: Promise<unknown> } {
+  if (!isSink(parts.at(-1))) {
+    throw new MillstreamError("argument_invalid", { found: "no sink", expected: "stages, and a sink as the last" });
+  }
+  const side = new WritableSide(options);
+  const run = new Run<unknown>(side.source, parts, options);
+  side.attach(run);
+  run.result.catch((error) => side.fail(error));
+  const forget = whenAborted(options.signal, (reason) => {
+    side.fail(reason);
+    run.stop(reason);
+  });
+  run.ended.then(forget);
+  return Object.assign(side.stream, { result: run.result });
+}
+
+function makeTransform(options: WebTransformOptions, parts: unknown[]): ReadableWritablePair<any, any> {
+  const input = new WritableSide(options);
+  const output = new ReadableSide(options, options.readableHighWaterMark ?? 0);
+  const run = new Run<unknown>(input.source, [...parts, output.sink], options);
+  input.attach(run);
+  output.attach(run);
+  run.result.then(
+    () => {
+      if (!input.hasEnded) input.fail(new TypeError("the chain takes no more"));
+    },
+    (error) => input.fail(error),
+  );
+  // Cancelled by who reads: who writes is told. Aborted by who writes: who reads is told.
+  output.onCancel = (reason) => {
+    input.fail(reason);
+    return run.stop(reason);
+  };
+  input.onAbort = (reason) => output.fail(reason);
+  const forget = whenAborted(options.signal, (reason) => {
+    input.fail(reason);
+    output.fail(reason);
+    run.stop(reason);
+  });
+  run.ended.then(forget);
+  return { readable: output.stream, writable: input.stream };
+}
+
+/** Calls when the signal is triggered, or has been; the function that it returns ends that. */
+function whenAborted(signal: AbortSignal | undefined, call: (reason: unknown) => void): () => void {
+  if (signal === undefined) return () => {};
+  const abort = () => call(signal.reason);
+  if (signal.aborted) abort();
+  else signal.addEventListener("abort", abort, { once: true });
+  return () => signal.removeEventListener("abort", abort);
+}
+
+/** What is written to: its chunks are a pipeline's source. */
+class WritableSide {
+  readonly #feed = new Feed<any>();
+  #controller!: WritableStreamDefaultController;
+  #run: Run<unknown> | undefined;
+  readonly source: PipeSource<any>;
+  readonly stream: WritableStream<any>;
+  hasEnded = false;
+  onAbort: (reason: unknown) => void = () => {};
+
+  constructor(options: WebWritableOptions) {
+    const isObject = isObjects(options.input, "input");
+    const feed = this.#feed;
+    this.source = sourceOf(feed, options);
+    this.stream = new WritableStream<any>(
+      {
+        start: (controller) => {
+          this.#controller = controller;
+        },
+        write: (chunk) => new Promise<void>((taken) => feed.push(isObject ? [chunk] : chunk, taken)),
+        close: async () => {
+          this.hasEnded = true;
+          feed.end();
+          await this.#run?.result;
+        },
+        abort: async (reason) => {
+          this.onAbort(reason);
+          await this.#run?.stop(reason);
+        },
+      },
+      { highWaterMark: options.highWaterMark ?? 1 },
+    );
+  }
+
+  /** The run that takes what is written. */
+  attach(run: Run<unknown>): void {
+    this.#run = run;
+  }
+
+  /** Tells who writes. Without effect on a stream that has ended. */
+  fail(reason: unknown): void {
+    this.#controller.error(reason);
+  }
+}
+
+/** What is read: a pipeline's sink. */
+class ReadableSide {
+  readonly #outlet: Outlet;
+  #controller!: ReadableStreamDefaultController<any>;
+  readonly stream: ReadableStream<any>;
+  /** When more is wanted, and when nothing is any more. */
+  onPull: () => void = () => {};
+  onCancel: (reason: unknown) => Promise<void> = async () => {};
+
+  constructor(options: OutputOptions, highWaterMark: number) {
+    this.#outlet = new Outlet((chunk) => this.#put(chunk), highWaterMark > 0, options);
+    this.stream = new ReadableStream<any>(
+      {
+        start: (controller) => {
+          this.#controller = controller;
+        },
+        pull: () => {
+          this.onPull();
+          this.#outlet.ask();
+        },
+        cancel: (reason) => this.onCancel(reason),
+      },
+      { highWaterMark },
+    );
+  }
+
+  get sink() {
+    return this.#outlet.sink;
+  }
+
+  /** The end of what is read is the end of the pipeline. */
+  attach(run: Run<unknown>): void {
+    run.result.then(
+      () => this.#close(),
+      (error) => this.fail(error),
+    );
+  }
+
+  /** Tells who reads. Without effect on a stream that has ended. */
+  fail(reason: unknown): void {
+    this.#controller.error(reason);
+  }
+
+  #close(): void {
+    try {
+      this.#controller.close();
+    } catch {
+      // It was cancelled, or has failed.
+    }
+  }
+
+  #put(chunk: unknown): boolean {
+    this.#controller.enqueue(chunk instanceof Uint8Array ? own(chunk) : chunk);
+    return (this.#controller.desiredSize ?? 0) > 0;
+  }
+}
+
+/** Bytes with memory of their own: who reads may transfer it. */
+function own(bytes: Uint8Array): Uint8Array {
+  const isWhole = bytes.length === bytes.buffer.byteLength && Object.getPrototypeOf(bytes) === Uint8Array.prototype;
+  return isWhole ? bytes : new Uint8Array(bytes);
+}
