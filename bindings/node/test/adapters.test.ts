@@ -325,6 +325,14 @@ test("many lines, many chains, byte by byte the same", async () => {
   assert.equal(digest(await through(chunks, ...chains)), digest(lines));
 });
 
+test("many stages that wait at once are no leak", async () => {
+  const stages = Array.from({ length: 40 }, () => asyncMap((line: string) => sleep(1).then(() => line)));
+  const lines = Array.from({ length: 100 }, (_, n) => `${n}\n`);
+  assert.equal(await through(lines, toTransform(stages)), lines.join(""));
+  await sleep(5);
+  assert.deepEqual(stray, []);
+});
+
 test("what a stage skips is counted", async () => {
   let skipped = -1;
   const chain = toTransform.options({ onError: "skip", onSummary: (summary) => (skipped = summary.skipped) })(

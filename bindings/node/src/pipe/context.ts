@@ -63,6 +63,8 @@ export class Context {
   };
   readonly #quarantine: RunningSink | undefined;
   #waiting: any[] = [];
+  /** What ends the waits that are under way. The signal has one listener for them all: many are taken for a leak. */
+  readonly #waits = new Set<(error: MillstreamError) => void>();
 
   constructor(
     readonly stamping: Stamping,
@@ -78,11 +80,19 @@ export class Context {
   orCancelled<T>(promise: PromiseLike<T>): Promise<T> {
     const { signal } = this;
     if (signal === undefined) return promise as Promise<T>;
+    if (signal.aborted) {
+      // What becomes of it is nobody's business any more.
+      promise.then(undefined, () => {});
+      return Promise.reject(cancelled(signal));
+    }
+    const waits = this.#waits;
     return new Promise((resolve, reject) => {
-      const cancel = () => reject(cancelled(signal));
-      if (signal.aborted) cancel();
-      signal.addEventListener("abort", cancel, { once: true });
-      const forget = () => signal.removeEventListener("abort", cancel);
+      if (waits.size === 0) signal.addEventListener("abort", this.#cancel);
+      waits.add(reject);
+      const forget = () => {
+        waits.delete(reject);
+        if (waits.size === 0) signal.removeEventListener("abort", this.#cancel);
+      };
       promise.then(
         (value) => {
           forget();
@@ -95,6 +105,10 @@ export class Context {
       );
     });
   }
+
+  readonly #cancel = (): void => {
+    for (const reject of this.#waits) reject(cancelled(this.signal!));
+  };
 
   /** Throws if the pipeline has been cancelled. */
   checkSignal(): void {
