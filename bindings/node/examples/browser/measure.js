@@ -1,0 +1,116 @@
+// How fast lines go through stages: through a pipeline, and through the browser's own streams.
+
+import { fold, from, map, pipe } from "../../dist/browser.js";
+
+/** How often a line goes through a stage of the browser's at most, in one run. */
+const THEIR_CALLS = 50_000;
+
+/** A function that does nothing but count what it sees. */
+function counting() {
+  const stage = { lines: 0, characters: 0, call: undefined };
+  stage.call = (line) => {
+    stage.lines++;
+    stage.characters += line.length;
+    return line;
+  };
+  return stage;
+}
+
+/** A line is what ends at a line feed, and what is left at the end; as ours, without a carriage return. */
+function splitter() {
+  let rest = "";
+  const give = (line, controller) => controller.enqueue(line.endsWith("\r") ? line.slice(0, -1) : line);
+  return new TransformStream({
+    transform(text, controller) {
+      const lines = (rest + text).split("\n");
+      rest = lines.pop();
+      for (const line of lines) give(line, controller);
+    },
+    flush(controller) {
+      if (rest !== "") give(rest, controller);
+    },
+  });
+}
+
+async function ours(stream, stages, signal) {
+  let lines = 0;
+  const onSummary = (summary) => {
+    lines = summary.recordsOut;
+  };
+  const chain = stages.map(({ call }) => map(call));
+  const sum = fold(0, (all, line) => all + line.length);
+  const characters = await pipe.options({ signal, onSummary })(from(stream), chain, sum);
+  return { lines, characters };
+}
+
+async function theirs(stream, stages, signal) {
+  // A carriage return at the end of a text without a line feed is content for both.
+  let readable = stream.pipeThrough(new TextDecoderStream("utf-8", { ignoreBOM: true })).pipeThrough(splitter());
+  for (const { call } of stages) {
+    readable = readable.pipeThrough(
+      new TransformStream({
+        transform(line, controller) {
+          controller.enqueue(call(line));
+        },
+      }),
+    );
+  }
+  const most = Math.ceil(THEIR_CALLS / (stages.length + 1));
+  const reader = readable.getReader();
+  let lines = 0;
+  let characters = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return { lines, characters };
+    lines++;
+    characters += value.length;
+    if (lines === most || signal.aborted) {
+      await reader.cancel();
+      signal.throwIfAborted();
+      return { lines, characters, isPart: true };
+    }
+  }
+}
+
+/** The best of some runs, each checked: nanoseconds per line, and how many lines there were. */
+async function best(run, open, count, signal) {
+  const stages = Array.from({ length: count }, counting);
+  let result;
+  for (let round = 0; round < 3; round++) {
+    for (const stage of stages) stage.lines = stage.characters = 0;
+    const stream = await open();
+    const began = performance.now();
+    const { lines, characters, isPart = false } = await run(stream, stages, signal);
+    const nanoseconds = ((performance.now() - began) * 1e6) / Math.max(lines, 1);
+    const isWrong = (stage) =>
+      isPart ? stage.lines < lines : stage.lines !== lines || stage.characters !== characters;
+    if (stages.some(isWrong)) throw new Error(`a stage has not seen each of the ${lines} lines once`);
+    if (result === undefined || nanoseconds < result.nanoseconds) result = { lines, isPart, nanoseconds };
+    // The page is drawn, and its buttons are heard.
+    await new Promise((resolve) => setTimeout(resolve));
+  }
+  return result;
+}
+
+/**
+ * Measures both for each number of stages. `open` gives the bytes, anew each time.
+ *
+ * Yields, for each, both results: `lines`, `nanoseconds` per line, and `perStage`, by how many nanoseconds per line one more
+ * stage makes it longer.
+ */
+export async function* measure(open, counts, signal) {
+  const none = {};
+  for (const count of counts) {
+    const result = { count };
+    for (const [name, run] of Object.entries({ ours, theirs })) {
+      const one = await best(run, open, count, signal);
+      none[name] ??= one.nanoseconds;
+      result[name] = { ...one, perStage: count === 0 ? undefined : (one.nanoseconds - none[name]) / count };
+    }
+    const { ours: mine, theirs: other } = result;
+    if (!other.isPart && mine.lines !== other.lines) {
+      throw new Error(`${mine.lines} lines here, ${other.lines} there`);
+    }
+    yield result;
+  }
+}
