@@ -11,6 +11,7 @@ use std::fmt;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
+use sha2::{Digest, Sha256};
 
 use crate::definition::Output;
 
@@ -58,6 +59,39 @@ impl Answer {
                 Ok(Answer([("count".to_owned(), count), ("bytes".to_owned(), bytes)].into()))
             }
         }
+    }
+
+    /// What runners tell of a text whose lines they hand on: how many, how long in units of UTF-16, all lengths and
+    /// first units mixed in order, and of the file they write its bytes and the start of its SHA-256.
+    ///
+    /// ```
+    /// use millstream_bench::answer::Answer;
+    /// let told = Answer::of_text("a\n𝄞\n").to_string();
+    /// assert!(told.contains("bytes=7 count=2 hash="));
+    /// assert!(told.ends_with("mix=58402 sum=3 units=3"));
+    /// ```
+    pub fn of_text(text: &str) -> Answer {
+        let lines = || text.split_terminator('\n');
+        let (mut count, mut units, mut mix) = (0, 0, 0_u32);
+        for line in lines() {
+            let length = line.encode_utf16().count() as u32;
+            let first = u32::from(line.encode_utf16().next().unwrap_or(0));
+            count += 1;
+            units += u64::from(length);
+            mix = mix.wrapping_mul(31).wrapping_add(length) ^ first;
+        }
+        // Each line with its line feed, as runners write them.
+        let mut hash = Sha256::new();
+        let mut bytes = 0;
+        for piece in lines().flat_map(|line| [line, "\n"]) {
+            hash.update(piece);
+            bytes += piece.len() as u64;
+        }
+        let hash = hash.finalize()[..6].iter().fold(0, |hash, &byte| hash << 8 | u64::from(byte));
+        let mix = u64::from(mix);
+        let numbers =
+            [("bytes", bytes), ("count", count), ("hash", hash), ("mix", mix), ("sum", units), ("units", units)];
+        Answer(numbers.map(|(name, number)| (name.to_owned(), number)).into())
     }
 
     /// No number at all.

@@ -3,6 +3,9 @@
 //! A definition names its input, the answer every runner must give, the runners (ours and the rivals alike) and
 //! the goals. There are two sizes: `full` is the measurement, `quick` is small and only checks the answers.
 //!
+//! A runner whose command names `{stages}` stands for as many runners as the definition has numbers of `stages`: see
+//! [`sweep`](crate::sweep).
+//!
 //! In commands, `{input}` is the path of the input, `{output}` that of the file to write, and `{NAME}` is the
 //! value NAME of the size. Program names are looked up beside the tool first (`runner`, `millstream`), then among the
 //! rivals built from `bench/rivals`, then in `PATH`.
@@ -18,6 +21,7 @@ use serde::Deserialize;
 use crate::answer::Answer;
 use crate::destination::{Destination, Written};
 use crate::input::Input;
+use crate::sweep::{self, Cell};
 
 /// One question, all who answer it, and what we want to reach.
 #[derive(Clone, Debug, Deserialize)]
@@ -40,6 +44,9 @@ pub struct Definition {
     pub destination: Destination,
     /// The value of the size that says how many records there are, if times are to be shown for one record too.
     pub per: Option<String>,
+    /// The numbers of stages that `{stages}` takes one after another.
+    #[serde(default)]
+    pub stages: Vec<u64>,
     /// The size that is measured.
     pub full: Size,
     /// A small size that takes milliseconds, for checking answers.
@@ -121,6 +128,13 @@ pub struct Runner {
     pub presence: Presence,
     /// Measured rounds to take part in, for runners that take many times as long as the others.
     pub runs: Option<usize>,
+    /// What a stage does with each record before it hands it on, as a word for `{mode}`; with `{stages}` only.
+    pub mode: Option<String>,
+    /// The most stages it takes part with, where more would take minutes.
+    pub most_stages: Option<u64>,
+    /// Where it stands in a table by stages, if it came from a runner with `{stages}`.
+    #[serde(skip)]
+    pub cell: Option<Cell>,
 }
 
 /// How much a runner is missed that a machine lacks.
@@ -167,7 +181,7 @@ pub enum Output {
 pub struct Target {
     /// The work, in a few words.
     pub work: String,
-    /// The runner that is ours.
+    /// The runner that is ours. Where added stages are measured, this and the rivals are names without the number.
     pub ours: String,
     /// The runners to compare with; the one with the best median counts.
     #[serde(default)]
@@ -220,6 +234,9 @@ pub enum Measure {
     Cpu,
     /// The largest resident set among the process and its children.
     Peak,
+    /// What one more stage costs for one record: the wall time with the second number of stages, minus that with the
+    /// first, divided by the stages between them and by the records.
+    AddedStage([u64; 2]),
 }
 
 /// A goal for ours against the rival.
@@ -238,12 +255,24 @@ pub enum Goal {
     UnderMib(f64),
     /// ours alone is under this many milliseconds.
     UnderMs(f64),
+    /// ours alone is under this many nanoseconds, for each record and added stage.
+    UnderNs(f64),
+}
+
+impl Measure {
+    /// The runners that are measured for this name.
+    pub fn runners(self, name: &str) -> Vec<String> {
+        match self {
+            Measure::AddedStage(numbers) => numbers.map(|stages| sweep::name(name, stages)).into(),
+            _ => vec![name.to_owned()],
+        }
+    }
 }
 
 impl Goal {
     /// Whether ours is compared with nobody.
     pub fn is_alone(self) -> bool {
-        matches!(self, Goal::UnderMib(_) | Goal::UnderMs(_))
+        matches!(self, Goal::UnderMib(_) | Goal::UnderMs(_) | Goal::UnderNs(_))
     }
 }
 
@@ -253,7 +282,8 @@ impl Definition {
     /// # Errors
     /// Text that is not a definition, and names that lead nowhere.
     pub fn parse(text: &str) -> Result<Definition> {
-        let definition: Definition = toml::from_str(text)?;
+        let mut definition: Definition = toml::from_str(text)?;
+        definition.runners = sweep::expand(definition.runners, &definition.stages);
         definition.check().with_context(|| definition.name.clone())?;
         Ok(definition)
     }
@@ -292,18 +322,25 @@ impl Definition {
     fn check(&self) -> Result<()> {
         ensure!(!self.runners.is_empty(), "a definition needs runners");
         for name in self.runners.iter().map(|runner| &runner.name).chain([&self.name]) {
-            let plain = |c: char| c.is_ascii_alphanumeric() || " -_.+".contains(c);
+            let plain = |c: char| c.is_ascii_alphanumeric() || " -_.+=".contains(c);
             ensure!(!name.is_empty() && name.chars().all(plain), "{name:?} is not a plain name");
         }
         for target in &self.targets {
             for name in target.rivals.iter().chain([&target.ours]) {
-                ensure!(self.runners.iter().any(|runner| runner.name == *name), "there is no runner {name:?}");
+                for name in target.measure.runners(name) {
+                    ensure!(self.runners.iter().any(|runner| runner.name == name), "there is no runner {name:?}");
+                }
+            }
+            if let Measure::AddedStage([from, to]) = target.measure {
+                ensure!(from < to, "{:?}: the smaller number of stages comes first", target.work);
+                ensure!(self.per.is_some(), "{:?}: how many records there are is not known", target.work);
             }
             let fits = target.goal.is_alone() == target.rivals.is_empty();
             ensure!(fits, "{:?}: a goal has rivals unless it is a limit", target.work);
             let unit = match target.goal {
                 Goal::UnderMib(_) => target.measure == Measure::Peak,
-                Goal::UnderMs(_) | Goal::MoreMs(_) => target.measure != Measure::Peak,
+                Goal::UnderMs(_) | Goal::MoreMs(_) => matches!(target.measure, Measure::Wall | Measure::Cpu),
+                Goal::UnderNs(_) => matches!(target.measure, Measure::AddedStage(_)),
                 _ => true,
             };
             ensure!(unit, "{:?}: a goal in another unit than what is measured", target.work);
@@ -312,7 +349,10 @@ impl Definition {
             let to_tool = self.destination == Destination::Tool;
             ensure!(size.output.is_some() != to_tool, "what the right output is must be known, unless it is an answer");
             ensure!(self.stdin == Stdin::Empty || size.input.is_some(), "there is no input for standard input");
-            if let Some(name) = &self.per {
+            // A table by stages tells bytes and records a second.
+            let swept = self.runners.iter().any(|runner| runner.cell.is_some());
+            ensure!(!swept || self.per.is_some(), "how many records there are is not known");
+            for name in self.per.iter().map(String::as_str).chain(swept.then_some(sweep::BYTES)) {
                 ensure!(size.values.contains_key(name), "there is no value {name:?}");
             }
             for runner in &self.runners {

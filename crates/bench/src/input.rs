@@ -19,6 +19,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::Deserialize;
 
 use crate::documents::{Irregular, Orders, Records, Weights, Wide};
+use crate::names::Names;
 use crate::numbers::RandomLengths;
 
 /// A file to generate.
@@ -35,6 +36,8 @@ pub enum Input {
     Bam(Alignments),
     /// Two numbers in each line.
     Pairs(Pairs),
+    /// Lines like those of the Unicode names list.
+    Names(Names),
     /// BSON: small typed records.
     Records(Records),
     /// BSON: nested documents.
@@ -45,6 +48,9 @@ pub enum Input {
     Weights(Weights),
     /// BSON: documents of which no two are alike.
     Irregular(Irregular),
+    /// A file of the user's, by its absolute path.
+    #[serde(skip)]
+    File(PathBuf),
 }
 
 /// Lines of words, each of between half and one and a half times the mean length.
@@ -100,11 +106,13 @@ impl fmt::Display for Input {
             Input::Bam(Alignments { lines, seed }) => write!(f, "alignments-{lines}-{seed}.bam"),
             Input::Pairs(Pairs { lines, numbers: PairNumbers::Constant }) => write!(f, "pairs-{lines}-constant.txt"),
             Input::Pairs(Pairs { lines, numbers: PairNumbers::Random(seed) }) => write!(f, "pairs-{lines}-{seed}.txt"),
+            Input::Names(Names { lines, seed }) => write!(f, "names-{lines}-{seed}.txt"),
             Input::Records(Records { count, seed }) => write!(f, "records-{count}-{seed}.bson"),
             Input::Orders(Orders { count, seed }) => write!(f, "orders-{count}-{seed}.bson"),
             Input::Wide(Wide { fields, seed }) => write!(f, "wide-{fields}-{seed}.bson"),
             Input::Weights(Weights { divisor, seed }) => write!(f, "weights-{divisor}-{seed}.bson"),
             Input::Irregular(Irregular { count, seed }) => write!(f, "irregular-{count}-{seed}.bson"),
+            Input::File(path) => write!(f, "{}", path.display()),
         }
     }
 }
@@ -120,6 +128,9 @@ impl Input {
     /// # Errors
     /// The system's (no space), or those of `samtools`.
     pub fn make(&self, directory: &Path) -> Result<PathBuf> {
+        if let Input::File(path) = self {
+            return Ok(path.clone());
+        }
         let path = directory.join(self.to_string());
         if !path.exists() {
             let partial = directory.join(format!("{self}.partial"));
@@ -161,11 +172,13 @@ impl Input {
                 ensure!(status.success(), "samtools: {status}");
             }
             Input::Pairs(pairs) => plain(&|out| Ok(pairs.write(out)?))?,
+            Input::Names(names) => plain(&|out| Ok(names.write(out)?))?,
             Input::Records(records) => plain(&|out| Ok(records.write(out)?))?,
             Input::Orders(orders) => plain(&|out| Ok(orders.write(out)?))?,
             Input::Wide(wide) => plain(&|out| Ok(wide.write(out)?))?,
             Input::Weights(weights) => plain(&|out| Ok(weights.write(out)?))?,
             Input::Irregular(irregular) => plain(&|out| Ok(irregular.write(out)?))?,
+            Input::File(_) => unreachable!("a user's file is not made by us"),
         }
         Ok(())
     }

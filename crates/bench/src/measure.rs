@@ -52,10 +52,10 @@ pub struct Run {
 }
 
 impl Run {
-    /// The quantity as a number: seconds or bytes.
+    /// The quantity as a number: seconds or bytes. An added stage is seen in two runs only, of which this is the time.
     pub fn get(&self, measure: Measure) -> f64 {
         match measure {
-            Measure::Wall => self.wall.as_secs_f64(),
+            Measure::Wall | Measure::AddedStage(_) => self.wall.as_secs_f64(),
             Measure::Cpu => (self.user + self.system).as_secs_f64(),
             Measure::Peak => self.peak as f64,
         }

@@ -6,6 +6,7 @@ use crate::definition::{Clock, Definition, Goal, Measure, Presence, Scale, Targe
 use crate::machine::Machine;
 use crate::measure::{Outcome, Run};
 use crate::statistics::{median, quantile};
+use crate::sweep;
 
 /// A definition that was measured.
 #[derive(Debug)]
@@ -58,6 +59,15 @@ pub enum Met {
 }
 
 impl Met {
+    /// The word for a lack, without emphasis.
+    fn plain(self) -> &'static str {
+        match self {
+            Met::Wrong => "wrong",
+            Met::Skipped => "skipped",
+            Met::Yes | Met::No => unreachable!("nothing lacks"),
+        }
+    }
+
     fn word(self) -> &'static str {
         match self {
             Met::Yes => "yes",
@@ -97,6 +107,22 @@ impl Measured {
     fn outcome(&self, name: &str) -> &Outcome {
         let found = self.named().find(|(runner, _)| *runner == name);
         found.expect("a definition names only runners it has").1
+    }
+
+    /// The quantity of each run, in seconds or bytes; or why there is none.
+    fn values(&self, name: &str, measure: Measure) -> Result<Vec<f64>, Met> {
+        let runs = |name: &str| match self.outcome(name) {
+            Outcome::Measured(runs) => Ok(runs.iter().map(|run| run.get(measure)).collect::<Vec<f64>>()),
+            Outcome::Wrong(_) => Err(Met::Wrong),
+            Outcome::Skipped(_) => Err(Met::Skipped),
+        };
+        let Measure::AddedStage([from, to]) = measure else { return runs(name) };
+        let per = self.definition.per.as_ref().expect("records are counted where stages are added");
+        let records = self.definition.size(Scale::Full).values[per];
+        let steps = (to - from) as f64 * records as f64;
+        let [few, many] = [from, to].map(|stages| runs(&sweep::name(name, stages)));
+        // Runs of the same round, so that a busy moment is in both.
+        Ok(few?.iter().zip(many?).map(|(few, many)| (many - few) / steps).collect())
     }
 
     /// All runners that were right as a table, the fastest first.
@@ -143,20 +169,19 @@ impl Measured {
             target: goal(&target.goal),
             met,
         };
-        let show = |runs: &[f64]| quantity(target.measure, median(runs));
-        let values = |runs: &[Run]| runs.iter().map(|run| run.get(target.measure)).collect::<Vec<f64>>();
+        let show = |values: &[f64]| quantity(target.measure, median(values));
 
         if let Some(feature) = target.processor.filter(|feature| !feature.is_present()) {
             return row(target.rivals.join(", "), format!("no {feature} here"), String::new(), Met::Skipped);
         }
-        let ours = match self.outcome(&target.ours) {
-            Outcome::Measured(runs) => values(runs),
-            Outcome::Wrong(_) => return row(target.rivals.join(", "), "wrong".into(), String::new(), Met::Wrong),
-            Outcome::Skipped(_) => return row(target.rivals.join(", "), "skipped".into(), String::new(), Met::Skipped),
+        let ours = match self.values(&target.ours, target.measure) {
+            Ok(values) => values,
+            Err(lack) => return row(target.rivals.join(", "), lack.plain().into(), String::new(), lack),
         };
         let limit = match target.goal {
             Goal::UnderMib(limit) => Some(limit * MIB),
             Goal::UnderMs(limit) => Some(limit / 1e3),
+            Goal::UnderNs(limit) => Some(limit / 1e9),
             _ => None,
         };
         if let Some(limit) = limit {
@@ -167,12 +192,9 @@ impl Measured {
         // "The better of" needs all of them: a rival that is missing might have been the better one.
         let mut rivals = Vec::new();
         for name in &target.rivals {
-            match self.outcome(name) {
-                Outcome::Measured(runs) => rivals.push((name, values(runs))),
-                Outcome::Wrong(_) => return row(format!("{name}: wrong"), show(&ours), String::new(), Met::Wrong),
-                Outcome::Skipped(_) => {
-                    return row(format!("{name}: skipped"), show(&ours), String::new(), Met::Skipped);
-                }
+            match self.values(name, target.measure) {
+                Ok(values) => rivals.push((name, values)),
+                Err(lack) => return row(format!("{name}: {}", lack.plain()), show(&ours), String::new(), lack),
             }
         }
         rivals.sort_by(|a, b| median(&a.1).total_cmp(&median(&b.1)));
@@ -207,7 +229,9 @@ impl Comparison {
             }
             Goal::AtMost(most) => {
                 let (ratio, low, high) = compare(|ours, rival| ours / rival);
-                Comparison { text: format!("{ratio:.2} ({low:.2}–{high:.2})"), reached: ratio <= most }
+                let decimals = decimals(most);
+                let text = format!("{ratio:.decimals$} ({low:.decimals$}–{high:.decimals$})");
+                Comparison { text, reached: ratio <= most }
             }
             Goal::Within(difference) => {
                 let (ratio, low, high) = compare(|ours, rival| ours / rival);
@@ -218,9 +242,14 @@ impl Comparison {
                 let (more, low, high) = compare(|ours, rival| (ours - rival) * 1e3);
                 Comparison { text: format!("{more:+.2} ms ({low:+.2}–{high:+.2})"), reached: more <= most }
             }
-            Goal::UnderMib(_) | Goal::UnderMs(_) => unreachable!("this goal has no rival"),
+            Goal::UnderMib(_) | Goal::UnderMs(_) | Goal::UnderNs(_) => unreachable!("this goal has no rival"),
         }
     }
+}
+
+/// How many decimals tell a ratio from its goal: another one where the goal is small.
+fn decimals(most: f64) -> usize {
+    if most < 0.1 { 3 } else { 2 }
 }
 
 const MIB: f64 = (1 << 20) as f64;
@@ -231,17 +260,19 @@ fn quantity(measure: Measure, value: f64) -> String {
         Measure::Wall => format!("{:.0} ms", value * 1e3),
         Measure::Cpu => format!("{:.0} ms of CPU", value * 1e3),
         Measure::Peak => format!("{:.1} MiB", value / MIB),
+        Measure::AddedStage(_) => format!("{:.2} ns", value * 1e9),
     }
 }
 
 fn goal(goal: &Goal) -> String {
     match goal {
         Goal::TimesFaster(least) => format!("≥ {least} times faster"),
-        Goal::AtMost(most) => format!("≤ {most:.2}"),
+        Goal::AtMost(most) => format!("≤ {most:.decimals$}", decimals = decimals(*most)),
         Goal::Within(difference) => format!("within {:.0} %", difference * 100.0),
         Goal::MoreMs(most) => format!("≤ {most:+} ms"),
         Goal::UnderMib(limit) => format!("< {limit} MiB"),
         Goal::UnderMs(limit) => format!("< {limit} ms"),
+        Goal::UnderNs(limit) => format!("< {limit} ns"),
     }
 }
 
@@ -295,14 +326,14 @@ pub fn record(measured: &[Measured], machine: &Machine, rounds: usize) -> String
             writeln!(text, "  - skipped: {runner}: this machine has no {program}").expect(INFALLIBLE);
         }
     }
-    text.push_str("\n## Every runner\n\nThe fastest first, whoever it is. Medians of the wall time.\n");
+    text.push_str("\n## Every runner\n\nThe fastest first, whoever it is; or by the number of stages. Medians of the wall time.\n");
     text.push_str(&rankings(measured));
     text
 }
 
-/// For each definition all of its runners, the fastest first.
+/// For each definition all of its runners: the fastest first, or by their number of stages.
 pub fn rankings(measured: &[Measured]) -> String {
-    measured.iter().map(Measured::ranking).collect()
+    measured.iter().map(|one| sweep::table(one).unwrap_or_else(|| one.ranking())).collect()
 }
 
 /// Every counted run of every runner.
@@ -393,6 +424,36 @@ mod tests {
             assert_eq!(row_of(reached, measure, three()).met, Met::Yes, "{reached}");
             assert_eq!(row_of(missed, measure, three()).met, Met::No, "{missed}");
         }
+    }
+
+    #[test]
+    fn an_added_stage_is_the_difference_by_stages_and_records() {
+        let row = |goal: &str, rivals: &str| {
+            let definition = Definition::parse(&format!(
+                r#"
+                name = "test"
+                question = "Which?"
+                per = "lines"
+                stages = [0, 10]
+                full = {{ values = {{ lines = 1_000_000, bytes = 1 }}, answers.all = {{ count = 1 }} }}
+                quick = {{ values = {{ lines = 1, bytes = 1 }}, answers.all = {{ count = 1 }} }}
+                runner = [{{ name = "ours", command = ["a", "{{stages}}"] }}, {{ name = "slow", command = ["b", "{{stages}}"] }}]
+                target = [{{ work = "w", ours = "ours", rivals = {rivals}, measure = {{ added_stage = [0, 10] }}, goal = {{ {goal} }} }}]
+                "#
+            ))
+            .unwrap();
+            // 10, 12 and 14 ns for each record and stage against 1000.
+            let outcomes = [runs(&[100, 110, 90]), runs(&[200, 230, 230]), runs(&[300; 3]), runs(&[10_300; 3])];
+            Measured { definition, outcomes: outcomes.into() }.rows().remove(0)
+        };
+        let compared = row("at_most = 0.0125", r#"["slow"]"#);
+        assert_eq!((compared.rival.as_str(), compared.ours.as_str()), ("slow 1000.00 ns", "12.00 ns"));
+        assert_eq!((compared.ratio.as_str(), compared.target.as_str()), ("0.012 (0.011–0.013)", "≤ 0.013"));
+        assert_eq!(compared.met, Met::Yes);
+        assert_eq!(row("at_most = 0.011", r#"["slow"]"#).met, Met::No);
+        let alone = row("under_ns = 12.5", "[]");
+        assert_eq!((alone.ours.as_str(), alone.target.as_str(), alone.met), ("12.00 ns", "< 12.5 ns", Met::Yes));
+        assert_eq!(row("under_ns = 12.0", "[]").met, Met::No);
     }
 
     #[test]
