@@ -1,0 +1,39 @@
+// What all ways over Node's own streams share: where lines come from, and where they go.
+
+import { createReadStream, createWriteStream } from "node:fs";
+import { Readable, Transform, Writable } from "node:stream";
+import split2 from "split2";
+
+// Streams whose last gives lines as strings.
+export function source(job, split = () => [split2("\n")]) {
+  return job.lines === undefined ? [createReadStream(job.path), ...split()] : [pushed(new Readable(pushable), job.lines)];
+}
+
+export const pushable = { objectMode: true, read() {} };
+
+// As the original's "feeding input with `input.push` in a loop".
+export function pushed(input, lines) {
+  for (const line of lines) input.push(line);
+  input.push(null);
+  return input;
+}
+
+// Streams whose first takes lines.
+export function sink(job, tally) {
+  if (job.output === undefined) {
+    const { line } = tally;
+    const write = (one, _, done) => {
+      line(one);
+      done();
+    };
+    return [new Writable({ objectMode: true, write })];
+  }
+  const transform = (line, _, done) => done(null, line + "\n");
+  return [new Transform({ writableObjectMode: true, transform }), createWriteStream(job.output)];
+}
+
+// A stage as the function that Node's and through2's transforms take.
+export function callback(stage, hop) {
+  if (hop === undefined) return (line, _, done) => done(null, stage(line));
+  return (line, _, done) => hop(() => done(null, stage(line)));
+}

@@ -1,0 +1,37 @@
+// The floor: a loop by hand over blocks of text, in which each stage is a call written out.
+
+import { createReadStream, closeSync, openSync, writeSync } from "node:fs";
+
+import { Splitter } from "../splitter.mjs";
+
+export const modes = ["sync"];
+
+// Written once, like the program it stands for: not anew for each pass.
+const loops = new WeakMap();
+
+function written(stages) {
+  const calls = stages.map((_, i) => `line = stages[${i}](line);`).join("\n");
+  return new Function("lines", "stages", "put", `for (let line of lines) { ${calls}\n put(line); }`);
+}
+
+export async function run(job, tally) {
+  if (!loops.has(job)) loops.set(job, written(job.stages));
+  const loop = loops.get(job);
+  const output = job.output === undefined ? undefined : openSync(job.output, "w");
+  let text = "";
+  const put = output === undefined ? tally.line : (line) => (text += line + "\n");
+  const work = (block) => {
+    loop(block, job.stages, put);
+    if (output === undefined) return;
+    writeSync(output, text);
+    text = "";
+  };
+
+  if (job.lines !== undefined) work(job.lines);
+  else {
+    const splitter = new Splitter();
+    for await (const text of createReadStream(job.path, "utf8")) work(splitter.lines(text));
+    work(splitter.rest());
+  }
+  if (output !== undefined) closeSync(output);
+}
