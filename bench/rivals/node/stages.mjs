@@ -1,7 +1,7 @@
 // Text through n stages, line by line: what one more stage costs.
 //
 // Usage: stages.mjs --way WAY --n COUNT --input FILE [--mode MODE] [--stage noop|sum] [--from file|push]
-//            [--to nowhere|FILE] [--repeat COUNT]
+//            [--to nowhere|FILE] [--fill MILLISECONDS] [--repeat COUNT] [--first]
 //        stages.mjs --version
 //
 // WAY is a file of `ways/`, or one of ours in `bench/ours/node/`. MODE is `sync`, or says what each stage does with each
@@ -10,8 +10,9 @@
 // clock starts. `--to nowhere` counts what arrives, `--to FILE` writes it.
 //
 // Prints what arrived, and the time of a pass from opening the input to the end of the output: the median of so many
-// passes behind a first one that is not timed. Without --repeat there are passes until half a second is full; and a
-// first pass of more than two seconds counts itself, because it had warmed up long before its end.
+// passes behind a first one that is not timed. Without --repeat there are passes until so many milliseconds are full (half
+// a second, unless told otherwise), at least one; and a first pass of more than two seconds counts itself, because it had
+// warmed up long before its end. With --first there is only the first, as in the original: the compiler learns on the way.
 
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, rmSync } from "node:fs";
@@ -29,7 +30,9 @@ const { values: options } = parseArgs({
     stage: { type: "string", default: "noop" },
     from: { type: "string", default: "file" },
     to: { type: "string", default: "nowhere" },
+    fill: { type: "string", default: "500" },
     repeat: { type: "string" },
+    first: { type: "boolean", default: false },
     version: { type: "boolean", default: false },
   },
 });
@@ -74,12 +77,15 @@ async function main() {
   };
   const first = await pass();
   const times = [];
-  const repeat = options.repeat === undefined ? undefined : Number(options.repeat);
-  if (repeat === undefined && first > 2e9) times.push(first);
-  else {
-    for (let all = 0; repeat === undefined ? all < 5e8 : times.length < repeat; all += times.at(-1)) {
-      times.push(await pass());
-    }
+  if (options.first) {
+    times.push(first);
+  } else if (options.repeat !== undefined) {
+    while (times.length < Number(options.repeat)) times.push(await pass());
+  } else if (first > 2e9) {
+    times.push(first);
+  } else {
+    const full = Number(options.fill) * 1e6;
+    for (let all = 0; times.length === 0 || all < full; all += times.at(-1)) times.push(await pass());
   }
 
   const answer = job.output === undefined ? tally.answer() : written(job.output);
