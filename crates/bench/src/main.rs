@@ -101,7 +101,7 @@ fn measure_optimised() -> Result<()> {
 }
 
 /// Measures definitions, prints what came of them and keeps it.
-fn record(root: &Path, definitions: Vec<Definition>, options: &Options) -> Result<ExitCode> {
+fn record(root: &Path, mut definitions: Vec<Definition>, options: &Options) -> Result<ExitCode> {
     if options.list {
         for definition in &definitions {
             println!("{:27} {}", definition.name, definition.question);
@@ -109,7 +109,9 @@ fn record(root: &Path, definitions: Vec<Definition>, options: &Options) -> Resul
         return Ok(ExitCode::SUCCESS);
     }
     let scale = if options.quick { Scale::Quick } else { Scale::Full };
-    if !options.quick {
+    if options.quick {
+        definitions = definitions.into_iter().map(sweep::ends).collect();
+    } else {
         measure_optimised()?;
     }
     let place = build_place(root)?;

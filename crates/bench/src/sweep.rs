@@ -62,6 +62,19 @@ fn expand_one(runner: Runner, numbers: &[u64]) -> Vec<Runner> {
     numbers.iter().filter(|&&stages| stages <= most).map(one).collect()
 }
 
+/// A definition with the fewest and the most stages of each way only: enough to check answers, for less starting of
+/// processes. It has no targets, which may be about others.
+pub fn ends(mut definition: Definition) -> Definition {
+    let cells: Vec<Cell> = definition.runners.iter().filter_map(|runner| runner.cell.clone()).collect();
+    let is_end = |one: &Cell| {
+        let numbers = || cells.iter().filter(|cell| cell.way == one.way).map(|cell| cell.stages);
+        [numbers().min(), numbers().max()].contains(&Some(one.stages))
+    };
+    definition.runners.retain(|runner| runner.cell.as_ref().is_none_or(is_end));
+    definition.targets.clear();
+    definition
+}
+
 /// Whether a definition has a sweep.
 pub fn is_in(definition: &Definition) -> bool {
     definition.runners.iter().any(|runner| runner.cell.is_some())
@@ -197,12 +210,16 @@ mod tests {
             runner = [
                 { name = "plain", command = ["wc"] },
                 { name = "slow", command = "stages {stages} {mode}", most_stages = 10, mode = "tick" },
+                { name = "fast", command = "stages {stages}" },
             ]
             "#,
         )
         .unwrap();
-        let names: Vec<&str> = definition.runners.iter().map(|runner| runner.name.as_str()).collect();
-        assert_eq!(names, ["plain", "slow n=0", "slow n=10"]);
+        let names = |definition: &Definition| definition.runners.iter().map(|runner| runner.name.clone()).collect();
+        let all: Vec<String> = names(&definition);
+        assert_eq!(all, ["plain", "slow n=0", "slow n=10", "fast n=0", "fast n=10", "fast n=300"]);
+        let ends: Vec<String> = names(&ends(definition.clone()));
+        assert_eq!(ends, ["plain", "slow n=0", "slow n=10", "fast n=0", "fast n=300"]);
         let last = &definition.runners[2];
         assert_eq!(last.cell, Some(Cell { way: "slow".into(), mode: "tick".into(), stages: 10 }));
         let argv = last.argv(definition.size(Scale::Full), None, None).unwrap();
