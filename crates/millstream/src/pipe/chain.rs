@@ -16,7 +16,7 @@ pub trait Chain<I: Item> {
     type Out: Item;
 
     /// Runs items of one batch through the stages, and gives what becomes of them to `sink`, each with the number of the
-    /// record that it was made from.
+    /// record that it was made from. Records are counted over all sources of a pipe, so that a number means one record.
     fn run<'a>(
         &mut self,
         input: impl Iterator<Item = (u64, I::Of<'a>)>,
@@ -24,7 +24,8 @@ pub trait Chain<I: Item> {
         sink: &mut impl FnMut(u64, <Self::Out as Item>::Of<'a>) -> Flow,
     ) -> Flow;
 
-    /// The source has nothing at the moment, or has ended: gives to `sink` whatever the stages still hold.
+    /// The source has nothing at the moment, or has ended: waits a moment for what the stages [hold](Chain::holds), and
+    /// gives some of it to `sink`. It is called again until nothing is held, or the source has something.
     fn settle<'a>(
         &mut self,
         _scope: Scope<'a>,
@@ -33,7 +34,12 @@ pub trait Chain<I: Item> {
         Flow::Continue(())
     }
 
-    /// Whether nothing more will come out, whatever goes in.
+    /// Whether stages hold items back, so that they have to be settled.
+    fn holds(&self) -> bool {
+        false
+    }
+
+    /// Whether nothing more may go in: what is not held already will not come out.
     fn is_done(&self) -> bool {
         false
     }
@@ -109,6 +115,10 @@ impl<I: Item, C: Chain<I>, S: Each<C::Out>> Chain<I> for Then<C, S> {
         self.chain.settle(scope, &mut |record, item| stage.each(record, item, scope, sink))
     }
 
+    fn holds(&self) -> bool {
+        self.chain.holds()
+    }
+
     fn is_done(&self) -> bool {
         self.chain.is_done() || self.stage.is_done()
     }
@@ -150,7 +160,11 @@ pub(super) fn settled<'a, I: Item, C: Chain<I>>(chain: &mut C, scope: Scope<'a>)
 }
 
 /// Hands collected items on, one by one.
-pub(super) fn hand_on<'a, T>(items: Vec<(u64, T)>, scope: Scope<'a>, sink: &mut impl FnMut(u64, T) -> Flow) -> Flow {
+pub(super) fn hand_on<T>(
+    items: impl IntoIterator<Item = (u64, T)>,
+    scope: Scope<'_>,
+    sink: &mut impl FnMut(u64, T) -> Flow,
+) -> Flow {
     items.into_iter().try_for_each(|(record, item)| {
         scope.run.current.set(record);
         sink(record, item)

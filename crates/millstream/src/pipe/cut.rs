@@ -44,6 +44,10 @@ impl<I: Item, C: Chain<I>> Chain<I> for Cut<C> {
         flow
     }
 
+    fn holds(&self) -> bool {
+        self.chain.holds()
+    }
+
     fn is_done(&self) -> bool {
         self.chain.is_done()
     }
@@ -51,7 +55,7 @@ impl<I: Item, C: Chain<I>> Chain<I> for Cut<C> {
     fn report(&self, stages: &mut Vec<StageStats>) {
         self.chain.report(stages);
         // Our time includes that of the stages in front of us.
-        let before: Duration = stages.iter().map(|stage| stage.time).sum();
+        let before: Duration = stages.iter().map(StageStats::on_this_thread).sum();
         stages.push(self.meter.stats(before));
     }
 }

@@ -35,31 +35,30 @@ impl<C: Chain<Bytes, Out = O>, O: Item> Pipe<Source<'_>, Bytes, C, O> {
             State::Ended => return Ok(()),
             State::Failed => return Err(Error::new(ErrorKind::Closed)),
         }
-        if self.chain.is_done() {
+        if self.chain.is_done() && !self.chain.holds() {
             return self.end_early();
         }
         if self.feed.cancel.as_ref().is_some_and(|token| token.is_cancelled()) {
             return Err(Error::new(ErrorKind::Cancelled));
         }
-        if self.feed.feed.waits() == Waits::Yes {
-            self.settle(sink)?;
-            if !matches!(self.feed.state, State::Open) {
-                return Ok(());
-            }
+        if self.chain.holds() && (self.chain.is_done() || self.feed.feed.waits() == Waits::Yes) {
+            return self.settle(sink);
         }
         let Source { feed, run, arena, summary, .. } = &mut self.feed;
         arena.reset();
+        run.handed.get_mut().clear();
         let next = match feed.next() {
             Ok(next) => next,
             // All that came before it has come through before it is told.
-            Err(error) if error.kind() != ErrorKind::Cancelled => return self.settle(sink).and(Err(error)),
+            Err(error) if error.kind() != ErrorKind::Cancelled => return self.settle_all(sink).and(Err(error)),
             Err(error) => return Err(error),
         };
         match next {
             Next::Batch(batch, name) => {
                 run.set_name(name);
                 let scope = Scope { arena, batch: Some(batch), run };
-                let first = batch.first_record();
+                let first = summary.records;
+                run.first.set((first, batch.first_record()));
                 summary.records += batch.len() as u64;
                 let items = &mut summary.items;
                 let chain = &mut self.chain;
@@ -73,17 +72,26 @@ impl<C: Chain<Bytes, Out = O>, O: Item> Pipe<Source<'_>, Bytes, C, O> {
             }
             Next::Ended(reader) => feed.end(reader),
             Next::End => {
-                self.settle(sink)?;
+                self.settle_all(sink)?;
                 self.feed.state = State::Ended;
                 Ok(())
             }
         }
     }
 
-    /// Gives to the sink what the stages still hold.
+    /// Gives to the sink all that the stages still hold.
+    fn settle_all(&mut self, sink: &mut impl FnMut(u64, O::Of<'_>) -> Flow) -> Result<()> {
+        while matches!(self.feed.state, State::Open) && self.chain.holds() {
+            self.settle(sink)?;
+        }
+        Ok(())
+    }
+
+    /// Gives to the sink some of what the stages still hold.
     fn settle(&mut self, sink: &mut impl FnMut(u64, O::Of<'_>) -> Flow) -> Result<()> {
         let Source { run, arena, summary, .. } = &mut self.feed;
         arena.reset();
+        run.handed.get_mut().clear();
         let scope = Scope { arena, batch: None, run };
         let (chain, items) = (&mut self.chain, &mut summary.items);
         let flow = scope.guard(|| {
@@ -304,11 +312,11 @@ impl<C: Chain<Bytes, Out = Value<V>>, V> Pipe<Source<'_>, Bytes, C, Value<V>> {
 
 impl<C, O> Pipe<Source<'_>, Bytes, C, O> {
     /// The sink has said how it went.
-    fn ended_by(&mut self, failed: Option<Error>) -> Result<Summary> {
+    fn ended_by(&mut self, failed: Option<(u64, Error)>) -> Result<Summary> {
         match failed {
-            Some(error) => {
+            Some((record, error)) => {
                 self.feed.state = State::Failed;
-                Err(error)
+                Err(error.with_record(self.feed.run.number_in_source(record)))
             }
             None => Ok(self.summary()),
         }
@@ -320,12 +328,12 @@ impl<C, O> Pipe<Source<'_>, Bytes, C, O> {
 fn stop_at<E: Into<Box<dyn StdError + Send + Sync>>>(
     result: Result<(), E>,
     record: u64,
-    failed: &mut Option<Error>,
+    failed: &mut Option<(u64, Error)>,
 ) -> Flow {
     match result {
         Ok(()) => Flow::Continue(()),
         Err(error) => {
-            *failed = Some(stage_failed(error.into()).with_record(record));
+            *failed = Some((record, stage_failed(error.into())));
             Flow::Break(())
         }
     }

@@ -24,6 +24,7 @@
 //! | `map`, `filter_map`, `try_map`, `flat_map`, `scan_state` | a value; perhaps one; one or an error; several; one that depends on those before |
 //! | `map_bytes`, `pieces`, `rewrite` | a part of the record; several parts; bytes that a function writes |
 //! | `filter`, `try_filter`, `take`, `skip`, `inspect`, `tee` | the item itself, or nothing |
+//! | `parallel` | what stages on several threads make of it |
 //! | `cut`, `then`, `then_all` | whole batches change hands here: to measure stages, and for stages chosen at run time |
 //!
 //! Stages written in one expression are *fused*: the compiler makes one loop of them, and a stage that does nothing costs
@@ -40,6 +41,11 @@
 //!   pipe has ended then.
 //! - Memory is bounded by the readers' buffers and what the stages make of one batch.
 //!
+//! # On several threads
+//! [`parallel`](Pipe::parallel) runs stages that remember nothing on several threads, in order or as they come:
+//! `pipe.parallel(4, |stages| stages.map(parse).filter(wanted))`. The source, the other stages and the sink stay on the
+//! caller's thread; nothing need be `Send` but these stages and what goes in and comes out there.
+//!
 //! This room reads and writes nothing itself: readers and writers do.
 
 mod bytes;
@@ -48,6 +54,8 @@ mod cut;
 mod drive;
 mod feed;
 mod item;
+mod origin;
+mod parallel;
 mod scope;
 mod stage;
 mod stages;
@@ -61,6 +69,7 @@ use bumpalo::Bump;
 
 pub use chain::{Chain, Each, Start, Then};
 pub use item::{Bytes, Item, Value};
+pub use parallel::{Parallel, SendItem, Stateless, Threads};
 pub use scope::{Flow, Scope};
 pub use stage::Stage;
 pub use stats::{StageStats, Stats, Summary};

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use bumpalo::Bump;
 
+use super::origin::{Origin, Place};
 use crate::error::{Error, ErrorKind};
 use crate::frame::Batch;
 
@@ -33,21 +34,21 @@ impl<'a> Scope<'a> {
     /// A stage could not do its work on this record. Whether to go on.
     #[cold]
     pub(super) fn fail(self, record: u64, error: Error) -> Flow {
-        let source = self.batch.and_then(|batch| {
-            let index = usize::try_from(record.checked_sub(batch.first_record())?).ok()?;
-            Some((batch, batch.raw(index)?, *batch.offsets().get(index)?))
-        });
+        let handed = self.run.handed.borrow();
+        let name = self.run.name.borrow();
+        let here = || self.batch.and_then(|batch| Place::find(batch, self.run.first.get().0, name.as_ref(), record));
+        let place = handed.iter().find_map(|origin| origin.place(record)).or_else(here);
         // What the stage counted, it counted from the start of what it was given.
-        let mut error = error.without_offset().with_record(record);
-        if let Some((batch, _, start)) = source {
-            error = error.with_offset(batch.offset() + u64::from(start));
+        let mut error = error.without_offset().with_record(place.as_ref().map_or(record, |place| place.record));
+        if let Some(place) = &place {
+            error = error.with_offset(place.offset);
         }
-        if let Some(name) = &*self.run.name.borrow() {
+        if let Some(name) = place.as_ref().map_or(name.as_ref(), |place| place.name) {
             error = error.with_name(&**name);
         }
         let bytes = match self.run.on_error {
             OnFailure::Stop => None,
-            OnFailure::Skip { keep } => source.filter(|_| keep).map(|(_, bytes, _)| bytes.to_vec()),
+            OnFailure::Skip { keep } => place.filter(|_| keep).and_then(|place| place.bytes.map(<[u8]>::to_vec)),
         };
         let is_fatal = error.kind() == ErrorKind::StagePanicked || matches!(self.run.on_error, OnFailure::Stop);
         self.run.failures.borrow_mut().push(Failure { record, error, bytes, is_fatal });
@@ -95,6 +96,10 @@ pub(super) struct Run {
     pub(super) measures: bool,
     /// The name of the source.
     pub(super) name: RefCell<Option<Arc<str>>>,
+    /// The batch's first record: its number over all sources, and in its own.
+    pub(super) first: Cell<(u64, u64)>,
+    /// Where items came from that were held back, and have been handed on since the last batch came.
+    pub(super) handed: RefCell<Vec<Arc<Origin>>>,
     /// The record that a stage works on: where a panic was.
     pub(super) current: Cell<u64>,
     /// What went wrong, until somebody deals with it.
@@ -103,8 +108,31 @@ pub(super) struct Run {
 
 impl Run {
     pub(super) fn new() -> Run {
-        let (name, current, failures) = (RefCell::new(None), Cell::new(0), RefCell::new(Vec::new()));
-        Run { on_error: OnFailure::Stop, measures: false, name, current, failures }
+        Run {
+            on_error: OnFailure::Stop,
+            measures: false,
+            name: RefCell::new(None),
+            first: Cell::new((0, 0)),
+            handed: RefCell::default(),
+            current: Cell::new(0),
+            failures: RefCell::default(),
+        }
+    }
+
+    /// Items made of these records are handed on now.
+    pub(super) fn hand(&self, origin: &Arc<Origin>) {
+        let mut handed = self.handed.borrow_mut();
+        if handed.last().is_none_or(|last| !Arc::ptr_eq(last, origin)) {
+            handed.push(origin.clone());
+        }
+    }
+
+    /// A record's number in its own source.
+    pub(super) fn number_in_source(&self, record: u64) -> u64 {
+        let handed = self.handed.borrow();
+        let held = handed.iter().find_map(|origin| origin.place(record));
+        let (first, first_in_source) = self.first.get();
+        held.map_or_else(|| record.wrapping_sub(first).wrapping_add(first_in_source), |place| place.record)
     }
 
     pub(super) fn set_name(&self, name: &Arc<str>) {
@@ -118,6 +146,7 @@ impl Run {
 /// A record that a stage failed at.
 #[derive(Debug)]
 pub(super) struct Failure {
+    /// Its number over all sources.
     pub(super) record: u64,
     pub(super) error: Error,
     /// The record as it was read, where it is wanted and known.

@@ -48,6 +48,14 @@ impl<I: Item, O: Item> Stage<I, O> {
     fn settle<'a>(&mut self, scope: Scope<'a>, items: &mut Items<'a, O>) -> Flow {
         scope.guard(|| self.work.settle(scope, items))
     }
+
+    /// Nothing more will go in: what it holds comes out.
+    fn finish<'a>(&mut self, scope: Scope<'a>, items: &mut Items<'a, O>) -> Flow {
+        while self.work.holds() {
+            self.settle(scope, items)?;
+        }
+        Flow::Continue(())
+    }
 }
 
 impl<I: Item, O: Item> std::fmt::Debug for Stage<I, O> {
@@ -60,6 +68,7 @@ impl<I: Item, O: Item> std::fmt::Debug for Stage<I, O> {
 trait Work<I: Item, O: Item> {
     fn run<'a>(&mut self, input: Items<'a, I>, scope: Scope<'a>, out: &mut Items<'a, O>) -> Flow;
     fn settle<'a>(&mut self, scope: Scope<'a>, out: &mut Items<'a, O>) -> Flow;
+    fn holds(&self) -> bool;
     fn is_done(&self) -> bool;
 }
 
@@ -78,6 +87,10 @@ impl<I: Item, C: Chain<I>> Work<I, C::Out> for Fused<C> {
             out.push((record, item));
             Flow::Continue(())
         })
+    }
+
+    fn holds(&self) -> bool {
+        Chain::<I>::holds(&self.0)
     }
 
     fn is_done(&self) -> bool {
@@ -102,17 +115,29 @@ impl<I: Item, C: Chain<I>, O: Item> Chain<I> for ThenBoxed<C, C::Out, O> {
         sink: &mut impl FnMut(u64, O::Of<'a>) -> Flow,
     ) -> Flow {
         let (items, before) = collect(&mut self.chain, input, scope);
-        let (items, flow) = self.stage.pass(items, scope);
+        let (mut items, mut flow) = self.stage.pass(items, scope);
+        if before.is_break() && flow.is_continue() {
+            flow = self.stage.finish(scope, &mut items);
+        }
         hand_on(items, scope, sink)?;
         both(before, flow)
     }
 
     fn settle<'a>(&mut self, scope: Scope<'a>, sink: &mut impl FnMut(u64, O::Of<'a>) -> Flow) -> Flow {
         let (items, before) = settled(&mut self.chain, scope);
-        let (mut items, flow) = self.stage.pass(items, scope);
-        let settled = self.stage.settle(scope, &mut items);
+        let (mut items, mut flow) = self.stage.pass(items, scope);
+        if flow.is_continue() {
+            flow = match before {
+                Flow::Break(()) => self.stage.finish(scope, &mut items),
+                Flow::Continue(()) => self.stage.settle(scope, &mut items),
+            };
+        }
         hand_on(items, scope, sink)?;
-        both(both(before, flow), settled)
+        both(before, flow)
+    }
+
+    fn holds(&self) -> bool {
+        self.chain.holds() || self.stage.work.holds()
     }
 
     fn is_done(&self) -> bool {
@@ -146,10 +171,13 @@ impl<C, O: Item> ThenAll<C, O> {
         for stage in &mut self.stages {
             let passed;
             (items, passed) = stage.pass(items, scope);
-            flow = both(flow, passed);
-            if is_settling {
-                flow = both(flow, stage.settle(scope, &mut items));
-            }
+            let settled = match (passed, flow, is_settling) {
+                (Flow::Break(()), ..) => passed,
+                (_, Flow::Break(()), _) => stage.finish(scope, &mut items),
+                (_, _, true) => stage.settle(scope, &mut items),
+                _ => passed,
+            };
+            flow = both(flow, settled);
         }
         hand_on(items, scope, sink)?;
         flow
@@ -172,6 +200,10 @@ impl<I: Item, C: Chain<I>> Chain<I> for ThenAll<C, C::Out> {
     fn settle<'a>(&mut self, scope: Scope<'a>, sink: &mut impl FnMut(u64, <C::Out as Item>::Of<'a>) -> Flow) -> Flow {
         let (items, flow) = settled(&mut self.chain, scope);
         self.pass(items, flow, true, scope, sink)
+    }
+
+    fn holds(&self) -> bool {
+        self.chain.holds() || self.stages.iter().any(|stage| stage.work.holds())
     }
 
     fn is_done(&self) -> bool {

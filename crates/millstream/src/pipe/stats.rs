@@ -43,6 +43,17 @@ pub struct StageStats {
     pub items: u64,
     /// The size of these items in bytes; 0 for values, whose size nobody knows.
     pub bytes: u64,
-    /// The time inside the stage.
+    /// The time inside the stage; where it runs on several threads, of all of them.
     pub time: Duration,
+    /// For how long the pipe stood still for it: for stages on other threads, and asynchronous ones.
+    pub waited: Duration,
+    /// How much of `time` was on other threads.
+    pub(super) elsewhere: Duration,
+}
+
+impl StageStats {
+    /// How much time of the pipe's own thread it took.
+    pub(super) fn on_this_thread(&self) -> Duration {
+        self.time.saturating_sub(self.elsewhere) + self.waited
+    }
 }

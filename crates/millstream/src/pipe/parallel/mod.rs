@@ -1,0 +1,411 @@
+//! Stages on several threads, with the order kept.
+//!
+//! The pipe's own thread reads the source, runs the stages before and behind, and feeds the sink. It packs items into lots,
+//! gives these to the threads, and hands on what has become of them, lot by lot, in the order of their going out if that is
+//! wanted. There are at most twice as many lots under way as threads: then it waits, and so a slow sink stops the source,
+//! and memory is bounded. A lot is as large as half a millisecond's work, but at most 64 KiB, and goes out earlier when the
+//! source has nothing at the moment.
+//!
+//! Failures travel with their lot, so that all that came before has reached the sink when they are told.
+
+mod crew;
+mod lot;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+pub use lot::SendItem;
+
+use super::chain::{Chain, Start, Then, hand_on};
+use super::item::Item;
+use super::origin::Origin;
+use super::scope::{Flow, Scope};
+use super::stages::{Filter, FilterMap, FlatMap, Inspect, Map, MapBytes, Pieces, Rewrite, TryMap};
+use super::stats::StageStats;
+use super::{Detached, Pipe};
+use crate::error::Error;
+use crew::Crew;
+use lot::{Done, Lot};
+use sealed::Sealed;
+
+/// How many threads run the stages of [`Pipe::parallel`], and in which order comes out what they make. A number alone keeps
+/// the order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Threads {
+    count: usize,
+    order: Order,
+}
+
+/// In which order items come out that were worked on at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// As they went in.
+    Kept,
+    /// As they are ready.
+    AsTheyCome,
+}
+
+impl Threads {
+    /// So many threads (at least 1); items come out in the order they went in.
+    pub fn ordered(count: usize) -> Threads {
+        Threads { count: count.max(1), order: Order::Kept }
+    }
+
+    /// So many threads (at least 1); items come out as they are ready, a lot at a time. Within a lot they are in order.
+    pub fn unordered(count: usize) -> Threads {
+        Threads { count: count.max(1), order: Order::AsTheyCome }
+    }
+}
+
+impl From<usize> for Threads {
+    fn from(count: usize) -> Threads {
+        Threads::ordered(count)
+    }
+}
+
+/// Stages that remember nothing from one item to the next, so that several threads can each have a copy: `map`,
+/// `filter_map`, `try_map`, `flat_map`, `filter`, `inspect`, `map_bytes`, `pieces`, `rewrite`, and chains of them.
+pub trait Stateless: Sealed {}
+
+mod sealed {
+    /// Nobody else can say so of a stage.
+    pub trait Sealed {}
+}
+
+macro_rules! stateless {
+    ($([$($generic:ident),*] $stage:ty;)*) => {$(
+        impl<$($generic),*> Sealed for $stage {}
+        impl<$($generic),*> Stateless for $stage {}
+    )*};
+}
+
+stateless! {
+    [] Start;
+    [F, T] Map<F, T>;
+    [F, T] FilterMap<F, T>;
+    [F, T] TryMap<F, T>;
+    [F, T] FlatMap<F, T>;
+    [F] Filter<F>;
+    [F] Inspect<F>;
+    [F] MapBytes<F>;
+    [F] Pieces<F>;
+    [F] Rewrite<F>;
+}
+
+impl<C: Sealed, S: Sealed> Sealed for Then<C, S> {}
+impl<C: Stateless, S: Stateless> Stateless for Then<C, S> {}
+
+/// Stages on threads.
+impl<F, I: Item, C: Chain<I, Out = M>, M: SendItem> Pipe<F, I, C, M> {
+    /// Runs stages on several threads at once, each with its own copy of them. The source, all other stages and the sink stay
+    /// on the caller's thread.
+    ///
+    /// - Items come out in order, unless [`Threads::unordered`] says otherwise.
+    /// - It pays where the stages compute: packing an item for another thread costs some nanoseconds.
+    /// - Memory is bounded, and a slow sink stops the source: about twice as many lots of at most 64 KiB are under way as
+    ///   there are threads, and what the stages make of them.
+    /// - When the source has nothing at the moment, what is under way is waited for and handed on at once. Of a source that
+    ///   cannot tell, such as somebody's `Read`, records are handed on when later ones come, or at the end.
+    /// - A record that fails, or that a stage panics at, is told when all before it has reached the sink. Stages may have run
+    ///   on records behind it by then, and on those that a later `take` drops.
+    /// - When the pipe is dropped, and when nothing more is wanted, the threads end. One that is within a function of yours is
+    ///   waited for.
+    ///
+    /// ```
+    /// use millstream::{Reader, pipe::Pipe};
+    /// let mut squares = Pipe::from(Reader::command(["seq", "5"])?)
+    ///     .lines()
+    ///     .parallel(2, |stages| {
+    ///         stages.map(|line| (line[0] - b'0') as u32).map(|number| number * number).filter(|square| square % 2 == 1)
+    ///     })
+    ///     .map(|square| square + 1);
+    /// assert_eq!(squares.collect()?, [2, 10, 26]);
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    pub fn parallel<P, O: SendItem>(
+        self,
+        threads: impl Into<Threads>,
+        stages: impl FnOnce(Pipe<Detached, M, Start, M>) -> Pipe<Detached, M, P, O>,
+    ) -> Pipe<F, I, Parallel<C, P, M, O>, O>
+    where
+        P: Chain<M, Out = O> + Stateless + Clone + Send + 'static,
+    {
+        let stages = stages(Pipe { feed: Detached, chain: Start, kinds: std::marker::PhantomData });
+        let threads = threads.into();
+        self.with(|chain| Parallel { chain, section: Section::new(stages.chain, threads) })
+    }
+}
+
+/// A chain with stages on threads behind it.
+pub struct Parallel<C, P, M: SendItem, O: SendItem> {
+    chain: C,
+    section: Section<P, M, O>,
+}
+
+impl<C, P, M: SendItem, O: SendItem> std::fmt::Debug for Parallel<C, P, M, O> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Parallel").field("threads", &self.section.how).finish_non_exhaustive()
+    }
+}
+
+impl<I: Item, C, P, M: SendItem, O: SendItem> Chain<I> for Parallel<C, P, M, O>
+where
+    C: Chain<I, Out = M>,
+    P: Chain<M, Out = O> + Clone + Send + 'static,
+{
+    type Out = O;
+
+    fn run<'a>(
+        &mut self,
+        input: impl Iterator<Item = (u64, I::Of<'a>)>,
+        scope: Scope<'a>,
+        sink: &mut impl FnMut(u64, O::Of<'a>) -> Flow,
+    ) -> Flow {
+        let Parallel { chain, section } = self;
+        let flow = scope.guard(|| {
+            chain.run(input, scope, &mut |record, item| {
+                section.push(record, item);
+                Flow::Continue(())
+            })
+        });
+        section.go_on(flow, scope, sink)
+    }
+
+    fn settle<'a>(&mut self, scope: Scope<'a>, sink: &mut impl FnMut(u64, O::Of<'a>) -> Flow) -> Flow {
+        let Parallel { chain, section } = self;
+        if chain.holds() {
+            let flow = scope.guard(|| {
+                chain.settle(scope, &mut |record, item| {
+                    section.push(record, item);
+                    Flow::Continue(())
+                })
+            });
+            section.go_on(flow, scope, sink)?;
+        }
+        section.close_lot();
+        section.hand_on_one(MOMENT, scope, sink)
+    }
+
+    fn holds(&self) -> bool {
+        self.chain.holds() || self.section.holds()
+    }
+
+    fn is_done(&self) -> bool {
+        self.chain.is_done()
+    }
+
+    fn report(&self, stages: &mut Vec<StageStats>) {
+        self.chain.report(stages);
+        stages.push(self.section.stats.clone());
+    }
+}
+
+/// A lot has at most about so many bytes.
+const LOT_BYTES: usize = 64 << 10;
+/// A lot is about as much work as this: enough that handing it over does not count, and little enough that all threads have
+/// something to do and the first results come soon.
+const LOT_WORK: Duration = Duration::from_micros(500);
+/// How many items the first lots have, when nobody knows yet what an item costs.
+const FIRST_LOTS: usize = 16;
+/// How many items a lot has at most.
+const LOT_ITEMS: usize = 8192;
+/// For how long results are waited for before one looks again whether the source has something.
+const MOMENT: Duration = Duration::from_micros(500);
+
+/// The stages on threads, and what is on its way to them and from them.
+struct Section<P, M: SendItem, O: SendItem> {
+    stages: P,
+    how: Threads,
+    /// The threads, from the first lot on.
+    crew: Option<Crew<M, O>>,
+    /// The lot that is being filled.
+    lot: Lot<M>,
+    /// How many items it may have.
+    most: usize,
+    /// Lots of the batch that is being worked on, which have not gone out.
+    ready: VecDeque<Lot<M>>,
+    /// How many lots have gone out, and how many of them have been handed on.
+    sent: u64,
+    handed: u64,
+    /// Those that came back before their turn.
+    early: BTreeMap<u64, Done<O>>,
+    stats: StageStats,
+}
+
+impl<P, M: SendItem, O: SendItem> Section<P, M, O> {
+    fn new(stages: P, how: Threads) -> Self {
+        Section {
+            stages,
+            how,
+            crew: None,
+            lot: Lot::new(),
+            most: FIRST_LOTS,
+            ready: VecDeque::new(),
+            sent: 0,
+            handed: 0,
+            early: BTreeMap::new(),
+            stats: StageStats { name: "parallel".into(), ..StageStats::default() },
+        }
+    }
+
+    fn holds(&self) -> bool {
+        !self.lot.records.is_empty() || !self.ready.is_empty() || self.sent != self.handed
+    }
+
+    /// Adds an item to a lot. Nothing goes out while the stages before are at work: what goes wrong there must find all that
+    /// was before it still to be handed on, and nothing handed on twice.
+    #[inline]
+    fn push(&mut self, record: u64, item: M::Of<'_>) {
+        self.lot.push(record, item);
+        if self.lot.records.len() >= self.most || M::weight(&self.lot.items) >= LOT_BYTES {
+            self.close_lot();
+        }
+    }
+
+    fn close_lot(&mut self) {
+        if !self.lot.records.is_empty() {
+            self.ready.push_back(std::mem::replace(&mut self.lot, Lot::new()));
+        }
+    }
+
+    /// Forgets all that is under way, and ends the threads: nothing more is wanted.
+    fn abandon(&mut self) {
+        self.crew = None;
+        self.lot = Lot::new();
+        self.ready.clear();
+        self.early.clear();
+        self.handed = self.sent;
+    }
+}
+
+impl<P, M: SendItem, O: SendItem> Section<P, M, O>
+where
+    P: Chain<M, Out = O> + Clone + Send + 'static,
+{
+    /// The stages before have done a batch, and this is what they say. Gives out what is ready, and hands on what has come
+    /// back; all of it, if nothing more will come.
+    fn go_on<'a>(&mut self, flow: Flow, scope: Scope<'a>, sink: &mut impl FnMut(u64, O::Of<'a>) -> Flow) -> Flow {
+        self.note_origins(scope);
+        if flow.is_break() {
+            self.close_lot();
+        }
+        loop {
+            let waits_for_room = !self.send(scope)?;
+            let patience = if waits_for_room || flow.is_break() { MOMENT } else { Duration::ZERO };
+            let handed = self.handed;
+            self.hand_on_one(patience, scope, sink)?;
+            let may_leave = flow.is_continue() && !waits_for_room && self.handed == handed;
+            if may_leave || !self.holds() {
+                return flow;
+            }
+        }
+    }
+
+    /// Keeps with the new lots where their records came from.
+    fn note_origins(&mut self, scope: Scope<'_>) {
+        let lots = self.ready.iter_mut().chain(Some(&mut self.lot).filter(|lot| !lot.records.is_empty()));
+        let mut lots = lots.peekable();
+        if lots.peek().is_none() {
+            return;
+        }
+        let mut origins = scope.run.handed.borrow().clone();
+        origins.extend(Origin::of(scope).map(Arc::new));
+        for lot in lots {
+            lot.on_error = scope.run.on_error;
+            lot.origins.extend_from_slice(&origins);
+        }
+    }
+
+    /// Gives out lots while there is room for them. Whether all have gone out.
+    fn send(&mut self, scope: Scope<'_>) -> ControlFlow<(), bool> {
+        let room = 2 * self.how.count;
+        while self.sent - self.handed < room as u64 {
+            let Some(lot) = self.ready.pop_front() else { break };
+            if self.crew.is_none() {
+                match Crew::start(&self.stages, self.how.count, room) {
+                    Ok(crew) => self.crew = Some(crew),
+                    Err(error) => return self.fail_to_start(lot, error, scope),
+                }
+            }
+            self.crew.as_ref().expect("it has just been started").send(self.sent, lot);
+            self.sent += 1;
+        }
+        ControlFlow::Continue(self.ready.is_empty())
+    }
+
+    #[cold]
+    fn fail_to_start(&mut self, lot: Lot<M>, error: Error, scope: Scope<'_>) -> ControlFlow<(), bool> {
+        self.abandon();
+        scope.end(lot.records[0], error).map_continue(|()| true)
+    }
+
+    /// Gives out what there is room for, and hands on the next lot that is done, if there is one by then.
+    fn hand_on_one<'a>(
+        &mut self,
+        patience: Duration,
+        scope: Scope<'a>,
+        sink: &mut impl FnMut(u64, O::Of<'a>) -> Flow,
+    ) -> Flow {
+        self.send(scope)?;
+        let Some(done) = self.next_done(patience) else { return Flow::Continue(()) };
+        self.learn(&done, scope);
+        let flow = unpack(done, scope, sink);
+        if flow.is_break() {
+            self.abandon();
+        }
+        flow
+    }
+
+    /// The lot whose turn it is, if it is done by then.
+    fn next_done(&mut self, patience: Duration) -> Option<Done<O>> {
+        if self.sent == self.handed {
+            return None;
+        }
+        let began = Instant::now();
+        let done = loop {
+            if let Some(done) = self.early.remove(&self.handed) {
+                break Some(done);
+            }
+            let left = patience.saturating_sub(began.elapsed());
+            let Some((turn, done)) = self.crew.as_ref()?.receive(left) else { break None };
+            if turn == self.handed || self.how.order == Order::AsTheyCome {
+                break Some(done);
+            }
+            self.early.insert(turn, done);
+        };
+        self.stats.waited += began.elapsed();
+        self.handed += u64::from(done.is_some());
+        done
+    }
+
+    /// How large lots should be, and what is told of the stages.
+    fn learn(&mut self, done: &Done<O>, scope: Scope<'_>) {
+        let (items, time) = done.work;
+        let wanted = items as u128 * LOT_WORK.as_nanos() / time.as_nanos().max(1);
+        self.most = usize::try_from(wanted).unwrap_or(LOT_ITEMS).clamp(1, LOT_ITEMS);
+        if scope.run.measures {
+            self.stats.time += time;
+            self.stats.elsewhere += time;
+            self.stats.items += done.records.len() as u64;
+            self.stats.bytes += O::size_of_all(&done.items) as u64;
+        }
+    }
+}
+
+/// Hands on what became of a lot: its items, and what went wrong where it went wrong.
+fn unpack<'a, O: SendItem>(done: Done<O>, scope: Scope<'a>, sink: &mut impl FnMut(u64, O::Of<'a>) -> Flow) -> Flow {
+    for origin in &done.origins {
+        scope.run.hand(origin);
+    }
+    let mut items = done.records.into_iter().zip(O::land(done.items, scope.arena));
+    let mut handed = 0;
+    for (at, failure) in done.failures {
+        hand_on(items.by_ref().take(at - handed), scope, sink)?;
+        handed = at;
+        scope.run.failures.borrow_mut().push(failure);
+    }
+    hand_on(items, scope, sink)?;
+    done.flow
+}

@@ -1,0 +1,59 @@
+//! Pipes take the same memory for a long stream as for a short one. Alone in its process, since it counts what all take.
+
+use millstream::Reader;
+use millstream::pipe::{Pipe, Threads};
+
+#[global_allocator]
+static MEMORY: peak_alloc::PeakAlloc = peak_alloc::PeakAlloc;
+
+const LINE: &[u8] = b"a line of some length, for the sake of it\n";
+const LINES: u64 = 2_000_000;
+
+/// So many lines, 84 MB of them, as fast as they are wanted.
+fn lines() -> Reader {
+    let mut left = LINES;
+    let fill = move |space: &mut [u8]| {
+        let count = (space.len() / LINE.len()).min(usize::try_from(left).unwrap());
+        space[..count * LINE.len()].as_chunks_mut().0.fill(*LINE.first_chunk::<42>().unwrap());
+        left -= count as u64;
+        Ok(count * LINE.len())
+    };
+    Reader::callback(fill).unwrap()
+}
+
+/// How much more memory was taken after the first tenth than at its end.
+fn growth(run: impl FnOnce(&mut dyn FnMut())) -> usize {
+    let (mut count, mut base) = (0, 0);
+    run(&mut || {
+        count += 1;
+        if count == LINES / 10 {
+            MEMORY.reset_peak_usage();
+            base = MEMORY.current_usage();
+        }
+    });
+    assert_eq!(count, LINES);
+    MEMORY.peak_usage().saturating_sub(base)
+}
+
+#[test]
+fn a_long_stream_takes_no_more_than_a_short_one() {
+    let fused = growth(|seen| {
+        let mut pipe = Pipe::from(lines()).lines().rewrite(|line, out| out.extend_from_slice(line));
+        pipe.for_each(|_| seen()).unwrap();
+    });
+    assert!(fused < 1 << 20, "fused stages: {fused} bytes more");
+    for how in [Threads::ordered(2), Threads::unordered(2)] {
+        let bytes = growth(|seen| {
+            let pipe = Pipe::from(lines()).lines();
+            let mut pipe = pipe.parallel(how, |stages| stages.rewrite(|line, out| out.extend_from_slice(line)));
+            pipe.for_each(|_| seen()).unwrap();
+        });
+        // A batch, four lots under way, one that is filled and one that is handed on, with their blocks doubled as they grow.
+        assert!(bytes < 4 << 20, "{how:?}, bytes: {bytes} bytes more");
+        let values = growth(|seen| {
+            let mut pipe = Pipe::from(lines()).lines().parallel(how, |stages| stages.map(|line| line.to_vec()));
+            pipe.for_each(|_| seen()).unwrap();
+        });
+        assert!(values < 8 << 20, "{how:?}, values: {values} bytes more");
+    }
+}
