@@ -12,15 +12,15 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 
 # All tests, under ten minutes. This is the test command.
 test: setup loom cpp node
-	cargo test --workspace --no-fail-fast
+	cargo test --workspace --no-fail-fast --features millstream/async
 
 # What takes longer: undefined behaviour, fuzzing, every fault at every call, many more random cases.
 test-deep: setup cpp-deep miri fuzz sweeps latency
 
 lint: setup
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --lib --exclude millstream-capi
+	cargo clippy --workspace --all-targets --features millstream/async -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --lib --exclude millstream-capi --features millstream/async
 	tools/cpp format
 	tools/node lint
 

@@ -6,9 +6,14 @@
 //! run time, or are to be measured one by one, a chain is cut ([`Cut`](super::cut::Cut), [`Stage`](super::Stage)):
 //! there whole batches change hands.
 
+use std::time::Duration;
+
 use super::item::Item;
 use super::scope::{Flow, Scope};
 use super::stats::StageStats;
+
+/// For how long stages wait for what they hold before one looks again whether the source has something.
+pub(super) const MOMENT: Duration = Duration::from_micros(500);
 
 /// The stages of a pipe, as one type. Made by the methods of [`Pipe`](super::Pipe).
 pub trait Chain<I: Item> {

@@ -29,7 +29,7 @@ impl<C: Chain<Bytes, Out = O>, O: Item> Pipe<Source<'_>, Bytes, C, O> {
     }
 
     /// One batch.
-    fn step(&mut self, sink: &mut impl FnMut(u64, O::Of<'_>) -> Flow) -> Result<()> {
+    pub(super) fn step(&mut self, sink: &mut impl FnMut(u64, O::Of<'_>) -> Flow) -> Result<()> {
         match self.feed.state {
             State::Open => {}
             State::Ended => return Ok(()),

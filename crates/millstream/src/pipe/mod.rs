@@ -25,6 +25,7 @@
 //! | `map_bytes`, `pieces`, `rewrite` | a part of the record; several parts; bytes that a function writes |
 //! | `filter`, `try_filter`, `take`, `skip`, `inspect`, `tee` | the item itself, or nothing |
 //! | `parallel` | what stages on several threads make of it |
+//! | `map_async`, `try_map_async` | what its future makes |
 //! | `cut`, `then`, `then_all` | whole batches change hands here: to measure stages, and for stages chosen at run time |
 //!
 //! Stages written in one expression are *fused*: the compiler makes one loop of them, and a stage that does nothing costs
@@ -46,8 +47,15 @@
 //! `pipe.parallel(4, |stages| stages.map(parse).filter(wanted))`. The source, the other stages and the sink stay on the
 //! caller's thread; nothing need be `Send` but these stages and what goes in and comes out there.
 //!
+//! # Asynchronous
+//! With the feature `async`, `map_async` and `try_map_async` wait for several futures at a time, over all batches, in order
+//! or as they come: `pipe.try_map_async(Concurrency::ordered(8), fetch)`. They are polled on the caller's thread and need
+//! no executor. And `into_stream` makes a `Stream` of a pipe, which then runs on a thread of its own.
+//!
 //! This room reads and writes nothing itself: readers and writers do.
 
+#[cfg(feature = "async")]
+mod asynchronous;
 mod bytes;
 mod chain;
 mod cut;
@@ -60,6 +68,8 @@ mod scope;
 mod stage;
 mod stages;
 mod stats;
+#[cfg(feature = "async")]
+mod stream;
 mod values;
 
 use std::marker::PhantomData;
@@ -67,12 +77,16 @@ use std::time::Duration;
 
 use bumpalo::Bump;
 
+#[cfg(feature = "async")]
+pub use asynchronous::{Concurrency, MapAsync};
 pub use chain::{Chain, Each, Start, Then};
 pub use item::{Bytes, Item, Value};
 pub use parallel::{Parallel, SendItem, Stateless, Threads};
 pub use scope::{Flow, Scope};
 pub use stage::Stage;
 pub use stats::{StageStats, Stats, Summary};
+#[cfg(feature = "async")]
+pub use stream::ItemStream;
 
 use crate::cancel::CancelToken;
 use crate::error::Result;

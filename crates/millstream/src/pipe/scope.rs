@@ -65,15 +65,18 @@ impl<'a> Scope<'a> {
     /// Runs stages; one that panics has failed at the record that it was given.
     pub(super) fn guard(self, work: impl FnOnce() -> Flow) -> Flow {
         // What the stages hold is not used again: a panic ends the pipe.
-        catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
-            let error = Error::new(ErrorKind::StagePanicked).with_found(said(&*panic));
-            self.fail(self.run.current.get(), error)
-        })
+        catch_unwind(AssertUnwindSafe(work))
+            .unwrap_or_else(|panic| self.fail(self.run.current.get(), panicked(&*panic)))
     }
 }
 
+/// The error of a stage that panicked.
+pub(super) fn panicked(panic: &(dyn Any + Send)) -> Error {
+    Error::new(ErrorKind::StagePanicked).with_found(said(panic))
+}
+
 /// What a panic said.
-pub(super) fn said(panic: &(dyn Any + Send)) -> String {
+fn said(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str));
     text.map_or_else(|| "a panic without a message".to_string(), |text| format!("the panic \"{text}\""))
 }
@@ -120,10 +123,12 @@ impl Run {
     }
 
     /// Items made of these records are handed on now.
-    pub(super) fn hand(&self, origin: &Arc<Origin>) {
+    pub(super) fn hand(&self, origins: &[Arc<Origin>]) {
         let mut handed = self.handed.borrow_mut();
-        if handed.last().is_none_or(|last| !Arc::ptr_eq(last, origin)) {
-            handed.push(origin.clone());
+        // Mostly they are those of the item before.
+        let known = handed.last().map(Arc::as_ptr) == origins.last().map(Arc::as_ptr);
+        if !known {
+            handed.extend_from_slice(origins);
         }
     }
 

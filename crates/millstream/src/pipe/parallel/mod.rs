@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 pub use lot::SendItem;
 
-use super::chain::{Chain, Start, Then, hand_on};
+use super::chain::{Chain, MOMENT, Start, Then, hand_on};
 use super::item::Item;
 use super::origin::Origin;
 use super::scope::{Flow, Scope};
@@ -211,8 +211,6 @@ const LOT_WORK: Duration = Duration::from_micros(500);
 const FIRST_LOTS: usize = 16;
 /// How many items a lot has at most.
 const LOT_ITEMS: usize = 8192;
-/// For how long results are waited for before one looks again whether the source has something.
-const MOMENT: Duration = Duration::from_micros(500);
 
 /// The stages on threads, and what is on its way to them and from them.
 struct Section<P, M: SendItem, O: SendItem> {
@@ -396,9 +394,7 @@ where
 
 /// Hands on what became of a lot: its items, and what went wrong where it went wrong.
 fn unpack<'a, O: SendItem>(done: Done<O>, scope: Scope<'a>, sink: &mut impl FnMut(u64, O::Of<'a>) -> Flow) -> Flow {
-    for origin in &done.origins {
-        scope.run.hand(origin);
-    }
+    scope.run.hand(&done.origins);
     let mut items = done.records.into_iter().zip(O::land(done.items, scope.arena));
     let mut handed = 0;
     for (at, failure) in done.failures {
