@@ -36,13 +36,12 @@ impl<I: Item, O: Item> Stage<I, O> {
         Stage { work: Box::new(Fused(chain)), meter: Meter::new(name) }
     }
 
-    /// Runs it on a batch, and measures.
-    fn pass<'a>(&mut self, input: Items<'a, I>, scope: Scope<'a>) -> (Items<'a, O>, Flow) {
+    /// Runs it on a batch, which is taken out of `input`, and measures.
+    fn pass<'a>(&mut self, input: &mut Items<'a, I>, items: &mut Items<'a, O>, scope: Scope<'a>) -> Flow {
         let began = Instant::now();
-        let mut items = Vec::with_capacity(input.len());
-        let flow = scope.guard(|| self.work.run(input, scope, &mut items));
-        self.meter.add::<O>(began, &items, scope);
-        (items, flow)
+        let flow = scope.guard(|| self.work.run(input, scope, items));
+        self.meter.add::<O>(began, items, scope);
+        flow
     }
 
     fn settle<'a>(&mut self, scope: Scope<'a>, items: &mut Items<'a, O>) -> Flow {
@@ -66,7 +65,7 @@ impl<I: Item, O: Item> std::fmt::Debug for Stage<I, O> {
 
 /// A chain behind a dynamic call.
 trait Work<I: Item, O: Item> {
-    fn run<'a>(&mut self, input: Items<'a, I>, scope: Scope<'a>, out: &mut Items<'a, O>) -> Flow;
+    fn run<'a>(&mut self, input: &mut Items<'a, I>, scope: Scope<'a>, out: &mut Items<'a, O>) -> Flow;
     fn settle<'a>(&mut self, scope: Scope<'a>, out: &mut Items<'a, O>) -> Flow;
     fn holds(&self) -> bool;
     fn is_done(&self) -> bool;
@@ -75,8 +74,9 @@ trait Work<I: Item, O: Item> {
 struct Fused<C>(C);
 
 impl<I: Item, C: Chain<I>> Work<I, C::Out> for Fused<C> {
-    fn run<'a>(&mut self, input: Items<'a, I>, scope: Scope<'a>, out: &mut Items<'a, C::Out>) -> Flow {
-        self.0.run(input.into_iter(), scope, &mut |record, item| {
+    fn run<'a>(&mut self, input: &mut Items<'a, I>, scope: Scope<'a>, out: &mut Items<'a, C::Out>) -> Flow {
+        out.reserve(input.len());
+        self.0.run(input.drain(..), scope, &mut |record, item| {
             out.push((record, item));
             Flow::Continue(())
         })
@@ -114,8 +114,9 @@ impl<I: Item, C: Chain<I>, O: Item> Chain<I> for ThenBoxed<C, C::Out, O> {
         scope: Scope<'a>,
         sink: &mut impl FnMut(u64, O::Of<'a>) -> Flow,
     ) -> Flow {
-        let (items, before) = collect(&mut self.chain, input, scope);
-        let (mut items, mut flow) = self.stage.pass(items, scope);
+        let (mut input, before) = collect(&mut self.chain, input, scope);
+        let mut items = Vec::new();
+        let mut flow = self.stage.pass(&mut input, &mut items, scope);
         if before.is_break() && flow.is_continue() {
             flow = self.stage.finish(scope, &mut items);
         }
@@ -124,8 +125,9 @@ impl<I: Item, C: Chain<I>, O: Item> Chain<I> for ThenBoxed<C, C::Out, O> {
     }
 
     fn settle<'a>(&mut self, scope: Scope<'a>, sink: &mut impl FnMut(u64, O::Of<'a>) -> Flow) -> Flow {
-        let (items, before) = settled(&mut self.chain, scope);
-        let (mut items, mut flow) = self.stage.pass(items, scope);
+        let (mut input, before) = settled(&mut self.chain, scope);
+        let mut items = Vec::new();
+        let mut flow = self.stage.pass(&mut input, &mut items, scope);
         if flow.is_continue() {
             flow = match before {
                 Flow::Break(()) => self.stage.finish(scope, &mut items),
@@ -168,9 +170,12 @@ impl<C, O: Item> ThenAll<C, O> {
         scope: Scope<'a>,
         sink: &mut impl FnMut(u64, O::Of<'a>) -> Flow,
     ) -> Flow {
+        // Two lists take turns: memory taken anew for each stage would cost more than the stage.
+        let mut input = Vec::new();
         for stage in &mut self.stages {
-            let passed;
-            (items, passed) = stage.pass(items, scope);
+            std::mem::swap(&mut input, &mut items);
+            items.clear();
+            let passed = stage.pass(&mut input, &mut items, scope);
             let settled = match (passed, flow, is_settling) {
                 (Flow::Break(()), ..) => passed,
                 (_, Flow::Break(()), _) => stage.finish(scope, &mut items),
