@@ -70,3 +70,27 @@ impl<'a> Place<'a> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::scope::Run;
+    use super::*;
+
+    /// Lots that come back out of order can share their last batch only.
+    #[test]
+    fn every_origin_of_what_is_handed_on_is_known() {
+        let batch = |first| {
+            let (offsets, bytes) = (vec![0, 1, 2], None);
+            Arc::new(Origin { name: None, first, first_in_source: first + 100, offset: 0, offsets, bytes })
+        };
+        let batches = [0, 2, 4].map(batch);
+        let run = Run::new();
+        run.hand(&batches[1..2]);
+        run.hand(&batches[..2]);
+        run.hand(&batches[..2]);
+        run.hand(&batches[1..]);
+        assert!((0..6).all(|record| run.handed.borrow().iter().any(|origin| origin.place(record).is_some())));
+        assert_eq!(run.handed.borrow().len(), 5);
+        assert_eq!(run.number_in_source(5), 105);
+    }
+}

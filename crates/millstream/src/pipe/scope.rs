@@ -50,7 +50,10 @@ impl<'a> Scope<'a> {
             OnFailure::Stop => None,
             OnFailure::Skip { keep } => place.filter(|_| keep).and_then(|place| place.bytes.map(<[u8]>::to_vec)),
         };
-        let is_fatal = error.kind() == ErrorKind::StagePanicked || matches!(self.run.on_error, OnFailure::Stop);
+        // A record that is to be kept, and cannot be, must not be passed over.
+        let is_lost = bytes.is_none() && self.run.on_error == OnFailure::Skip { keep: true };
+        let is_fatal =
+            is_lost || error.kind() == ErrorKind::StagePanicked || matches!(self.run.on_error, OnFailure::Stop);
         self.run.failures.borrow_mut().push(Failure { record, error, bytes, is_fatal });
         if is_fatal { Flow::Break(()) } else { Flow::Continue(()) }
     }
@@ -125,9 +128,10 @@ impl Run {
     /// Items made of these records are handed on now.
     pub(super) fn hand(&self, origins: &[Arc<Origin>]) {
         let mut handed = self.handed.borrow_mut();
-        // Mostly they are those of the item before.
-        let known = handed.last().map(Arc::as_ptr) == origins.last().map(Arc::as_ptr);
-        if !known {
+        // Mostly they are those of the item before: all of them, since lots that share a batch differ in the others.
+        let same = |(a, b): (&Arc<Origin>, &Arc<Origin>)| Arc::ptr_eq(a, b);
+        let is_known = origins.len() <= handed.len() && handed.iter().rev().zip(origins.iter().rev()).all(same);
+        if !is_known {
             handed.extend_from_slice(origins);
         }
     }

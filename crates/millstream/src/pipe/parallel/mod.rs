@@ -22,7 +22,7 @@ use super::chain::{Chain, MOMENT, Start, Then, hand_on};
 use super::item::Item;
 use super::origin::Origin;
 use super::scope::{Flow, Scope};
-use super::stages::{Filter, FilterMap, FlatMap, Inspect, Map, MapBytes, Pieces, Rewrite, TryMap};
+use super::stages::{Filter, FilterMap, FlatMap, Inspect, Map, MapBytes, Pieces, Rewrite, TryFilter, TryMap};
 use super::stats::StageStats;
 use super::{Detached, Pipe};
 use crate::error::Error;
@@ -66,7 +66,7 @@ impl From<usize> for Threads {
 }
 
 /// Stages that remember nothing from one item to the next, so that several threads can each have a copy: `map`,
-/// `filter_map`, `try_map`, `flat_map`, `filter`, `inspect`, `map_bytes`, `pieces`, `rewrite`, and chains of them.
+/// `filter_map`, `try_map`, `flat_map`, `filter`, `try_filter`, `inspect`, `map_bytes`, `pieces`, `rewrite`, and chains of them.
 pub trait Stateless: Sealed {}
 
 mod sealed {
@@ -88,6 +88,7 @@ stateless! {
     [F, T] TryMap<F, T>;
     [F, T] FlatMap<F, T>;
     [F] Filter<F>;
+    [F, T] TryFilter<F, T>;
     [F] Inspect<F>;
     [F] MapBytes<F>;
     [F] Pieces<F>;
