@@ -19,6 +19,9 @@ use rustix::process::{Pid, PidfdFlags, Signal};
 
 use crate::cancel::{CancelToken, Wait};
 use crate::error::{CommandEnd, CommandStatus, Error, ErrorKind, Result, show_argv};
+use input::Input;
+
+mod input;
 
 /// How much of a command's standard error is kept for the error that names it.
 const STDERR_TAIL: usize = 4096;
@@ -40,11 +43,25 @@ pub enum Stdin {
     Inherit,
     /// This file descriptor.
     Fd(OwnedFd),
+    /// These bytes, and then the end. It need not read all of them.
+    Bytes(Arc<Vec<u8>>),
 }
 
 impl From<File> for Stdin {
     fn from(file: File) -> Stdin {
         Stdin::Fd(file.into())
+    }
+}
+
+impl From<Vec<u8>> for Stdin {
+    fn from(bytes: Vec<u8>) -> Stdin {
+        Stdin::Bytes(Arc::new(bytes))
+    }
+}
+
+impl From<&str> for Stdin {
+    fn from(text: &str) -> Stdin {
+        Stdin::from(text.as_bytes().to_vec())
     }
 }
 
@@ -133,12 +150,23 @@ impl Command {
         }
     }
 
-    /// `bash -o pipefail -c line`, in a process group of its own, so that stopping it stops all it started.
+    /// `bash -o pipefail -c line`, in a process group of its own, so that stopping it stops all it started. Never pass it
+    /// what a user typed or a file name: [`new`](Command::new) takes arguments as they are.
+    ///
+    /// ```
+    /// use millstream::{Command, Reader};
+    /// let mut reader = Reader::command(Command::shell("sort | uniq")?.stdin("b\na\nb\n"))?;
+    /// assert_eq!(reader.next_line()?, Some(&b"a"[..]));
+    /// assert_eq!(reader.next_line()?, Some(&b"b"[..]));
+    /// assert_eq!(reader.next_line()?, None);
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`] where there is no bash: another shell would report success when the first
     /// command of a pipeline fails.
-    pub(crate) fn shell(line: &OsStr) -> Result<Command> {
+    pub fn shell(line: impl AsRef<OsStr>) -> Result<Command> {
+        let line = line.as_ref();
         let path = std::env::var_os("PATH").unwrap_or_default();
         let bash = std::env::split_paths(&path).map(|dir| dir.join("bash")).find(|bash| bash.is_file());
         let Some(bash) = bash else {
@@ -222,13 +250,23 @@ impl Command {
 
     /// Starts it as a source: its standard output is the pipe that is returned.
     pub(crate) fn spawn_source(mut self) -> Result<(Running, PipeReader)> {
+        let mut input = None;
         let stdin = match std::mem::take(&mut self.stdin) {
             Stdin::Null => Stdio::null(),
             Stdin::Inherit => Stdio::inherit(),
             Stdin::Fd(fd) => fd.into(),
+            Stdin::Bytes(bytes) => {
+                let (reader, writer) = big_pipe()?;
+                input = Some((writer, bytes));
+                reader.into()
+            }
         };
         let (reader, writer) = big_pipe()?;
-        Ok((self.spawn(stdin, writer.into())?, reader))
+        let mut running = self.spawn(stdin, writer.into())?;
+        if let Some((pipe, bytes)) = input {
+            running.input = Input::start(pipe, bytes)?;
+        }
+        Ok((running, reader))
     }
 
     /// Starts it as a link of a pipeline: it reads `stdin` and writes to the pipe that is returned.
@@ -297,6 +335,7 @@ impl Command {
             argv: self.argv,
             allow_failure: self.allow_failure,
             group: self.group,
+            input: None,
             stderr: None,
             end: None,
         };
@@ -374,6 +413,7 @@ pub(crate) struct Running {
     argv: Vec<OsString>,
     allow_failure: bool,
     group: Group,
+    input: Option<Input>,
     stderr: Option<StderrWatch>,
     /// Set once the child has been waited for; from then on its process number may be somebody else's.
     end: Option<CommandEnd>,
@@ -421,6 +461,7 @@ impl Running {
             // ECHILD: SIGCHLD is ignored, or somebody else has waited for it.
             Err(_) => CommandStatus::Unknown,
         };
+        self.input = None;
         let stderr_tail = self.stderr.take().map(StderrWatch::tail).unwrap_or_default();
         self.end = Some(CommandEnd { argv: self.argv.clone(), status, stderr_tail });
     }
@@ -496,6 +537,7 @@ pub(crate) fn stop_all_after(commands: &mut [Running], close: impl FnOnce(), end
         c.try_wait().map(|end| (end.clone(), allowed))
     }));
     close();
+    commands.iter_mut().for_each(|command| command.input = None);
     for signal in [None, Some(Signal::TERM)] {
         if let Some(signal) = signal {
             commands.iter().for_each(|command| command.signal(signal));

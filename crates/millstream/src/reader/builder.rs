@@ -308,7 +308,7 @@ impl ReaderBuilder {
     /// # Errors
     /// [`ErrorKind::Unsupported`] where there is no bash; [`ErrorKind::CommandNotStarted`].
     pub fn shell(self, line: impl AsRef<std::ffi::OsStr>) -> Result<Reader> {
-        self.command(Command::shell(line.as_ref())?)
+        self.command(Command::shell(line)?)
     }
 
     /// Reads any `std::io::Read`. It may be read on another thread, one read at a time; a read of it that blocks

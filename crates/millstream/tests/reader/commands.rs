@@ -134,6 +134,34 @@ fn surroundings_are_as_asked() {
 }
 
 #[test]
+fn standard_input_can_be_bytes() {
+    for len in [0, 1, 4096, 1 << 20, (1 << 20) + 1, 5 << 20] {
+        let bytes = sample::lines(len);
+        for read_ahead in EVERY_READ_AHEAD {
+            let command = Command::new(["cat"]).stdin(bytes.clone());
+            let mut reader = Reader::builder().read_ahead(read_ahead).command(command).unwrap();
+            assert!(drain_whole(&mut reader, Pull::Fill) == bytes, "{len} bytes");
+        }
+    }
+}
+
+/// Also where somebody else still holds the pipe.
+#[test]
+fn a_command_need_not_read_its_standard_input() {
+    for line in ["true", "head -n 1 >/dev/null", "exec <&-", "sleep 60 & exit 0"] {
+        let command = Command::shell(line).unwrap().stdin(sample::lines(5 << 20));
+        let mut reader = Reader::command(command.stderr(Stderr::Null)).unwrap();
+        assert!(line.contains("sleep") || drain_whole(&mut reader, Pull::Fill).is_empty());
+        reader.close().unwrap();
+    }
+    let command = Command::shell("head -n 1; exit 3").unwrap().stdin(sample::lines(5 << 20));
+    let mut reader = Reader::command(command).unwrap();
+    let (bytes, error) = drain(&mut reader, Pull::Frames);
+    assert!(!bytes.is_empty());
+    assert_eq!(error.unwrap().command().unwrap().status, CommandStatus::Exited(3));
+}
+
+#[test]
 fn standard_input_can_be_ours() {
     // The child of this process inherits the `/dev/null` that `alone` gives it.
     alone("commands::standard_input_can_be_ours", &[], || {
