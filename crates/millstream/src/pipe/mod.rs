@@ -61,6 +61,7 @@ mod chain;
 mod cut;
 mod drive;
 mod feed;
+mod hand;
 mod item;
 mod origin;
 mod parallel;
@@ -80,6 +81,7 @@ use bumpalo::Bump;
 #[cfg(feature = "async")]
 pub use asynchronous::{Concurrency, MapAsync};
 pub use chain::{Chain, Each, Start, Then};
+pub use hand::Stages;
 pub use item::{Bytes, Item, Value};
 pub use parallel::{Parallel, SendItem, Stateless, Threads};
 pub use scope::{Flow, Scope};
