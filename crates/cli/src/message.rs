@@ -84,6 +84,9 @@ fn without_last_words(error: &Error) -> Option<Error> {
     if let Some(record) = error.record() {
         silent = silent.with_record(record);
     }
+    if let Some(path) = error.path() {
+        silent = silent.with_path(path);
+    }
     Some(silent)
 }
 

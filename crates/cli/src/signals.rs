@@ -7,8 +7,8 @@
 //! A thread of its own waits for the signals, so that nothing has to be safe inside a signal handler.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
@@ -22,13 +22,17 @@ pub(crate) struct Signals {
     token: CancelToken,
     /// The number of the first signal that came, 0 before.
     caught: Arc<AtomicI32>,
+    acts: Acts,
     watched: Option<Handle>,
 }
+
+/// What is done when the first signal comes, besides triggering the token.
+type Acts = Arc<Mutex<Vec<Box<dyn Fn() + Send>>>>;
 
 impl Signals {
     /// Signals that are not watched yet: they do what they did before.
     pub(crate) fn new() -> Result<Signals> {
-        Ok(Signals { token: CancelToken::new()?, caught: Arc::default(), watched: None })
+        Ok(Signals { token: CancelToken::new()?, caught: Arc::default(), acts: Arc::default(), watched: None })
     }
 
     /// The token that the first signal triggers.
@@ -39,6 +43,15 @@ impl Signals {
     /// The signal that came first.
     pub(crate) fn caught(&self) -> Option<i32> {
         Some(self.caught.load(Ordering::Acquire)).filter(|&signal| signal != 0)
+    }
+
+    /// Does this, too, when the first signal comes; at once if one has come.
+    pub(crate) fn on_arrival(&self, act: impl Fn() + Send + 'static) {
+        let mut acts = self.acts.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.token.is_cancelled() {
+            act();
+        }
+        acts.push(Box::new(act));
     }
 
     /// From now on a signal triggers the token instead of ending the process. The calling thread is the one
@@ -52,9 +65,10 @@ impl Signals {
         let mut arrivals = Arrivals::new(signals)?;
         self.watched = Some(arrivals.handle());
         let (token, caught, pausing) = (self.token.clone(), self.caught.clone(), thread::current());
+        let acts = self.acts.clone();
         thread::Builder::new()
             .name("signals".to_string())
-            .spawn(move || arrivals.forever().for_each(|signal| arrived(signal, &token, &caught, &pausing)))?;
+            .spawn(move || arrivals.forever().for_each(|signal| arrived(signal, &token, &caught, &acts, &pausing)))?;
         Ok(())
     }
 
@@ -80,12 +94,13 @@ impl Drop for Signals {
     }
 }
 
-fn arrived(signal: i32, token: &CancelToken, caught: &AtomicI32, pausing: &Thread) {
+fn arrived(signal: i32, token: &CancelToken, caught: &AtomicI32, acts: &Acts, pausing: &Thread) {
     if caught.load(Ordering::Acquire) == signal {
         let _ = emulate_default_handler(signal);
     }
     let _ = caught.compare_exchange(0, signal, Ordering::AcqRel, Ordering::Acquire);
     token.cancel();
+    acts.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(|act| act());
     pausing.unpark();
 }
 

@@ -8,6 +8,7 @@
 //! to the writers. Otherwise they go by batches of records; there is no work for a single record in this crate.
 
 mod checksum;
+mod each;
 mod identity;
 mod options;
 mod outputs;
@@ -15,6 +16,7 @@ mod pace;
 mod progress;
 mod sink;
 mod source;
+mod stages;
 mod stats;
 mod transfer;
 

@@ -10,8 +10,10 @@ use millstream::frame::{Endian, LengthPrefixed, PrefixCounts, PrefixWidth};
 use crate::hash::Algorithm;
 use crate::{escape, size};
 
+use super::each::EachOptions;
 use super::sink::Sink;
 use super::source::Source;
+use super::stages::StageText;
 
 /// The largest buffer that can be asked for. More only moves the memory from the page cache to us.
 const BUFFER_LIMIT: u64 = 1 << 30;
@@ -31,6 +33,24 @@ Sources:
 
 A file whose name begins with tcp: or unix: is given as ./NAME.
 A command does not see our standard input: its own is /dev/null.
+
+Stages:
+  match:REGEX     the records in which REGEX matches: match:^chr1
+  not:REGEX       the others: not:^#
+  fields:LIST     fields between tabs, as cut -f: fields:1,3-5
+  fields:LIST:SEP fields between others: fields:2-:,
+  replace/REGEX/TEXT
+                  TEXT for each match: 'replace/(\\w+)@(\\w+)/$2 $1'
+  take:N          the first N records, then the sources end: take:10
+  skip:N          all but the first N records: skip:1
+  sample:P[:SEED] a random part, the same ones for a SEED: sample:1%:7
+  uniq            the first of neighbours that are alike, as uniq
+  noop            all of them
+
+REGEX is that of Rust's regex crate. In fields, a record without any
+SEP is left as it is, and fields that are not there are left out. In
+replace, any sign can take the place of '/', and \\/ is the sign itself;
+in TEXT $1 is what the first group matched, $$ a dollar sign, \\t a tab.
 
 Sizes: 4096, 64K, 1.5MiB (powers of 1024), 2GB (powers of 1000).
 Durations: 10ms, 2s, 1m30s.
@@ -60,6 +80,10 @@ Examples:
 
   Join two files, with a checksum, and figures for machines:
     millstream run a b -o both --hash sha256 --stats both.json
+
+  The second column of what is not a comment, compressed by 8 processes:
+    millstream run table.tsv --stage not:^# --stage fields:2 \\
+      --each gzip -j 8 -o column.gz --decode off
 
   At most 1 MB of names a second, and a copy of them:
     find / -print0 | millstream run -0 --rate-limit 1MB \\
@@ -151,6 +175,16 @@ pub(crate) struct Options {
     #[arg(long, value_name = "SIZE", help_heading = "Records", value_parser = record_size)]
     pub(crate) record_limit: Option<usize>,
 
+    /// Send the records through a stage; can be given several times, and they act in that order
+    ///
+    /// A stage looks at the content of a record, without what ends it; what it lets through goes out as it came.
+    /// The forms are explained below, under Stages.
+    #[arg(long = "stage", value_name = "STAGE", help_heading = "Work", value_parser = StageText::parse)]
+    pub(crate) stages: Vec<StageText>,
+
+    #[command(flatten)]
+    pub(crate) each: EachOptions,
+
     /// Decode compressed sources (gzip, bgzf, zstd; known by their content)
     #[arg(long, value_name = "WHEN", help_heading = "Flow", value_enum, default_value_t = Decode::Auto)]
     pub(crate) decode: Decode,
@@ -209,9 +243,14 @@ impl Options {
         self.tee.iter().map(|sink| (sink, None)).chain([output]).filter(|_| !self.count)
     }
 
+    /// Whether something is done with the records.
+    fn works(&self) -> bool {
+        !self.stages.is_empty() || self.each.each.is_some()
+    }
+
     /// Whether somebody asked for what only counting records can tell.
     pub(super) fn wants_records(&self) -> bool {
-        self.count || self.stats.is_some() || self.record_limit.is_some()
+        self.count || self.stats.is_some() || self.record_limit.is_some() || self.works()
     }
 }
 

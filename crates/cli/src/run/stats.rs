@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use millstream::pipe::StageStats;
 use millstream::{CommandEnd, CommandStatus, Encode, Error, Result, Writer};
 use serde::Serialize;
 
 use crate::message;
 
 use super::checksum::Checksum;
+use super::each;
 use super::sink::Sink;
 
 /// The whole report. Sizes are in bytes, times in seconds.
@@ -28,7 +30,30 @@ pub(super) struct Stats {
     pub(super) waited_on_sink_seconds: f64,
     /// Of the output, if that is complete.
     pub(super) hash: Option<Checksum>,
+    /// The stages, in their order.
+    pub(super) stages: Vec<StageReport>,
+    /// What copies of a command have done.
+    pub(super) each: Option<each::Report>,
     pub(super) sources: Vec<SourceStats>,
+}
+
+/// One stage.
+#[derive(Serialize)]
+pub(super) struct StageReport {
+    /// As it was asked for.
+    pub(super) stage: String,
+    /// What came through.
+    pub(super) records: u64,
+    pub(super) bytes: u64,
+    /// The time spent in it.
+    pub(super) seconds: f64,
+}
+
+impl From<StageStats> for StageReport {
+    fn from(stats: StageStats) -> StageReport {
+        let StageStats { name: stage, items: records, bytes, time, .. } = stats;
+        StageReport { stage, records, bytes, seconds: time.as_secs_f64() }
+    }
 }
 
 /// An error for machines: its kind never changes its meaning.

@@ -35,6 +35,13 @@ fn help_has_examples_and_every_option() {
             "--hash",
             "--stats",
             "--progress",
+            "--stage",
+            "--each",
+            "--jobs",
+            "--block",
+            "--unordered",
+            "--round-robin",
+            "--on-error",
         ] {
             assert!(help.contains(option), "{words}: {option}");
         }

@@ -2,6 +2,7 @@
 
 mod bad_use;
 mod bson;
+mod each;
 mod endings;
 mod generated;
 mod outputs;
@@ -9,4 +10,5 @@ mod place;
 mod records;
 mod reports;
 mod sources;
+mod stages;
 mod terminal;

@@ -1,0 +1,142 @@
+//! Blocks: whole records, at most so many bytes of them.
+
+use std::sync::Arc;
+
+use millstream::Error;
+
+/// Whole records for one copy of the command.
+#[derive(Clone)]
+pub(super) struct Block {
+    /// The first is 0.
+    pub(super) index: u64,
+    /// Where it begins in all that is given to copies.
+    pub(super) offset: u64,
+    pub(super) first_record: u64,
+    pub(super) records: u64,
+    pub(super) bytes: Arc<Vec<u8>>,
+}
+
+impl Block {
+    /// The error of a copy that was given this block, with the place where the block is. `which` copy is said in front.
+    pub(super) fn locate(&self, which: &str, error: Error) -> Error {
+        let (first, last) = (self.first_record, self.first_record + self.records.saturating_sub(1));
+        let records = if first == last { format!("record {first}") } else { format!("records {first} to {last}") };
+        // Without the place where the copy's own output ended.
+        let error = match error.command() {
+            Some(end) => Error::new(error.kind()).with_command(end.clone()),
+            None => error,
+        };
+        error.with_path(format!("{which}the block of {records}")).with_offset(self.offset).with_record(first)
+    }
+}
+
+/// Makes blocks of records that come in batches.
+pub(super) struct Cutter {
+    size: usize,
+    /// What has been collected.
+    bytes: Vec<u8>,
+    records: u64,
+    /// How many blocks, bytes and records have been cut off.
+    index: u64,
+    offset: u64,
+    first_record: u64,
+}
+
+impl Cutter {
+    /// Blocks of at most `size` bytes, unless one record is longer.
+    pub(super) fn new(size: usize) -> Cutter {
+        Cutter { size, bytes: Vec::new(), records: 0, index: 0, offset: 0, first_record: 0 }
+    }
+
+    /// Adds records: n + 1 `offsets` into `bytes` for n of them. Each block that is full goes to `give`.
+    pub(super) fn add<E>(
+        &mut self,
+        bytes: &[u8],
+        mut offsets: &[u32],
+        mut give: impl FnMut(Block) -> Result<(), E>,
+    ) -> Result<(), E> {
+        while let &[start, _, ..] = offsets {
+            let room = self.size.saturating_sub(self.bytes.len());
+            let fits = offsets[1..].partition_point(|&end| (end - start) as usize <= room);
+            if fits == 0 && !self.bytes.is_empty() {
+                give(self.cut())?;
+                continue;
+            }
+            let taken = fits.max(1); // a record that is longer than a block is one
+            let end = offsets[taken];
+            if self.bytes.capacity() == 0 {
+                self.bytes.reserve_exact(self.size.max((end - start) as usize));
+            }
+            self.bytes.extend_from_slice(&bytes[start as usize..end as usize]);
+            self.records += taken as u64;
+            offsets = &offsets[taken..];
+        }
+        Ok(())
+    }
+
+    /// What is left at the end.
+    pub(super) fn rest(&mut self) -> Option<Block> {
+        (self.records > 0).then(|| self.cut())
+    }
+
+    fn cut(&mut self) -> Block {
+        let bytes = std::mem::take(&mut self.bytes);
+        let records = std::mem::take(&mut self.records);
+        let block = Block {
+            index: self.index,
+            offset: self.offset,
+            first_record: self.first_record,
+            records,
+            bytes: Arc::new(bytes),
+        };
+        self.index += 1;
+        self.offset += block.bytes.len() as u64;
+        self.first_record += records;
+        block
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The blocks of these records, and where each begins.
+    fn blocks(size: usize, batches: &[&[&str]]) -> Vec<(String, u64, u64, u64)> {
+        let (mut cutter, mut blocks) = (Cutter::new(size), Vec::new());
+        for batch in batches {
+            let mut offsets = vec![0];
+            for record in *batch {
+                offsets.push(offsets.last().unwrap() + record.len() as u32);
+            }
+            let add = |block| {
+                blocks.push(block);
+                Ok::<(), ()>(())
+            };
+            cutter.add(batch.concat().as_bytes(), &offsets, add).unwrap();
+        }
+        blocks.extend(cutter.rest());
+        assert!(blocks.iter().zip(0..).all(|(block, index)| block.index == index));
+        let text = |block: &Block| String::from_utf8(block.bytes.to_vec()).unwrap();
+        blocks.iter().map(|block| (text(block), block.offset, block.first_record, block.records)).collect()
+    }
+
+    #[test]
+    fn records_stay_whole() {
+        let expected = [("aabb".to_string(), 0, 0, 2), ("cc".to_string(), 4, 2, 1)];
+        assert_eq!(blocks(5, &[&["aa"], &["bb", "cc"]]), expected);
+        assert_eq!(blocks(4, &[&["aa", "bb", "cc"]]), expected);
+        assert_eq!(blocks(100, &[&["aa"], &[], &["b"]]), [("aab".to_string(), 0, 0, 2)]);
+        assert!(blocks(1, &[]).is_empty());
+    }
+
+    #[test]
+    fn a_record_that_is_longer_is_a_block() {
+        let expected = [("a".to_string(), 0, 0, 1), ("long".to_string(), 1, 1, 1), ("b".to_string(), 5, 2, 1)];
+        assert_eq!(blocks(2, &[&["a", "long"], &["b"]]), expected);
+    }
+
+    #[test]
+    fn records_without_bytes_are_counted() {
+        assert_eq!(blocks(2, &[&["", ""]]), [(String::new(), 0, 0, 2)]);
+    }
+}

@@ -1,0 +1,49 @@
+//! A fresh copy of the command for each block.
+
+use std::ffi::OsStr;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use millstream::{CancelToken, Command, Decode, ReadAhead, Reader, Result, Stdin};
+
+use super::block::Block;
+use super::control::Control;
+
+/// Starts threads that look after `jobs` copies at a time.
+///
+/// # Errors
+/// Those of starting them; the ones that have been started end.
+pub(super) fn start(line: &OsStr, jobs: usize, control: &Arc<Control>) -> Result<Vec<JoinHandle<()>>> {
+    let mut threads = Vec::new();
+    for _ in 0..jobs {
+        let (line, control) = (line.to_owned(), control.clone());
+        let thread = std::thread::Builder::new().name("copy".into());
+        threads.push(thread.spawn(move || work(&line, &control))?);
+    }
+    Ok(threads)
+}
+
+/// Looks after one copy after another until there are no more blocks.
+fn work(line: &OsStr, control: &Control) {
+    while let Some((block, token)) = control.take() {
+        let mut held = Vec::new();
+        let result = run(line, &block, &token, |bytes| control.write(block.index, &mut held, bytes));
+        control.end(&block, held, result);
+    }
+}
+
+/// Runs one copy, and gives what it writes to `write`.
+fn run(line: &OsStr, block: &Block, token: &CancelToken, mut write: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    let command = Command::shell(line)?.stdin(Stdin::Bytes(block.bytes.clone()));
+    let builder = Reader::builder().read_ahead(ReadAhead::Off).decode(Decode::Off).cancel(token);
+    let mut reader = builder.command(command)?;
+    loop {
+        let count = reader.fill()?;
+        if count == 0 {
+            return reader.close().map(drop);
+        }
+        write(reader.buffer())?;
+        let len = reader.buffer().len();
+        reader.consume(len);
+    }
+}

@@ -1,0 +1,158 @@
+//! `--each`: blocks of records, each to a copy of a command; what the copies write is the output.
+//!
+//! The reading thread cuts blocks and gives them to threads that look after one copy each. Every copy's status counts. No
+//! copy is left behind, whatever happens, and memory is bounded: see [`control`].
+
+mod block;
+mod control;
+mod copies;
+mod options;
+mod round_robin;
+
+pub(crate) use options::EachOptions;
+
+pub(super) use control::Report;
+
+use std::ffi::OsStr;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use millstream::frame::Framer;
+use millstream::{CancelToken, Command, Error, ErrorKind, Result};
+
+use crate::signals::Signals;
+
+use super::count_text;
+use super::outputs::Outputs;
+use block::{Block, Cutter};
+use control::{Control, Order, Policy};
+use round_robin::RoundRobin;
+
+/// The least that may be held of outputs whose turn has not come.
+const HOLD: usize = 16 << 20;
+
+/// Copies at work.
+pub(super) struct Each {
+    cutter: Cutter,
+    control: Arc<Control>,
+    copies: Copies,
+}
+
+/// Who looks after the copies.
+enum Copies {
+    /// These threads start a fresh one for each block.
+    Fresh(Vec<JoinHandle<()>>),
+    /// They are kept alive.
+    Kept(RoundRobin),
+}
+
+impl Copies {
+    fn give(&mut self, block: Block, control: &Control) -> Result<()> {
+        match self {
+            Copies::Fresh(_) => control.give(block),
+            Copies::Kept(robin) => robin.give(block, control),
+        }
+    }
+
+    /// Waits until the last copy has ended. An error if nobody was left to read a block.
+    fn close(self, control: &Control) -> Result<()> {
+        control.close();
+        match self {
+            Copies::Kept(robin) => robin.close(),
+            Copies::Fresh(threads) => {
+                for thread in threads {
+                    if let Err(panic) = thread.join() {
+                        std::panic::resume_unwind(panic);
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// How it ended.
+pub(super) struct Ended {
+    pub(super) outputs: Outputs,
+    pub(super) report: Report,
+    /// Why the outputs are not what they should be.
+    pub(super) result: Result<()>,
+    /// Copies that failed while the others were to go on: the outputs lack what these would have written.
+    pub(super) skipped: Result<()>,
+}
+
+impl Each {
+    /// Starts to look after copies of `command`. `input` is what is cancelled when no more blocks are wanted, and `framer`
+    /// makes framers for the records.
+    ///
+    /// # Errors
+    /// Those of starting threads, and where there is no bash.
+    pub(super) fn start(
+        command: &OsStr,
+        options: &EachOptions,
+        outputs: Outputs,
+        input: &CancelToken,
+        signals: &Signals,
+        framer: impl FnMut() -> Result<Box<dyn Framer + Send>>,
+    ) -> Result<Each> {
+        Command::shell(command)?; // before a block needs it
+        let (jobs, block) = (options.jobs(), options.block());
+        let policy = Policy {
+            order: if options.unordered || options.round_robin { Order::Ends } else { Order::Blocks },
+            on_error: options.on_error,
+            hold: HOLD.max(jobs.saturating_mul(2).saturating_mul(block)),
+        };
+        let control = Arc::new(Control::new(policy, outputs, input.clone()));
+        let cancelled = control.clone();
+        signals.on_arrival(move || cancelled.cancel());
+        let copies = match options.round_robin {
+            true => RoundRobin::start(command, jobs, &control, framer).map(Copies::Kept),
+            false => copies::start(command, jobs, &control).map(Copies::Fresh),
+        };
+        match copies {
+            Ok(copies) => Ok(Each { cutter: Cutter::new(block), control, copies }),
+            Err(error) => {
+                control.cancel();
+                control.ended().outputs.abandon();
+                Err(error)
+            }
+        }
+    }
+
+    /// Takes records: n + 1 `offsets` into `bytes` for n of them.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Cancelled`] when none are wanted any more; why is known at the [end](Each::finish).
+    pub(super) fn add(&mut self, bytes: &[u8], offsets: &[u32]) -> Result<()> {
+        let Each { cutter, control, copies } = self;
+        cutter.add(bytes, offsets, |block| copies.give(block, control))
+    }
+
+    /// Waits for the last copy. `read` is how reading ended.
+    pub(super) fn finish(mut self, read: Result<()>) -> Ended {
+        let is_cancelled = read.as_ref().is_err_and(|error| error.kind() == ErrorKind::Cancelled);
+        let read = match self.cutter.rest() {
+            Some(block) if !is_cancelled => read.and(self.copies.give(block, &self.control)),
+            _ => read,
+        };
+        let is_cancelled = read.as_ref().is_err_and(|error| error.kind() == ErrorKind::Cancelled);
+        let unread = self.copies.close(&self.control);
+        let ended = self.control.ended();
+        let (outputs, report) = (ended.outputs, ended.report);
+        let (result, skipped) = match (read, ended.fatal, ended.failure, self.control.goes_on()) {
+            (Err(error), ..) if !is_cancelled => (Err(error), Ok(())),
+            (_, Some(error), ..) | (_, None, Some(error), false) => (Err(error), Ok(())),
+            (..) if unread.is_err() => (unread, Ok(())),
+            (read, None, None, _) => (read, Ok(())),
+            (read, None, Some(_), true) => (read, Err(some_failed(report))),
+        };
+        Ended { outputs, report, result, skipped }
+    }
+}
+
+/// The error of a run whose copies were allowed to fail: each has been told already.
+fn some_failed(report: Report) -> Error {
+    Error::new(ErrorKind::CommandFailed)
+        .with_found(format!("{} of the command", count_text(report.failed, "failure")))
+        .with_expected("none; the output lacks what these would have written")
+}

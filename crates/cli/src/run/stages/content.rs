@@ -1,0 +1,76 @@
+//! What of a record is its content.
+
+use millstream::frame::{Framer, Trim};
+
+/// The rule that says which bytes of a record a stage looks at. The others stay what they are: a record that came with a
+/// carriage return and a line feed, or without an end, goes out like that.
+#[derive(Clone, Debug)]
+pub(super) struct Content {
+    trim: Trim,
+    terminator: Vec<u8>,
+}
+
+/// A record in its parts.
+pub(super) struct Parts<'a> {
+    /// A length prefix.
+    pub(super) head: &'a [u8],
+    pub(super) content: &'a [u8],
+    /// What ends it.
+    pub(super) tail: &'a [u8],
+}
+
+impl Content {
+    /// That of the records which `framer` finds.
+    pub(super) fn of(framer: &dyn Framer) -> Content {
+        Content { trim: framer.trim(), terminator: framer.terminator().to_vec() }
+    }
+
+    /// What ends a record, nothing if that is not how they are found.
+    pub(super) fn terminator(&self) -> &[u8] {
+        &self.terminator
+    }
+
+    /// Whether nothing is missing at its end. Only the last record of a source may lack it.
+    #[inline]
+    pub(super) fn is_terminated(&self, record: &[u8]) -> bool {
+        record.ends_with(&self.terminator)
+    }
+
+    #[inline]
+    pub(super) fn get<'a>(&self, record: &'a [u8]) -> &'a [u8] {
+        self.trim.apply(record, self.is_terminated(record))
+    }
+
+    #[inline]
+    pub(super) fn split<'a>(&self, record: &'a [u8]) -> Parts<'a> {
+        let content = self.get(record);
+        let (head, rest) = record.split_at((self.trim.head as usize).min(record.len() - content.len()));
+        Parts { head, content, tail: &rest[content.len()..] }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use millstream::frame::{Bson, Delimiter, Lines};
+
+    use super::*;
+
+    #[test]
+    fn parts_are_the_whole() {
+        let lines: (Box<dyn Framer>, [(&[u8], &[u8]); 5]) =
+            (Box::new(Lines::new()), [(b"a\r\n", b"a"), (b"a\n", b"a"), (b"a\r", b"a\r"), (b"a", b"a"), (b"\n", b"")]);
+        let words: (Box<dyn Framer>, [(&[u8], &[u8]); 5]) = (
+            Box::new(Delimiter::bytes(b"--".as_slice()).unwrap()),
+            [(b"a--", b"a"), (b"a-", b"a-"), (b"--", b""), (b"", b""), (b"a\n", b"a\n")],
+        );
+        for (framer, cases) in [lines, words] {
+            let content = Content::of(&*framer);
+            for (record, expected) in cases {
+                let parts = content.split(record);
+                assert_eq!(parts.content, expected);
+                assert_eq!([parts.head, parts.content, parts.tail].concat(), record);
+            }
+        }
+        assert!(Content::of(&Bson::new()).is_terminated(b"any"));
+    }
+}

@@ -1,0 +1,300 @@
+//! What a `--stage` says: `match:REGEX` and the others.
+
+use std::ops::RangeInclusive;
+
+use regex::bytes::Regex;
+use regex_automata::util::interpolate;
+
+use crate::escape;
+
+/// What is accepted, for messages.
+const ACCEPTED: &str = "noop, match:REGEX, not:REGEX, fields:LIST[:SEP], replace/REGEX/TEXT, take:N, skip:N, \
+                        sample:P[:SEED] or uniq";
+
+/// How much of an expression is shown where it is wrong.
+const SHOWN: usize = 20;
+
+/// A stage, as it was asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct StageText {
+    /// The whole word.
+    pub(super) text: String,
+    pub(super) work: Work,
+}
+
+/// What a stage does.
+#[derive(Clone, Debug)]
+pub(super) enum Work {
+    Noop,
+    Match(Regex),
+    Not(Regex),
+    Fields { list: Fields, separator: Vec<u8> },
+    Replace { regex: Regex, text: Template },
+    Take(u64),
+    Skip(u64),
+    Sample { part: f64, seed: Option<u64> },
+    Uniq,
+}
+
+/// What matches are replaced by.
+#[derive(Clone, Debug)]
+pub(super) enum Template {
+    /// These bytes.
+    Plain(Vec<u8>),
+    /// With references to groups.
+    Groups(Vec<u8>),
+}
+
+/// Which fields; the first is 0. Ranges in order that do not touch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Fields(pub(super) Vec<RangeInclusive<usize>>);
+
+impl StageText {
+    /// Understands the value of a `--stage`.
+    pub(crate) fn parse(text: &str) -> Result<StageText, String> {
+        let end = text.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(text.len());
+        let (name, rest) = text.split_at(end);
+        let work = match name {
+            "noop" => nothing(rest).map(|()| Work::Noop),
+            "uniq" => nothing(rest).map(|()| Work::Uniq),
+            "match" => regex(behind_colon(rest, "match:REGEX")?).map(Work::Match),
+            "not" => regex(behind_colon(rest, "not:REGEX")?).map(Work::Not),
+            "fields" => fields(behind_colon(rest, "fields:LIST[:SEP], such as fields:1,3-5 or fields:2-:,")?),
+            "replace" => replace(rest),
+            "take" => number(behind_colon(rest, "take:N, such as take:10")?).map(Work::Take),
+            "skip" => number(behind_colon(rest, "skip:N, such as skip:1")?).map(Work::Skip),
+            "sample" => sample(behind_colon(rest, "sample:P[:SEED], such as sample:0.01 or sample:1%:7")?),
+            _ => Err(format!("expected {ACCEPTED}")),
+        }?;
+        Ok(StageText { text: text.to_string(), work })
+    }
+}
+
+fn nothing(rest: &str) -> Result<(), String> {
+    if rest.is_empty() { Ok(()) } else { Err(format!("expected nothing behind the name, found {rest:?}")) }
+}
+
+fn behind_colon<'a>(rest: &'a str, form: &str) -> Result<&'a str, String> {
+    rest.strip_prefix(':').filter(|rest| !rest.is_empty()).ok_or_else(|| format!("expected {form}"))
+}
+
+fn number(text: &str) -> Result<u64, String> {
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    let number = text.parse().ok().filter(|_| digits);
+    number.ok_or_else(|| format!("expected a number of records, such as 10, found {text:?}"))
+}
+
+/// An expression, or where it is wrong. Records are bytes: `(?-u:\xff)` matches one that is no text.
+fn regex(text: &str) -> Result<Regex, String> {
+    let parsed = regex_syntax::ParserBuilder::new().utf8(false).build().parse(text);
+    let (kind, at) = match &parsed {
+        Ok(_) => return Regex::new(text).map_err(|error| format!("expected a smaller expression: {error}")),
+        Err(regex_syntax::Error::Parse(error)) => (error.kind().to_string(), error.span().start.offset),
+        Err(regex_syntax::Error::Translate(error)) => (error.kind().to_string(), error.span().start.offset),
+        Err(error) => (error.to_string(), 0),
+    };
+    let rest: String = text.get(at..).unwrap_or_default().chars().take(SHOWN).collect();
+    let before = text.get(..at).map_or(0, |before| before.chars().count());
+    Err(format!("expected a regular expression, found {rest:?} at character {} of it: {kind}", before + 1))
+}
+
+/// `SEP REGEX SEP TEXT`, where SEP is any sign. A backslash takes its meaning.
+fn replace(rest: &str) -> Result<Work, String> {
+    const FORM: &str = "replace/REGEX/TEXT, or any other sign in place of '/'";
+    let separator = rest.chars().next().filter(|&c| c.is_ascii_punctuation() && !r"\<>".contains(c));
+    let Some(separator) = separator else { return Err(format!("expected {FORM}")) };
+    let parts = split(&rest[separator.len_utf8()..], separator);
+    let [expression, text] = &parts[..] else {
+        return Err(format!(
+            "expected {FORM}: two of {separator:?}, found {}; \\{separator} stands for the sign itself",
+            parts.len()
+        ));
+    };
+    if expression.is_empty() {
+        return Err(format!("expected {FORM}, found an empty REGEX"));
+    }
+    let regex = regex(expression)?;
+    // In the expression a backslash before a sign is right already; in the text it has done its work.
+    let text = text.replace(&format!("\\{separator}"), &separator.to_string());
+    let text = if text.is_empty() { Vec::new() } else { escape::parse(&text)? };
+    Ok(Work::Replace { text: template(text, &regex)?, regex })
+}
+
+/// The parts between separators that have no backslash before them.
+fn split(text: &str, separator: char) -> Vec<&str> {
+    let (mut parts, mut start, mut is_escaped) = (Vec::new(), 0, false);
+    for (at, c) in text.char_indices() {
+        if c == separator && !is_escaped {
+            parts.push(&text[start..at]);
+            start = at + c.len_utf8();
+        }
+        is_escaped = c == '\\' && !is_escaped;
+    }
+    parts.push(&text[start..]);
+    parts
+}
+
+/// A group that is not in the expression would be replaced by nothing, and nobody would notice.
+fn template(text: Vec<u8>, regex: &Regex) -> Result<Template, String> {
+    if !text.contains(&b'$') {
+        return Ok(Template::Plain(text));
+    }
+    let (mut missing, mut all) = (None, Vec::new());
+    let mut names = Vec::new();
+    interpolate::bytes(
+        &text,
+        |index, _| {
+            if index >= regex.captures_len() {
+                missing.get_or_insert(index.to_string());
+            }
+        },
+        |name| {
+            if !regex.capture_names().flatten().any(|known| known == name) {
+                names.push(name.to_string());
+            }
+            None
+        },
+        &mut all,
+    );
+    match missing.or(names.into_iter().next()) {
+        None => Ok(Template::Groups(text)),
+        Some(name) => Err(format!(
+            "expected a group of REGEX behind '$', found {name:?}; ${{1}}a is group 1 and an a, $$ is a dollar sign"
+        )),
+    }
+}
+
+fn fields(text: &str) -> Result<Work, String> {
+    let (list, separator) = match text.split_once(':') {
+        Some((list, separator)) => (list, escape::parse(separator)?),
+        None => (text, vec![b'\t']),
+    };
+    let ranges = list.split(',').map(range).collect::<Result<Vec<_>, _>>()?;
+    Ok(Work::Fields { list: Fields::new(ranges), separator })
+}
+
+/// `3`, `3-5`, `3-` or `-5`.
+fn range(text: &str) -> Result<RangeInclusive<usize>, String> {
+    let field = |text: &str| text.parse::<usize>().ok().filter(|&field| field > 0 && !text.starts_with('+'));
+    let range = match text.split_once('-') {
+        None => field(text).map(|field| field..=field),
+        Some(("", "")) => None,
+        Some(("", last)) => field(last).map(|last| 1..=last),
+        Some((first, "")) => field(first).map(|first| first..=usize::MAX),
+        Some((first, last)) => field(first).zip(field(last)).map(|(first, last)| first..=last),
+    };
+    match range {
+        Some(range) if !range.is_empty() => Ok(range.start() - 1..=range.end() - 1),
+        _ => Err(format!("expected fields such as 1,3-5 or 3- (the first is 1), found {text:?}")),
+    }
+}
+
+impl Fields {
+    fn new(mut ranges: Vec<RangeInclusive<usize>>) -> Fields {
+        ranges.sort_by_key(|range| *range.start());
+        let mut merged: Vec<RangeInclusive<usize>> = Vec::new();
+        for range in ranges {
+            match merged.last_mut() {
+                Some(last) if *range.start() <= last.end().saturating_add(1) => {
+                    *last = *last.start()..=*last.end().max(range.end());
+                }
+                _ => merged.push(range),
+            }
+        }
+        Fields(merged)
+    }
+}
+
+fn sample(text: &str) -> Result<Work, String> {
+    let (part, seed) = match text.split_once(':') {
+        Some((part, seed)) => {
+            let wrong = || format!("expected a whole number as SEED, found {seed:?}");
+            (part, Some(seed.parse::<u64>().map_err(|_| wrong())?))
+        }
+        None => (text, None),
+    };
+    let value = match part.strip_suffix('%') {
+        Some(percent) => percent.parse::<f64>().map(|percent| percent / 100.0),
+        None => part.parse(),
+    };
+    match value {
+        Ok(part) if (0.0..=1.0).contains(&part) => Ok(Work::Sample { part, seed }),
+        _ => Err(format!("expected a part of the records from 0 to 1, such as 0.01 or 1%, found {part:?}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wrong(text: &str) -> String {
+        StageText::parse(text).expect_err(text)
+    }
+
+    #[test]
+    fn all_forms() {
+        for text in [
+            "noop",
+            "match:a|b",
+            "not:a:b",
+            "fields:1",
+            "fields:1,3-5:;",
+            "fields:2-::",
+            "replace:a:b",
+            "replace/a/",
+            "replace|a:b|c/d",
+            r"replace:a\:b:c\:d",
+            "take:0",
+            "skip:3",
+            "sample:0.5",
+            "sample:1%:7",
+            "uniq",
+        ] {
+            StageText::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_shown() {
+        for (text, part) in [
+            ("", "expected noop, match:REGEX"),
+            ("grep:a", "expected noop, match:REGEX"),
+            ("noop:", "expected nothing behind the name, found \":\""),
+            ("match", "expected match:REGEX"),
+            ("match:", "expected match:REGEX"),
+            ("match:aé(b", "found \"(b\" at character 3 of it: unclosed group"),
+            ("not:a{2,1}", "at character 2 of it"),
+            ("fields:0", "(the first is 1), found \"0\""),
+            ("fields:3-1", "found \"3-1\""),
+            ("fields:1,,2", "found \"\""),
+            ("fields:-", "found \"-\""),
+            ("fields:1:", "at least one byte"),
+            ("replace", "expected replace/REGEX/TEXT"),
+            ("replace a b", "expected replace/REGEX/TEXT"),
+            ("replace/a", "two of '/', found 1"),
+            ("replace/a/b/", "two of '/', found 3; \\/ stands for the sign itself"),
+            ("replace//b", "found an empty REGEX"),
+            ("replace/(a)/$2", "found \"2\""),
+            ("replace/(a)/$1x", "found \"1x\""),
+            ("take:", "expected take:N"),
+            ("take:+1", "found \"+1\""),
+            ("skip:-1", "found \"-1\""),
+            ("sample:2", "found \"2\""),
+            ("sample:nan", "found \"nan\""),
+            ("sample:0.1:x", "found \"x\""),
+        ] {
+            assert!(wrong(text).contains(part), "{text}: {}", wrong(text));
+        }
+    }
+
+    #[test]
+    fn fields_are_merged() {
+        let Work::Fields { list, .. } = StageText::parse("fields:7-,3,1-2,9").unwrap().work else { panic!() };
+        assert_eq!(list, Fields(vec![0..=2, 6..=usize::MAX - 1]));
+    }
+
+    #[test]
+    fn a_backslash_keeps_a_sign_from_separating() {
+        assert_eq!(split(r"a\:b:c\\:d", ':'), [r"a\:b", r"c\\", "d"]);
+    }
+}

@@ -1,0 +1,121 @@
+//! From what was asked for to stages that do it.
+
+use std::sync::Arc;
+
+use memchr::memmem;
+use millstream::pipe::{Pipe, Stage};
+use millstream::{Error, Result};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use regex::bytes::Regex;
+
+use super::content::{Content, Parts};
+use super::text::{Fields, StageText, Template, Work};
+
+/// The stage that was asked for, for records with this content.
+pub(super) fn stage(asked: &StageText, content: &Arc<Content>) -> Result<Stage> {
+    let (name, content) = (asked.text.as_str(), content.clone());
+    Ok(match asked.work.clone() {
+        Work::Noop => Pipe::stages().boxed(name),
+        Work::Match(regex) => Pipe::stages().filter(move |record| regex.is_match(content.get(record))).boxed(name),
+        Work::Not(regex) => Pipe::stages().filter(move |record| !regex.is_match(content.get(record))).boxed(name),
+        Work::Fields { list, separator } => {
+            let finder = memmem::Finder::new(&separator).into_owned();
+            Pipe::stages()
+                .rewrite(move |record, out| select(&content.split(record), &list, &separator, &finder, out))
+                .boxed(name)
+        }
+        Work::Replace { regex, text } => {
+            Pipe::stages().rewrite(move |record, out| replace(&content.split(record), &regex, &text, out)).boxed(name)
+        }
+        Work::Take(count) => Pipe::stages().take(count).boxed(name),
+        Work::Skip(count) => Pipe::stages().skip(count).boxed(name),
+        Work::Sample { part, seed } => {
+            let mut random = generator(seed)?;
+            // Of the 2^64 numbers that may be drawn, so many let a record through.
+            let wanted = (part * 2_f64.powi(64)) as u128;
+            Pipe::stages().filter(move |_| u128::from(random.next_u64()) < wanted).boxed(name)
+        }
+        Work::Uniq => {
+            let mut last: Option<Vec<u8>> = None;
+            Pipe::stages().filter(move |record| is_new(&mut last, content.get(record))).boxed(name)
+        }
+    })
+}
+
+/// Numbers that are the same on every machine for the same seed, and others each time without one.
+fn generator(seed: Option<u64>) -> Result<Xoshiro256PlusPlus> {
+    let seed = match seed {
+        Some(seed) => seed,
+        None => getrandom::u64().map_err(|error| Error::from_io(std::io::Error::other(error)))?,
+    };
+    Ok(Xoshiro256PlusPlus::seed_from_u64(seed))
+}
+
+/// As `cut -f` does it: the fields in the order they have, each once; those that a record does not have are left out; a
+/// record without any separator is left as it is.
+fn select(record: &Parts<'_>, list: &Fields, separator: &[u8], finder: &memmem::Finder<'_>, out: &mut Vec<u8>) {
+    out.extend_from_slice(record.head);
+    let content = record.content;
+    let mut separators = finder.find_iter(content).peekable();
+    if separators.peek().is_none() {
+        out.extend_from_slice(content);
+    } else {
+        let (mut ranges, mut field, mut start, mut is_first) = (list.0.iter().peekable(), 0, 0, true);
+        while let Some(range) = ranges.peek() {
+            let end = separators.next();
+            if range.contains(&field) {
+                if !std::mem::take(&mut is_first) {
+                    out.extend_from_slice(separator);
+                }
+                if *range.end() >= usize::MAX - 1 {
+                    out.extend_from_slice(&content[start..]);
+                    break;
+                }
+                out.extend_from_slice(&content[start..end.unwrap_or(content.len())]);
+            }
+            if field == *range.end() {
+                ranges.next();
+            }
+            let Some(end) = end else { break };
+            start = end + separator.len();
+            field += 1;
+        }
+    }
+    out.extend_from_slice(record.tail);
+}
+
+fn replace(record: &Parts<'_>, regex: &Regex, text: &Template, out: &mut Vec<u8>) {
+    let (content, mut last) = (record.content, 0);
+    out.extend_from_slice(record.head);
+    match text {
+        Template::Plain(text) => {
+            for found in regex.find_iter(content) {
+                out.extend_from_slice(&content[last..found.start()]);
+                out.extend_from_slice(text);
+                last = found.end();
+            }
+        }
+        Template::Groups(text) => {
+            for captures in regex.captures_iter(content) {
+                let found = captures.get_match();
+                out.extend_from_slice(&content[last..found.start()]);
+                captures.expand(text, out);
+                last = found.end();
+            }
+        }
+    }
+    out.extend_from_slice(&content[last..]);
+    out.extend_from_slice(record.tail);
+}
+
+/// Whether a record differs from the one before it.
+fn is_new(last: &mut Option<Vec<u8>>, content: &[u8]) -> bool {
+    let is_new = last.as_deref() != Some(content);
+    if is_new {
+        let kept = last.get_or_insert_default();
+        kept.clear();
+        kept.extend_from_slice(content);
+    }
+    is_new
+}

@@ -1,0 +1,323 @@
+//! `--each`: blocks of records, copies of a command, and what becomes of both.
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::place::{Place, Words, is_there, until};
+
+/// The lines "0", "1", …
+fn numbers(count: u64) -> String {
+    (0..count).map(|n| format!("{n}\n")).collect()
+}
+
+fn each(place: &Place, options: &str, command: &str) -> Words {
+    place.run(options).and("--each").word(command)
+}
+
+fn sorted(bytes: &[u8]) -> Vec<&[u8]> {
+    let mut lines: Vec<_> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+    lines.sort_unstable();
+    lines
+}
+
+fn report(place: &Place) -> Value {
+    serde_json::from_slice::<Value>(&place.read("stats")).unwrap()["each"].clone()
+}
+
+#[test]
+fn the_output_is_that_of_the_copies_in_order() {
+    let input = numbers(200_000);
+    let place = Place::new().file("in", &input);
+    for options in ["", "-j 1", "-j 3 --block 64K", "-j 2 --block 1000", "--block 1G"] {
+        each(&place, "in", "cat").and(options).succeeds().prints(&input);
+    }
+    // More than the pipes, and than what is held, can take.
+    let place = place.file("large", input.repeat(30));
+    each(&place, "large -j 3", "cat").succeeds().prints(input.repeat(30));
+}
+
+#[test]
+fn blocks_are_whole_records() {
+    let place = Place::new();
+    each(&place, "--block 5", "cat; echo -")
+        .stdin("a\nb\nccc\ndddddddd\ne")
+        .succeeds()
+        .prints("a\nb\n-\nccc\n-\ndddddddd\n-\ne-\n");
+    each(&place, "--block 4 --null", "tr '\\0' '\\n'; echo -")
+        .stdin("a\0bbb\0c")
+        .succeeds()
+        .prints("a\n-\nbbb\n-\nc-\n");
+    each(&place, "", "cat; echo -").stdin("").succeeds().prints("");
+}
+
+#[test]
+fn blocks_are_found_behind_the_stages() {
+    let place = Place::new();
+    each(&place, "--stage not:2 --stage replace/3/33 --block 3", "cat; echo -")
+        .stdin("1\n2\n3\n4\n5")
+        .succeeds()
+        .prints("1\n-\n33\n-\n4\n5-\n");
+    each(&place, "--stage take:3 --block 4", "cat; echo -").shell("exec yes").succeeds().prints("y\ny\n-\ny\n-\n");
+}
+
+#[test]
+fn order_is_kept_whoever_is_faster() {
+    let input = numbers(60);
+    let place = Place::new().file("in", &input);
+    // The first sleep longest.
+    let sleepy = "read n; sleep 0.0$((RANDOM % 5)); echo $n; cat; sleep 0.0$((RANDOM % 3))";
+    each(&place, "in -j 7 --block 4", sleepy).succeeds().prints(&input);
+    let seen = each(&place, "in -j 7 --block 4 --unordered", sleepy).succeeds();
+    assert_eq!(sorted(&seen.stdout), sorted(input.as_bytes()));
+}
+
+#[test]
+fn unordered_outputs_come_in_one_piece() {
+    let place = Place::new().file("in", numbers(4000));
+    let seen = each(&place, "in -j 4 --block 1K --unordered", "echo begin; sleep 0.01; cat; echo end").succeeds();
+    let text = String::from_utf8(seen.stdout).unwrap();
+    let pieces: Vec<_> = text.split_inclusive("end\n").collect();
+    assert!(pieces.len() > 10);
+    for piece in pieces {
+        assert!(piece.starts_with("begin\n") && piece.matches("begin").count() == 1, "{piece}");
+    }
+}
+
+#[test]
+fn one_that_ends_first_is_seen_first_where_there_is_no_order() {
+    let place = Place::new();
+    let command = "read n; if [ $n = 1 ]; then until [ -e go ]; do sleep 0.01; done; fi; echo $n";
+    let mut live = each(&place, "-j 2 --block 2 --unordered", command).shell("echo 1; echo 2").start();
+    live.prints("2\n");
+    fs::write(place.path("go"), "").unwrap();
+    live.prints("1\n");
+    assert!(live.ends().status.success());
+}
+
+#[test]
+fn ten_thousand_small_blocks() {
+    let input = numbers(10_000);
+    let place = Place::new().file("in", &input);
+    // A builtin of bash, so that a block is one process.
+    each(&place, "in --block 1 -j 4 --stats stats", "read n; echo $n").succeeds().prints(&input);
+    assert_eq!(report(&place)["blocks"], 10_000);
+}
+
+#[test]
+fn a_failing_copy_is_named_by_its_records() {
+    let place = Place::new().file("in", numbers(100));
+    // 10 records of 2 bytes, then blocks of 6 records with 3 bytes.
+    let command = "read n; echo $n; cat > /dev/null; [ $n != 16 ]";
+    let seen = each(&place, "in -j 3 --block 20", command).fails();
+    let seen =
+        seen.complains_of(&["status 1", "in the block of records 16 to 21, at byte 38, record 16 (the first is 0)"]);
+    assert_eq!(String::from_utf8(seen.stdout).unwrap(), "0\n10\n16\n", "all in front of it, and nothing behind it");
+    each(&place, "in -j 3 --block 20 -o out", command).fails();
+    assert!(!place.path("out").exists());
+}
+
+#[test]
+fn others_go_on_if_that_is_asked_for() {
+    let place = Place::new().file("in", numbers(100));
+    let command = "read n; cat > /dev/null; echo $n; case $n in 16|28) exit 3;; esac";
+    for order in ["", "--unordered"] {
+        let seen = each(&place, "in -j 3 --block 20 --on-error skip --stats stats", command).and(order).fails();
+        let starts: Vec<u64> = [0].into_iter().chain((10..100).step_by(6)).collect();
+        let expected: String = starts.iter().map(|n| format!("{n}\n")).collect();
+        assert_eq!(sorted(&seen.stdout), sorted(expected.as_bytes()));
+        let lines: Vec<_> = seen.stderr.lines().collect();
+        assert_eq!(lines.len(), 3, "{lines:?}");
+        assert!(
+            lines[..2].iter().any(|line| line.contains("status 3") && line.contains("records 16 to 21")),
+            "{lines:?}"
+        );
+        assert!(lines[..2].iter().any(|line| line.contains("records 28 to 33, at byte 74")), "{lines:?}");
+        assert!(lines[2].contains("2 failures of the command"), "{lines:?}");
+        assert_eq!((&report(&place)["blocks"], &report(&place)["failed"]), (&16.into(), &2.into()));
+    }
+    each(&place, "in -j 3 --block 20 --on-error skip -o out", command).fails();
+    assert_eq!(place.text("out").lines().count(), 16, "the output is complete");
+}
+
+#[test]
+fn copies_that_die_in_the_middle() {
+    let place = Place::new().file("in", numbers(100_000));
+    let killed = "head -c 10000; kill -9 $$";
+    each(&place, "in --block 100K", killed).fails().complains_of(&["signal 9 (SIGKILL)", "records 0 to"]);
+    let unordered = each(&place, "in --block 100K --unordered", killed).fails();
+    assert!(unordered.stdout.len() >= 10_000, "what it wrote is there");
+    each(&place, "in", "exit 3").fails().prints("").complains_of(&["exited with status 3"]);
+    each(&place, "in", "no-such-program-anywhere").exits(1);
+}
+
+/// As with GNU parallel: what it has done is what its status says.
+#[test]
+fn a_copy_need_not_read_its_block() {
+    let place = Place::new().file("in", numbers(1_000_000));
+    each(&place, "in --block 2M", "head -n 1 | wc -l").succeeds().prints("1\n1\n1\n1\n");
+    each(&place, "in --block 2M", "true").succeeds().prints("");
+    each(&place, "in --block 2M", "exec <&-; echo x").succeeds().prints("x\nx\nx\nx\n");
+}
+
+#[test]
+fn a_copy_that_writes_much_more_than_it_reads() {
+    let place = Place::new().file("in", numbers(40));
+    let seen = each(&place, "in --block 20 -j 3", "head -n 1; head -c 9000000 /dev/zero").succeeds();
+    assert_eq!(seen.stdout.len(), 6 * 9_000_000 + "0\n10\n16\n22\n28\n34\n".len());
+}
+
+/// A consumer that does not read stops the copies, and these the source.
+#[test]
+fn back_pressure_reaches_the_source() {
+    let place = Place::new();
+    // Each number is 1 MB that the source has been rid of.
+    let source = "for i in $(seq 400); do head -c 1000000 /dev/zero | tr '\\0' x; echo; echo $i > progress; done";
+    let mut live = each(&place, "-j 2 --block 1M", "cat").shell(source).start();
+    let written = || fs::read_to_string(place.path("progress")).ok().and_then(|text| text.trim().parse::<u64>().ok());
+    let mut last = None;
+    // It stands still in the end.
+    let stopped = until("the source stands still", || {
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        let now = written();
+        let stands = now.is_some() && now == last;
+        last = now;
+        stands.then_some(now).flatten()
+    });
+    assert!(stopped < 100, "{stopped} MB are somewhere");
+    live.stop_reading();
+    live.dies_by(Signal::PIPE);
+}
+
+#[test]
+fn memory_is_bounded() {
+    let place = Place::new();
+    // All others go as far as they may before the first block's output is there.
+    let command = "read n; case $n in first) sleep 1;; esac; cat";
+    let source = "echo first; yes | head -c 300000000";
+    let mut command = each(&place, "-j 3 --block 1M", command).shell(source).into_command();
+    let mut child = command.stdout(std::process::Stdio::null()).spawn().unwrap();
+    let mut peak = 0;
+    let status = until("it ends", || {
+        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).map(|line| line.replace("kB", ""));
+        peak = line.and_then(|line| line.trim().parse::<u64>().ok()).unwrap_or(0).max(peak);
+        child.try_wait().unwrap()
+    });
+    assert!(status.success());
+    assert!((1_000..100_000).contains(&peak), "{peak} KiB");
+}
+
+#[test]
+fn a_signal_leaves_no_copy_behind() {
+    for options in ["-j 3 --block 2", "-j 3 --block 2 --unordered", "-j 3 --block 2 --round-robin"] {
+        let place = Place::new();
+        let command = "echo $$ >> pids; sleep 60 & echo $! >> pids; wait; cat";
+        let live =
+            each(&place, options, command).and("-o out").shell("echo $$ > source; seq 100; exec sleep 60").start();
+        until("three copies run", || {
+            fs::read_to_string(place.path("pids")).ok().filter(|pids| pids.lines().count() == 6)
+        });
+        live.send(Signal::INT);
+        live.dies_by(Signal::INT);
+        for pid in place.text("pids").lines().chain(place.text("source").lines()) {
+            until("it is gone", || (!is_there(pid)).then_some(()));
+        }
+        assert_eq!(place.names(), ["pids", "source"], "{options}");
+    }
+}
+
+#[test]
+fn a_failure_ends_a_source_that_is_waited_for() {
+    let place = Place::new();
+    for order in ["", "--unordered"] {
+        let seen =
+            each(&place, "--block 2", "exit 3").and(order).shell("echo 1; echo 2; echo 3; exec sleep 60").fails();
+        let _ = seen.complains_of(&["exited with status 3", "the block of record"]);
+    }
+}
+
+#[test]
+fn a_closed_consumer_ends_copies_and_source() {
+    let place = Place::new();
+    let mut live = each(&place, "-j 2 --block 1K", "cat").shell("echo $$ > pid; exec yes").start();
+    live.prints("y\ny\n");
+    live.stop_reading();
+    live.dies_by(Signal::PIPE);
+    assert!(!is_there(&place.text("pid")));
+}
+
+#[test]
+fn a_failing_source_is_told_after_all_it_gave() {
+    let place = Place::new();
+    let seen = each(&place, "", "cat").shell("seq 3; exit 3").fails();
+    seen.prints("1\n2\n3\n").complains_of(&["exited with status 3"]);
+}
+
+#[test]
+fn no_zombie_is_left_while_it_runs() {
+    let place = Place::new();
+    let source = "seq 50; until [ -e go ]; do sleep 0.01; done";
+    let mut live = each(&place, "-j 2 --block 4 --flush line", "cat").shell(source).start();
+    live.prints(&(1..=48).map(|n| format!("{n}\n")).collect::<String>());
+    let children = format!("/proc/{0}/task/{0}/children", live.pid().as_raw_nonzero());
+    until("only the source is there", || {
+        let children = fs::read_to_string(&children).unwrap_or_default();
+        (children.split_whitespace().count() == 1).then_some(())
+    });
+    fs::write(place.path("go"), "").unwrap();
+    let seen = live.ends();
+    assert!(seen.status.success() && seen.status.signal().is_none());
+}
+
+#[test]
+fn outputs_checksums_and_statistics_work_as_without() {
+    let place = Place::new().file("in", numbers(1000));
+    each(&place, "in --block 1K -o out.gz --tee copy --hash crc32c --stats stats", "sed s/^/-/").exits(0);
+    let expected: String = (0..1000).map(|n| format!("-{n}\n")).collect();
+    assert_eq!(place.text("copy"), expected);
+    place.run("out.gz").succeeds().prints(&expected);
+    assert_eq!(report(&place)["output_bytes"], expected.len());
+    let stats: Value = serde_json::from_slice(&place.read("stats")).unwrap();
+    assert_eq!((&stats["records"], &stats["bytes"]), (&1000.into(), &3890.into()));
+    assert_eq!(place.names(), ["copy", "in", "out.gz", "stats"]);
+}
+
+#[test]
+fn kept_copies_share_the_blocks() {
+    let input = numbers(300_000);
+    let place = Place::new().file("in", &input);
+    let seen = each(&place, "in -j 3 --block 10K --round-robin --stats stats", "echo x >> started; cat").succeeds();
+    assert!(sorted(&seen.stdout) == sorted(input.as_bytes()));
+    assert_eq!(place.text("started"), "x\nx\nx\n");
+    assert!(report(&place)["blocks"].as_u64().unwrap() > 100);
+    let seen = each(&place, "in -j 3 --block 10K --round-robin", "wc -l").succeeds();
+    let counts: Vec<u64> = String::from_utf8(seen.stdout).unwrap().lines().map(|line| line.parse().unwrap()).collect();
+    assert_eq!((counts.len(), counts.iter().sum()), (3, 300_000));
+    each(&place, "--round-robin -j 2", "cat").stdin("").succeeds().prints("");
+}
+
+#[test]
+fn kept_copies_that_fail_or_stop_reading() {
+    let place = Place::new().file("in", numbers(1_000_000));
+    let seen = each(&place, "in -j 2 --block 10K --round-robin", "head -c 100000 > /dev/null; exit 3").fails();
+    let _ = seen.complains_of(&["exited with status 3", "in a copy whose last was the block of records"]);
+    // When nobody reads any more, what is left is lost.
+    let seen = each(&place, "in -j 2 --block 10K --round-robin", "head -n 1 > /dev/null").fails();
+    let _ = seen.complains_of(&["found no copy of the command that still reads", "the block of records"]);
+    let one = "[ -e one ] || { touch one; head -c 100000 > /dev/null; exit 3; }; cat";
+    let seen = each(&place, "in -j 1 --block 10K --round-robin --on-error skip", one).fails();
+    assert!(seen.stderr.contains("status 3"), "{}", seen.stderr);
+}
+
+#[test]
+fn what_it_cannot_do_is_refused() {
+    let place = Place::new();
+    place.run("-j 2").gets_refused().complains_of(&["--each"]);
+    place.run("--each cat -j 0").gets_refused().complains_of(&["expected 1 to 4096"]);
+    place.run("--each cat --block 0").gets_refused().complains_of(&["expected 1 byte to 1G"]);
+    place.run("--each cat --count").gets_refused().complains_of(&["--count"]);
+    place.run("--each cat --on-error maybe").gets_refused().complains_of(&["stop, skip"]);
+}
