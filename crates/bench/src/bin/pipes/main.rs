@@ -1,0 +1,79 @@
+//! Pipelines in Rust: what one more stage costs, and a stage that computes on several threads.
+//!
+//! A first pass over the input gives the answer; then some are timed, and their median is told. Opening the file and finding
+//! the lines are part of a pass.
+
+mod added;
+mod hashed;
+mod tally;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+use added::{Stage, Way};
+use hashed::Hasher;
+
+#[derive(Parser)]
+struct Options {
+    #[command(subcommand)]
+    runner: Runner,
+}
+
+#[derive(Subcommand)]
+enum Runner {
+    /// Lines through so many stages.
+    Added {
+        #[arg(long, value_enum)]
+        way: Way,
+        /// What a stage does.
+        #[arg(long, value_enum, default_value_t = Stage::None)]
+        stage: Stage,
+        /// How many stages.
+        #[arg(long)]
+        n: usize,
+        input: PathBuf,
+    },
+    /// The SHA-256 of each line, in order.
+    Hashed {
+        #[arg(long, value_enum)]
+        way: Hasher,
+        #[arg(long, default_value_t = 1)]
+        threads: usize,
+        input: PathBuf,
+    },
+}
+
+/// At least so many passes are timed.
+const LEAST: usize = 3;
+/// At most so many.
+const MOST: usize = 15;
+/// Between the two: until they have taken so long together.
+const ENOUGH: Duration = Duration::from_millis(400);
+
+/// Tells the answer of a pass, and the median of the times of some.
+fn tell(mut pass: impl FnMut() -> Result<String>) -> Result<()> {
+    let answer = pass()?;
+    let mut times = Vec::new();
+    while times.len() < LEAST || (times.len() < MOST && times.iter().sum::<Duration>() < ENOUGH) {
+        let start = Instant::now();
+        pass()?;
+        times.push(start.elapsed());
+    }
+    times.sort_unstable();
+    writeln!(io::stdout(), "{answer} ns={}", times[times.len() / 2].as_nanos())?;
+    Ok(())
+}
+
+fn main() -> Result<()> {
+    match Options::parse().runner {
+        Runner::Added { way, stage, n, input } => tell(|| added::pass(way, stage, n, &input)),
+        Runner::Hashed { way, threads, input } => {
+            let pass = way.prepare(threads)?;
+            tell(|| pass(&input))
+        }
+    }
+}
