@@ -42,6 +42,7 @@ pub use error::{CommandEnd, CommandStatus, Error, ErrorKind, Result};
 pub use format::Format;
 pub use reader::{
     Decode, DecodeLimit, Follow, Latency, Position, Progress, ProgressHandle, ReadAhead, Reader, ReaderBuilder, Values,
+    Waits,
 };
 pub use writer::{
     Durability, Encode, Existing, FlushPolicy, LendPages, Partial, SharedWriter, Writer, WriterBuilder, WriterEnd,

@@ -56,6 +56,7 @@
 
 #[cfg(feature = "async")]
 mod asynchronous;
+mod batches;
 mod bytes;
 mod chain;
 mod cut;
@@ -80,6 +81,7 @@ use bumpalo::Bump;
 
 #[cfg(feature = "async")]
 pub use asynchronous::{Concurrency, MapAsync};
+pub use batches::{BatchMemory, Stopped};
 pub use chain::{Chain, Each, Start, Then};
 pub use hand::Stages;
 pub use item::{Bytes, Item, Value};

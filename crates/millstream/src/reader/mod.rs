@@ -31,7 +31,7 @@ use crate::frame::{Batch, Delimiter, Framer, Lines, Step, Trim};
 use index::LineIndex;
 use scan::Scanning;
 use supply::Supply;
-pub(crate) use supply::Waits;
+pub use supply::Waits;
 
 /// How much of the buffer one batch covers at most: what fits the second-level cache with its offsets.
 const BATCH_BYTES: usize = 256 << 10;
@@ -656,8 +656,9 @@ impl Reader {
         Ok(Some(Batch::new(bytes, &self.offsets, framer.trim(), terminated).at(offset, first_record)))
     }
 
-    /// Whether the next batch has to be waited for. Only of use between two batches.
-    pub(crate) fn waits(&self) -> Waits {
+    /// Whether the next batch has to be waited for: for those who read from several readers in turn. Only of use between two
+    /// batches.
+    pub fn waits(&self) -> Waits {
         match self.state {
             State::Open if !self.leaves_records => self.supply.waits(),
             _ => Waits::No,

@@ -34,9 +34,9 @@ pub(crate) struct Plan {
     pub(crate) wait: Wait,
 }
 
-/// Whether reading has to wait.
+/// Whether reading has to wait. What need not be waited for comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Waits {
+pub enum Waits {
     /// There is something, or the end.
     No,
     /// Nobody can say, as with somebody's `Read`.

@@ -1,0 +1,186 @@
+//! A boxed stage that is given whole batches: for functions behind a boundary, where every call costs.
+
+use std::mem::MaybeUninit;
+
+use super::chain::Chain;
+use super::item::Bytes;
+use super::scope::{Flow, Scope};
+use super::stage::Stage;
+use crate::error::{Error, ErrorKind};
+
+/// Memory for the bytes that a stage makes. What is put there lives as long as the batch.
+#[derive(Clone, Copy)]
+pub struct BatchMemory<'a>(Scope<'a>);
+
+impl<'a> BatchMemory<'a> {
+    /// A copy of these bytes.
+    pub fn keep(self, bytes: &[u8]) -> &'a [u8] {
+        self.0.arena.alloc_slice_copy(bytes)
+    }
+
+    /// Room for `len` bytes, to be filled.
+    pub fn space(self, len: usize) -> &'a mut [MaybeUninit<u8>] {
+        self.0.arena.alloc_slice_fill_with(len, |_| MaybeUninit::uninit())
+    }
+}
+
+impl std::fmt::Debug for BatchMemory<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("BatchMemory")
+    }
+}
+
+/// Where a stage of whole batches stopped: the items before that one are done.
+#[derive(Debug)]
+pub enum Stopped {
+    /// It failed at the item of this index. [`OnError`](super::OnError) says what comes then: where records that fail are
+    /// passed over, the stage is called again with the items behind it.
+    AtItem(usize, Error),
+    /// The same, but it cannot go on: the end of the pipe, whatever [`OnError`](super::OnError) says.
+    ForGood(usize, Error),
+}
+
+impl Stage {
+    /// A stage that is given whole batches: some items, each with the number of its record, memory for new bytes, and the
+    /// items that go on, to which it appends. It is never called without items. One that panics has failed at the first
+    /// item it was given.
+    ///
+    /// ```
+    /// use millstream::{Reader, pipe::{Pipe, Stage}};
+    /// let first = Stage::from_batches("first", |items, memory, out| {
+    ///     for &(record, item) in items {
+    ///         let word = item.split(|byte| *byte == b' ').next().unwrap_or_default();
+    ///         out.push((record, memory.keep(&word.to_ascii_uppercase())));
+    ///     }
+    ///     Ok(())
+    /// });
+    /// let mut words = Pipe::from(Reader::memory("one two\nthree\n")?).lines().then(first);
+    /// assert_eq!(words.collect()?, [&b"ONE"[..], b"THREE"]);
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    pub fn from_batches<F>(name: impl Into<String>, function: F) -> Stage
+    where
+        F: for<'a> FnMut(&[(u64, &'a [u8])], BatchMemory<'a>, &mut Vec<(u64, &'a [u8])>) -> Result<(), Stopped>
+            + Send
+            + 'static,
+    {
+        Stage::new(Batches(function), name.into())
+    }
+}
+
+/// A function of batches as a chain.
+struct Batches<F>(F);
+
+impl<F> Chain<Bytes> for Batches<F>
+where
+    F: for<'a> FnMut(&[(u64, &'a [u8])], BatchMemory<'a>, &mut Vec<(u64, &'a [u8])>) -> Result<(), Stopped>,
+{
+    type Out = Bytes;
+
+    fn run<'a>(
+        &mut self,
+        input: impl Iterator<Item = (u64, &'a [u8])>,
+        scope: Scope<'a>,
+        sink: &mut impl FnMut(u64, &'a [u8]) -> Flow,
+    ) -> Flow {
+        // It is the vector of the stage before: the same memory.
+        let items: Vec<(u64, &'a [u8])> = input.collect();
+        let mut left = &items[..];
+        let mut out = Vec::with_capacity(items.len());
+        while let Some(&(record, _)) = left.first() {
+            scope.run.current.set(record);
+            let stopped = (self.0)(left, BatchMemory(scope), &mut out);
+            for (record, item) in out.drain(..) {
+                sink(record, item)?;
+            }
+            let (item, error, for_good) = match stopped {
+                Ok(()) => break,
+                Err(Stopped::AtItem(item, error)) => (item, error, false),
+                Err(Stopped::ForGood(item, error)) => (item, error, true),
+            };
+            let Some(&(record, _)) = left.get(item) else {
+                let found = format!("a stage that stopped at item {item} of {}", left.len());
+                return scope.end(record, Error::new(ErrorKind::ArgumentInvalid).with_found(found));
+            };
+            left = &left[item + 1..];
+            if for_good {
+                return scope.end(record, error.with_record(record));
+            }
+            scope.fail(record, error)?;
+        }
+        Flow::Continue(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pipe::{OnError, Pipe};
+    use crate::{Reader, Writer};
+
+    /// Lets through what is no `x`, in capitals.
+    fn capitals() -> Stage {
+        Stage::from_batches("capitals", |items, memory, out| {
+            for (index, &(record, item)) in items.iter().enumerate() {
+                if item == b"x" {
+                    return Err(Stopped::AtItem(index, Error::new(ErrorKind::StageFailed).with_found("x")));
+                }
+                assert!(item != b"panic", "as told");
+                let space = memory.space(item.len());
+                for (to, byte) in space.iter_mut().zip(item) {
+                    to.write(byte.to_ascii_uppercase());
+                }
+                out.push((record, memory.keep(&item.to_ascii_uppercase())));
+            }
+            Ok(())
+        })
+    }
+
+    #[test]
+    fn records_before_the_one_that_fails_go_on() {
+        let mut seen = Vec::new();
+        let mut pipe =
+            Pipe::from(Reader::memory("a\nb\nx\nc\n").unwrap()).lines().then_all(vec![capitals(), capitals()]);
+        let error = pipe.for_each(|line| seen.push(line.to_vec())).unwrap_err();
+        assert_eq!((error.kind(), error.record(), error.offset()), (ErrorKind::StageFailed, Some(2), Some(4)));
+        assert_eq!(seen, [b"A", b"B"]);
+    }
+
+    #[test]
+    fn the_stage_is_called_again_behind_one_that_is_passed_over() {
+        let mut bad = Writer::memory().unwrap();
+        let mut pipe = Pipe::from(Reader::memory("x\na\nx\nx\nb\nx").unwrap())
+            .lines()
+            .on_error(OnError::Quarantine(&mut bad))
+            .then(capitals());
+        assert_eq!(pipe.collect().unwrap(), [b"A", b"B"]);
+        assert_eq!(pipe.summary().failed, 4);
+        drop(pipe);
+        assert_eq!(bad.close().unwrap().memory.unwrap(), b"x\nx\nx\nx");
+    }
+
+    #[test]
+    fn a_stage_that_stops_for_good_is_the_end() {
+        let full = Stage::from_batches("full", |items, _, out| {
+            out.push(items[0]);
+            Err(Stopped::ForGood(1, Error::new(ErrorKind::Io)))
+        });
+        let mut pipe = Pipe::from(Reader::memory("a\nb\nc\n").unwrap()).lines().on_error(OnError::Skip).then(full);
+        let mut seen = 0;
+        let error = pipe.for_each(|_| seen += 1).unwrap_err();
+        assert_eq!((error.kind(), error.record(), seen), (ErrorKind::Io, Some(1), 1));
+    }
+
+    #[test]
+    fn what_a_stage_should_not_do_is_an_error() {
+        let wrong =
+            || Stage::from_batches("wrong", |items, _, _| Err(Stopped::AtItem(items.len(), Error::new(ErrorKind::Io))));
+        let error = Pipe::from(Reader::memory("a\n").unwrap()).lines().then(wrong()).run().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ArgumentInvalid);
+        let error = Pipe::from(Reader::memory("a\npanic\n").unwrap()).lines().then(capitals()).run().unwrap_err();
+        assert_eq!((error.kind(), error.record()), (ErrorKind::StagePanicked, Some(0)));
+        // Nothing is in the way of its end, and it is not called for nothing.
+        let none = Stage::from_batches("none", |_, _, _| panic!("no items"));
+        assert_eq!(Pipe::from(Reader::memory("").unwrap()).lines().then(none).count().unwrap(), 0);
+    }
+}
