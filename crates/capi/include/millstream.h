@@ -860,6 +860,16 @@ millstream_code millstream_framer_batch(millstream_framer *framer,
                                         millstream_error **error);
 
 /**
+ * What has to be put behind a record's content so that this framer finds it again: a newline for lines. Nothing where
+ * that is not a matter of what is behind it, or where the content includes it. The bytes are the framer's, and valid
+ * until that is freed.
+ */
+millstream_code millstream_framer_terminator(const millstream_framer *framer,
+                                             const char **bytes,
+                                             size_t *len,
+                                             millstream_error **error);
+
+/**
  * Succeeds if a record is UTF-8; otherwise MILLSTREAM_UTF8_INVALID, with the byte that breaks it.
  */
 millstream_code millstream_check_text(const void *record, size_t len, millstream_error **error);
@@ -1020,6 +1030,35 @@ enum millstream_format
 typedef enum millstream_format millstream_format;
 #else
 typedef uint32_t millstream_format;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * Whether the next records have to be waited for. What need not be waited for comes first.
+ */
+enum millstream_waits
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * There is something, or the end, or an error to be told.
+     */
+    MILLSTREAM_WAITS_NO = 0,
+    /**
+     * Nobody can say, as with a callback.
+     */
+    MILLSTREAM_WAITS_UNKNOWN = 1,
+    /**
+     * Nothing is there.
+     */
+    MILLSTREAM_WAITS_YES = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_waits millstream_waits;
+#else
+typedef uint32_t millstream_waits;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
@@ -1414,6 +1453,12 @@ millstream_code millstream_reader_position(const millstream_reader *reader,
                                            uint64_t *bytes,
                                            uint64_t *records,
                                            millstream_error **error);
+
+/**
+ * Whether the next batch has to be waited for: for those who read from several readers in turn. Only of use between two
+ * batches. MILLSTREAM_WAITS_NO for NULL and for a reader that is closed.
+ */
+millstream_waits millstream_reader_waits(const millstream_reader *reader);
 
 /**
  * How the reader gets on. Once it is closed: how it did.
@@ -2228,6 +2273,317 @@ millstream_code millstream_writer_window(millstream_writer *writer,
 millstream_code millstream_writer_end_window(millstream_writer *writer,
                                              size_t used,
                                              millstream_error **error);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+/* ---- pipe ----
+ *
+ * Pipes: records through stages of yours to a sink, batch by batch.
+ *
+ * A stage is a function that is given the items of a whole batch at once: at first the records, then whatever the
+ * stages before it have made. So what a stage costs beside its own work is one call for each batch. Items are spans of
+ * bytes: parts of the records, without a copy, or new bytes that live as long as the batch.
+ *
+ * Records before one that a stage fails at reach the sink first; then comes the error, with the record's number and
+ * place. An error of the source comes after all that the source delivered, and the end means that it succeeded. Stages
+ * may have run on items of the same batch that a later stage then drops, or that come behind one that fails there;
+ * millstream_pipe_set_batch() with 1 forbids it.
+ *
+ * All functions of yours run on the thread that runs the pipe, while it runs it.
+ */
+
+/**
+ * What happens when a stage fails at a record.
+ */
+enum millstream_on_error
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * It is the error of the pipe, after the records before it have reached the sink.
+     */
+    MILLSTREAM_ON_ERROR_STOP = 0,
+    /**
+     * The record is passed over and counted.
+     */
+    MILLSTREAM_ON_ERROR_SKIP = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_on_error millstream_on_error;
+#else
+typedef uint32_t millstream_on_error;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * Records on their way through stages. Freed by millstream_pipe_free().
+ *
+ * Stages and settings are given before it runs for the first time.
+ */
+typedef struct millstream_pipe millstream_pipe;
+
+/**
+ * What a stage may ask for while it is called: memory for new bytes, more items than there were, and to be told to
+ * have failed.
+ */
+typedef struct millstream_stage_scope millstream_stage_scope;
+
+/**
+ * An item between two stages: `len` bytes at `data`, made from the record of this number.
+ */
+typedef struct {
+    /**
+     * The bytes. May be NULL if there are none.
+     */
+    const char *data;
+    /**
+     * How many they are.
+     */
+    size_t len;
+    /**
+     * Which record it was made from. A stage hands it on as it is, so that an error can name the record.
+     */
+    uint64_t record;
+} millstream_span;
+
+/**
+ * A stage. It is given `*count` items, at least one, writes those that go on over the front of the array, and sets
+ * `*count` to how many these are. For a filter and for parts of items that is all. The bytes that a span points to are
+ * part of what it was given, or from millstream_stage_keep() or millstream_stage_space(), or stay where and what they
+ * are as long as the pipe exists.
+ *
+ * A stage that makes more items than it was given gives all of them to millstream_stage_put(), and leaves none.
+ *
+ * It returns MILLSTREAM_OK; or, if it fails at an item, what millstream_stage_fail() returns, or another code after it
+ * has called that, with the items before that one done and counted. What happens then millstream_pipe_set_on_error()
+ * says; where records that fail are passed over, the stage is called again with the items behind this one. The code
+ * MILLSTREAM_STAGE_PANICKED is the end in any case.
+ */
+typedef millstream_code (*millstream_stage_callback)(void *user,
+                                                     millstream_stage_scope *scope,
+                                                     millstream_span *items,
+                                                     size_t *count);
+
+/**
+ * A sink: takes `count` items, at least one, which are valid during the call, and returns how many it has taken. Fewer
+ * than all are MILLSTREAM_STAGE_FAILED at the next one, and the end of the pipe.
+ */
+typedef size_t (*millstream_sink_callback)(void *user, const millstream_span *items, size_t count);
+
+/**
+ * What a pipe has done so far.
+ */
+typedef struct {
+    /**
+     * Records that were read.
+     */
+    uint64_t records;
+    /**
+     * Items that came out behind the last stage.
+     */
+    uint64_t items;
+    /**
+     * Times that a stage failed at a record that was passed over.
+     */
+    uint64_t failed;
+    /**
+     * Whether a stage such as millstream_pipe_take() ended it before its sources did.
+     */
+    bool ended_early;
+} millstream_summary;
+
+/**
+ * What one stage has done.
+ */
+typedef struct {
+    /**
+     * Its name.
+     */
+    const char *name;
+    /**
+     * Items that came out.
+     */
+    uint64_t items;
+    /**
+     * Their size in bytes.
+     */
+    uint64_t bytes;
+    /**
+     * The time inside the stage.
+     */
+    uint64_t time_ns;
+} millstream_stage_stats;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * Makes a pipe over the records that `framer` finds. It takes `reader` and `framer` over, also if this fails: the
+ * caller neither uses nor frees them again.
+ */
+millstream_code millstream_pipe_new(millstream_reader *reader,
+                                    millstream_framer *framer,
+                                    millstream_pipe **pipe,
+                                    millstream_error **error);
+
+/**
+ * Adds the records of another reader, which it takes over, also if this fails. The readers take turns, a batch at a
+ * time, and one that has nothing at the moment is passed over while another has; each one's records stay in order. All
+ * of them must succeed.
+ */
+millstream_code millstream_pipe_merge(millstream_pipe *pipe,
+                                      millstream_reader *reader,
+                                      millstream_error **error);
+
+/**
+ * At most `records` records make a batch; at least 1. Unless told otherwise a batch is what the source has delivered,
+ * at most 256 KiB.
+ */
+millstream_code millstream_pipe_set_batch(millstream_pipe *pipe,
+                                          size_t records,
+                                          millstream_error **error);
+
+/**
+ * What happens when a stage fails at a record.
+ */
+millstream_code millstream_pipe_set_on_error(millstream_pipe *pipe,
+                                             millstream_on_error on_error,
+                                             millstream_error **error);
+
+/**
+ * Passes over records that a stage fails at, and writes them to `writer` as they were read, with their delimiter.
+ *
+ * The writer is lent to the pipe: until that is freed it is not used otherwise, which is refused, nor freed.
+ */
+millstream_code millstream_pipe_set_quarantine(millstream_pipe *pipe,
+                                               millstream_writer *writer,
+                                               millstream_error **error);
+
+/**
+ * Ends the work between two batches when this token is cancelled: MILLSTREAM_CANCELLED, after which it can be run
+ * again, and goes on where it was. To end waiting for the source too, give the token to the reader as well.
+ */
+millstream_code millstream_pipe_set_cancel(millstream_pipe *pipe,
+                                           const millstream_cancel_token *token,
+                                           millstream_error **error);
+
+/**
+ * Measures where the time goes, for millstream_pipe_stats().
+ */
+millstream_code millstream_pipe_measure(millstream_pipe *pipe, millstream_error **error);
+
+/**
+ * Adds a stage behind those that are there, under a name for statistics. `stage` is called with `user`, which
+ * `release` (NULL: nobody) is given once, also if this call fails: when nobody needs it any more.
+ */
+millstream_code millstream_pipe_add_stage(millstream_pipe *pipe,
+                                          const char *name,
+                                          millstream_stage_callback stage,
+                                          void *user,
+                                          millstream_release_callback release,
+                                          millstream_error **error);
+
+/**
+ * Of a stage: a copy of `len` bytes, which lives as long as the batch. NULL only if an argument is.
+ */
+const char *millstream_stage_keep(millstream_stage_scope *scope, const void *data, size_t len);
+
+/**
+ * Of a stage: room for `len` bytes, which lives as long as the batch; what it holds is arbitrary. One call for all new
+ * bytes of a batch is cheapest. NULL if `scope` is, or for more than half of the address space.
+ */
+char *millstream_stage_space(millstream_stage_scope *scope,
+                             size_t len);
+
+/**
+ * Of a stage: `count` items that go on, before those that are left in the array when the stage returns.
+ */
+millstream_code millstream_stage_put(millstream_stage_scope *scope,
+                                     const millstream_span *items,
+                                     size_t count,
+                                     millstream_error **error);
+
+/**
+ * Of a stage: it has failed at the item with this index of the array it was given, for the reason that `message` says
+ * (UTF-8, or NULL for none). Returns MILLSTREAM_STAGE_FAILED, for the stage to return.
+ */
+millstream_code millstream_stage_fail(millstream_stage_scope *scope,
+                                      size_t index,
+                                      const char *message);
+
+/**
+ * Lets the first `count` items through; then the pipe ends, and its sources are closed.
+ */
+millstream_code millstream_pipe_take(millstream_pipe *pipe, uint64_t count, millstream_error **error);
+
+/**
+ * Lets all but the first `count` items through.
+ */
+millstream_code millstream_pipe_skip(millstream_pipe *pipe, uint64_t count, millstream_error **error);
+
+/**
+ * Writes each item to `writer` as well, as millstream_pipe_write_to() does.
+ *
+ * The writer is lent to the pipe: until that is freed it is not used otherwise, which is refused, nor freed.
+ */
+millstream_code millstream_pipe_tee(millstream_pipe *pipe,
+                                    millstream_writer *writer,
+                                    millstream_error **error);
+
+/**
+ * Runs it to the end, and gives the items to `sink`, batch by batch; NULL for what the stages do by themselves.
+ * `summary`, which may be NULL, is what was done so far, also after an error.
+ *
+ * After MILLSTREAM_CANCELLED it can be run again, and goes on where it was. After any other error it has ended:
+ * MILLSTREAM_CLOSED. Once all has come through, or a stage has ended it, it succeeds and does nothing.
+ */
+millstream_code millstream_pipe_run(millstream_pipe *pipe,
+                                    millstream_sink_callback sink,
+                                    void *user,
+                                    millstream_summary *summary,
+                                    millstream_error **error);
+
+/**
+ * Runs it to the end as millstream_pipe_run() does, and writes each item, and behind it what ends a record of the
+ * source: a newline for lines. The writer is neither flushed nor closed. At the end all is with the writer, or there is
+ * an error.
+ */
+millstream_code millstream_pipe_write_to(millstream_pipe *pipe,
+                                         millstream_writer *writer,
+                                         millstream_summary *summary,
+                                         millstream_error **error);
+
+/**
+ * How the sources' commands ended that have ended so far: an array of `count` that is valid until the next call on the
+ * pipe that is not const.
+ */
+millstream_code millstream_pipe_command_ends(millstream_pipe *pipe,
+                                             const millstream_command_end **ends,
+                                             size_t *count,
+                                             millstream_error **error);
+
+/**
+ * Where the time went, if it is measured: for how long the pipe has run, for how long of this it waited for its
+ * sources, and what each stage has done, the sink as the last one: an array of `count` that is valid until the next
+ * call on the pipe that is not const.
+ */
+millstream_code millstream_pipe_stats(millstream_pipe *pipe,
+                                      uint64_t *elapsed_ns,
+                                      uint64_t *source_waited_ns,
+                                      const millstream_stage_stats **stages,
+                                      size_t *count,
+                                      millstream_error **error);
+
+/**
+ * Frees a pipe, ending it wherever it is, and gives back the writers that were lent to it. Commands that are still
+ * running are stopped, as millstream_reader_free() does it. NULL is fine.
+ */
+void millstream_pipe_free(millstream_pipe *pipe);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -267,6 +267,25 @@ pub unsafe extern "C" fn millstream_framer_batch(
     })
 }
 
+/// What has to be put behind a record's content so that this framer finds it again: a newline for lines. Nothing where
+/// that is not a matter of what is behind it, or where the content includes it. The bytes are the framer's, and valid
+/// until that is freed.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_framer_terminator(
+    framer: Option<&millstream_framer>,
+    bytes: Option<&mut MaybeUninit<*const c_char>>,
+    len: Option<&mut MaybeUninit<usize>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let (bytes, len) = (out(bytes, "bytes")?, out(len, "len")?);
+        let terminator = given(framer, "framer")?.framer.terminator();
+        bytes.write(lend(terminator));
+        len.write(terminator.len());
+        Ok(())
+    })
+}
+
 /// Succeeds if a record is UTF-8; otherwise MILLSTREAM_UTF8_INVALID, with the byte that breaks it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_check_text(

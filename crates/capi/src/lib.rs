@@ -25,6 +25,7 @@ mod cancel;
 mod command;
 mod error;
 mod frame;
+mod pipe;
 mod put;
 mod reader;
 mod scan;

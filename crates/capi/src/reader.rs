@@ -15,6 +15,7 @@ use std::time::Duration;
 use millstream::frame::Delimiter;
 use millstream::{
     Decode, DecodeLimit, Error, ErrorKind, Follow, Format, Latency, Progress, ReadAhead, Reader, ReaderBuilder, Result,
+    Waits,
 };
 
 use crate::boundary::{
@@ -94,6 +95,18 @@ pub enum millstream_format {
     Bgzf = 2,
     /// Zstandard.
     Zstd = 3,
+}
+
+/// Whether the next records have to be waited for. What need not be waited for comes first.
+#[repr(u32)]
+#[derive(Clone, Copy)]
+pub enum millstream_waits {
+    /// There is something, or the end, or an error to be told.
+    No = 0,
+    /// Nobody can say, as with a callback.
+    Unknown = 1,
+    /// Nothing is there.
+    Yes = 2,
 }
 
 choice!(millstream_read_ahead is ReadAhead { Auto => ReadAhead::Auto, On => ReadAhead::On, Off => ReadAhead::Off });
@@ -894,6 +907,17 @@ pub extern "C" fn millstream_reader_position(
         records.write(count);
         Ok(())
     })
+}
+
+/// Whether the next batch has to be waited for: for those who read from several readers in turn. Only of use between two
+/// batches. MILLSTREAM_WAITS_NO for NULL and for a reader that is closed.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_reader_waits(reader: Option<&millstream_reader>) -> millstream_waits {
+    match reader.and_then(|reader| reader.reader.as_ref()).map_or(Waits::No, Reader::waits) {
+        Waits::No => millstream_waits::No,
+        Waits::Unknown => millstream_waits::Unknown,
+        Waits::Yes => millstream_waits::Yes,
+    }
 }
 
 /// How the reader gets on. Once it is closed: how it did.

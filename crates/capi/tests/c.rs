@@ -230,6 +230,21 @@ fn orders_sums_totals_of_any_type() {
     assert!(message.contains("in total, at byte 31"), "{message}");
 }
 
+#[test]
+fn filter_prints_the_lines_with_a_word_in_capitals() {
+    if !has("gcc") {
+        return;
+    }
+    let program = Program::compile(&["gcc", "-std=c99"], "../../examples/c/filter.c", Linked::Dynamically);
+    let filter = |script: &str| Command::new(program.path()).args(["an", "sh", "-c", script]).output().unwrap();
+    let output = filter("echo banana; echo pear; echo orange");
+    assert_eq!((output.status.code(), &output.stdout[..]), (Some(0), &b"BANANA\nORANGE\n"[..]));
+    let failed = filter("echo banana; exit 3");
+    let message = String::from_utf8(failed.stderr).unwrap();
+    assert_eq!(failed.status.code(), Some(1));
+    assert!(message.contains("exited with status 3"), "{message}");
+}
+
 /// The functions of the headers, found by their names.
 fn functions(headers: &[&str]) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
@@ -256,7 +271,7 @@ fn functions(headers: &[&str]) -> BTreeSet<String> {
 /// By itself, or by way of an inlined function.
 #[test]
 fn the_c_program_uses_every_function() {
-    let program = ["all.c", "bson.h"]
+    let program = ["all.c", "bson.h", "pipe.h"]
         .map(|file| std::fs::read_to_string(crate_dir().join("tests/c").join(file)).unwrap())
         .concat();
     let inlined = ["window.h", "bson.h"]

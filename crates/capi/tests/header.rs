@@ -11,7 +11,7 @@ use cbindgen::{Config, DocumentationStyle, EnumConfig, ExportConfig, FunctionCon
 use millstream::ErrorKind;
 
 /// The rooms in the order in which they need each other.
-const ROOMS: [&str; 15] = [
+const ROOMS: [&str; 16] = [
     "version",
     "error",
     "cancel",
@@ -22,6 +22,7 @@ const ROOMS: [&str; 15] = [
     "writer",
     "shared",
     "put",
+    "pipe",
     "bson",
     "bson_scalar",
     "bson_owned",
@@ -222,6 +223,8 @@ fn cpp_has_every_function() {
     let used: HashSet<&str> =
         code.flat_map(|line| line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')).collect();
     let mut left_out: Vec<String> = exported().into_keys().filter(|name| !used.contains(name.as_str())).collect();
+    // The stages of pipe.hpp are fused: they work on the batches of its readers, and need no pipe of C's.
+    left_out.retain(|name| !name.starts_with("millstream_pipe_") && !name.starts_with("millstream_stage_"));
     left_out.sort();
     assert_eq!(left_out, OTHERWISE);
 }

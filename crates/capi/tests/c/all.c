@@ -1384,6 +1384,10 @@ static void windows_of_writers(void) {
 
 #include "bson.h"
 
+/* ---- pipe ---- */
+
+#include "pipe.h"
+
 int main(int argc, char **argv) {
     CHECK(argc == 2);
     directory = argv[1];
@@ -1423,6 +1427,14 @@ int main(int argc, char **argv) {
     bson_writing();
     bson_owning();
     bson_streams();
+    pipe_stages();
+    pipe_ends_early();
+    pipe_failing();
+    pipe_failing_sources();
+    pipe_passing_over();
+    pipe_cancelling();
+    pipe_merging();
+    pipe_mistakes();
     puts("all is well");
     return 0;
 }

@@ -1,0 +1,786 @@
+//! Pipes: records through stages of yours to a sink, batch by batch.
+//!
+//! A stage is a function that is given the items of a whole batch at once: at first the records, then whatever the
+//! stages before it have made. So what a stage costs beside its own work is one call for each batch. Items are spans of
+//! bytes: parts of the records, without a copy, or new bytes that live as long as the batch.
+//!
+//! Records before one that a stage fails at reach the sink first; then comes the error, with the record's number and
+//! place. An error of the source comes after all that the source delivered, and the end means that it succeeded. Stages
+//! may have run on items of the same batch that a later stage then drops, or that come behind one that fails there;
+//! millstream_pipe_set_batch() with 1 forbids it.
+//!
+//! All functions of yours run on the thread that runs the pipe, while it runs it.
+
+use std::ffi::{CString, c_char, c_void};
+use std::mem::MaybeUninit;
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use millstream::frame::Framer;
+use millstream::pipe::{BatchMemory, Chain, OnError, Pipe, Source, Stage, Stats, Stopped, Summary};
+use millstream::pipe::{Bytes, StageStats};
+use millstream::{CancelToken, Error, ErrorKind, Reader, Result, Writer};
+
+use crate::boundary::{Condition, User, bytes, c_string, call, choice, chosen, free, given, invalid, items, out, text};
+use crate::cancel::millstream_cancel_token;
+use crate::error::{CommandEnds, millstream_code, millstream_command_end, millstream_error};
+use crate::frame::millstream_framer;
+use crate::reader::{millstream_reader, millstream_release_callback};
+use crate::writer::millstream_writer;
+
+/// Records on their way through stages. Freed by millstream_pipe_free().
+///
+/// Stages and settings are given before it runs for the first time.
+pub struct millstream_pipe {
+    state: State,
+    condition: Condition,
+    /// Where the items go: the last stage looks here.
+    sink: Arc<Mutex<Option<Sink>>>,
+    /// Writers that are lent to it, and refuse other calls meanwhile.
+    lent: Vec<NonNull<millstream_writer>>,
+    /// What C looks at.
+    ends: CommandEnds,
+    stages: Vec<millstream_stage_stats>,
+    _names: Vec<CString>,
+}
+
+enum State {
+    Plan(Box<Plan>),
+    Runs(Box<dyn Runs>),
+    /// A call that made one of the other has failed.
+    Nothing,
+}
+
+/// What it will be.
+struct Plan {
+    readers: Vec<Reader>,
+    framer: Box<dyn Framer + Send>,
+    stages: Vec<Stage>,
+    on_error: OnError<'static>,
+    cancel: Option<CancelToken>,
+    batch: Option<usize>,
+    is_measured: bool,
+}
+
+/// A pipe, whatever its stages.
+trait Runs: Send {
+    fn run(&mut self) -> Result<Summary>;
+    fn write_to(&mut self, writer: &mut Writer) -> Result<Summary>;
+    fn summary(&self) -> Summary;
+    fn stats(&self) -> Stats;
+}
+
+impl<C: Chain<Bytes, Out = Bytes> + Send> Runs for Pipe<Source<'static>, Bytes, C, Bytes> {
+    fn run(&mut self) -> Result<Summary> {
+        Pipe::run(self)
+    }
+
+    fn write_to(&mut self, writer: &mut Writer) -> Result<Summary> {
+        Pipe::<Source<'static>, Bytes, C, Bytes>::write_to(self, writer)
+    }
+
+    fn summary(&self) -> Summary {
+        Pipe::summary(self)
+    }
+
+    fn stats(&self) -> Stats {
+        Pipe::stats(self)
+    }
+}
+
+/// An item between two stages: `len` bytes at `data`, made from the record of this number.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct millstream_span {
+    /// The bytes. May be NULL if there are none.
+    pub data: *const c_char,
+    /// How many they are.
+    pub len: usize,
+    /// Which record it was made from. A stage hands it on as it is, so that an error can name the record.
+    pub record: u64,
+}
+
+// SAFETY: it is an address and two numbers; who reads what is there says why that can be done.
+unsafe impl Send for millstream_span {}
+
+impl millstream_span {
+    fn new((record, item): (u64, &[u8])) -> millstream_span {
+        millstream_span { data: item.as_ptr().cast(), len: item.len(), record }
+    }
+
+    /// # Safety
+    /// It points to bytes that stay what they are during `'a`, or to none.
+    unsafe fn item<'a>(self) -> Result<(u64, &'a [u8])> {
+        // SAFETY: the caller's promise.
+        Ok((self.record, unsafe { bytes(self.data.cast(), self.len, "span")? }))
+    }
+}
+
+/// What a stage may ask for while it is called: memory for new bytes, more items than there were, and to be told to
+/// have failed.
+pub struct millstream_stage_scope<'a> {
+    memory: BatchMemory<'a>,
+    put: Vec<(u64, &'a [u8])>,
+    failed: Option<(usize, String)>,
+}
+
+/// A stage. It is given `*count` items, at least one, writes those that go on over the front of the array, and sets
+/// `*count` to how many these are. For a filter and for parts of items that is all. The bytes that a span points to are
+/// part of what it was given, or from millstream_stage_keep() or millstream_stage_space(), or stay where and what they
+/// are as long as the pipe exists.
+///
+/// A stage that makes more items than it was given gives all of them to millstream_stage_put(), and leaves none.
+///
+/// It returns MILLSTREAM_OK; or, if it fails at an item, what millstream_stage_fail() returns, or another code after it
+/// has called that, with the items before that one done and counted. What happens then millstream_pipe_set_on_error()
+/// says; where records that fail are passed over, the stage is called again with the items behind this one. The code
+/// MILLSTREAM_STAGE_PANICKED is the end in any case.
+pub type millstream_stage_callback = Option<
+    unsafe extern "C" fn(
+        user: *mut c_void,
+        scope: *mut millstream_stage_scope,
+        items: *mut millstream_span,
+        count: *mut usize,
+    ) -> millstream_code,
+>;
+
+/// A sink: takes `count` items, at least one, which are valid during the call, and returns how many it has taken. Fewer
+/// than all are MILLSTREAM_STAGE_FAILED at the next one, and the end of the pipe.
+pub type millstream_sink_callback =
+    Option<unsafe extern "C" fn(user: *mut c_void, items: *const millstream_span, count: usize) -> usize>;
+
+/// What happens when a stage fails at a record.
+#[repr(u32)]
+pub enum millstream_on_error {
+    /// It is the error of the pipe, after the records before it have reached the sink.
+    Stop = 0,
+    /// The record is passed over and counted.
+    Skip = 1,
+}
+
+pub(crate) enum Policy {
+    Stop,
+    Skip,
+}
+
+choice!(millstream_on_error is Policy { Stop => Policy::Stop, Skip => Policy::Skip });
+
+/// What a pipe has done so far.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct millstream_summary {
+    /// Records that were read.
+    pub records: u64,
+    /// Items that came out behind the last stage.
+    pub items: u64,
+    /// Times that a stage failed at a record that was passed over.
+    pub failed: u64,
+    /// Whether a stage such as millstream_pipe_take() ended it before its sources did.
+    pub ended_early: bool,
+}
+
+impl From<&Summary> for millstream_summary {
+    fn from(summary: &Summary) -> millstream_summary {
+        let Summary { records, items, failed, ended_early, .. } = *summary;
+        millstream_summary { records, items, failed, ended_early }
+    }
+}
+
+/// What one stage has done.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct millstream_stage_stats {
+    /// Its name.
+    pub name: *const c_char,
+    /// Items that came out.
+    pub items: u64,
+    /// Their size in bytes.
+    pub bytes: u64,
+    /// The time inside the stage.
+    pub time_ns: u64,
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// A pointer of C's that is given back when nobody has it any more.
+struct Context {
+    user: User,
+    release: millstream_release_callback,
+}
+
+impl Context {
+    /// The pointer. (A method, so that closures capture the whole.)
+    fn pointer(&self) -> *mut c_void {
+        self.user.pointer()
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        if let Some(release) = self.release {
+            // SAFETY: a function of C's, called as the header says.
+            unsafe { release(self.user.pointer()) }
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Sink {
+    function: unsafe extern "C" fn(*mut c_void, *const millstream_span, usize) -> usize,
+    user: User,
+}
+
+// ---- what it is made of ----
+
+/// Makes a pipe over the records that `framer` finds. It takes `reader` and `framer` over, also if this fails: the
+/// caller neither uses nor frees them again.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_pipe_new(
+    reader: Option<Box<millstream_reader>>,
+    framer: Option<Box<millstream_framer>>,
+    pipe: Option<&mut MaybeUninit<Box<millstream_pipe>>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let to = out(pipe, "pipe")?;
+        let (reader, framer) = (given(reader, "reader")?.into_core()?, given(framer, "framer")?);
+        let plan = Plan {
+            readers: vec![reader],
+            framer: framer.framer,
+            stages: Vec::new(),
+            on_error: OnError::Stop,
+            cancel: None,
+            batch: None,
+            is_measured: false,
+        };
+        to.write(Box::new(millstream_pipe {
+            state: State::Plan(Box::new(plan)),
+            condition: Condition::default(),
+            sink: Arc::default(),
+            lent: Vec::new(),
+            ends: CommandEnds::default(),
+            stages: Vec::new(),
+            _names: Vec::new(),
+        }));
+        Ok(())
+    })
+}
+
+impl millstream_pipe {
+    /// Changes what it will be.
+    fn plan<T>(&mut self, act: impl FnOnce(&mut Plan) -> Result<T>) -> Result<T> {
+        match &mut self.state {
+            State::Plan(plan) => self.condition.during(|| act(plan)),
+            _ => Err(invalid("a pipe that has run", "stages and settings before it runs for the first time")),
+        }
+    }
+
+    /// Lends it a writer, whose other calls are refused until the pipe is freed.
+    ///
+    /// # Safety
+    /// The writer exists until the pipe is freed.
+    unsafe fn borrow(&mut self, writer: Option<NonNull<millstream_writer>>) -> Result<NonNull<millstream_writer>> {
+        let mut writer = given(writer, "writer")?;
+        self.plan(|_| Ok(()))?;
+        // SAFETY: the caller's promise; nobody else uses it during this call.
+        unsafe { writer.as_mut() }.condition.lend(|| Ok(()))?;
+        self.lent.push(writer);
+        Ok(writer)
+    }
+
+    /// Runs it: makes it first, if it has not run before.
+    fn run(&mut self, act: impl FnOnce(&mut dyn Runs) -> Result<Summary>) -> Result<millstream_summary> {
+        self.condition.during(|| {
+            if let State::Plan(_) = self.state {
+                let State::Plan(plan) = std::mem::replace(&mut self.state, State::Nothing) else { unreachable!() };
+                self.state = State::Runs(plan.make(self.sink.clone()));
+            }
+            let State::Runs(pipe) = &mut self.state else { return Err(Error::new(ErrorKind::Closed)) };
+            act(&mut **pipe).map(|summary| (&summary).into())
+        })
+    }
+}
+
+impl Plan {
+    fn make(mut self, sink: Arc<Mutex<Option<Sink>>>) -> Box<dyn Runs> {
+        self.stages.push(sink_stage(sink));
+        let mut pipe = Pipe::merge(self.readers).frames(self.framer).on_error(self.on_error);
+        if let Some(token) = &self.cancel {
+            pipe = pipe.cancel(token);
+        }
+        if let Some(most) = self.batch {
+            pipe = pipe.batch(most);
+        }
+        if self.is_measured {
+            pipe = pipe.measured();
+        }
+        Box::new(pipe.then_all(self.stages))
+    }
+}
+
+/// Adds the records of another reader, which it takes over, also if this fails. The readers take turns, a batch at a
+/// time, and one that has nothing at the moment is passed over while another has; each one's records stay in order. All
+/// of them must succeed.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_pipe_merge(
+    pipe: Option<&mut millstream_pipe>,
+    reader: Option<Box<millstream_reader>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let reader = given(reader, "reader")?.into_core()?;
+        given(pipe, "pipe")?.plan(|plan| {
+            plan.readers.push(reader);
+            Ok(())
+        })
+    })
+}
+
+/// At most `records` records make a batch; at least 1. Unless told otherwise a batch is what the source has delivered,
+/// at most 256 KiB.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_pipe_set_batch(
+    pipe: Option<&mut millstream_pipe>,
+    records: usize,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        given(pipe, "pipe")?.plan(|plan| {
+            plan.batch = Some(records);
+            Ok(())
+        })
+    })
+}
+
+/// What happens when a stage fails at a record.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_pipe_set_on_error(
+    pipe: Option<&mut millstream_pipe>,
+    on_error: MaybeUninit<millstream_on_error>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let on_error = match chosen(on_error)? {
+            Policy::Stop => OnError::Stop,
+            Policy::Skip => OnError::Skip,
+        };
+        given(pipe, "pipe")?.plan(|plan| {
+            plan.on_error = on_error;
+            Ok(())
+        })
+    })
+}
+
+/// Passes over records that a stage fails at, and writes them to `writer` as they were read, with their delimiter.
+///
+/// The writer is lent to the pipe: until that is freed it is not used otherwise, which is refused, nor freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_pipe_set_quarantine(
+    pipe: Option<&mut millstream_pipe>,
+    writer: Option<NonNull<millstream_writer>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let pipe = given(pipe, "pipe")?;
+        // SAFETY: C lends the writer until the pipe is freed.
+        let mut writer = unsafe { pipe.borrow(writer)? };
+        pipe.plan(|plan| {
+            // SAFETY: as above, and its condition keeps others from it; the reference is dropped with the pipe.
+            plan.on_error = OnError::Quarantine(unsafe { &mut writer.as_mut().writer });
+            Ok(())
+        })
+    })
+}
+
+/// Ends the work between two batches when this token is cancelled: MILLSTREAM_CANCELLED, after which it can be run
+/// again, and goes on where it was. To end waiting for the source too, give the token to the reader as well.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_pipe_set_cancel(
+    pipe: Option<&mut millstream_pipe>,
+    token: Option<&millstream_cancel_token>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let token = given(token, "token")?.0.clone();
+        given(pipe, "pipe")?.plan(|plan| {
+            plan.cancel = Some(token);
+            Ok(())
+        })
+    })
+}
+
+/// Measures where the time goes, for millstream_pipe_stats().
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_pipe_measure(
+    pipe: Option<&mut millstream_pipe>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        given(pipe, "pipe")?.plan(|plan| {
+            plan.is_measured = true;
+            Ok(())
+        })
+    })
+}
+
+// ---- stages ----
+
+/// Adds a stage behind those that are there, under a name for statistics. `stage` is called with `user`, which
+/// `release` (NULL: nobody) is given once, also if this call fails: when nobody needs it any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_pipe_add_stage(
+    pipe: Option<&mut millstream_pipe>,
+    name: *const c_char,
+    stage: millstream_stage_callback,
+    user: *mut c_void,
+    release: millstream_release_callback,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let context = Context { user: User(user), release };
+        // SAFETY: C lends a string for this call.
+        let name = unsafe { text(name, "name")? };
+        let stage = given(stage, "stage")?;
+        let mut spans = Vec::new();
+        let stage = Stage::from_batches(name, move |items, memory, out| {
+            spans.clear();
+            spans.extend(items.iter().copied().map(millstream_span::new));
+            let mut scope = millstream_stage_scope { memory, put: Vec::new(), failed: None };
+            let mut count = spans.len();
+            // SAFETY: a function of C's, called as the header says.
+            let code = unsafe { stage(context.pointer(), &mut scope, spans.as_mut_ptr(), &mut count) };
+            out.append(&mut scope.put);
+            let left = spans.get(..count).ok_or_else(|| {
+                let found = format!("a stage that leaves {count} of {} items", spans.len());
+                Stopped::ForGood(0, invalid(found, "millstream_stage_put() for more items than there were"))
+            })?;
+            for span in left {
+                // SAFETY: a stage's spans are parts of the batch, or live as long: the header says so.
+                let item = unsafe { span.item() };
+                out.push(item.map_err(|error| Stopped::ForGood(0, error))?);
+            }
+            match (code, scope.failed) {
+                (0, None) => Ok(()),
+                (code, failed) => Err(stopped(code, failed)),
+            }
+        });
+        given(pipe, "pipe")?.plan(|plan| {
+            plan.stages.push(stage);
+            Ok(())
+        })
+    })
+}
+
+/// What a stage that failed says.
+#[cold]
+fn stopped(code: millstream_code, failed: Option<(usize, String)>) -> Stopped {
+    let kind = ErrorKind::from_code(code).unwrap_or(ErrorKind::StageFailed);
+    let error = |message: Option<String>| match message {
+        Some(message) => Error::new(kind).with_found(message),
+        None => Error::new(kind),
+    };
+    match failed {
+        Some((item, message)) if kind != ErrorKind::StagePanicked => {
+            Stopped::AtItem(item, error(Some(message).filter(|message| !message.is_empty())))
+        }
+        Some((item, message)) => Stopped::ForGood(item, error(Some(message).filter(|message| !message.is_empty()))),
+        None => Stopped::ForGood(0, error(Some("a stage that failed and did not say where".into()))),
+    }
+}
+
+/// The last stage: gives the items to the sink that is there at the moment.
+fn sink_stage(sink: Arc<Mutex<Option<Sink>>>) -> Stage {
+    let mut spans = Vec::new();
+    Stage::from_batches("sink", move |items, _, out| {
+        let sink = *sink.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(Sink { function, user }) = sink else {
+            out.extend_from_slice(items);
+            return Ok(());
+        };
+        spans.clear();
+        spans.extend(items.iter().copied().map(millstream_span::new));
+        // SAFETY: a function of C's, called as the header says.
+        let taken = unsafe { function(user.pointer(), spans.as_ptr(), spans.len()) }.min(items.len());
+        out.extend_from_slice(&items[..taken]);
+        if taken < items.len() {
+            let error = Error::new(ErrorKind::StageFailed).with_found("a sink that does not take this item");
+            return Err(Stopped::ForGood(taken, error));
+        }
+        Ok(())
+    })
+}
+
+/// Of a stage: a copy of `len` bytes, which lives as long as the batch. NULL only if an argument is.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_stage_keep(
+    scope: Option<&mut millstream_stage_scope>,
+    data: *const c_void,
+    len: usize,
+) -> *const c_char {
+    // SAFETY: C lends the bytes for this call.
+    match (scope, unsafe { bytes(data, len, "data") }) {
+        (Some(scope), Ok(bytes)) => scope.memory.keep(bytes).as_ptr().cast(),
+        _ => std::ptr::null(),
+    }
+}
+
+/// Of a stage: room for `len` bytes, which lives as long as the batch; what it holds is arbitrary. One call for all new
+/// bytes of a batch is cheapest. NULL if `scope` is, or for more than half of the address space.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_stage_space(scope: Option<&mut millstream_stage_scope>, len: usize) -> *mut c_char {
+    match scope {
+        Some(scope) if len <= isize::MAX as usize => scope.memory.space(len).as_mut_ptr().cast(),
+        _ => std::ptr::null_mut(),
+    }
+}
+
+/// Of a stage: `count` items that go on, before those that are left in the array when the stage returns.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_stage_put(
+    scope: Option<&mut millstream_stage_scope>,
+    items: *const millstream_span,
+    count: usize,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let scope = given(scope, "scope")?;
+        // SAFETY: C lends the array for this call.
+        for span in unsafe { self::items(items, count, "items")? } {
+            // SAFETY: a stage's spans are parts of the batch, or live as long: the header says so.
+            scope.put.push(unsafe { span.item()? });
+        }
+        Ok(())
+    })
+}
+
+/// Of a stage: it has failed at the item with this index of the array it was given, for the reason that `message` says
+/// (UTF-8, or NULL for none). Returns MILLSTREAM_STAGE_FAILED, for the stage to return.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_stage_fail(
+    scope: Option<&mut millstream_stage_scope>,
+    index: usize,
+    message: *const c_char,
+) -> millstream_code {
+    if let Some(scope) = scope {
+        // SAFETY: C lends a string for this call.
+        let message = unsafe { crate::boundary::string(message, "message") };
+        scope.failed = Some((index, message.map(|text| text.to_string_lossy().into_owned()).unwrap_or_default()));
+    }
+    ErrorKind::StageFailed.code()
+}
+
+/// Adds a stage of the library's.
+fn add(pipe: Option<&mut millstream_pipe>, stage: Stage) -> Result<()> {
+    given(pipe, "pipe")?.plan(|plan| {
+        plan.stages.push(stage);
+        Ok(())
+    })
+}
+
+/// Lets the first `count` items through; then the pipe ends, and its sources are closed.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_pipe_take(
+    pipe: Option<&mut millstream_pipe>,
+    count: u64,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || add(pipe, Pipe::stages().take(count).boxed("take")))
+}
+
+/// Lets all but the first `count` items through.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_pipe_skip(
+    pipe: Option<&mut millstream_pipe>,
+    count: u64,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || add(pipe, Pipe::stages().skip(count).boxed("skip")))
+}
+
+/// Where a tee writes to.
+struct TeeTo(NonNull<millstream_writer>);
+
+// SAFETY: whoever has the pipe has the writer too, which is lent to it and refuses other calls.
+unsafe impl Send for TeeTo {}
+
+impl TeeTo {
+    fn writer(&mut self) -> &mut Writer {
+        // SAFETY: C lends the writer until the pipe, and with it this, is freed; its condition keeps others from it.
+        unsafe { &mut self.0.as_mut().writer }
+    }
+}
+
+/// Writes each item to `writer` as well, as millstream_pipe_write_to() does.
+///
+/// The writer is lent to the pipe: until that is freed it is not used otherwise, which is refused, nor freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_pipe_tee(
+    pipe: Option<&mut millstream_pipe>,
+    writer: Option<NonNull<millstream_writer>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let pipe = given(pipe, "pipe")?;
+        // SAFETY: C lends the writer until the pipe is freed.
+        let mut to = TeeTo(unsafe { pipe.borrow(writer)? });
+        pipe.plan(|plan| {
+            let terminator = plan.framer.terminator().to_vec();
+            plan.stages.push(Stage::from_batches("tee", move |items, _, out| {
+                for (index, &(record, item)) in items.iter().enumerate() {
+                    let written = millstream::put!(to.writer(), item, &terminator[..]);
+                    written.map_err(|error| Stopped::ForGood(index, error))?;
+                    out.push((record, item));
+                }
+                Ok(())
+            }));
+            Ok(())
+        })
+    })
+}
+
+// ---- running ----
+
+/// Runs it to the end, and gives the items to `sink`, batch by batch; NULL for what the stages do by themselves.
+/// `summary`, which may be NULL, is what was done so far, also after an error.
+///
+/// After MILLSTREAM_CANCELLED it can be run again, and goes on where it was. After any other error it has ended:
+/// MILLSTREAM_CLOSED. Once all has come through, or a stage has ended it, it succeeds and does nothing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_pipe_run(
+    pipe: Option<&mut millstream_pipe>,
+    sink: millstream_sink_callback,
+    user: *mut c_void,
+    summary: Option<&mut MaybeUninit<millstream_summary>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let pipe = given(pipe, "pipe")?;
+        let to = pipe.sink.clone();
+        let set = |sink| *to.lock().unwrap_or_else(PoisonError::into_inner) = sink;
+        let result = pipe.run(|pipe| {
+            set(sink.map(|function| Sink { function, user: User(user) }));
+            let result = pipe.run();
+            set(None);
+            result
+        });
+        pipe.tell(result, summary)
+    })
+}
+
+/// Runs it to the end as millstream_pipe_run() does, and writes each item, and behind it what ends a record of the
+/// source: a newline for lines. The writer is neither flushed nor closed. At the end all is with the writer, or there is
+/// an error.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_pipe_write_to(
+    pipe: Option<&mut millstream_pipe>,
+    writer: Option<&mut millstream_writer>,
+    summary: Option<&mut MaybeUninit<millstream_summary>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let (pipe, writer) = (given(pipe, "pipe")?, given(writer, "writer")?);
+        let millstream_writer { writer, condition, .. } = writer;
+        let result = condition.during(|| pipe.run(|pipe| pipe.write_to(writer)));
+        pipe.tell(result, summary)
+    })
+}
+
+impl millstream_pipe {
+    fn tell(
+        &self,
+        result: Result<millstream_summary>,
+        summary: Option<&mut MaybeUninit<millstream_summary>>,
+    ) -> Result<()> {
+        if let Some(summary) = summary {
+            let so_far = match &self.state {
+                State::Runs(pipe) => (&pipe.summary()).into(),
+                _ => (&Summary::default()).into(),
+            };
+            summary.write(so_far);
+        }
+        result.map(drop)
+    }
+}
+
+/// How the sources' commands ended that have ended so far: an array of `count` that is valid until the next call on the
+/// pipe that is not const.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_pipe_command_ends(
+    pipe: Option<&mut millstream_pipe>,
+    ends: Option<&mut MaybeUninit<*const millstream_command_end>>,
+    count: Option<&mut MaybeUninit<usize>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let (ends, count) = (out(ends, "ends")?, out(count, "count")?);
+        let pipe = given(pipe, "pipe")?;
+        pipe.condition.during(|| Ok(()))?;
+        if let State::Runs(runs) = &pipe.state {
+            pipe.ends = CommandEnds::new(runs.summary().commands);
+        }
+        ends.write(pipe.ends.ends.as_ptr());
+        count.write(pipe.ends.ends.len());
+        Ok(())
+    })
+}
+
+/// Where the time went, if it is measured: for how long the pipe has run, for how long of this it waited for its
+/// sources, and what each stage has done, the sink as the last one: an array of `count` that is valid until the next
+/// call on the pipe that is not const.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_pipe_stats(
+    pipe: Option<&mut millstream_pipe>,
+    elapsed_ns: Option<&mut MaybeUninit<u64>>,
+    source_waited_ns: Option<&mut MaybeUninit<u64>>,
+    stages: Option<&mut MaybeUninit<*const millstream_stage_stats>>,
+    count: Option<&mut MaybeUninit<usize>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let (elapsed_ns, source_waited_ns) =
+            (out(elapsed_ns, "elapsed_ns")?, out(source_waited_ns, "source_waited_ns")?);
+        let (stages, count) = (out(stages, "stages")?, out(count, "count")?);
+        let pipe = given(pipe, "pipe")?;
+        pipe.condition.during(|| Ok(()))?;
+        if let State::Runs(runs) = &pipe.state {
+            let stats = runs.stats();
+            elapsed_ns.write(nanoseconds(stats.elapsed));
+            source_waited_ns.write(nanoseconds(stats.source_waited));
+            pipe._names = stats.stages.iter().map(|stage| c_string(&*stage.name)).collect();
+            pipe.stages = stats.stages.iter().zip(&pipe._names).map(stage_stats).collect();
+        }
+        stages.write(pipe.stages.as_ptr());
+        count.write(pipe.stages.len());
+        Ok(())
+    })
+}
+
+fn stage_stats((stage, name): (&StageStats, &CString)) -> millstream_stage_stats {
+    millstream_stage_stats {
+        name: name.as_ptr(),
+        items: stage.items,
+        bytes: stage.bytes,
+        time_ns: nanoseconds(stage.time),
+    }
+}
+
+/// Frees a pipe, ending it wherever it is, and gives back the writers that were lent to it. Commands that are still
+/// running are stopped, as millstream_reader_free() does it. NULL is fine.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_pipe_free(pipe: Option<Box<millstream_pipe>>) {
+    free(pipe);
+}
+
+impl Drop for millstream_pipe {
+    fn drop(&mut self) {
+        // Whoever uses the writers goes first.
+        self.state = State::Nothing;
+        for writer in &mut self.lent {
+            // SAFETY: C has lent it until the pipe is freed, and nobody has it any more.
+            let _ = unsafe { writer.as_mut() }.condition.take_back();
+        }
+    }
+}

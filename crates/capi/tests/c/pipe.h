@@ -1,0 +1,386 @@
+/* The part of all.c that is about pipes. */
+
+/* The lines "0", "1", ... of a command, in several batches. */
+static millstream_reader *numbers(int count) {
+    char line[64];
+    millstream_command *command;
+    millstream_reader *reader;
+    snprintf(line, sizeof line, "seq 0 %d", count - 1);
+    command = shell_command(line);
+    MUST(millstream_reader_command(command, NULL, &reader, &error));
+    millstream_command_free(command);
+    return reader;
+}
+
+static millstream_pipe *piped(millstream_reader *reader) {
+    millstream_framer *lines;
+    millstream_pipe *pipe;
+    MUST(millstream_framer_lines(MILLSTREAM_DELIMITED_TRIMMED, &lines, &error));
+    MUST(millstream_pipe_new(reader, lines, &pipe, &error));
+    return pipe;
+}
+
+static millstream_pipe *piped_text(const char *text) { return piped(memory_reader(text)); }
+
+static long number_of(millstream_span item) {
+    char digits[24];
+    CHECK(item.len > 0 && item.len < sizeof digits);
+    memcpy(digits, item.data, item.len);
+    digits[item.len] = '\0';
+    return strtol(digits, NULL, 10);
+}
+
+/* What a stage is told, and what it tells. */
+struct stage {
+    long number;
+    int calls;
+    int released;
+};
+
+static void stage_released(void *user) { ((struct stage *)user)->released++; }
+
+/* Lets the multiples of a number through. */
+static millstream_code multiples(void *user, millstream_stage_scope *scope, millstream_span *items, size_t *count) {
+    struct stage *stage = (struct stage *)user;
+    size_t left = 0, i;
+    (void)scope;
+    stage->calls++;
+    for (i = 0; i < *count; i++)
+        if (number_of(items[i]) % stage->number == 0)
+            items[left++] = items[i];
+    *count = left;
+    return MILLSTREAM_OK;
+}
+
+/* Fails at a number. */
+static millstream_code fails_at(void *user, millstream_stage_scope *scope, millstream_span *items, size_t *count) {
+    struct stage *stage = (struct stage *)user;
+    size_t i;
+    stage->calls++;
+    for (i = 0; i < *count; i++) {
+        if (number_of(items[i]) == stage->number) {
+            *count = i;
+            return millstream_stage_fail(scope, i, "no good");
+        }
+    }
+    return MILLSTREAM_OK;
+}
+
+/* Fails at whatever begins with a letter. */
+static millstream_code letters_fail(void *user, millstream_stage_scope *scope, millstream_span *items, size_t *count) {
+    size_t i;
+    (void)user;
+    for (i = 0; i < *count; i++) {
+        if (items[i].len > 0 && items[i].data[0] >= 'a') {
+            *count = i;
+            millstream_stage_fail(scope, i, NULL);
+            return MILLSTREAM_NUMBER_INVALID;
+        }
+    }
+    return MILLSTREAM_OK;
+}
+
+/* Words instead of lines, and "+" behind each: parts of the records, and new bytes. */
+static millstream_code words(void *user, millstream_stage_scope *scope, millstream_span *items, size_t *count) {
+    size_t i;
+    char *plus = millstream_stage_space(scope, 1);
+    (void)user;
+    CHECK(plus != NULL);
+    *plus = '+';
+    for (i = 0; i < *count; i++) {
+        const char *at = items[i].data;
+        const char *end = at + items[i].len;
+        while (at < end) {
+            const char *space = (const char *)memchr(at, ' ', (size_t)(end - at));
+            millstream_span pair[2];
+            pair[0].data = at;
+            pair[0].len = (size_t)((space != NULL ? space : end) - at);
+            pair[1].data = plus;
+            pair[1].len = 1;
+            pair[0].record = pair[1].record = items[i].record;
+            CHECK(millstream_stage_put(scope, pair, 2, NULL) == MILLSTREAM_OK);
+            at = space != NULL ? space + 1 : end;
+        }
+    }
+    *count = 0;
+    return MILLSTREAM_OK;
+}
+
+/* The record's number in front of each item. */
+static millstream_code numbered(void *user, millstream_stage_scope *scope, millstream_span *items, size_t *count) {
+    size_t i;
+    (void)user;
+    for (i = 0; i < *count; i++) {
+        char bytes[64];
+        int len = snprintf(bytes, sizeof bytes, "%d:%.*s", (int)items[i].record, (int)items[i].len, items[i].data);
+        items[i].data = millstream_stage_keep(scope, bytes, (size_t)len);
+        items[i].len = (size_t)len;
+        CHECK(items[i].data != NULL);
+    }
+    return MILLSTREAM_OK;
+}
+
+/* Wrong in one way or another. */
+static millstream_code misbehaving(void *user, millstream_stage_scope *scope, millstream_span *items, size_t *count) {
+    switch (((struct stage *)user)->number) {
+    case 0: /* leaves more than there were */
+        ++*count;
+        return MILLSTREAM_OK;
+    case 1: /* does not say where */
+        return MILLSTREAM_STAGE_FAILED;
+    case 2: /* fails at what it was not given */
+        return millstream_stage_fail(scope, *count, "where?");
+    case 3: /* cannot go on */
+        *count = 0;
+        millstream_stage_fail(scope, 0, "never again");
+        return MILLSTREAM_STAGE_PANICKED;
+    default: /* leaves bytes that are nowhere */
+        items[0].data = NULL;
+        items[0].len = 1;
+        FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_stage_put(scope, items, 1, &error));
+        return MILLSTREAM_OK;
+    }
+}
+
+/* Counts from 0 on, up to a limit, and may cancel on the way. */
+struct counted {
+    long next;
+    long limit;
+    long cancel_at;
+    int calls;
+};
+
+static size_t count_them(void *user, const millstream_span *items, size_t count) {
+    struct counted *counted = (struct counted *)user;
+    size_t i;
+    counted->calls++;
+    for (i = 0; i < count; i++) {
+        if (counted->next == counted->limit)
+            return i;
+        CHECK(number_of(items[i]) == counted->next && items[i].record == (uint64_t)counted->next);
+        counted->next++;
+        if (counted->next == counted->cancel_at)
+            millstream_cancel_token_cancel(alarm_token);
+    }
+    return count;
+}
+
+/* What a pipe writes. */
+static void gives(millstream_pipe *pipe, const char *expected) {
+    millstream_writer *writer;
+    const char *bytes;
+    size_t len;
+    MUST(millstream_writer_memory(NULL, &writer, &error));
+    MUST(millstream_pipe_write_to(pipe, writer, NULL, &error));
+    MUST(millstream_writer_close(writer, &error));
+    MUST(millstream_writer_taken_memory(writer, &bytes, &len, &error));
+    CHECK(is(bytes, len, expected));
+    millstream_writer_free(writer);
+    millstream_pipe_free(pipe);
+}
+
+static void pipe_stages(void) {
+    struct stage by_three = {3, 0, 0}, by_two = {2, 0, 0};
+    const millstream_command_end *ends;
+    const millstream_stage_stats *stages;
+    millstream_pipe *pipe = piped(numbers(100000));
+    millstream_summary summary;
+    uint64_t elapsed, waited;
+    size_t count;
+
+    MUST(millstream_pipe_add_stage(pipe, "three", multiples, &by_three, stage_released, &error));
+    MUST(millstream_pipe_add_stage(pipe, "two", multiples, &by_two, stage_released, &error));
+    MUST(millstream_pipe_measure(pipe, &error));
+    MUST(millstream_pipe_run(pipe, NULL, NULL, &summary, &error));
+    CHECK(summary.records == 100000 && summary.items == 16667 && summary.failed == 0 && !summary.ended_early);
+    /* A call for each batch, not for each record. */
+    CHECK(by_three.calls > 1 && by_three.calls < 1000 && by_two.calls == by_three.calls);
+    MUST(millstream_pipe_command_ends(pipe, &ends, &count, &error));
+    CHECK(count == 1 && ends[0].status == MILLSTREAM_STATUS_EXITED && ends[0].value == 0);
+    MUST(millstream_pipe_stats(pipe, &elapsed, &waited, &stages, &count, &error));
+    CHECK(count == 3 && elapsed > 0 && waited <= elapsed);
+    CHECK(strcmp(stages[0].name, "three") == 0 && stages[0].items == 33334 && stages[0].bytes > 33334);
+    CHECK(strcmp(stages[1].name, "two") == 0 && stages[1].items == 16667 && stages[1].time_ns > 0);
+    /* It has ended, and says nothing else. */
+    MUST(millstream_pipe_run(pipe, NULL, NULL, NULL, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_pipe_take(pipe, 1, &error));
+    CHECK(by_three.released == 0);
+    millstream_pipe_free(pipe);
+    CHECK(by_three.released == 1 && by_two.released == 1);
+
+    pipe = piped_text("one two\n\nthree\n");
+    MUST(millstream_pipe_add_stage(pipe, "words", words, NULL, NULL, &error));
+    MUST(millstream_pipe_skip(pipe, 1, &error));
+    MUST(millstream_pipe_add_stage(pipe, "numbered", numbered, NULL, NULL, &error));
+    gives(pipe, "0:+\n0:two\n0:+\n2:three\n2:+\n");
+}
+
+static void pipe_ends_early(void) {
+    millstream_command *yes = shell_command("yes");
+    millstream_reader *reader;
+    millstream_pipe *pipe;
+    millstream_summary summary;
+
+    MUST(millstream_reader_command(yes, NULL, &reader, &error));
+    millstream_command_free(yes);
+    pipe = piped(reader);
+    MUST(millstream_pipe_take(pipe, 3, &error));
+    MUST(millstream_pipe_run(pipe, NULL, NULL, &summary, &error));
+    CHECK(summary.items == 3 && summary.ended_early);
+    millstream_pipe_free(pipe);
+}
+
+/* Every record: those before it have reached the sink. */
+static void pipe_failing(void) {
+    enum { total = 40 };
+    long bad;
+    int way;
+    for (bad = 0; bad < total; bad++) {
+        for (way = 0; way < 3; way++) {
+            struct stage stage = {bad, 0, 0}, other = {bad + 7, 0, 0};
+            struct counted seen = {0, way == 2 ? bad : -1, -1, 0};
+            millstream_pipe *pipe = piped(numbers(total));
+            uint64_t record = total;
+            if (way == 0)
+                MUST(millstream_pipe_set_batch(pipe, 7, &error));
+            if (way == 1) /* a later stage may fail at an earlier record */
+                MUST(millstream_pipe_add_stage(pipe, "other", fails_at, &other, NULL, &error));
+            if (way != 2)
+                MUST(millstream_pipe_add_stage(pipe, "stage", fails_at, &stage, NULL, &error));
+            CHECK(millstream_pipe_run(pipe, count_them, &seen, NULL, &error) == MILLSTREAM_STAGE_FAILED);
+            CHECK(millstream_error_record(error, &record) && record == (uint64_t)bad && seen.next == bad);
+            CHECK(way == 2 || strstr(millstream_error_message(error), "no good") != NULL);
+            millstream_error_free(error);
+            error = NULL;
+            FAILS(MILLSTREAM_CLOSED, millstream_pipe_run(pipe, NULL, NULL, NULL, &error));
+            millstream_pipe_free(pipe);
+        }
+    }
+}
+
+static void pipe_failing_sources(void) {
+    millstream_command *command = shell_command("seq 0 49999; exit 3");
+    struct counted seen = {0, -1, -1, 0};
+    millstream_reader *reader;
+    millstream_summary summary;
+    millstream_pipe *pipe;
+
+    MUST(millstream_reader_command(command, NULL, &reader, &error));
+    millstream_command_free(command);
+    pipe = piped(reader);
+    FAILS(MILLSTREAM_COMMAND_FAILED, millstream_pipe_run(pipe, count_them, &seen, &summary, &error));
+    CHECK(seen.next == 50000 && summary.records == 50000 && seen.calls < 1000);
+    millstream_pipe_free(pipe);
+}
+
+static void pipe_passing_over(void) {
+    millstream_writer *bad, *copy;
+    millstream_pipe *pipe = piped_text("1\nx\r\n3\ny\nz");
+    millstream_summary summary;
+    const char *bytes;
+    size_t len;
+
+    MUST(millstream_pipe_set_on_error(pipe, MILLSTREAM_ON_ERROR_SKIP, &error));
+    MUST(millstream_pipe_add_stage(pipe, "digits", letters_fail, NULL, NULL, &error));
+    MUST(millstream_pipe_run(pipe, NULL, NULL, &summary, &error));
+    CHECK(summary.items == 2 && summary.failed == 3);
+    millstream_pipe_free(pipe);
+
+    pipe = piped_text("1\nx\r\n3\ny\nz");
+    MUST(millstream_writer_memory(NULL, &bad, &error));
+    MUST(millstream_writer_memory(NULL, &copy, &error));
+    MUST(millstream_pipe_set_quarantine(pipe, bad, &error));
+    MUST(millstream_pipe_tee(pipe, copy, &error));
+    MUST(millstream_pipe_add_stage(pipe, "digits", letters_fail, NULL, NULL, &error));
+    /* They are lent, and given back. */
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_writer_close(bad, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_pipe_tee(pipe, bad, &error));
+    gives(pipe, "1\n3\n");
+    MUST(millstream_writer_close(bad, &error));
+    MUST(millstream_writer_taken_memory(bad, &bytes, &len, &error));
+    CHECK(is(bytes, len, "x\r\ny\nz"));
+    MUST(millstream_writer_close(copy, &error));
+    MUST(millstream_writer_taken_memory(copy, &bytes, &len, &error));
+    CHECK(is(bytes, len, "1\nx\n3\ny\nz\n"));
+    millstream_writer_free(bad);
+    millstream_writer_free(copy);
+
+    pipe = piped_text("1\nx\n");
+    MUST(millstream_pipe_set_on_error(pipe, MILLSTREAM_ON_ERROR_STOP, &error));
+    MUST(millstream_pipe_add_stage(pipe, "digits", letters_fail, NULL, NULL, &error));
+    FAILS(MILLSTREAM_NUMBER_INVALID, millstream_pipe_run(pipe, NULL, NULL, NULL, &error));
+    millstream_pipe_free(pipe);
+}
+
+static void pipe_cancelling(void) {
+    struct counted seen = {0, -1, 50005, 0};
+    millstream_pipe *pipe = piped(numbers(100000));
+
+    MUST(millstream_cancel_token_new(&alarm_token, &error));
+    MUST(millstream_pipe_set_cancel(pipe, alarm_token, &error));
+    MUST(millstream_pipe_set_batch(pipe, 10, &error));
+    FAILS(MILLSTREAM_CANCELLED, millstream_pipe_run(pipe, count_them, &seen, NULL, &error));
+    CHECK(seen.next >= 50005 && seen.next < 50015);
+    MUST(millstream_cancel_token_reset(alarm_token));
+    seen.cancel_at = -1;
+    MUST(millstream_pipe_run(pipe, count_them, &seen, NULL, &error));
+    CHECK(seen.next == 100000);
+    millstream_pipe_free(pipe);
+    millstream_cancel_token_free(alarm_token);
+}
+
+static void pipe_merging(void) {
+    struct stage even = {2, 0, 0};
+    millstream_pipe *pipe = piped_text("0\n2\n");
+    millstream_summary summary;
+
+    MUST(millstream_pipe_merge(pipe, numbers(10), &error));
+    MUST(millstream_pipe_add_stage(pipe, "even", multiples, &even, NULL, &error));
+    MUST(millstream_pipe_run(pipe, NULL, NULL, &summary, &error));
+    CHECK(summary.records == 12 && summary.items == 7);
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_pipe_merge(pipe, memory_reader("late\n"), &error));
+    millstream_pipe_free(pipe);
+}
+
+static void pipe_mistakes(void) {
+    struct stage stage = {0, 0, 0};
+    const millstream_code codes[] = {MILLSTREAM_ARGUMENT_INVALID, MILLSTREAM_STAGE_FAILED, MILLSTREAM_ARGUMENT_INVALID,
+                                     MILLSTREAM_STAGE_PANICKED, MILLSTREAM_ARGUMENT_INVALID};
+    const char *bytes;
+    size_t len;
+    millstream_framer *framer;
+    millstream_reader *reader;
+    millstream_pipe *pipe;
+
+    for (stage.number = 0; stage.number < 5; stage.number++) {
+        pipe = piped_text("a\nb\n");
+        MUST(millstream_pipe_set_on_error(pipe, MILLSTREAM_ON_ERROR_SKIP, &error));
+        MUST(millstream_pipe_add_stage(pipe, "mistake", misbehaving, &stage, NULL, &error));
+        FAILS(codes[stage.number], millstream_pipe_run(pipe, NULL, NULL, NULL, &error));
+        millstream_pipe_free(pipe);
+    }
+    pipe = piped_text("a\n");
+    FAILS(MILLSTREAM_INVALID_OPTION, millstream_pipe_set_on_error(pipe, (millstream_on_error)9, &error));
+    /* What is given away is released, whatever happens. */
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_pipe_add_stage(pipe, "none", NULL, &stage, stage_released, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_pipe_add_stage(NULL, "none", words, &stage, stage_released, &error));
+    CHECK(stage.released == 2);
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_pipe_tee(pipe, NULL, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_pipe_merge(pipe, NULL, &error));
+    gives(pipe, "a\n");
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_pipe_new(memory_reader("a\n"), NULL, &pipe, &error));
+    CHECK(pipe == NULL);
+    CHECK(millstream_stage_keep(NULL, "a", 1) == NULL && millstream_stage_space(NULL, 1) == NULL);
+    CHECK(millstream_stage_fail(NULL, 0, NULL) == MILLSTREAM_STAGE_FAILED);
+    millstream_pipe_free(NULL);
+
+    /* What those need who write their own. */
+    MUST(millstream_framer_delimiter("; ", 2, MILLSTREAM_DELIMITED_TRIMMED, &framer, &error));
+    MUST(millstream_framer_terminator(framer, &bytes, &len, &error));
+    CHECK(is(bytes, len, "; "));
+    millstream_framer_free(framer);
+    reader = memory_reader("now\n");
+    CHECK(millstream_reader_waits(reader) == MILLSTREAM_WAITS_NO &&
+          millstream_reader_waits(NULL) == MILLSTREAM_WAITS_NO);
+    millstream_reader_free(reader);
+}
