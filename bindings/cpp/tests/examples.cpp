@@ -46,4 +46,25 @@ TEST(People, SaysWhatIsMissing) {
     EXPECT_NE(lines.next().value().find("key missing"), std::string_view::npos);
 }
 
+constexpr const char *in_a_new_directory = "cd \"$(mktemp -d)\" && trap 'rm -rf \"$PWD\"' EXIT; ";
+
+TEST(SlowRequests, PrintsTheSlowOnesAndKeepsWhatIsNone) {
+    const std::string line =
+        SLOW_REQUESTS " 100 printf '/a 7\\n/b 101\\nwhat?\\n/c 3000\\n' 2>&1; cat slow_requests.rejected";
+    std::vector<std::string> lines;
+    for (const std::string_view found : ms::lines(ms::shell{in_a_new_directory + line}))
+        lines.emplace_back(found);
+    EXPECT_EQ(lines, (std::vector<std::string>{"/b", "/c", "2 of 4 requests were slow", "what?"}));
+}
+
+TEST(SlowRequests, FailsWithItsCommand) {
+    const std::string line = SLOW_REQUESTS " 100 sh -c 'echo /b 101; exit 2' 2>&1; echo $?; ls";
+    std::vector<std::string> lines;
+    for (const std::string_view found : ms::lines(ms::shell{in_a_new_directory + line}))
+        lines.emplace_back(found);
+    ASSERT_GE(lines.size(), 2);
+    EXPECT_EQ(lines.back(), "1");
+    EXPECT_NE(lines[lines.size() - 2].find("exited with status 2"), std::string::npos) << lines[0];
+}
+
 } // namespace

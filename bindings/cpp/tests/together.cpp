@@ -5,6 +5,7 @@
 #include "millstream/command.hpp"
 #include "millstream/error.hpp"
 #include "millstream/frame.hpp"
+#include "millstream/pipe.hpp"
 #include "millstream/reader.hpp"
 #include "millstream/shared.hpp"
 #include "millstream/smart_buffer.hpp"

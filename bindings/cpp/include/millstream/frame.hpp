@@ -219,6 +219,15 @@ class framer {
         return batch(std::as_bytes(std::span(input)), extent, max, code);
     }
 
+    /// What has to be put behind a record's content so that this framer finds it again: a newline for lines. Nothing
+    /// where that is not a matter of what is behind it, or where the content includes it. Valid as long as the framer.
+    std::string_view terminator() const noexcept {
+        const char *bytes = nullptr;
+        std::size_t len = 0;
+        millstream_framer_terminator(handle_.get(), &bytes, &len, nullptr);
+        return {bytes, len};
+    }
+
     /// The framer of the C ABI, which stays this object's.
     millstream_framer *get() noexcept { return handle_.get(); }
 

@@ -64,6 +64,13 @@ enum class format : std::uint32_t {
     zstd = MILLSTREAM_FORMAT_ZSTD,
 };
 
+/// Whether the next records have to be waited for. What need not be waited for comes first.
+enum class waits : std::uint32_t {
+    no = MILLSTREAM_WAITS_NO,           ///< There is something, or the end, or an error to be told.
+    unknown = MILLSTREAM_WAITS_UNKNOWN, ///< Nobody can say, as with a callback.
+    yes = MILLSTREAM_WAITS_YES,         ///< Nothing is there.
+};
+
 /// Where a reader is: bytes consumed, after decoding, and records taken or skipped.
 struct position {
     std::uint64_t bytes = 0;
@@ -414,6 +421,13 @@ class reader {
         end_window();
         millstream_reader_position(handle_.get(), &at.bytes, &at.records, nullptr);
         return at;
+    }
+
+    /// Whether the next batch has to be waited for: for those who read from several readers in turn. Only of use
+    /// between two batches.
+    ms::waits waits() const noexcept {
+        end_window();
+        return static_cast<ms::waits>(millstream_reader_waits(handle_.get()));
     }
 
     /// How the reader gets on; once it is closed, how it did.

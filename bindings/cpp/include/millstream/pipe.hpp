@@ -1,0 +1,696 @@
+// Pipes: chains of small functions over records, where one more stage costs next to nothing.
+//
+//     ms::writer out(ms::path{"errors.txt"});
+//     ms::pipe(ms::command{"zcat", "log.gz"})
+//         .lines()
+//         .filter([](std::string_view line) { return line.starts_with("ERROR"); })
+//         .map([](std::string_view line) { return line.substr(6); })
+//         .take(1000)
+//         .write_to(out);
+//     out.close();
+//
+// Between stages there are items: at first the records, as `std::string_view`s, later whatever the stages make: values
+// of any type, also such as can only be moved. A `std::string_view` lives as long as what it is a part of: a record,
+// and what `rewrite` makes, as long as their batch.
+//
+// | stage                                               | makes of an item                                            |
+// |-----------------------------------------------------|-------------------------------------------------------------|
+// | map, filter_map, flat_map, scan_state               | a value; perhaps one; several; one that depends on those    |
+// |                                                     | before                                                      |
+// | pieces, rewrite                                     | several parts; bytes that a function writes                 |
+// | filter, take, skip, inspect, tee                    | the item itself, or nothing                                 |
+// | cut, then, then_all                                 | whole batches change hands here: to measure stages, and for |
+// |                                                     | stages chosen at run time                                   |
+//
+// Stages written in one expression are fused: the compiler makes one loop of them. A `ms::stage` is in a box and costs
+// a virtual call for each batch, and a move for each item. Hundreds of stages belong into boxes.
+//
+// What holds:
+// - A stage fails by throwing. Records before the one that it fails at reach the sink first; then the exception comes
+// out
+//   of the pipe as itself, and `last_error()` knows record, place and source. An exception that is an `ms::error` (and
+//   no class derived from it) knows them itself. `on_error` passes over such records, or keeps them in a file.
+// - An error of the source comes after all that the source delivered, and the end means that it succeeded.
+// - Batches are as large as what the source has delivered, at most 256 KiB. Behind a cut or a box, stages may have run
+// on
+//   items of the same batch that a later `take` then drops, and on those behind one that fails. `batch(1)` forbids it.
+// - Everything runs on the caller's thread, and memory is bounded by the readers' buffers and what the stages make of
+// one
+//   batch.
+//
+// C++20; needs libmillstream.
+#ifndef MILLSTREAM_PIPE_HPP
+#define MILLSTREAM_PIPE_HPP
+
+#include <algorithm>
+#include <typeinfo>
+
+#include <millstream/pipe_stages.hpp>
+#include <millstream/reader.hpp>
+
+namespace ms {
+
+/// What happens when a stage throws at a record. What is no `std::exception`, and `std::bad_alloc`, are always the end,
+/// and so is what a source or a sink throws.
+enum class on_error {
+    /// It comes out of the pipe, after the records before it have reached the sink.
+    stop,
+    /// The record is passed over and counted. If a stage has already made several items of it, those before the
+    /// exception
+    /// have gone on.
+    skip,
+};
+
+/// What a pipe has done so far.
+struct pipe_summary {
+    /// Records that were read.
+    std::uint64_t records = 0;
+    /// Items that came out behind the last stage.
+    std::uint64_t items = 0;
+    /// Times that a stage failed at a record that was passed over, as `on_error` allows.
+    std::uint64_t failed = 0;
+    /// Whether a stage such as `take` ended it before its sources did.
+    bool ended_early = false;
+    /// How the sources' commands ended.
+    std::vector<command_end> commands;
+};
+
+/// Where the time of a pipe went.
+struct pipe_stats {
+    /// The stages, from the source on. Those that are fused are measured as one, under the name of the next `cut`.
+    std::vector<stage_stats> stages;
+    /// For how long the pipe waited for its sources.
+    std::chrono::nanoseconds source_waited{};
+    /// For how long it ran, waiting included.
+    std::chrono::nanoseconds elapsed{};
+};
+
+template <class In, class Out>
+class stage;
+
+namespace detail::piping {
+
+/// The stages that can be added to `Self`, a template of a chain, behind the chain that it has.
+template <template <class> class Self, class Chain>
+class with_stages {
+  public:
+    /// What comes out.
+    using item = typename Chain::out;
+
+    /// Makes a value of each item.
+    template <std::invocable<item> F>
+    auto map(F function) && {
+        return one(map_stage<F>{std::move(function)});
+    }
+
+    /// Makes a value of each item, or nothing: the function returns a `std::optional`.
+    template <std::invocable<item> F>
+    auto filter_map(F function) && {
+        return one(filter_map_stage<F>{std::move(function)});
+    }
+
+    /// Makes several values of each item: the function returns a range. For parts of a record, `pieces` makes no
+    /// container.
+    template <std::invocable<item> F>
+    auto flat_map(F function) && {
+        return one(flat_map_stage<F>{std::move(function)});
+    }
+
+    /// Makes a value of each item and a state, `function(state &, item)`.
+    template <class State, std::invocable<State &, item> F>
+    auto scan_state(State state, F function) && {
+        return one(scan_stage<State, F>{std::move(state), std::move(function)});
+    }
+
+    /// Several items of each one: `function(item, next)` calls `next` with each.
+    template <class F>
+    auto pieces(F function) && {
+        return one(pieces_stage<F>{std::move(function)});
+    }
+
+    /// Bytes that a function makes of each item: `function(const item &, std::string &out)` appends them to the string
+    /// that it is given, which is empty.
+    template <std::invocable<const item &, std::string &> F>
+    auto rewrite(F function) && {
+        return one(rewrite_stage<F>{std::move(function)});
+    }
+
+    /// The items that a function wants.
+    template <std::predicate<const item &> F>
+    auto filter(F wants) && {
+        return one(filter_stage<F>{std::move(wants)});
+    }
+
+    /// Looks at each item.
+    template <std::invocable<const item &> F>
+    auto inspect(F look) && {
+        return one(inspect_stage<F>{std::move(look)});
+    }
+
+    /// The first `count` items; then the pipe ends, and its sources are closed.
+    auto take(std::uint64_t count) && { return one(take_stage{count}); }
+
+    /// All but the first `count` items.
+    auto skip(std::uint64_t count) && { return one(skip_stage{count}); }
+
+    /// Cuts the chain here: the stages from the last cut to this one are run on a whole batch before what follows sees
+    /// it, and are measured under this name if the pipe is `measured`.
+    auto cut(std::string name) && {
+        return self().with([&](Chain &&chain) {
+            return cut_here<Chain>{std::move(chain), {{.name = std::move(name)}}};
+        });
+    }
+
+    /// Adds a stage that was chosen at run time.
+    template <class Out>
+    auto then(stage<item, Out> next) && {
+        return self().with([&](Chain &&chain) {
+            return then_boxed<Chain, stage<item, Out>>{std::move(chain), std::move(next)};
+        });
+    }
+
+    /// Adds any number of stages that were chosen at run time.
+    auto then_all(std::vector<stage<item, item>> stages) && {
+        return self().with([&](Chain &&chain) {
+            return then_all_boxed<Chain, stage<item, item>>{std::move(chain), std::move(stages)};
+        });
+    }
+
+  protected:
+    /// Adds a stage that works on one item at a time.
+    template <class Stage>
+    auto one(Stage added) {
+        return self().with([&](Chain &&chain) { return fused<Chain, Stage>{std::move(chain), std::move(added)}; });
+    }
+
+  private:
+    Self<Chain> &self() noexcept { return static_cast<Self<Chain> &>(*this); }
+};
+
+} // namespace detail::piping
+
+/// Stages by themselves, without a source: to be `boxed`. Made by `ms::stages`.
+template <class Chain>
+class stage_chain : public detail::piping::with_stages<stage_chain, Chain> {
+  public:
+    explicit stage_chain(Chain chain) : chain_(std::move(chain)) {}
+
+    /// Puts these stages into a box, under a name for statistics.
+    stage<typename Chain::in, typename Chain::out> boxed(std::string name) &&;
+
+  private:
+    friend class detail::piping::with_stages<stage_chain, Chain>;
+
+    template <class Add>
+    auto with(Add add) {
+        return stage_chain<decltype(add(std::move(chain_)))>(add(std::move(chain_)));
+    }
+
+    Chain chain_;
+};
+
+/// Stages for records, or for values of a type.
+template <class In = std::string_view>
+stage_chain<detail::piping::start<In>> stages() {
+    return stage_chain<detail::piping::start<In>>({});
+}
+
+/// A stage whose type says only what goes in and what comes out, so that stages can be chosen at run time and be kept
+/// in a container. It is any chain of stages, in a box.
+///
+///     std::vector<ms::stage<>> chosen;
+///     for (const std::string &word : words)
+///         chosen.push_back(ms::stages().filter([=](std::string_view line) { return line.contains(word);
+///         }).boxed(word));
+///     ms::pipe(source).lines().then_all(std::move(chosen)).write_to(out);
+template <class In = std::string_view, class Out = In>
+class stage {
+  public:
+    /// Its name, for statistics.
+    const std::string &name() const noexcept { return meter_.stats.name; }
+
+    // ---- for the pipe that it is in ----
+
+    using out = Out;
+
+    /// Runs it on a batch.
+    detail::piping::flow pass(detail::piping::items<In> &input, detail::piping::context &at,
+                              detail::piping::items<Out> &output, detail::piping::waiting &failed) {
+        output.clear();
+        return meter_.during(at, output,
+                             [&] { return failed.during(at, [&] { return work_->run(input, at, output); }); });
+    }
+    bool is_done() const noexcept { return work_->is_done(); }
+    const stage_stats &stats() const noexcept { return meter_.stats; }
+
+  private:
+    template <class Chain>
+    friend class stage_chain;
+
+    stage(std::unique_ptr<detail::piping::work<In, Out>> work, std::string name)
+        : work_(std::move(work)), meter_{{.name = std::move(name)}} {}
+
+    std::unique_ptr<detail::piping::work<In, Out>> work_;
+    detail::piping::meter meter_;
+};
+
+template <class Chain>
+stage<typename Chain::in, typename Chain::out> stage_chain<Chain>::boxed(std::string name) && {
+    return {std::make_unique<detail::piping::work_of<Chain>>(std::move(chain_)), std::move(name)};
+}
+
+namespace detail::piping {
+
+/// Where the records come from, and how to deal with them.
+class source_of_records {
+  public:
+    source_of_records(std::vector<reader> readers, ms::framer framer)
+        : readers_(std::move(readers)), framer_(std::move(framer)), at_(std::make_unique<context>()) {}
+
+    std::string terminator() const { return std::string(framer_.terminator()); }
+
+    /// One batch: `work` is given its records and the context, and says whether more is wanted.
+    template <class Chain, class Work>
+    void step(const Chain &chain, Work work) {
+        if (chain.is_done())
+            return end_early();
+        if (cancel != nullptr && cancel->is_cancelled())
+            fail(errc::cancelled);
+        at_->begin();
+        if (readers_.empty()) {
+            phase_ = phase::ended;
+            return;
+        }
+        const std::size_t chosen = choose();
+        reader &from = readers_[chosen];
+        const std::optional<batch> batch = next(from);
+        if (!batch) {
+            end(chosen);
+            return;
+        }
+        turn_ = chosen + 1;
+        summary_.records += batch->size();
+        flow wanted = flow::more;
+        try {
+            wanted = work(records_of(*batch), *at_);
+        } catch (...) {
+            phase_ = phase::failed;
+            pass_over(*batch, at_->failed_at);
+            rethrow(*batch, from);
+        }
+        pass_over(*batch, std::numeric_limits<std::uint64_t>::max());
+        if (wanted == flow::enough)
+            end_early();
+    }
+
+    /// Whether there is something to do.
+    bool is_open() {
+        if (phase_ == phase::failed)
+            fail(errc::closed);
+        return phase_ == phase::open;
+    }
+
+    /// Ends all readers, wherever they are.
+    void close() {
+        std::exception_ptr first;
+        while (!readers_.empty()) {
+            try {
+                end(0);
+            } catch (...) {
+                first = first != nullptr ? first : std::current_exception();
+            }
+        }
+        if (first != nullptr)
+            std::rethrow_exception(first);
+    }
+
+    /// For how long the readers were waited for.
+    std::chrono::nanoseconds waited() const {
+        std::chrono::nanoseconds sum = waited_;
+        for (const reader &reader : readers_)
+            sum += reader.progress().waited;
+        return sum;
+    }
+
+    context &at() noexcept { return *at_; }
+    pipe_summary &summary() noexcept { return summary_; }
+    const pipe_summary &summary() const noexcept { return summary_; }
+    const error *last_error() const noexcept { return last_ ? &*last_ : nullptr; }
+
+    std::size_t most = all_records;
+    const cancel_token *cancel = nullptr;
+    writer *quarantine = nullptr;
+    std::chrono::nanoseconds elapsed{};
+
+  private:
+    enum class phase { open, ended, failed };
+
+    [[noreturn]] void fail(errc kind) {
+        error_details details;
+        details.kind = kind;
+        last_ = error(std::move(details));
+        detail::fail(*last_);
+    }
+
+    /// The reader whose turn it is, or the next one that need not be waited for.
+    std::size_t choose() noexcept {
+        const std::size_t count = readers_.size();
+        std::size_t chosen = turn_ % count;
+        if (count == 1)
+            return chosen;
+        waits least = readers_[chosen].waits();
+        for (std::size_t i = 1; i < count && least != waits::no; ++i) {
+            const std::size_t other = (turn_ + i) % count;
+            if (const waits waits = readers_[other].waits(); waits < least) {
+                least = waits;
+                chosen = other;
+            }
+        }
+        return chosen;
+    }
+
+    std::optional<batch> next(reader &from) {
+        try {
+            return from.next_batch(framer_, most);
+        } catch (...) {
+            if (const error *failed = from.last_error(); failed != nullptr)
+                last_ = *failed;
+            throw;
+        }
+    }
+
+    /// Takes leave of a reader.
+    void end(std::size_t index) {
+        reader reader = std::move(readers_[index]);
+        readers_.erase(readers_.begin() + static_cast<std::ptrdiff_t>(index));
+        turn_ = index;
+        waited_ += reader.progress().waited;
+        std::error_code code;
+        reader.close(code);
+        for (command_end &end : reader.command_ends())
+            summary_.commands.push_back(std::move(end));
+        if (code) {
+            last_ = *reader.last_error();
+            if (reader.callback_exception() != nullptr)
+                std::rethrow_exception(reader.callback_exception());
+            detail::fail(*last_);
+        }
+    }
+
+    /// Nothing more is wanted.
+    void end_early() {
+        phase_ = phase::ended;
+        summary_.ended_early = true;
+        close();
+    }
+
+    /// Deals with the records before this one that stages have failed at.
+    void pass_over(const batch &batch, std::uint64_t before) {
+        std::vector<std::uint64_t> &records = at_->passed_over;
+        if (records.empty())
+            return;
+        // Stages behind a cut may have met an earlier one later.
+        std::sort(records.begin(), records.end());
+        try {
+            for (const std::uint64_t record : records) {
+                if (record >= before)
+                    break;
+                ++summary_.failed;
+                if (quarantine != nullptr)
+                    quarantine->write(batch.untrimmed(static_cast<std::size_t>(record - batch.first_record())));
+            }
+        } catch (const error &failed) {
+            phase_ = phase::failed;
+            last_ = failed;
+            throw;
+        } catch (...) {
+            phase_ = phase::failed;
+            throw;
+        }
+    }
+
+    /// Within a handler: lets the exception go on its way, and remembers where it was thrown.
+    [[noreturn]] void rethrow(const batch &batch, const reader &from) {
+        error_details details;
+        details.kind = errc::stage_failed;
+        try {
+            throw;
+        } catch (const error &thrown) {
+            last_ = placed(thrown, batch, from);
+            if (typeid(thrown) == typeid(error))
+                throw error(*last_);
+            throw;
+        } catch (const std::exception &thrown) {
+            details.found = thrown.what();
+            last_ = placed(error(std::move(details)), batch, from);
+            throw;
+        } catch (...) {
+            details.kind = errc::stage_panicked;
+            details.found = "an exception that is no std::exception";
+            last_ = placed(error(std::move(details)), batch, from);
+            throw;
+        }
+    }
+
+    /// The error with its record. A sink's is about the sink otherwise.
+    error placed(const error &thrown, const batch &batch, const reader &from) const {
+        if (thrown.command() != nullptr)
+            return thrown; // whose sentence the library has made
+        error_details details;
+        details.kind = thrown.kind();
+        details.name = thrown.name();
+        details.expected = thrown.expected();
+        details.found = thrown.found();
+        details.offset = thrown.offset();
+        details.record = at_->failed_at;
+        details.path = thrown.path();
+        details.written = thrown.written();
+        details.system_errno = thrown.system_errno();
+        if (!at_->sink_failed) {
+            // What the stage counted, it counted from the start of what it was given.
+            details.name = from.name();
+            details.offset =
+                batch.offset() + batch.offsets()[static_cast<std::size_t>(at_->failed_at - batch.first_record())];
+        }
+        return error(std::move(details));
+    }
+
+    std::vector<reader> readers_;
+    std::size_t turn_ = 0;
+    ms::framer framer_;
+    std::unique_ptr<context> at_; // which does not move
+    pipe_summary summary_;
+    std::optional<error> last_;
+    std::chrono::nanoseconds waited_{}; // for readers that have ended
+    phase phase_ = phase::open;
+};
+
+/// What is collected of items: text, of those that are parts of something.
+template <class Item>
+using owned = std::conditional_t<std::is_same_v<Item, std::string_view>, std::string, Item>;
+
+} // namespace detail::piping
+
+/// Records on their way through stages: see the top of this file. Its type is its stages; nobody writes it. Moves, and
+/// cannot be copied.
+///
+/// What adds a stage or a setting takes the pipe over, so that all can be written in one expression. What runs it
+/// leaves it there to be asked: after `cancelled` it can be run again and goes on where it was; after any other
+/// exception of a stage or a sink it has ended, and says `closed`. Once all has come through, or `take` has ended it,
+/// running it does nothing.
+template <class Chain>
+class pipe_chain : public detail::piping::with_stages<pipe_chain, Chain> {
+    using flow = detail::piping::flow;
+
+  public:
+    using item = typename Chain::out;
+
+    pipe_chain(detail::piping::source_of_records source, Chain chain)
+        : source_(std::move(source)), chain_(std::move(chain)) {}
+
+    // ---- how to go about it ----
+
+    /// What happens when a stage throws at a record.
+    pipe_chain on_error(ms::on_error on_error) && {
+        source_.at().skips = on_error == ms::on_error::skip;
+        return std::move(*this);
+    }
+
+    /// Passes over records that a stage throws at, and writes them to `to` as they were read, with their delimiter. The
+    /// writer must outlive the pipe.
+    pipe_chain quarantine(writer &to) && {
+        source_.at().skips = true;
+        source_.quarantine = &to;
+        return std::move(*this);
+    }
+
+    /// Ends the work between two batches when this token is cancelled: `cancelled`. It must outlive the pipe. To end
+    /// waiting for the source too, give the token to the reader as well.
+    pipe_chain cancel(const cancel_token &token) && {
+        source_.cancel = &token;
+        return std::move(*this);
+    }
+
+    /// At most `records` records make a batch; at least 1.
+    pipe_chain batch(std::size_t records) && {
+        source_.most = std::max<std::size_t>(records, 1);
+        return std::move(*this);
+    }
+
+    /// Measures where the time goes, for `stats`.
+    pipe_chain measured() && {
+        source_.at().measures = true;
+        return std::move(*this);
+    }
+
+    /// Writes each item to another writer as well, as `write_to` does. The writer must outlive the pipe.
+    auto tee(writer &to) && requires printable<item> {
+        return this->one(detail::piping::tee_stage{&to, source_.terminator()});
+    }
+
+    // ---- sinks ----
+
+    /// Runs to the end for the sake of what the stages do.
+    pipe_summary run() {
+        drive([](item &&) { return flow::more; });
+        return summary();
+    }
+
+    /// The number of items that come out.
+    std::uint64_t count() {
+        std::uint64_t count = 0;
+        drive([&](item &&) {
+            ++count;
+            return flow::more;
+        });
+        return count;
+    }
+
+    /// Calls a function with each item. What it throws ends the pipe.
+    template <std::invocable<item> F>
+    pipe_summary for_each(F function) {
+        drive([&](item &&given) {
+            source_.at().sinking([&] { std::invoke(function, std::move(given)); });
+            return flow::more;
+        });
+        return summary();
+    }
+
+    /// Combines all items into one value: `function(value, item)` makes the next one.
+    template <class Value, std::invocable<Value, item> F>
+    Value fold(Value init, F function) {
+        drive([&](item &&given) {
+            source_.at().sinking([&] { init = std::invoke(function, std::move(init), std::move(given)); });
+            return flow::more;
+        });
+        return init;
+    }
+
+    /// All items; of those that are parts of a record, copies.
+    std::vector<detail::piping::owned<item>> collect() {
+        std::vector<detail::piping::owned<item>> all;
+        drive([&](item &&given) {
+            source_.at().sinking([&] { all.emplace_back(std::move(given)); });
+            return flow::more;
+        });
+        return all;
+    }
+
+    /// Prints each item, and behind it what ends a record of the source: a newline for lines. The writer is neither
+    /// flushed nor closed. At the end all is with the writer, or this has thrown.
+    pipe_summary write_to(writer &to) requires printable<item> {
+        const std::string terminator = source_.terminator();
+        drive([&](item &&given) {
+            source_.at().sinking([&] { to.print(std::as_const(given), std::string_view(terminator)); });
+            return flow::more;
+        });
+        return summary();
+    }
+
+    // ---- how it went ----
+
+    /// What has been done so far.
+    pipe_summary summary() const { return source_.summary(); }
+
+    /// Where the time went, if the pipe is `measured`.
+    pipe_stats stats() const {
+        pipe_stats stats{{}, source_.waited(), source_.elapsed};
+        chain_.report(stats.stages);
+        return stats;
+    }
+
+    /// The details of the last failure: of an exception of a stage, `stage_failed` with the record, where it begins,
+    /// its source, and what the exception said. Null if there was none. Valid until the next failure.
+    const error *last_error() const noexcept { return source_.last_error(); }
+
+    /// Ends it, wherever it is. Commands that are still running are stopped, as `ms::reader::close` does it; the
+    /// destructor does the same, and reports nothing.
+    pipe_summary close() {
+        source_.close();
+        return summary();
+    }
+
+  private:
+    friend class detail::piping::with_stages<pipe_chain, Chain>;
+
+    template <class Add>
+    auto with(Add add) {
+        return pipe_chain<decltype(add(std::move(chain_)))>(std::move(source_), add(std::move(chain_)));
+    }
+
+    /// Runs to the end, and gives every item to `sink`.
+    template <class Sink>
+    void drive(Sink sink) {
+        const detail::piping::stopwatch watch(source_.elapsed);
+        while (source_.is_open())
+            source_.step(chain_, [&](auto records, detail::piping::context &at) {
+                std::uint64_t &items = source_.summary().items;
+                return chain_.run(records, at, [&](item &&given) {
+                    ++items;
+                    return sink(std::move(given));
+                });
+            });
+    }
+
+    detail::piping::source_of_records source_;
+    Chain chain_;
+};
+
+/// Readers whose records are still to be defined. Made by `ms::pipe` and `ms::merge`.
+class unframed_pipe {
+  public:
+    explicit unframed_pipe(std::vector<reader> readers) noexcept : readers_(std::move(readers)) {}
+
+    /// The records are lines.
+    auto lines() && { return std::move(*this).frames(framer::lines()); }
+
+    /// The records are what a framer finds.
+    pipe_chain<detail::piping::start<std::string_view>> frames(framer framer) && {
+        return {detail::piping::source_of_records(std::move(readers_), std::move(framer)), {}};
+    }
+
+  private:
+    std::vector<reader> readers_;
+};
+
+/// The records of several readers. They take turns, a batch at a time, and one that has nothing at the moment is passed
+/// over while another has; each one's records stay in order. A record's number is its number in its own reader. All of
+/// them must succeed.
+inline unframed_pipe merge(std::vector<reader> readers) { return unframed_pipe(std::move(readers)); }
+
+/// The records of a reader from where it is.
+inline unframed_pipe pipe(reader reader) {
+    std::vector<ms::reader> readers;
+    readers.push_back(std::move(reader));
+    return merge(std::move(readers));
+}
+
+/// The records of a source.
+template <source Source>
+unframed_pipe pipe(Source &&source, const reader_options &options = {}) {
+    return pipe(reader(std::forward<Source>(source), options));
+}
+
+} // namespace ms
+
+#endif // MILLSTREAM_PIPE_HPP

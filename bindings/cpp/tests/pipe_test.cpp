@@ -1,0 +1,453 @@
+// Pipes as a user sees them: what comes out, in which order, what an exception says, and that a source stops in time.
+// The cases are those of the Rust library, in crates/millstream/tests/pipe.rs.
+
+#include "millstream/pipe.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <charconv>
+#include <memory>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <unistd.h>
+#include <vector>
+
+namespace {
+
+using strings = std::vector<std::string>;
+
+/// The lines "0", "1", … of a command, in several batches.
+ms::command numbers(unsigned count) { return ms::command{"seq", "0", std::to_string(count - 1)}; }
+
+std::uint64_t number(std::string_view line) {
+    std::uint64_t value = 0;
+    const auto [end, failed] = std::from_chars(line.data(), line.data() + line.size(), value);
+    if (failed != std::errc() || end != line.data() + line.size())
+        throw std::invalid_argument("no number: " + std::string(line));
+    return value;
+}
+
+template <class Thrown = ms::error, class Act>
+Thrown thrown_by(Act act) {
+    try {
+        act();
+    } catch (const Thrown &thrown) {
+        return thrown;
+    }
+    throw std::logic_error("this should have failed");
+}
+
+/// Nobody has to be an exception of the standard library.
+struct oddity {};
+
+TEST(Pipe, StagesBetweenRecordsAndValuesInOneChain) {
+    ms::writer out(ms::to_memory{});
+    const ms::pipe_summary summary =
+        ms::pipe(numbers(100'000))
+            .lines()
+            .skip(1)
+            .filter([](std::string_view line) { return line.ends_with('7'); })
+            .map(number)
+            .filter([](std::uint64_t n) { return n % 3 == 0; })
+            .flat_map([](std::uint64_t n) {
+                return std::vector{n, n + 1};
+            })
+            .scan_state(std::uint64_t{0}, [](std::uint64_t &sum, std::uint64_t n) { return sum += n; })
+            .rewrite([](std::uint64_t sum, std::string &to) { to += std::to_string(sum); })
+            .map([](std::string_view text) { return text.substr(0, 3); })
+            .write_to(out);
+    std::string expected;
+    std::uint64_t sum = 0;
+    for (std::uint64_t n = 7; n < 100'000; n += 10)
+        for (std::uint64_t m = n; n % 3 == 0 && m <= n + 1; ++m)
+            expected += std::to_string(sum += m).substr(0, 3) + "\n";
+    out.close();
+    EXPECT_EQ(out.memory(), expected);
+    EXPECT_EQ(summary.records, 100'000);
+    EXPECT_EQ(summary.items, std::count(expected.begin(), expected.end(), '\n'));
+    EXPECT_FALSE(summary.ended_early);
+    ASSERT_EQ(summary.commands.size(), 1);
+    EXPECT_TRUE(summary.commands[0].success());
+}
+
+TEST(Pipe, ValuesThatOnlyMove) {
+    using box = std::unique_ptr<std::uint64_t>;
+    const auto boxed = [](std::string_view line) { return std::make_unique<std::uint64_t>(number(line)); };
+    std::vector<box> all = ms::pipe(numbers(1000))
+                               .lines()
+                               .map(boxed)
+                               .filter([](const box &n) { return *n % 2 == 0; })
+                               .inspect([](const box &n) { EXPECT_EQ(*n % 2, 0); })
+                               .filter_map([](box n) { return *n > 10 ? std::optional(std::move(n)) : std::nullopt; })
+                               .cut("cut")
+                               .flat_map([](box n) {
+                                   std::vector<box> both;
+                                   both.push_back(std::make_unique<std::uint64_t>(*n + 1));
+                                   both.push_back(std::move(n));
+                                   return both;
+                               })
+                               .then(ms::stages<box>().take(3).boxed("take"))
+                               .collect();
+    ASSERT_EQ(all.size(), 3);
+    EXPECT_EQ(*all[0], 13);
+    EXPECT_EQ(*all[1], 12);
+    EXPECT_EQ(*all[2], 15);
+}
+
+TEST(Pipe, PartsOfRecordsAndNewBytes) {
+    auto pieces = [](std::string_view line, auto next) {
+        for (std::size_t at = 0; at <= line.size();) {
+            const std::size_t end = std::min(line.find(' ', at), line.size());
+            next(line.substr(at, end - at));
+            at = end + 1;
+        }
+    };
+    auto twice = [](std::string_view word, std::string &to) { to.append(word).append(word); };
+    const strings words = ms::pipe(ms::memory{"one two\nthree\n"})
+                              .lines()
+                              .pieces(pieces)
+                              .rewrite(twice)
+                              .cut("what is rewritten lives as long as its batch")
+                              .collect();
+    EXPECT_EQ(words, (strings{"oneone", "twotwo", "threethree"}));
+    EXPECT_EQ(ms::pipe(ms::memory{"abcdef"}).frames(ms::framer::fixed(2)).collect(), (strings{"ab", "cd", "ef"}));
+}
+
+TEST(Pipe, Folds) {
+    const std::string all =
+        ms::pipe(ms::memory{"a\nb\n"}).lines().fold(std::string("-"), [](std::string text, std::string_view line) {
+            return std::move(text.append(line));
+        });
+    EXPECT_EQ(all, "-ab");
+    std::size_t bytes = 0;
+    ms::pipe(ms::memory{"a\nbc\n"}).lines().for_each([&](std::string_view line) { bytes += line.size(); });
+    EXPECT_EQ(bytes, 3);
+}
+
+TEST(Pipe, BoxedAndCutStagesDoWhatFusedOnesDo) {
+    std::vector<ms::stage<>> chosen;
+    for (const char digit : {'1', '2', '3'})
+        chosen.push_back(ms::stages()
+                             .filter([digit](std::string_view line) { return line.find(digit) != line.npos; })
+                             .boxed(std::string("digit ") + digit));
+    EXPECT_EQ(chosen[1].name(), "digit 2");
+    auto boxed = ms::pipe(numbers(50'000)).lines().then_all(std::move(chosen)).cut("all").take(40);
+    const strings lines =
+        ms::pipe(numbers(50'000))
+            .lines()
+            .filter([](std::string_view line) {
+                return line.find('1') != line.npos && line.find('2') != line.npos && line.find('3') != line.npos;
+            })
+            .take(40)
+            .collect();
+    EXPECT_EQ(boxed.collect(), lines);
+    EXPECT_EQ(lines.size(), 40);
+    EXPECT_TRUE(boxed.summary().ended_early);
+}
+
+TEST(Pipe, TenThousandBoxedStagesWork) {
+    std::vector<ms::stage<>> stages;
+    for (int i = 0; i < 10'000; ++i)
+        stages.push_back(ms::stages().inspect([](std::string_view) {}).boxed("none"));
+    EXPECT_EQ(ms::pipe(numbers(10)).lines().then_all(std::move(stages)).count(), 10);
+}
+
+TEST(Pipe, TakeEndsASourceThatNeverWould) {
+    auto pipe = ms::pipe(ms::command{"yes"}).lines().take(3);
+    EXPECT_EQ(pipe.collect(), (strings{"y", "y", "y"}));
+    EXPECT_TRUE(pipe.summary().ended_early);
+    EXPECT_EQ(pipe.summary().items, 3);
+    EXPECT_EQ(pipe.summary().commands.size(), 1);
+    EXPECT_EQ(pipe.count(), 0) << "it has ended, and says nothing else";
+}
+
+TEST(Pipe, NothingIsReadForTheSakeOfTakeNothing) {
+    const auto fill = [](std::span<char>) -> std::size_t { throw std::logic_error("nobody wants anything"); };
+    EXPECT_EQ(ms::pipe(ms::callback{fill}).lines().take(0).count(), 0);
+}
+
+TEST(Pipe, AFailingCommandIsAnErrorAfterAllItWrote) {
+    unsigned seen = 0;
+    auto pipe = ms::pipe(ms::shell{"seq 1 50000; exit 3"}).lines().cut("all");
+    const ms::error error = thrown_by([&] { pipe.for_each([&](std::string_view) { ++seen; }); });
+    EXPECT_EQ(error.kind(), ms::errc::command_failed);
+    EXPECT_EQ(pipe.last_error()->kind(), ms::errc::command_failed);
+    EXPECT_EQ(seen, 50'000);
+}
+
+TEST(Pipe, WhatASourceOfYoursThrowsComesOutAsItself) {
+    int calls = 0;
+    const auto fill = [&calls](std::span<char> space) -> std::size_t {
+        if (++calls > 1)
+            throw oddity();
+        std::ranges::copy(std::string_view("a\nb\n"), space.begin());
+        return 4;
+    };
+    strings seen;
+    auto pipe = ms::pipe(ms::callback{fill}).lines();
+    EXPECT_THROW(pipe.for_each([&](std::string_view line) { seen.emplace_back(line); }), oddity);
+    EXPECT_EQ(seen, (strings{"a", "b"}));
+}
+
+/// Every stage that can fail, at every record: those before it have reached the sink.
+TEST(Pipe, WhatComesBeforeAFailingRecordReachesTheSink) {
+    constexpr unsigned count = 40;
+    for (std::uint64_t bad = 0; bad < count; ++bad) {
+        for (int way = 0; way < 7; ++way) {
+            std::vector<std::uint64_t> seen;
+            const auto see = [&](std::string_view line) { seen.push_back(number(line)); };
+            const auto fails = [bad](std::string_view line) {
+                if (number(line) == bad)
+                    throw std::out_of_range("no good");
+                return true;
+            };
+            const auto copied = [&](std::string_view line) {
+                fails(line);
+                return std::string(line);
+            };
+            const auto run = [&](auto pipe, auto sink) {
+                EXPECT_STREQ(thrown_by<std::out_of_range>([&] { pipe.for_each(sink); }).what(), "no good");
+                EXPECT_EQ(pipe.last_error()->kind(), ms::errc::stage_failed);
+                EXPECT_EQ(pipe.last_error()->record(), bad) << "way " << way;
+                EXPECT_EQ(pipe.last_error()->found(), "no good");
+                EXPECT_EQ(thrown_by([&] { pipe.run(); }).kind(), ms::errc::closed);
+            };
+            auto lines = ms::pipe(numbers(count)).lines();
+            switch (way) {
+            case 0:
+                run(std::move(lines).map(copied), see);
+                break;
+            case 1:
+                run(std::move(lines).map(copied).cut("a"), see);
+                break;
+            case 2:
+                run(std::move(lines).inspect(fails), see);
+                break;
+            case 3:
+                run(std::move(lines).then(ms::stages().filter(fails).boxed("b")), see);
+                break;
+            case 4:
+                run(std::move(lines).batch(7).rewrite(
+                        [&](std::string_view line, std::string &to) { to += copied(line); }),
+                    see);
+                break;
+            case 5: {
+                std::vector<ms::stage<>> both;
+                both.push_back(ms::stages().filter(fails).boxed("a"));
+                both.push_back(ms::stages().filter([](std::string_view) { return true; }).boxed("b"));
+                run(std::move(lines).then_all(std::move(both)).cut("c"), see);
+                break;
+            }
+            default:
+                run(std::move(lines), [&](std::string_view line) {
+                    fails(line);
+                    see(line);
+                });
+            }
+            std::vector<std::uint64_t> before(bad);
+            std::iota(before.begin(), before.end(), 0);
+            EXPECT_EQ(seen, before) << "way " << way;
+        }
+    }
+}
+
+TEST(Pipe, ALaterStageMayFailAtAnEarlierRecord) {
+    const auto stage = [](std::uint64_t bad) {
+        return ms::stages()
+            .inspect([bad](std::string_view line) {
+                if (number(line) == bad)
+                    throw std::out_of_range("bad " + std::to_string(bad));
+            })
+            .boxed("stage");
+    };
+    std::vector<ms::stage<>> stages;
+    stages.push_back(stage(12));
+    stages.push_back(stage(5));
+    std::vector<std::uint64_t> seen;
+    auto pipe = ms::pipe(numbers(20)).lines().then_all(std::move(stages));
+    const auto thrown = thrown_by<std::out_of_range>(
+        [&] { pipe.for_each([&](std::string_view line) { seen.push_back(number(line)); }); });
+    EXPECT_STREQ(thrown.what(), "bad 5");
+    EXPECT_EQ(pipe.last_error()->record(), 5);
+    EXPECT_EQ(seen, (std::vector<std::uint64_t>{0, 1, 2, 3, 4}));
+}
+
+TEST(Pipe, AnErrorOfTheLibraryIsToldWhereItIs) {
+    const auto checked = [](std::string_view line) {
+        ms::check_text(line);
+        return line.size();
+    };
+    ms::reader reader(ms::memory{"one\n\xfe\n"}, {.name = "text"});
+    const ms::error error = thrown_by([&] { ms::pipe(std::move(reader)).lines().map(checked).run(); });
+    EXPECT_EQ(error.kind(), ms::errc::utf8_invalid);
+    EXPECT_EQ(error.record(), 1);
+    EXPECT_EQ(error.offset(), 4);
+    EXPECT_EQ(error.name(), "text");
+}
+
+TEST(Pipe, FailingRecordsArePassedOverOrKept) {
+    const std::string input = "1\nx\r\n\n4\n\xfe";
+    auto skipping = ms::pipe(ms::memory{input}).lines().on_error(ms::on_error::skip).map(number);
+    EXPECT_EQ(skipping.collect(), (std::vector<std::uint64_t>{1, 4}));
+    EXPECT_EQ(skipping.summary().failed, 3);
+
+    for (const bool is_boxed : {false, true}) {
+        ms::writer bad(ms::to_memory{});
+        std::vector<std::uint64_t> kept;
+        auto lines = ms::pipe(ms::memory{input}).lines().quarantine(bad);
+        if (is_boxed)
+            kept = std::move(lines).cut("a").then(ms::stages().map(number).boxed("number")).collect();
+        else
+            kept = std::move(lines).map(number).collect();
+        EXPECT_EQ(kept, (std::vector<std::uint64_t>{1, 4}));
+        bad.close();
+        EXPECT_EQ(bad.memory(), "x\r\n\n\xfe");
+    }
+}
+
+TEST(Pipe, WhatIsNoErrorIsAlwaysTheEnd) {
+    auto pipe = ms::pipe(numbers(10)).lines().on_error(ms::on_error::skip).inspect([](std::string_view line) {
+        if (line == "3")
+            throw std::runtime_error("passed over");
+        if (line == "5")
+            throw oddity();
+    });
+    std::vector<std::uint64_t> seen;
+    EXPECT_THROW(pipe.for_each([&](std::string_view line) { seen.push_back(number(line)); }), oddity);
+    EXPECT_EQ(seen, (std::vector<std::uint64_t>{0, 1, 2, 4}));
+    EXPECT_EQ(pipe.last_error()->kind(), ms::errc::stage_panicked);
+    EXPECT_EQ(pipe.last_error()->record(), 5);
+    EXPECT_EQ(pipe.summary().failed, 1);
+
+    auto full = ms::pipe(numbers(10)).lines().on_error(ms::on_error::skip).map([](std::string_view) -> int {
+        throw std::bad_alloc();
+    });
+    EXPECT_THROW(full.run(), std::bad_alloc);
+    auto sink = ms::pipe(numbers(10)).lines().on_error(ms::on_error::skip);
+    EXPECT_THROW(sink.for_each([](std::string_view) { throw std::runtime_error("sink"); }), std::runtime_error);
+}
+
+TEST(Pipe, ASinkThatFailsEndsThePipe) {
+    const auto full = [](std::span<const char>) -> std::size_t { throw std::runtime_error("full"); };
+    ms::writer out(ms::callback{full});
+    auto pipe = ms::pipe(numbers(200'000)).lines();
+    EXPECT_THROW(pipe.write_to(out), std::runtime_error);
+    EXPECT_GT(pipe.last_error()->record(), 0);
+    ms::writer device(ms::path{"/dev/full"});
+    auto teed = ms::pipe(numbers(200'000)).lines().on_error(ms::on_error::skip).cut("a").tee(device);
+    const ms::error error = thrown_by([&] { teed.run(); });
+    EXPECT_EQ(error.kind(), ms::errc::io);
+    EXPECT_EQ(error.system_errno(), ENOSPC);
+    EXPECT_EQ(error.name(), "/dev/full");
+    EXPECT_EQ(teed.summary().failed, 0);
+}
+
+TEST(Pipe, TeeAndWritePutTheTerminatorOfTheFramer) {
+    ms::writer copy(ms::to_memory{});
+    ms::writer out(ms::to_memory{});
+    ms::pipe(ms::memory{"a; b; c"})
+        .frames(ms::framer::delimiter("; "))
+        .tee(copy)
+        .filter([](std::string_view item) { return item != "b"; })
+        .write_to(out);
+    copy.close();
+    out.close();
+    EXPECT_EQ(copy.memory(), "a; b; c; ");
+    EXPECT_EQ(out.memory(), "a; c; ");
+    ms::writer sizes(ms::to_memory{});
+    ms::pipe(ms::memory{"a\nbc\n"}).lines().map([](std::string_view line) { return line.size(); }).write_to(sizes);
+    sizes.close();
+    EXPECT_EQ(sizes.memory(), "1\n2\n");
+}
+
+TEST(Pipe, ACancelledPipeGoesOnWhereItWas) {
+    ms::cancel_token token;
+    auto pipe = ms::pipe(numbers(100'000)).lines().cancel(token).batch(10);
+    std::uint64_t seen = 0;
+    const ms::error error = thrown_by([&] {
+        pipe.for_each([&](std::string_view line) {
+            EXPECT_EQ(number(line), seen);
+            if (++seen == 50'005)
+                token.cancel();
+        });
+    });
+    EXPECT_EQ(error.kind(), ms::errc::cancelled);
+    EXPECT_TRUE(seen >= 50'005 && seen < 50'015) << "a batch has at most ten records: " << seen;
+    token.reset();
+    EXPECT_EQ(pipe.count(), 100'000 - seen);
+}
+
+TEST(Pipe, MergedReadersKeepTheirOwnOrderAndAllMustSucceed) {
+    const auto opened = [](std::initializer_list<const char *> lines) {
+        std::vector<ms::reader> readers;
+        for (const char *line : lines)
+            readers.emplace_back(ms::shell{line});
+        return readers;
+    };
+    auto lines = ms::merge(opened({"seq 0 2 19998", "seq 1 2 19999", "true"})).lines().map(number).collect();
+    for (const std::uint64_t parity : {0U, 1U}) {
+        std::vector<std::uint64_t> own;
+        std::copy_if(lines.begin(), lines.end(), std::back_inserter(own), [&](auto n) { return n % 2 == parity; });
+        EXPECT_TRUE(std::is_sorted(own.begin(), own.end()));
+    }
+    std::sort(lines.begin(), lines.end());
+    std::vector<std::uint64_t> expected(20'000);
+    std::iota(expected.begin(), expected.end(), 0);
+    EXPECT_EQ(lines, expected);
+
+    EXPECT_EQ(thrown_by([&] {
+                  ms::merge(opened({"seq 9", "exit 4"})).lines().run();
+              }).kind(),
+              ms::errc::command_failed);
+    EXPECT_EQ(ms::merge({}).lines().count(), 0);
+}
+
+/// The silent one ends only when the other's record has come through.
+TEST(Pipe, ASilentReaderIsPassedOver) {
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    std::vector<ms::reader> readers;
+    readers.emplace_back(ms::fd{ends[0]});
+    readers.emplace_back(ms::memory{"now\n"});
+    strings seen;
+    ms::merge(std::move(readers)).lines().for_each([&](std::string_view line) {
+        seen.emplace_back(line);
+        if (line == "now") {
+            EXPECT_EQ(::write(ends[1], "late\n", 5), 5);
+            ::close(ends[1]);
+        }
+    });
+    EXPECT_EQ(seen, (strings{"now", "late"}));
+}
+
+TEST(Pipe, MeasuresWhereTheTimeGoes) {
+    auto pipe = ms::pipe(ms::memory{"1\n2\n"})
+                    .lines()
+                    .measured()
+                    .cut("lines")
+                    .then(ms::stages().map(number).boxed("parse"))
+                    .filter([](std::uint64_t n) { return n > 1; })
+                    .cut("filter");
+    EXPECT_EQ(pipe.run().items, 1);
+    const ms::pipe_stats stats = pipe.stats();
+    ASSERT_EQ(stats.stages.size(), 3);
+    EXPECT_EQ(stats.stages[0].name, "lines");
+    EXPECT_EQ(stats.stages[0].items, 2);
+    EXPECT_EQ(stats.stages[0].bytes, 2);
+    EXPECT_EQ(stats.stages[1].name, "parse");
+    EXPECT_EQ(stats.stages[1].items, 2);
+    EXPECT_EQ(stats.stages[1].bytes, 0) << "nobody knows the size of a value";
+    EXPECT_EQ(stats.stages[2].items, 1);
+    EXPECT_GT(stats.elapsed.count(), 0);
+}
+
+TEST(Pipe, ClosesWhereverItIs) {
+    auto pipe = ms::pipe(ms::command{"yes"}).lines().inspect([](std::string_view) {});
+    EXPECT_EQ(pipe.close().commands.size(), 1);
+    EXPECT_EQ(pipe.count(), 0);
+}
+
+} // namespace

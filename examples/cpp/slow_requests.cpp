@@ -1,0 +1,53 @@
+// Prints the slow requests of a log, "PATH MILLISECONDS" each, that a command prints, such as `zcat access.log.gz`:
+//
+//     slow_requests LIMIT COMMAND [ARGUMENT...]
+//
+// Lines that are no request go to the file slow_requests.rejected, which so appears only if all has gone well.
+#include <millstream/pipe.hpp>
+
+#include <charconv>
+#include <iostream>
+#include <stdexcept>
+#include <string>
+
+struct request {
+    std::string_view path; // a part of the line: it lives as long as the batch of lines
+    unsigned milliseconds;
+};
+
+static unsigned number(std::string_view text) {
+    unsigned value = 0;
+    if (std::from_chars(text.data(), text.data() + text.size(), value).ptr != text.data() + text.size() || text.empty())
+        throw std::invalid_argument("no number: " + std::string(text));
+    return value;
+}
+
+static request parse(std::string_view line) {
+    const auto space = line.find(' ');
+    if (space == line.npos)
+        throw std::invalid_argument("a line without a time");
+    return {line.substr(0, space), number(line.substr(space + 1))};
+}
+
+int main(int argc, char **argv) try {
+    if (argc < 3)
+        throw std::invalid_argument("usage: slow_requests LIMIT COMMAND [ARGUMENT...]");
+    const unsigned limit = number(argv[1]);
+    ms::writer out{ms::standard_output{}};
+    ms::writer rejected{ms::path{"slow_requests.rejected"}};
+    const ms::pipe_summary summary = ms::pipe(ms::command(std::span(argv + 2, argv + argc)))
+                                         .lines()
+                                         .quarantine(rejected)
+                                         .map(parse)
+                                         .filter([=](const request &request) { return request.milliseconds > limit; })
+                                         .map([](const request &request) { return request.path; })
+                                         .write_to(out);
+    out.close();
+    if (summary.failed > 0)
+        rejected.close();
+    std::cerr << summary.items << " of " << summary.records << " requests were slow\n";
+    return EXIT_SUCCESS;
+} catch (const std::exception &error) {
+    std::cerr << error.what() << '\n';
+    return EXIT_FAILURE;
+}
