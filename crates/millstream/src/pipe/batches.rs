@@ -104,7 +104,7 @@ where
             };
             left = &left[item + 1..];
             if for_good {
-                return scope.end(record, error.with_record(record));
+                return scope.end(record, error.with_record(scope.run.number_in_source(record)));
             }
             scope.fail(record, error)?;
         }
