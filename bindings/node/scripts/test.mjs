@@ -18,6 +18,8 @@ await build({
   bundle: true,
   // Tests use the package as its users do, by its name.
   packages: "external",
+  // Else the paths of tsconfig.json, which are for the types, would put our sources into each test.
+  external: ["millstream"],
   format: "esm",
   platform: "node",
   target: "node20",
