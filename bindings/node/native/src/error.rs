@@ -1,0 +1,60 @@
+//! A core error as plain data. TypeScript makes the exception of it, so that there is one class of errors only.
+
+use millstream::{CommandEnd, CommandStatus, Error};
+use napi::bindgen_prelude::Buffer;
+use napi_derive::napi;
+
+/// How a command ended.
+#[napi(object, object_from_js = false)]
+pub struct End {
+    /// The program, then its arguments.
+    pub argv: Vec<String>,
+    /// What it exited with.
+    pub status: Option<i32>,
+    /// The number of the signal that ended it.
+    pub signal: Option<i32>,
+    /// The last 4 KiB of its standard error.
+    pub stderr_tail: Buffer,
+}
+
+/// What went wrong.
+#[napi(object, object_from_js = false)]
+pub struct Failure {
+    /// The kind's name, in snake case.
+    pub kind: String,
+    /// Which command ended, and how.
+    pub command: Option<End>,
+    /// What was found.
+    pub found: Option<String>,
+    /// What was expected.
+    pub expected: Option<String>,
+    /// The system's error number.
+    pub errno: Option<i32>,
+    /// What the system, or a library, says of it.
+    pub system: Option<String>,
+}
+
+impl From<&CommandEnd> for End {
+    fn from(end: &CommandEnd) -> End {
+        let (status, signal) = match end.status {
+            CommandStatus::Exited(status) => (Some(status), None),
+            CommandStatus::Signaled(signal) => (None, Some(signal)),
+            _ => (None, None),
+        };
+        let argv = end.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        End { argv, status, signal, stderr_tail: end.stderr_tail.clone().into() }
+    }
+}
+
+impl From<&Error> for Failure {
+    fn from(error: &Error) -> Failure {
+        Failure {
+            kind: error.kind().name().to_owned(),
+            command: error.command().map(End::from),
+            found: error.found().map(str::to_owned),
+            expected: error.expected().map(str::to_owned),
+            errno: error.errno(),
+            system: error.io().map(ToString::to_string),
+        }
+    }
+}
