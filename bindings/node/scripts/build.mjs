@@ -1,7 +1,7 @@
 // Builds dist/: ESM, CommonJS and the browser's bundle by esbuild, declarations for both by tsc.
 
 import { execFileSync } from "node:child_process";
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
@@ -10,10 +10,20 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 process.chdir(root);
 rmSync("dist", { recursive: true, force: true });
 
-const shared = { bundle: true, target: "es2022", legalComments: "none", logLevel: "warning" };
+const { version } = JSON.parse(readFileSync("package.json", "utf8"));
+const define = { MILLSTREAM_VERSION: JSON.stringify(version) };
+const shared = { bundle: true, target: "es2022", legalComments: "none", logLevel: "warning", define };
 await Promise.all([
   build({ ...shared, entryPoints: ["src/index.ts"], outfile: "dist/index.js", format: "esm", platform: "node" }),
-  build({ ...shared, entryPoints: ["src/index.ts"], outfile: "dist/index.cjs", format: "cjs", platform: "node" }),
+  build({
+    ...shared,
+    entryPoints: ["src/index.ts"],
+    outfile: "dist/index.cjs",
+    format: "cjs",
+    platform: "node",
+    // Where the native part is looked for: a CommonJS module knows where it is by another name.
+    define: { ...define, "import.meta.url": "__filename" },
+  }),
   // The browser's platform refuses imports of node:, which is the point.
   build({ ...shared, entryPoints: ["src/browser.ts"], outfile: "dist/browser.js", format: "esm", platform: "browser" }),
 ]);

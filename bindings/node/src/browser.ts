@@ -49,6 +49,6 @@ export {
   take,
   tee,
 } from "./pipe/stage.js";
-export { type As, type ItemOf, type Position, Reader, type ReaderOptions } from "./reader.js";
+export { type As, type BatchOptions, type ItemOf, type Position, Reader, type ReaderOptions } from "./reader.js";
 export type { NodeWritable } from "./sink/stream.js";
 export { type FlushPolicy, Writer, type WriterEnd, type WriterOptions } from "./writer.js";

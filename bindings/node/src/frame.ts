@@ -42,7 +42,7 @@ export interface Framer {
    */
   batch?(input: Uint8Array, eof: boolean, max: number, ends: Ends): boolean;
 
-  /** The byte that ends every record, where one does. */
+  /** The byte that ends every record and is nowhere else in one, where there is such. Readers may find the ends by it. */
   readonly delimiter?: number;
 }
 

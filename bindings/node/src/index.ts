@@ -12,6 +12,7 @@ export {
 } from "./adapters/node.js";
 export * from "./browser.js";
 export type { CommandOptions, Stderr } from "./command.js";
-export { type CommandReaderOptions, command, fd, type OpenOptions, open, stdin } from "./open.js";
+export { type Native, native } from "./native.js";
+export { type CommandReaderOptions, command, fd, type NativeOptions, type OpenOptions, open, stdin } from "./open.js";
 export type { Encoding } from "./sink/encode.js";
 export { type CommandWriterOptions, type EncodedWriterOptions, Writer } from "./write.js";

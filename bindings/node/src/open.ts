@@ -1,11 +1,15 @@
 /** Readers over what Node has: files, descriptors, standard input, commands. */
 
 import { fileURLToPath } from "node:url";
+import { isMainThread } from "node:worker_threads";
 import { argvOf, type CommandOptions, Running } from "./command.js";
+import { MillstreamError, showArgv } from "./error.js";
+import { type NativeCommand, native, nativeBinding } from "./native.js";
 import { type As, type ItemOf, Reader, type ReaderOptions } from "./reader.js";
 import { CommandSource } from "./source/command.js";
 import { DecodedSource } from "./source/decode.js";
 import { FileSource, LateSource } from "./source/file.js";
+import { NativeSource } from "./source/native.js";
 import type { Source } from "./source/source.js";
 
 /** Options of readers that can decompress. */
@@ -14,8 +18,14 @@ export interface OpenOptions<A extends As = As> extends ReaderOptions<A> {
   decode?: "auto" | "off";
 }
 
+/** Whether the native part reads. What is read, and what goes wrong, is the same. */
+export interface NativeOptions {
+  /** If it is there, unless told otherwise; `true` makes it an error of kind `unsupported` that it is not. */
+  native?: boolean;
+}
+
 /** Options of `command`. */
-export interface CommandReaderOptions<A extends As = As> extends OpenOptions<A>, CommandOptions {
+export interface CommandReaderOptions<A extends As = As> extends OpenOptions<A>, CommandOptions, NativeOptions {
   /** Its standard input: nothing unless told otherwise, ours, or a file descriptor. */
   stdin?: "ignore" | "inherit" | number;
 }
@@ -25,8 +35,16 @@ export interface CommandReaderOptions<A extends As = As> extends OpenOptions<A>,
  *
  * Compressed files are recognised by their first bytes.
  */
-export function open<A extends As = "text">(path: string | URL, options: OpenOptions<A> = {}): Reader<ItemOf<A>> {
+export function open<A extends As = "text">(
+  path: string | URL,
+  options: OpenOptions<A> & NativeOptions = {},
+): Reader<ItemOf<A>> {
   const name = typeof path === "string" ? path : fileURLToPath(path);
+  const binding = bindingFor(options);
+  if (binding !== undefined) {
+    const start = (wake: () => void) => binding.NativeReader.path(name, wake);
+    return reader(NativeSource.late(name, start), options);
+  }
   return reader(new LateSource(name, () => FileSource.open(name)), options);
 }
 
@@ -51,8 +69,34 @@ export function command<A extends As = "text">(
   args: readonly string[] = [],
   options: CommandReaderOptions<A> = {},
 ): Reader<ItemOf<A>> {
-  const running = new Running(argvOf(file, args), (options.stdin ?? "ignore") as "ignore", "pipe", options);
-  return reader(new CommandSource(running), options);
+  const argv = argvOf(file, args);
+  const { stdin = "ignore" } = options;
+  // A descriptor is lent to a child by Node only.
+  const binding = typeof stdin === "number" ? undefined : bindingFor(options);
+  if (binding !== undefined) {
+    const words = nativeCommand(argv, stdin as "ignore", options);
+    const start = (wake: () => void) => binding.NativeReader.command(words, wake);
+    return reader(NativeSource.started(showArgv(argv), start), options);
+  }
+  return reader(new CommandSource(new Running(argv, stdin as "ignore", "pipe", options)), options);
+}
+
+function bindingFor({ native: wanted }: NativeOptions): ReturnType<typeof nativeBinding> {
+  if (wanted === false) return undefined;
+  const binding = nativeBinding();
+  if (binding === undefined && wanted === true) {
+    throw new MillstreamError("unsupported", { found: native.reason, expected: "the native part of this package" });
+  }
+  return binding;
+}
+
+function nativeCommand(argv: readonly string[], stdin: "ignore" | "inherit", options: CommandOptions): NativeCommand {
+  const { cwd, stderr = "forward", failure = "error" } = options;
+  // A worker's `process.env` is a copy of its own.
+  const all = options.env ?? (isMainThread ? undefined : process.env);
+  const given = Object.entries(all ?? {}).filter(([, value]) => value !== undefined);
+  const env = all && Object.fromEntries(given.map(([name, value]) => [name, `${value}`]));
+  return { argv, cwd: cwd instanceof URL ? fileURLToPath(cwd) : cwd, env, stdin, stderr, failure };
 }
 
 function reader<A extends As>(source: Source, options: OpenOptions<A>): Reader<ItemOf<A>> {

@@ -65,6 +65,15 @@ export interface Position {
   readonly records: number;
 }
 
+/** Options of batches. */
+export interface BatchOptions {
+  /**
+   * Whose the memory of a batch is. `"kept"` unless told otherwise: the batch's own. With `"reused"` a batch is good until
+   * the next one is asked for; then its memory may be written again, which is faster than to have new memory for each.
+   */
+  memory?: "kept" | "reused";
+}
+
 /** Items taken at once, and the number of the first in its stream. */
 export interface Items<T> {
   readonly items: T[];
@@ -122,6 +131,10 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
   #lent = false;
   /** Whether the memory is ours, and not the source's. */
   #own = false;
+  /** Behind each line feed of the memory, where its source has looked, and the first record begins in front of it. */
+  #lineEnds: Uint32Array | undefined;
+  /** How far in front of what its source has looked at. */
+  #lineShift = 0;
   /** The rest of a chunk whose beginning was needed to complete a record. */
   #rest: Uint8Array | undefined;
   /** How many of the unread bytes hold no end of the first record. */
@@ -199,8 +212,8 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
    *
    * A batch covers at most 256 KiB unless its first record is longer, and what has arrived, so that none waits for others.
    */
-  batches(framer: Framer = this.#view.framer): AsyncIterableIterator<Batch> {
-    const next = () => this.nextBatch(framer);
+  batches(framer: Framer = this.#view.framer, options: BatchOptions = {}): AsyncIterableIterator<Batch> {
+    const next = () => this.nextBatch(framer, options);
     return resumable(async () => {
       const batch = await next();
       return batch === null ? END : { done: false, value: batch };
@@ -208,11 +221,11 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
   }
 
   /** The next batch, `null` at the end. */
-  nextBatch(framer: Framer = this.#view.framer): Promise<Batch | null> {
+  nextBatch(framer: Framer = this.#view.framer, options: BatchOptions = {}): Promise<Batch | null> {
     return this.#inTurn(async () => {
       this.#giveBack();
       const batch = await this.#takeBatch(framer);
-      this.#lent = true;
+      if (options.memory !== "reused") this.#lent = true;
       return batch;
     });
   }
@@ -383,6 +396,8 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
 
   /** The whole records at the front of what is unread. Throws what is wrong with the first. */
   #frame(framer: Framer): Batch | undefined {
+    const known = framer.delimiter === LF ? this.#frameKnown(framer) : undefined;
+    if (known !== undefined) return known;
     const eof = this.#state === "ending" && this.#failure === undefined;
     const unread = this.#bytes.subarray(this.#pos, this.#end);
     if (unread.length > BATCH_BYTES || this.#scanned > 0) {
@@ -409,7 +424,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
       ends.push(step.length);
       terminated = step.terminated;
     }
-    const good = this.#withinLimit(ends);
+    const good = this.#withinLimit(ends.array, ends.length);
     if (good === 0) this.#tooLong(ends.array[1]);
     const offsets = ends.array.slice(0, good + 1);
     const length = offsets[good];
@@ -420,9 +435,24 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     return batch;
   }
 
+  /** The lines of memory in which the source has found them. */
+  #frameKnown(framer: Framer): Batch | undefined {
+    const lineEnds = this.#lineEnds;
+    this.#lineEnds = undefined;
+    if (lineEnds === undefined || lineEnds.length === 0 || this.#pos > 0) return undefined;
+    const offsets = new Uint32Array(lineEnds.length + 1);
+    const shift = this.#lineShift;
+    for (let index = 0; index < lineEnds.length; index++) offsets[index + 1] = lineEnds[index] + shift;
+    if (this.#withinLimit(offsets, offsets.length) < lineEnds.length) return undefined;
+    const length = offsets[lineEnds.length];
+    const bytes = this.#bytes.subarray(0, length);
+    const batch = new Batch(bytes, offsets, framer.trim, true, this.#base, this.#records);
+    this.#take(length, lineEnds.length);
+    return batch;
+  }
+
   /** How many records there are before one that is too long. */
-  #withinLimit(ends: Ends): number {
-    const { array, length } = ends;
+  #withinLimit(array: Uint32Array, length: number): number {
     if (array[length - 1] <= this.#recordLimit) return length - 1;
     for (let index = 1; index < length; index++) {
       if (array[index] - array[index - 1] > this.#recordLimit) return index - 1;
@@ -457,6 +487,8 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     if (rest !== undefined) {
       this.#rest = undefined;
       this.#append(rest, framer);
+      // Those are of the whole chunk.
+      this.#lineEnds = undefined;
       return;
     }
     let chunk: Uint8Array | null;
@@ -483,11 +515,13 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
       // Not a Buffer, whose `slice` is another one: records are the same from every source.
       const isPlain = Object.getPrototypeOf(chunk) === Uint8Array.prototype;
       this.#use(isPlain ? chunk : new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.length), chunk.length);
+      this.#lookedAt(0);
     } else if (unread <= (this.#source.headroom ?? 0)) {
       const joined = new Uint8Array(chunk.buffer, chunk.byteOffset - unread, unread + chunk.length);
       joined.set(this.#bytes.subarray(this.#pos, this.#end));
       this.#release();
       this.#use(joined, joined.length);
+      this.#lookedAt(unread);
     } else if (!this.#lent || !this.#complete(chunk, framer)) {
       this.#join(chunk);
     }
@@ -501,6 +535,17 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     this.#end = length;
     this.#own = false;
     this.#lent = false;
+    this.#lineEnds = undefined;
+  }
+
+  /** The source has looked at the memory behind so many bytes: of use if no line ends in those. */
+  #lookedAt(shift: number): void {
+    const { lineEnds } = this.#source;
+    if (lineEnds === undefined || lineEnds.length === 0) return;
+    const first = shift === 0 ? -1 : platform.indexOf(this.#bytes, LF, 0);
+    if (first >= 0 && first < shift) return;
+    this.#lineEnds = lineEnds;
+    this.#lineShift = shift;
   }
 
   /** The memory is not needed any more. */

@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { native } from "millstream";
 import { repository } from "./twin.js";
 
 const root = fileURLToPath(new URL("bindings/node/", repository));
@@ -38,7 +39,7 @@ test("nothing is in it that does not belong there, and it depends on nothing", (
   assert.deepEqual(readdirSync(installed).sort(), ["README.md", "dist", "package.json"]);
   const { dependencies, optionalDependencies } = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
   assert.equal(dependencies, undefined);
-  for (const name of Object.keys(optionalDependencies ?? {})) assert.match(name, /^@millstream\//);
+  for (const name of Object.keys(optionalDependencies ?? {})) assert.match(name, /^millstream-[a-z0-9-]+$/);
   const declarations = readFileSync(join(installed, "dist/types/index.d.ts"), "utf8");
   assert.match(declarations, /command/);
 });
@@ -57,6 +58,28 @@ test("from CommonJS", () => {
     pipe(lines("a\\nb\\n"), map((line) => line + line), collect()).then(console.log);
   `;
   assert.equal(run("a.cjs", program), "[ 'aa', 'bb' ]\n");
+});
+
+test("the native part is missing, which is no matter, until its package is there", () => {
+  const program = `
+    import { command, native } from "millstream";
+    for await (const line of command("echo", ["one"])) console.log(line, native.available);
+  `;
+  assert.equal(run("d.mjs", program), "one false\n");
+  if (!native.available) return;
+  execFileSync(process.execPath, ["scripts/native.mjs", "--package"], { cwd: root });
+  const [name] = readdirSync(join(root, "build")).filter((entry) => entry.startsWith("millstream-"));
+  const options = ["--silent", "--pack-destination", directory];
+  const packed = execFileSync("npm", ["pack", ...options], { cwd: join(root, "build", name) });
+  const install = ["install", "--silent", "--offline", "--no-audit", "--no-fund", `./${packed.toString().trim()}`];
+  execFileSync("npm", install, { cwd: directory });
+  assert.deepEqual(readdirSync(join(directory, "node_modules", name)).length, 3);
+  assert.equal(run("d.mjs", program), "one true\n");
+  const required = program
+    .replace('import { command, native } from "millstream"', "(async () => {")
+    .replace(/$/, "})()");
+  const common = required.replace("(async () => {", '(async () => { const { command, native } = require("millstream")');
+  assert.equal(run("d.cjs", common), "one true\n");
 });
 
 test("types, for both", () => {

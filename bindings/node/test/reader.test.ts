@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { test } from "node:test";
-import { command, fixed, from, lengthPrefixed, lineFramer, lines, open, type Reader } from "millstream";
+import { fixed, from, lengthPrefixed, lineFramer, lines, type Reader } from "millstream";
+import { inEachMode } from "./modes.js";
 import { failure, NAMES_LIST, pieces, sleep, toArray } from "./twin.js";
 
 const directory = mkdtempSync(join(tmpdir(), "millstream-"));
@@ -21,26 +22,107 @@ async function firstOf<T extends string | Uint8Array>(reader: Reader<T>): Promis
   return undefined;
 }
 
-test("everything that can be read", async () => {
-  const expected = ["Grüße", "→ no ASCII", "plain", "", "🦀 outside of the first plane"];
-  const bytes = Buffer.from(NAMES_LIST);
-  const chunks = pieces(bytes, [3, 10, 11]);
-  async function* generate() {
-    for (const chunk of chunks) yield chunk;
-  }
-  assert.deepEqual(await toArray(open(file("names", bytes))), expected);
-  assert.deepEqual(await toArray(from(NAMES_LIST)), expected);
-  assert.deepEqual(await toArray(from(bytes)), expected);
-  assert.deepEqual(await toArray(from(new Uint8Array(bytes).buffer)), expected);
-  assert.deepEqual(await toArray(from(chunks)), expected);
-  assert.deepEqual(await toArray(from(generate())), expected);
-  assert.deepEqual(await toArray(from(Readable.from(chunks))), expected);
-  assert.deepEqual(await toArray(from(new Blob([bytes]))), expected);
-  assert.deepEqual(await toArray(from(new Response(bytes))), expected);
-  assert.deepEqual(await toArray(from(new Response(bytes).body!)), expected);
-  assert.deepEqual(await toArray(lines(from(bytes))), expected);
-  // Cut between the halves of a character.
-  assert.deepEqual(await toArray(from([...NAMES_LIST.split("")])), expected);
+inEachMode(({ command, open }) => {
+  test("everything that can be read", async () => {
+    const expected = ["Grüße", "→ no ASCII", "plain", "", "🦀 outside of the first plane"];
+    const bytes = Buffer.from(NAMES_LIST);
+    const chunks = pieces(bytes, [3, 10, 11]);
+    async function* generate() {
+      for (const chunk of chunks) yield chunk;
+    }
+    assert.deepEqual(await toArray(open(file("names", bytes))), expected);
+    assert.deepEqual(await toArray(from(NAMES_LIST)), expected);
+    assert.deepEqual(await toArray(from(bytes)), expected);
+    assert.deepEqual(await toArray(from(new Uint8Array(bytes).buffer)), expected);
+    assert.deepEqual(await toArray(from(chunks)), expected);
+    assert.deepEqual(await toArray(from(generate())), expected);
+    assert.deepEqual(await toArray(from(Readable.from(chunks))), expected);
+    assert.deepEqual(await toArray(from(new Blob([bytes]))), expected);
+    assert.deepEqual(await toArray(from(new Response(bytes))), expected);
+    assert.deepEqual(await toArray(from(new Response(bytes).body!)), expected);
+    assert.deepEqual(await toArray(lines(from(bytes))), expected);
+    // Cut between the halves of a character.
+    assert.deepEqual(await toArray(from([...NAMES_LIST.split("")])), expected);
+  });
+
+  test("memory is used again only where nobody looks at it: strings, batches and views in turn", async () => {
+    const expected = Array.from({ length: 50_000 }, (_, i) => `${i} ${"é".repeat(i % 37)}`);
+    expected[30_000] = "long".repeat(30_000);
+    const bytes = Buffer.from(expected.map((line) => `${line}\n`).join(""));
+    const path = file("long", bytes);
+    const cuts = Array.from({ length: 600 }, (_, i) => i * 10_007 + (i % 13));
+    const sources = [
+      () => open(path),
+      () => command("cat", [path]),
+      () => from(bytes),
+      () => from(pieces(bytes, cuts)),
+    ];
+    for (const source of sources) {
+      for (const stride of [7, 1000]) {
+        const reader = source();
+        const kept: (() => string[])[] = [];
+        for (let turn = 0, more = true; more; turn++) {
+          more = false;
+          const views: Uint8Array[] = [];
+          const texts: string[] = [];
+          let left = stride * (1 + (turn % 3));
+          if (turn % 4 === 3) {
+            const batch = await reader.nextBatch();
+            if (batch !== null) kept.push(() => batch.texts());
+            more = batch !== null;
+          } else if (turn % 4 === 1) {
+            for await (const view of reader.records(lineFramer(), { as: "bytes" })) {
+              views.push(view);
+              more = true;
+              if (--left === 0) break;
+            }
+            kept.push(() => views.map((view) => Buffer.from(view).toString()));
+          } else {
+            for await (const line of reader) {
+              texts.push(line);
+              more = true;
+              if (--left === 0) break;
+            }
+            kept.push(() => texts);
+          }
+          if (turn > 200) {
+            for await (const line of reader) texts.push(line);
+            kept.push(() => (turn % 4 === 3 || turn % 4 === 1 ? texts : []));
+            break;
+          }
+        }
+        const found = kept.flatMap((lines) => lines());
+        assert.equal(found.length, expected.length);
+        assert(found.every((line, i) => line === expected[i]));
+      }
+    }
+  });
+
+  test("files that cannot be opened, and one that shrinks", async () => {
+    const missing = await failure(toArray(open(join(directory, "missing"))));
+    assert.deepEqual([missing.kind, missing.code, typeof missing.errno], ["open_failed", 2, "number"]);
+    assert.equal((await failure(toArray(open(directory)))).kind, "open_failed");
+    const path = file("shrinks", "line\n".repeat(300_000));
+    const reader = open(path);
+    assert.equal(await firstOf(reader), "line");
+    truncateSync(path, 10);
+    assert.equal((await failure(toArray(reader))).kind, "source_shrank");
+  });
+
+  test("closing ends a loop that waits, and one that waits for the command's end", async () => {
+    const never = { [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}) }) };
+    for (const reader of [from(never), command("sh", ["-c", "echo one; exec >&-; exec sleep 30"])]) {
+      const waiting = failure(toArray(reader));
+      await sleep(reader.name === "iterable" ? 1 : 300);
+      await reader.close();
+      assert.equal((await waiting).kind, "closed");
+    }
+    const controller = new AbortController();
+    const reader = command("sh", ["-c", "exec >&-; exec sleep 30"], { signal: controller.signal });
+    setTimeout(() => controller.abort(), 300);
+    assert.equal((await failure(toArray(reader))).kind, "cancelled");
+    await reader.close();
+  });
 });
 
 test("a loop that is left goes on with the next record, in whatever way", async () => {
@@ -63,54 +145,6 @@ test("a loop that is left goes on with the next record, in whatever way", async 
   assert.deepEqual(reader.position, { bytes: 28, records: 7 });
   assert.equal(await firstOf(reader), undefined);
   assert.equal(await firstOf(reader), undefined);
-});
-
-test("memory is used again only where nobody looks at it: strings, batches and views in turn", async () => {
-  const expected = Array.from({ length: 50_000 }, (_, i) => `${i} ${"é".repeat(i % 37)}`);
-  expected[30_000] = "long".repeat(30_000);
-  const bytes = Buffer.from(expected.map((line) => `${line}\n`).join(""));
-  const path = file("long", bytes);
-  const cuts = Array.from({ length: 600 }, (_, i) => i * 10_007 + (i % 13));
-  const sources = [() => open(path), () => command("cat", [path]), () => from(bytes), () => from(pieces(bytes, cuts))];
-  for (const source of sources) {
-    for (const stride of [7, 1000]) {
-      const reader = source();
-      const kept: (() => string[])[] = [];
-      for (let turn = 0, more = true; more; turn++) {
-        more = false;
-        const views: Uint8Array[] = [];
-        const texts: string[] = [];
-        let left = stride * (1 + (turn % 3));
-        if (turn % 4 === 3) {
-          const batch = await reader.nextBatch();
-          if (batch !== null) kept.push(() => batch.texts());
-          more = batch !== null;
-        } else if (turn % 4 === 1) {
-          for await (const view of reader.records(lineFramer(), { as: "bytes" })) {
-            views.push(view);
-            more = true;
-            if (--left === 0) break;
-          }
-          kept.push(() => views.map((view) => Buffer.from(view).toString()));
-        } else {
-          for await (const line of reader) {
-            texts.push(line);
-            more = true;
-            if (--left === 0) break;
-          }
-          kept.push(() => texts);
-        }
-        if (turn > 200) {
-          for await (const line of reader) texts.push(line);
-          kept.push(() => (turn % 4 === 3 || turn % 4 === 1 ? texts : []));
-          break;
-        }
-      }
-      const found = kept.flatMap((lines) => lines());
-      assert.equal(found.length, expected.length);
-      assert(found.every((line, i) => line === expected[i]));
-    }
-  }
 });
 
 test("calls that overlap take turns", async () => {
@@ -206,17 +240,6 @@ test("what fails is reported once, behind every record", async () => {
   assert.deepEqual(await toArray(reader), []);
 });
 
-test("files that cannot be opened, and one that shrinks", async () => {
-  const missing = await failure(toArray(open(join(directory, "missing"))));
-  assert.deepEqual([missing.kind, missing.code, typeof missing.errno], ["open_failed", 2, "number"]);
-  assert.equal((await failure(toArray(open(directory)))).kind, "open_failed");
-  const path = file("shrinks", "line\n".repeat(300_000));
-  const reader = open(path);
-  assert.equal(await firstOf(reader), "line");
-  truncateSync(path, 10);
-  assert.equal((await failure(toArray(reader))).kind, "source_shrank");
-});
-
 test("a signal ends a read that waits, and the source", async () => {
   let returned = false;
   const source: AsyncIterable<string> = {
@@ -236,21 +259,6 @@ test("a signal ends a read that waits, and the source", async () => {
   assert(returned);
   const again = from("x\n", { signal: AbortSignal.abort() });
   assert.equal((await failure(toArray(again))).kind, "cancelled");
-});
-
-test("closing ends a loop that waits, and one that waits for the command's end", async () => {
-  const never = { [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}) }) };
-  for (const reader of [from(never), command("sh", ["-c", "echo one; exec >&-; exec sleep 30"])]) {
-    const waiting = failure(toArray(reader));
-    await sleep(reader.name === "iterable" ? 1 : 300);
-    await reader.close();
-    assert.equal((await waiting).kind, "closed");
-  }
-  const controller = new AbortController();
-  const reader = command("sh", ["-c", "exec >&-; exec sleep 30"], { signal: controller.signal });
-  setTimeout(() => controller.abort(), 300);
-  assert.equal((await failure(toArray(reader))).kind, "cancelled");
-  await reader.close();
 });
 
 test("nothing is served after close", async () => {

@@ -26,6 +26,8 @@ export class DecodedSource implements Source {
   #state: "new" | "plain" | Decoding = "new";
   /** The first bytes, where they are plain. */
   #first: Uint8Array | null = null;
+  /** Whether the chunk that was read last is the inner source's as it is. */
+  #passes = false;
 
   constructor(inner: Source) {
     this.name = inner.name;
@@ -37,7 +39,12 @@ export class DecodedSource implements Source {
     if (this.#state instanceof Decoding) return this.#state.read();
     const first = this.#first;
     this.#first = null;
+    this.#passes = first === null;
     return first ?? this.#inner.read();
+  }
+
+  get lineEnds(): Uint32Array | undefined {
+    return this.#passes ? this.#inner.lineEnds : undefined;
   }
 
   get headroom(): number | undefined {

@@ -17,6 +17,9 @@ export interface Source {
   /** How many bytes in front of each chunk, in its memory, are the receiver's, too: for what it has not used yet. */
   readonly headroom?: number;
 
+  /** Behind each line feed of the chunk that was read last, if the source has looked. Valid until the next read. */
+  readonly lineEnds?: Uint32Array;
+
   /** Gives the memory of a chunk back, when nobody looks at it any more. */
   reuse?(chunk: Uint8Array): void;
 

@@ -1,0 +1,132 @@
+// What only the native part could do wrong: memory that grows, blocks that mix, processes and threads that stay.
+
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync } from "node:fs";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { Worker } from "node:worker_threads";
+import { anyOf, command, lineFramer, native } from "millstream";
+import { failure, repository, sleep } from "./twin.js";
+
+const skip = native.available ? false : native.reason;
+const threads = () => readdirSync("/proc/self/task").length;
+
+test("without it everything works, nobody is warned, and who asked for it is told", () => {
+  const entry = fileURLToPath(new URL("bindings/node/dist/index.js", repository));
+  // A module that has moved finds nothing beside it.
+  const program = `
+    import { cpSync, mkdtempSync, rmSync } from "node:fs";
+    import { tmpdir } from "node:os";
+    import { join } from "node:path";
+    const directory = mkdtempSync(join(tmpdir(), "millstream-"));
+    cpSync(${JSON.stringify(entry)}, directory + "/index.mjs");
+    const { command, native } = await import(directory + "/index.mjs");
+    rmSync(directory, { recursive: true });
+    for await (const line of command("echo", ["one"])) console.log(line, native.available, typeof native.reason);
+    try { command("echo", [], { native: true }); } catch (error) { console.log(error.kind); }
+  `;
+  const run = spawnSync(process.execPath, ["--input-type=module", "-e", program], { encoding: "utf8" });
+  assert.deepEqual([run.stdout, run.stderr], ["one false string\nunsupported\n", ""]);
+});
+
+test("it is of this version", { skip }, () => {
+  assert.match(native.version!, /^\d+\.\d+\.\d+/);
+  assert.equal(native.reason, undefined);
+});
+
+test("lines that cross blocks, in each kind of memory, by its own ends and by others", { skip }, async () => {
+  const count = 200_000;
+  const framers = [lineFramer(), lineFramer({ keepDelimiter: true }), anyOf((byte) => byte === 10)];
+  for (const memory of ["kept", "reused"] as const) {
+    for (const framer of framers) {
+      const reader = command("seq", [`${count}`], { native: true });
+      let next = 1;
+      let bytes = 0;
+      for await (const batch of reader.batches(framer, { memory })) {
+        assert.deepEqual([batch.firstRecord, batch.offset, batch.offsets[0]], [next - 1, bytes, 0]);
+        assert.equal(batch.offsets[batch.length], batch.bytes.length);
+        for (const text of batch.texts()) assert.equal(Number(text), next++);
+        bytes += batch.bytes.length;
+      }
+      assert.equal(next - 1, count);
+    }
+  }
+});
+
+test("batches that are kept stay as they are", { skip }, async () => {
+  const kept: { texts(): string[] }[] = [];
+  for await (const batch of command("seq", ["200000"], { native: true }).batches()) kept.push(batch);
+  assert.deepEqual(
+    kept.flatMap((batch) => batch.texts()).map(Number),
+    Array.from({ length: 200_000 }, (_, index) => index + 1),
+  );
+});
+
+test("memory of a batch that was transferred away is not missed", { skip }, async () => {
+  let count = 0;
+  const reader = command("sh", ["-c", "for i in 1 2 3 4; do head -c 100000 /dev/zero | tr '\\0' '\\n'; done"], {
+    native: true,
+  });
+  for await (const batch of reader.batches(undefined, { memory: "reused" })) {
+    count += batch.length;
+    structuredClone(batch.bytes.buffer, { transfer: [batch.bytes.buffer as ArrayBuffer] });
+  }
+  assert.equal(count, 400_000);
+});
+
+test("memory stays flat over many batches", { skip }, async () => {
+  const reader = command("sh", ["-c", "yes 'a line of some length' | head -c 600000000"], { native: true });
+  let batches = 0;
+  let before = 0;
+  for await (const _ of reader.batches(undefined, { memory: "reused" })) {
+    if (++batches === 200) before = process.memoryUsage.rss();
+  }
+  assert(batches > 1000, `${batches} batches`);
+  const grown = process.memoryUsage.rss() - before;
+  assert(grown < 64 << 20, `${grown} bytes`);
+});
+
+test("readers that are closed early leave no thread and no process", { skip }, async () => {
+  const before = threads();
+  const pids: number[] = [];
+  for (let round = 0; round < 20; round++) {
+    const reader = command("sh", ["-c", "echo $$; exec yes"], { native: true });
+    for await (const line of reader) {
+      pids.push(Number(line));
+      break;
+    }
+    await reader.close();
+  }
+  assert.deepEqual(
+    pids.filter((pid) => existsSync(`/proc/${pid}`)),
+    [],
+  );
+  for (let wait = 0; wait < 500 && threads() > before; wait++) await sleep(10);
+  assert.equal(threads(), before);
+});
+
+test("many silent commands take nothing from Node's own threads", { skip }, async () => {
+  const readers = Array.from({ length: 8 }, () => command("sleep", ["60"], { native: true }));
+  const waits = readers.map((reader) => failure(reader.nextBatch()));
+  const { readFile } = await import("node:fs/promises");
+  assert((await readFile(fileURLToPath(import.meta.url))).length > 0);
+  await Promise.all(readers.map((reader) => reader.close()));
+  for (const error of await Promise.all(waits)) assert.equal(error.kind, "closed");
+});
+
+test("a worker that is ended takes its reader and its command with it", { skip }, async () => {
+  const entry = new URL("bindings/node/dist/index.js", repository).href;
+  const program = `
+    const { parentPort } = require("node:worker_threads");
+    import(${JSON.stringify(entry)}).then(async ({ command }) => {
+      for await (const line of command("sh", ["-c", "echo $$; exec sleep 60"], { native: true })) parentPort.postMessage(line);
+    });
+  `;
+  const worker = new Worker(program, { eval: true });
+  const pid = Number(await new Promise((resolve) => worker.once("message", resolve)));
+  assert(existsSync(`/proc/${pid}`));
+  await worker.terminate();
+  for (let wait = 0; wait < 1000 && existsSync(`/proc/${pid}`); wait++) await sleep(10);
+  assert(!existsSync(`/proc/${pid}`));
+});
