@@ -57,9 +57,10 @@ mod tests {
 
     #[test]
     fn parts_are_the_whole() {
-        let lines: (Box<dyn Framer>, [(&[u8], &[u8]); 5]) =
+        type Case = (Box<dyn Framer>, [(&'static [u8], &'static [u8]); 5]);
+        let lines: Case =
             (Box::new(Lines::new()), [(b"a\r\n", b"a"), (b"a\n", b"a"), (b"a\r", b"a\r"), (b"a", b"a"), (b"\n", b"")]);
-        let words: (Box<dyn Framer>, [(&[u8], &[u8]); 5]) = (
+        let words: Case = (
             Box::new(Delimiter::bytes(b"--".as_slice()).unwrap()),
             [(b"a--", b"a"), (b"a-", b"a-"), (b"--", b""), (b"", b""), (b"a\n", b"a\n")],
         );
