@@ -4,7 +4,7 @@
 //! the goals. There are two sizes: `full` is the measurement, `quick` is small and only checks the answers.
 //!
 //! A runner whose command names `{stages}` stands for as many runners as the definition has numbers of `stages`: see
-//! [`sweep`](crate::sweep).
+//! [`crate::sweep`].
 //!
 //! In commands, `{input}` is the path of the input, `{output}` that of the file to write, and `{NAME}` is the
 //! value NAME of the size. Program names are looked up beside the tool first (`runner`, `millstream`), then among the
