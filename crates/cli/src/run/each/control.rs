@@ -228,7 +228,8 @@ impl Control {
                 Order::Blocks => {
                     next += 1;
                     state.turn = Some(next);
-                    state.parked.remove(&next)
+                    // Nothing goes out behind a block that failed.
+                    if state.wants(next) { state.parked.remove(&next) } else { None }
                 }
                 Order::Ends => state.parked.pop_first().map(|(_, output)| output),
             };
