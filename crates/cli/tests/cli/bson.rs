@@ -67,7 +67,8 @@ fn ls_shows_what_comes_before_something_wrong() {
 
 #[test]
 fn ls_ends_by_a_signal_while_its_output_blocks() {
-    let text = format!("{{{}}}", (0..20_000).map(|i| format!("\"{i}\": {i}")).collect::<Vec<_>>().join(", "));
+    // Several times what a pipe of 1 MiB holds, which is what some systems begin with.
+    let text = format!("{{{}}}", (0..200_000).map(|i| format!("\"{i}\": {i}")).collect::<Vec<_>>().join(", "));
     let place = Place::new().file("many.bson", documents(&[&text]));
     let mut ls = bson(&place, "ls --all many.bson").start();
     ls.prints("document [0]");
