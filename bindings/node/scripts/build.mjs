@@ -1,7 +1,7 @@
 // Builds dist/: ESM, CommonJS and the browser's bundle by esbuild, declarations for both by tsc.
 
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
@@ -31,10 +31,9 @@ await Promise.all([
 const tsc = createRequire(import.meta.url)
   .resolve("typescript/package.json")
   .replace("package.json", "bin/tsc");
-const declare = (outDir) =>
-  execFileSync(process.execPath, [tsc, "-p", "scripts/tsconfig.types.json", "--outDir", outDir], { stdio: "inherit" });
-declare("dist/types");
-declare("dist/types-cjs");
+execFileSync(process.execPath, [tsc, "-p", "scripts/tsconfig.types.json", "--outDir", "dist/types"], {
+  stdio: "inherit",
+});
 // The same declarations, seen by who requires us.
-mkdirSync("dist/types-cjs", { recursive: true });
+cpSync("dist/types", "dist/types-cjs", { recursive: true });
 writeFileSync("dist/types-cjs/package.json", '{ "type": "commonjs" }\n');

@@ -2,6 +2,7 @@
 // platform out of it.
 //
 //   node scripts/native.mjs             native/millstream.PLATFORM.node
+//   node scripts/native.mjs --dev       the same, built quickly and not optimised: for tests
 //   node scripts/native.mjs --package   build/millstream-PLATFORM of it: what `npm pack` and `npm publish` take
 //
 //   node scripts/native.mjs --optional  adds the packages of all platforms to package.json: in a release, when they are
@@ -28,8 +29,8 @@ function thisPlatform() {
   return `${process.platform}-${process.arch}${libc}`;
 }
 
-function buildAddon(platform) {
-  const cargo = ["build", "--release", "-p", "millstream-node", "--message-format", "json-render-diagnostics"];
+function buildAddon(platform, profile) {
+  const cargo = ["build", "--profile", profile, "-p", "millstream-node", "--message-format", "json-render-diagnostics"];
   const output = execFileSync("cargo", cargo, { stdio: ["ignore", "pipe", "inherit"], maxBuffer: 1 << 28 });
   const messages = output
     .toString()
@@ -84,5 +85,5 @@ if (process.argv[2] === "--optional") {
 } else {
   const platform = thisPlatform();
   if (process.argv[2] === "--package") makePackage(platform, `native/millstream.${platform}.node`);
-  else buildAddon(platform);
+  else buildAddon(platform, process.argv[2] === "--dev" ? "dev" : "release");
 }

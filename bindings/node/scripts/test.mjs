@@ -27,5 +27,7 @@ await build({
   logLevel: "warning",
 });
 const files = chosen.map((name) => `build/test/${name.replace(/ts$/, "js")}`);
-const run = spawnSync(process.execPath, ["--enable-source-maps", "--test", ...options, ...files], { stdio: "inherit" });
+// Most of them wait for timers, commands and browsers most of the time.
+const node = ["--enable-source-maps", "--test", "--test-concurrency=3", ...options, ...files];
+const run = spawnSync(process.execPath, node, { stdio: "inherit" });
 process.exit(run.status ?? 1);

@@ -266,8 +266,9 @@ test("a signal ends them as it ends Node's streams", async () => {
 });
 
 test("a slow reader makes the writer wait", async () => {
+  const total = process.env.MILLSTREAM_DEEP ? 100_000 : 6000;
   for (const output of ["bytes", "objects"] as const) {
-    const { readable, given } = counted(100_000, 64);
+    const { readable, given } = counted(total, 64);
     const chain = toTransform.options({ output, highWaterMark: 64, readableHighWaterMark: 16 })(upper());
     readable.pipe(chain);
     await sleep(30);
@@ -281,7 +282,7 @@ test("a slow reader makes the writer wait", async () => {
         assert(given() - seen < 200, `${given() - seen} lines are under way`);
       }
     }
-    assert.equal(seen, 100_000);
+    assert.equal(seen, total);
   }
 });
 

@@ -76,7 +76,7 @@ test("memory of a batch that was transferred away is not missed", { skip }, asyn
 });
 
 test("memory stays flat over many batches", { skip }, async () => {
-  const reader = command("sh", ["-c", "yes 'a line of some length' | head -c 600000000"], { native: true });
+  const reader = command("sh", ["-c", "yes 'a line of some length' | head -c 300000000"], { native: true });
   let batches = 0;
   let before = 0;
   for await (const _ of reader.batches(undefined, { memory: "reused" })) {

@@ -73,10 +73,10 @@ async function theirs(stream, stages, signal) {
 }
 
 /** The best of some runs, each checked: nanoseconds per line, and how many lines there were. */
-async function best(run, open, count, signal) {
+async function best(run, open, count, rounds, signal) {
   const stages = Array.from({ length: count }, counting);
   let result;
-  for (let round = 0; round < 3; round++) {
+  for (let round = 0; round < rounds; round++) {
     for (const stage of stages) stage.lines = stage.characters = 0;
     const stream = await open();
     const began = performance.now();
@@ -93,17 +93,17 @@ async function best(run, open, count, signal) {
 }
 
 /**
- * Measures both for each number of stages. `open` gives the bytes, anew each time.
+ * Measures both for each number of stages, the best of so many rounds. `open` gives the bytes, anew each time.
  *
  * Yields, for each, both results: `lines`, `nanoseconds` per line, and `perStage`, by how many nanoseconds per line one more
  * stage makes it longer.
  */
-export async function* measure(open, counts, signal) {
+export async function* measure(open, { counts, rounds, signal }) {
   const none = {};
   for (const count of counts) {
     const result = { count };
     for (const [name, run] of Object.entries({ ours, theirs })) {
-      const one = await best(run, open, count, signal);
+      const one = await best(run, open, count, rounds, signal);
       none[name] ??= one.nanoseconds;
       result[name] = { ...one, perStage: count === 0 ? undefined : (one.nanoseconds - none[name]) / count };
     }

@@ -3,7 +3,9 @@
 import { stampingAllowed } from "../../dist/browser.js";
 import { measure } from "./measure.js";
 
-const COUNTS = [0, 1, 10, 100];
+const counts = [0, 1, 10, 100];
+/** `?rounds=1` is for those who do not want to wait. */
+const rounds = Number(new URLSearchParams(location.search).get("rounds") ?? 3);
 
 const [form, status, verdict, loops, measureButton, stopButton] = [
   "form",
@@ -115,11 +117,11 @@ async function run() {
     let last;
     let done = 0;
     say(`Measuring without a stage…`);
-    for await (const result of measure(open, COUNTS, signal)) {
+    for await (const result of measure(open, { counts, rounds, signal })) {
       last = result;
       body.append(row(result));
       drawBars();
-      const next = COUNTS[++done];
+      const next = counts[++done];
       if (next !== undefined) say(`Measuring ${next} stage${next === 1 ? "" : "s"}…`);
     }
     verdict.textContent = conclude(last);
