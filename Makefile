@@ -39,7 +39,7 @@ setup:
 # The hand-over between the filler thread and the consumer, in every order that two threads can take: all of them,
 # since that takes seconds.
 loom:
-	RUSTFLAGS="--cfg loom" cargo test --release --target-dir $(TARGET)/loom --package millstream --lib handover
+	RUSTFLAGS="--cfg loom" cargo test --release --target-dir $(TARGET)/loom --package millstream-loom --lib handover
 
 # The C++ front end; `cpp-deep` has the other compiler and the sanitizers.
 cpp:
