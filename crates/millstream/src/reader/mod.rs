@@ -439,6 +439,75 @@ impl Reader {
         }))
     }
 
+    /// The next line, if the buffer has all of it: this never reads. `None` says nothing about the end, which is for
+    /// [`next_line`](Reader::next_line) to say, as is what goes wrong.
+    ///
+    /// It is for those who give something up while they wait, such as a lock of their language's, and need not where
+    /// nothing has to be waited for.
+    ///
+    /// ```
+    /// let mut reader = millstream::Reader::memory("one\ntwo\nthree")?;
+    /// assert_eq!(reader.buffered_line(), None);
+    /// assert_eq!(reader.next_line()?, Some(&b"one"[..]));
+    /// assert_eq!(reader.buffered_line(), Some(&b"two"[..]));
+    /// assert_eq!(reader.buffered_line(), None); // the bytes that are left may be part of a longer line
+    /// assert_eq!(reader.next_line()?, Some(&b"three"[..]));
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    #[inline]
+    pub fn buffered_line(&mut self) -> Option<&[u8]> {
+        let end = match self.index.next() {
+            Some(end) => end,
+            None => self.find_buffered_line()?,
+        };
+        if end - self.buffer.pos() > self.unremarkable && self.check_longest_line(end).is_err() {
+            return None;
+        }
+        self.records += 1;
+        Some(match self.buffer.take_to(end) {
+            [line @ .., b'\r', b'\n'] | [line @ .., b'\n'] => line,
+            line => line,
+        })
+    }
+
+    #[cold]
+    fn find_buffered_line(&mut self) -> Option<usize> {
+        if self.is_scanning() || !self.goes_on() || !self.index.look_ahead(&self.buffer) {
+            return None;
+        }
+        self.index.next()
+    }
+
+    /// The next record, if the buffer has all of it: as [`buffered_line`](Reader::buffered_line), for any framer.
+    ///
+    /// ```
+    /// use millstream::{Reader, frame::Delimiter};
+    /// let mut reader = Reader::memory("a;b;c")?;
+    /// let mut semicolon = Delimiter::byte(b';');
+    /// assert_eq!(reader.next_frame(&mut semicolon)?, Some(&b"a"[..]));
+    /// assert_eq!(reader.buffered_frame(&mut semicolon), Some(&b"b"[..]));
+    /// assert_eq!(reader.buffered_frame(&mut semicolon), None);
+    /// assert_eq!(reader.next_frame(&mut semicolon)?, Some(&b"c"[..]));
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    pub fn buffered_frame<F: Framer + ?Sized>(&mut self, framer: &mut F) -> Option<&[u8]> {
+        self.settle();
+        if !self.goes_on() || self.buffer.unread().is_empty() {
+            return None;
+        }
+        let Step::Record { len, terminated } = framer.step(self.buffer.unread(), 0, false) else { return None };
+        let trim = framer.trim();
+        let content = trim.apply(&self.buffer.unread()[..len], terminated).len();
+        self.check_record(len, content).ok()?;
+        self.records += 1;
+        Some(trim.apply(self.buffer.take_to(self.buffer.pos() + len), terminated))
+    }
+
+    /// Whether nothing stands between the unread bytes and their being records.
+    fn goes_on(&self) -> bool {
+        !self.too_long && self.skip.is_none() && !matches!(self.state, State::Failed)
+    }
+
     /// The position after the next line, where the index does not know it.
     #[cold]
     fn find_line(&mut self) -> Result<Option<usize>> {

@@ -35,6 +35,8 @@ pub enum Pull {
     FillBits,
     /// `next_frame`.
     Frames,
+    /// `buffered_frame` as long as it gives something, else `next_frame`.
+    BufferedFrames,
     /// `next_batch`.
     Batches,
     /// `std::io::Read`.
@@ -43,8 +45,8 @@ pub enum Pull {
     StdBufRead,
 }
 
-pub const EVERY_PULL: [Pull; 6] =
-    [Pull::Fill, Pull::FillBits, Pull::Frames, Pull::Batches, Pull::StdRead, Pull::StdBufRead];
+pub const EVERY_PULL: [Pull; 7] =
+    [Pull::Fill, Pull::FillBits, Pull::Frames, Pull::BufferedFrames, Pull::Batches, Pull::StdRead, Pull::StdBufRead];
 
 /// All that a reader delivers, and the error at its end if there was one.
 ///
@@ -63,7 +65,9 @@ pub fn drain(reader: &mut Reader, pull: Pull) -> (Vec<u8>, Option<Error>) {
                 let whole_record_left = reader.buffer().contains(&b'\n');
                 match pull {
                     Pull::Fill | Pull::FillBits => {}
-                    Pull::Frames | Pull::Batches => assert!(!whole_record_left, "{pull:?}: an error too early"),
+                    Pull::Frames | Pull::BufferedFrames | Pull::Batches => {
+                        assert!(!whole_record_left, "{pull:?}: an error too early")
+                    }
                     Pull::StdRead | Pull::StdBufRead => assert!(reader.buffer().is_empty(), "{pull:?}: too early"),
                 }
                 bytes.extend_from_slice(reader.buffer());
@@ -104,6 +108,13 @@ pub fn take(reader: &mut Reader, pull: Pull, out: &mut Vec<u8>) -> Result<bool, 
         }
         Pull::Frames => {
             Ok(reader.next_frame(&mut Lines::untrimmed())?.map(|line| out.extend_from_slice(line)).is_some())
+        }
+        Pull::BufferedFrames => {
+            if let Some(line) = reader.buffered_frame(&mut Lines::untrimmed()) {
+                out.extend_from_slice(line);
+                return Ok(true);
+            }
+            take(reader, Pull::Frames, out)
         }
         Pull::Batches => {
             let before = reader.position();

@@ -335,3 +335,36 @@ fn a_long_record_is_reported_until_it_is_skipped() {
     assert_eq!(reader.next_line().unwrap(), Some(&b"two"[..]));
     assert_eq!(reader.next_line().unwrap(), None);
 }
+
+#[test]
+fn what_is_in_the_buffer_is_taken_without_reading_and_what_is_wrong_with_it_is_told_by_reading() {
+    let mut reader = Reader::builder().record_limit(3).memory("a\nlong line\nb\r\nlonger still\nc").unwrap();
+    assert_eq!(reader.buffered_line(), None, "nothing has been read");
+    assert_eq!(reader.next_line().unwrap(), Some(&b"a"[..]));
+    for _ in 0..2 {
+        assert_eq!(reader.buffered_line(), None);
+        assert_eq!(reader.buffered_frame(&mut Lines::new()), None);
+    }
+    assert_eq!(reader.next_line().unwrap_err().record(), Some(1));
+    assert_eq!((reader.buffered_line(), reader.buffered_frame(&mut Lines::new())), (None, None));
+    assert!(reader.skip_record(&mut Lines::new()).unwrap());
+    assert_eq!(reader.buffered_line(), Some(&b"b"[..]));
+    assert_eq!(reader.buffered_frame(&mut Lines::new()), None);
+    assert_eq!(reader.next_frame(&mut Lines::new()).unwrap_err().record(), Some(3));
+    assert!(reader.skip_record(&mut Lines::new()).unwrap());
+    assert_eq!((reader.buffered_line(), reader.position().records), (None, 4));
+    assert_eq!(reader.next_line().unwrap(), Some(&b"c"[..]));
+    assert_eq!((reader.buffered_line(), reader.next_line().unwrap()), (None, None));
+}
+
+#[test]
+fn lines_in_the_buffer_are_counted_and_can_follow_numbers() {
+    let mut reader = Reader::memory("1 one\n2 two\nthree\n").unwrap();
+    assert_eq!(reader.require::<u8>().unwrap(), 1);
+    assert_eq!(reader.buffered_line(), None, "it follows a number: another call knows how");
+    assert_eq!(reader.next_line().unwrap(), Some(&b" one"[..]));
+    assert_eq!(reader.require::<u8>().unwrap(), 2);
+    assert_eq!(reader.next_line().unwrap(), Some(&b" two"[..]));
+    assert_eq!(reader.next_line().unwrap(), Some(&b"three"[..]));
+    assert_eq!((reader.buffered_line(), reader.position().records), (None, 3));
+}
