@@ -7,11 +7,11 @@ PROPTEST_CASES ?= 5000
 # Builds with other compiler flags get their own directory, so that they do not push out the usual one.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: test test-deep lint bench header setup loom cpp cpp-deep node miri fuzz sweeps latency
+.PHONY: test test-deep lint bench header setup loom cpp cpp-deep node python miri fuzz sweeps latency
 .NOTPARALLEL:
 
 # All tests, under ten minutes. This is the test command.
-test: setup loom cpp node
+test: setup loom cpp node python
 	cargo test --workspace --no-fail-fast --features millstream/async
 
 # What takes longer: undefined behaviour, fuzzing, every fault at every call, many more random cases.
@@ -23,6 +23,7 @@ lint: setup
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --lib --exclude millstream-capi --features millstream/async
 	tools/cpp format
 	tools/node lint
+	tools/python lint
 
 bench:
 	tools/setup bench
@@ -49,6 +50,10 @@ cpp:
 node: setup
 	tools/node test
 
+# The package for Python: a wheel, installed into an environment of its own and tested there.
+python: setup
+	tools/python test
+
 cpp-deep:
 	tools/cpp clang++ plain
 	tools/cpp clang++ sanitized
@@ -66,6 +71,7 @@ fuzz:
 # The whole test suite again, with every fault at every system call and many more random cases.
 sweeps:
 	MILLSTREAM_DEEP=1 MILLSTREAM_CASES=$(PROPTEST_CASES) tools/node test
+	MILLSTREAM_DEEP=1 MILLSTREAM_CASES=$(PROPTEST_CASES) tools/python test
 	MILLSTREAM_DEEP=1 PROPTEST_CASES=$(PROPTEST_CASES) cargo test --workspace --no-fail-fast
 
 # Prints how long a record takes from its last byte to the consumer, at a trickle.

@@ -116,19 +116,23 @@ fn socket_log_writes_the_file() {
     assert_eq!(stdout(&child.wait_with_output().unwrap()), "2 lines\n");
 }
 
-/// Every block of Rust, C, C++ and JavaScript in the README is a piece of what is run elsewhere: of a file in `examples`, or of
-/// an example in the README of the package for Node, whose tests run them.
+/// Every block of code in the README is a piece of what is run elsewhere: of a file in `examples`, or of an example in the README
+/// of a package, whose tests run them.
 #[test]
 fn the_readme_shows_the_examples() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
     let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
-    for (language, directory) in
-        [("rust", "examples"), ("c", "examples/c"), ("cpp", "examples/cpp"), ("js", "bindings/node")]
-    {
+    for (language, directory) in [
+        ("rust", "examples"),
+        ("c", "examples/c"),
+        ("cpp", "examples/cpp"),
+        ("js", "bindings/node"),
+        ("python", "bindings/python"),
+    ] {
         let examples: Vec<String> = std::fs::read_dir(root.join(directory))
             .unwrap()
             .map(|entry| entry.unwrap().path())
-            .filter(|path| path.is_file() && (language != "js" || path.ends_with("README.md")))
+            .filter(|path| path.is_file() && (!directory.starts_with("bindings") || path.ends_with("README.md")))
             .map(|path| std::fs::read_to_string(path).unwrap())
             .collect();
         let mut blocks = 0;

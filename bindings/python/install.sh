@@ -1,0 +1,15 @@
+#!/bin/sh
+# Makes .venv, with what the package is built and tested with. `tools/setup` and `tools/python` call it.
+set -eu
+cd "$(dirname "$0")"
+for python in "${PYTHON:-}" python3 /usr/bin/python3; do
+    [ -n "$python" ] || continue
+    "$python" -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || continue
+    rm -rf .venv
+    "$python" -m venv .venv
+    .venv/bin/pip install --quiet --disable-pip-version-check --no-deps -r requirements.txt
+    cp requirements.txt .venv/requirements.txt
+    exit 0
+done
+echo "python: there is no Python 3.11 or newer with its module venv" >&2
+exit 1

@@ -1,0 +1,157 @@
+"""The native part. What it holds is documented and exported by `millstream`."""
+
+from collections.abc import Callable, Iterator, Sequence
+from types import TracebackType
+from typing import Any, Generic, Literal, Self, TypeVar, final
+
+import numpy as np
+from typing_extensions import Buffer
+
+from ._errors import CommandEnd
+
+T = TypeVar("T", bytes, str)
+
+__version__: str
+
+@final
+class Framer:
+    """A way to find records, to be used by any number of readers."""
+
+    @staticmethod
+    def lines(*, keep_delimiter: bool = False) -> Framer:
+        """Lines, without their line feed and a carriage return before it."""
+    @staticmethod
+    def delimiter(delimiter: bytes | str | int, *, keep_delimiter: bool = False) -> Framer:
+        """Records that end with this byte, string of bytes, or text in UTF-8."""
+    @staticmethod
+    def any_of(delimiters: bytes, *, keep_delimiter: bool = False) -> Framer:
+        """Records that end after any of these bytes."""
+    @staticmethod
+    def fixed(length: int) -> Framer:
+        """Records of this many bytes."""
+    @staticmethod
+    def length_prefixed(
+        width: int = 4, *, endian: Literal["little", "big"] = "little", counts: Literal["payload", "itself"] = "payload"
+    ) -> Framer:
+        """Records behind their length: of 1, 2, 4 or 8 bytes, which may count themselves."""
+    @staticmethod
+    def bson() -> Framer:
+        """BSON documents."""
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class Memory(Buffer):
+    """Bytes that never change, to have a view of."""
+
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
+@final
+class Batch(Sequence[T], Generic[T]):
+    """Many records at once: one block of bytes, and where each begins."""
+
+    @property
+    def data(self) -> memoryview:
+        """The block of bytes, delimiters included: a read-only view."""
+    @property
+    def offsets(self) -> np.ndarray[Any, np.dtype[np.uint32]]:
+        """Where the records begin in `data`, and behind them where the last one ends (a memoryview without numpy)."""
+    @property
+    def first_record(self) -> int:
+        """The number of its first record in the stream."""
+    @property
+    def offset(self) -> int:
+        """Where `data` begins in the stream, in bytes."""
+    @property
+    def terminated(self) -> bool:
+        """Whether the last record ends with its delimiter. All others do."""
+    @property
+    def trim(self) -> tuple[int, int, bool]:
+        """Bytes of each record that are no content: in front, behind, and whether a carriage return there is none."""
+    def to_list(self) -> list[T]:
+        """The records in a list."""
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: int, /) -> T: ...  # type: ignore[override]
+    def __iter__(self) -> Iterator[T]: ...
+
+@final
+class Reader(Iterator[T], Generic[T]):
+    """A source, record by record: `bytes`, or `str` where there is an encoding.
+
+    It is a file in binary mode too (an `io.BufferedIOBase`), whose lines have their line feeds, as files have them; the
+    records of the iteration do not. Every call goes on where the one before ended, whichever it was.
+
+    One call at a time: another thread's raises `InUse`.
+    """
+
+    @staticmethod
+    def path(path: str, **options: Any) -> Reader[Any]: ...
+    @staticmethod
+    def commands(argvs: list[list[str]], **options: Any) -> Reader[Any]: ...
+    @staticmethod
+    def shell(line: str, **options: Any) -> Reader[Any]: ...
+    @staticmethod
+    def stdin(**options: Any) -> Reader[Any]: ...
+    @staticmethod
+    def fd(fd: int, **options: Any) -> Reader[Any]: ...
+    @staticmethod
+    def memory(memory: Buffer, **options: Any) -> Reader[Any]: ...
+    @staticmethod
+    def callback(read: Callable[[int], bytes | None], **options: Any) -> Reader[Any]: ...
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> T: ...
+    def next_batch(self, max_records: int | None = None) -> Batch[T] | None:
+        """The next records, as many as there are; `None` at the end."""
+    def batches(self, max_records: int | None = None) -> Iterator[Batch[T]]:
+        """An iterator over what `next_batch` gives."""
+    def count(self) -> int:
+        """Counts the records up to the end, without making them."""
+    def skip_record(self) -> bool:
+        """Skips a record, however long, and says whether there was one."""
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Up to `size` bytes, all there are if negative. What came before an error is in its `partial`."""
+    def read1(self, size: int | None = -1, /) -> bytes:
+        """Bytes that there are, after one read at most."""
+    def readinto(self, buffer: Buffer, /) -> int:
+        """Fills memory, and says how many bytes there were."""
+    def readinto1(self, buffer: Buffer, /) -> int:
+        """The same, after one read at most."""
+    def readline(self, size: int | None = -1, /) -> bytes:
+        """The next line with its line feed; nothing at the end."""
+    def readlines(self, hint: int | None = -1, /) -> list[bytes]:
+        """Lines, up to some bytes."""
+    def readuntil(self, delimiter: bytes | str | int = 10) -> bytes:
+        """The bytes up to a delimiter, with it; at the end what is left, or nothing."""
+    def peek(self, size: int | None = 0, /) -> bytes:
+        """What is in the buffer, after one read if it is empty. Nothing is consumed."""
+    def cancel(self) -> None:
+        """Ends a wait of another thread, which gets `Cancelled`; if there is none, the next call does."""
+    def close(self) -> None:
+        """Ends the reading, wherever it is, and stops its commands: in two seconds at most."""
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /
+    ) -> None: ...
+    @property
+    def name(self) -> str:
+        """What errors call the source."""
+    @property
+    def mode(self) -> Literal["rb"]: ...
+    @property
+    def closed(self) -> bool: ...
+    @property
+    def position(self) -> tuple[int, int]:
+        """How many bytes and records have been taken."""
+    @property
+    def ends(self) -> list[CommandEnd]:
+        """How the commands ended, those that have."""
+    def tell(self) -> int: ...
+    def readable(self) -> bool: ...
+    def writable(self) -> Literal[False]: ...
+    def seekable(self) -> Literal[False]: ...
+    def isatty(self) -> Literal[False]: ...
+    def flush(self) -> None: ...
+    def fileno(self) -> int: ...
+    def seek(self, offset: int, whence: int = 0) -> int: ...
+    def truncate(self, size: int | None = None) -> int: ...
+    def detach(self) -> None: ...
+    def write(self, bytes: Buffer, /) -> int: ...

@@ -1,0 +1,30 @@
+"""Names for the types in signatures."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Protocol, TypeAlias, Union
+
+
+class Readable(Protocol):
+    """A file-like object in binary mode."""
+
+    def read(self, size: int, /) -> bytes | None: ...
+
+
+class Writable(Protocol):
+    """A file-like object in binary mode."""
+
+    def write(self, data: bytes, /) -> int | None: ...
+
+
+class Bar(Protocol):
+    """A progress bar, such as tqdm's."""
+
+    def update(self, n: float | None = ..., /) -> bool | None: ...
+
+
+Buffer: TypeAlias = bytes | bytearray | memoryview
+Argument: TypeAlias = Union[str, bytes, "os.PathLike[str]"]
+Progress: TypeAlias = Bar | Callable[[int, int | None, int], object]

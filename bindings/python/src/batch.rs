@@ -1,0 +1,174 @@
+//! Many records at once, as Python sees them: a copy of the core's batch, which lives as long as anybody looks at it.
+
+use millstream::frame::{Batch as CoreBatch, Trim};
+use pyo3::exceptions::PyIndexError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyList, PyMemoryView};
+
+use crate::memory::{Memory, Owner};
+use crate::record::Encoding;
+
+/// Records in one block of bytes, and where each begins.
+#[pyclass(frozen, sequence, module = "millstream")]
+pub struct Batch {
+    data: Py<Memory>,
+    offsets: Py<Memory>,
+    trim: Trim,
+    terminated: bool,
+    position: (u64, u64),
+    encoding: Encoding,
+}
+
+/// The same before there are objects for it: what a thread without the interpreter's lock can make.
+pub struct Loose {
+    bytes: Vec<u8>,
+    offsets: Vec<u32>,
+    trim: Trim,
+    terminated: bool,
+    position: (u64, u64),
+}
+
+impl From<CoreBatch<'_>> for Loose {
+    fn from(batch: CoreBatch<'_>) -> Loose {
+        Loose {
+            bytes: batch.bytes().to_vec(),
+            offsets: batch.offsets().to_vec(),
+            trim: batch.trim(),
+            terminated: batch.terminated(),
+            position: (batch.offset(), batch.first_record()),
+        }
+    }
+}
+
+impl Loose {
+    pub fn into_batch(self, py: Python<'_>, encoding: Encoding) -> PyResult<Batch> {
+        Ok(Batch {
+            data: Py::new(py, Memory(Owner::Bytes(self.bytes)))?,
+            offsets: Py::new(py, Memory(Owner::Offsets(self.offsets)))?,
+            trim: self.trim,
+            terminated: self.terminated,
+            position: self.position,
+            encoding,
+        })
+    }
+}
+
+impl Batch {
+    fn core(&self) -> CoreBatch<'_> {
+        let offsets: &[u32] = match &self.offsets.get().0 {
+            Owner::Offsets(offsets) => offsets,
+            _ => &[0],
+        };
+        CoreBatch::new(self.data.get().bytes(), offsets, self.trim, self.terminated)
+    }
+
+    fn record<'py>(&self, py: Python<'py>, number: usize, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+        self.encoding.record(py, bytes, || self.position.1 + number as u64)
+    }
+}
+
+#[pymethods]
+impl Batch {
+    /// The block of bytes, delimiters included: a read-only view.
+    #[getter]
+    fn data<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
+        PyMemoryView::from(self.data.bind(py))
+    }
+
+    /// Where the records begin in `data`, and behind them where the last one ends: numpy's `uint32`, or a view where
+    /// there is no numpy.
+    #[getter]
+    fn offsets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        static FROMBUFFER: PyOnceLock<Option<Py<PyAny>>> = PyOnceLock::new();
+        let numpy = FROMBUFFER.get_or_init(py, || {
+            py.import("numpy").and_then(|numpy| numpy.getattr("frombuffer")).map(Bound::unbind).ok()
+        });
+        match numpy {
+            Some(frombuffer) => frombuffer.bind(py).call1((&self.offsets, "=u4")),
+            None => PyMemoryView::from(self.offsets.bind(py))?.call_method1("cast", ("I",)),
+        }
+    }
+
+    /// The number of its first record in the stream.
+    #[getter]
+    fn first_record(&self) -> u64 {
+        self.position.1
+    }
+
+    /// Where `data` begins in the stream, in bytes.
+    #[getter]
+    fn offset(&self) -> u64 {
+        self.position.0
+    }
+
+    /// Whether the last record ends with its delimiter. All others do.
+    #[getter]
+    fn terminated(&self) -> bool {
+        self.terminated
+    }
+
+    /// How many bytes of each record are not content: in front, behind if it is terminated, and whether a carriage return
+    /// before those is not either.
+    #[getter]
+    fn trim(&self) -> (u32, u32, bool) {
+        (self.trim.head, self.trim.tail, self.trim.carriage_return)
+    }
+
+    /// The records in a list.
+    fn to_list<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let batch = self.core();
+        let list = PyList::empty(py);
+        for (number, bytes) in batch.iter().enumerate() {
+            list.append(self.record(py, number, bytes)?)?;
+        }
+        Ok(list)
+    }
+
+    fn __len__(&self) -> usize {
+        self.core().len()
+    }
+
+    fn __getitem__<'py>(&self, py: Python<'py>, index: isize) -> PyResult<Bound<'py, PyAny>> {
+        let batch = self.core();
+        let number = if index < 0 { index + batch.len() as isize } else { index };
+        let bytes = usize::try_from(number).ok().and_then(|number| batch.get(number));
+        match bytes {
+            Some(bytes) => self.record(py, number as usize, bytes),
+            None => Err(PyIndexError::new_err(format!("record {index} of {}", batch.len()))),
+        }
+    }
+
+    fn __iter__(slf: &Bound<'_, Self>) -> PyResult<Py<BatchRecords>> {
+        Py::new(slf.py(), BatchRecords { batch: slf.clone().unbind(), next: 0 })
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Batch of {} records from {} on>", self.core().len(), self.position.1)
+    }
+}
+
+/// The records of a batch, one after the other.
+#[pyclass(module = "millstream._native")]
+pub struct BatchRecords {
+    batch: Py<Batch>,
+    next: usize,
+}
+
+#[pymethods]
+impl BatchRecords {
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let batch = self.batch.get();
+        let Some(bytes) = batch.core().get(self.next) else { return Ok(None) };
+        self.next += 1;
+        batch.record(py, self.next - 1, bytes).map(Some)
+    }
+
+    fn __length_hint__(&self) -> usize {
+        self.batch.get().core().len() - self.next
+    }
+}

@@ -1,0 +1,102 @@
+//! The words of a command: how Python says them, as the core crate's.
+
+use std::ffi::OsString;
+use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
+
+use millstream::{Command, Stderr, Stdin};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyDict;
+
+use crate::error;
+
+/// Makes a command of `argv`, or of a line of shell, and of the options that concern it, which are taken out.
+pub fn command(py: Python<'_>, words: Words, options: &Bound<'_, PyDict>) -> PyResult<Command> {
+    let mut command = match words {
+        Words::Shell(line) => Command::shell(line).map_err(|error| error::raise(py, &error))?,
+        Words::Argv(argv) => Command::new(argv),
+    };
+    if let Some(dir) = take::<std::path::PathBuf>(options, "cwd")? {
+        command = command.current_dir(dir);
+    }
+    if let Some(env) = take::<Vec<(OsString, OsString)>>(options, "env")? {
+        command = env.into_iter().fold(command.env_clear(), |command, (key, value)| command.env(key, value));
+    }
+    if let Some(stdin) = take::<Input>(options, "stdin")? {
+        command = command.stdin(match stdin {
+            Input::Bytes(bytes) => Stdin::from(bytes.to_vec()),
+            Input::Word(word) => match word.as_str() {
+                "ignore" => Stdin::Null,
+                "inherit" => Stdin::Inherit,
+                other => {
+                    return Err(error::refuse(
+                        py,
+                        format!("stdin={other:?}"),
+                        "\"ignore\", \"inherit\", bytes or a file",
+                    ));
+                }
+            },
+            Input::Fd(fd) => Stdin::Fd(duplicate(py, fd)?),
+        });
+    }
+    if let Some(stderr) = take::<String>(options, "stderr")? {
+        command = command.stderr(match stderr.as_str() {
+            "forward" => Stderr::Forward,
+            "capture" => Stderr::Capture,
+            "inherit" => Stderr::Inherit,
+            "ignore" => Stderr::Null,
+            other => {
+                let expected = "\"forward\", \"capture\", \"inherit\" or \"ignore\"";
+                return Err(error::refuse(py, format!("stderr={other:?}"), expected));
+            }
+        });
+    }
+    if take::<bool>(options, "allow_failure")?.unwrap_or(false) {
+        command = command.allow_failure();
+    }
+    Ok(command)
+}
+
+/// What to start.
+pub enum Words {
+    Argv(Vec<OsString>),
+    Shell(OsString),
+}
+
+#[derive(FromPyObject)]
+enum Input {
+    Bytes(PyBackedBytes),
+    Word(String),
+    Fd(RawFd),
+}
+
+/// Takes an option out; nothing where it is not there or `None`.
+pub fn take<T>(options: &Bound<'_, PyDict>, key: &str) -> PyResult<Option<T>>
+where
+    T: for<'a, 'py> FromPyObject<'a, 'py>,
+{
+    let Some(value) = options.get_item(key)? else { return Ok(None) };
+    options.del_item(key)?;
+    if value.is_none() {
+        return Ok(None);
+    }
+    value.extract::<T>().map(Some).map_err(|error| {
+        let error: PyErr = error.into();
+        let note = format!("in the option {key}");
+        // Python 3.11 has notes; without one the message is still right.
+        let _ = error.value(options.py()).call_method1("add_note", (note,));
+        error
+    })
+}
+
+/// A descriptor that is ours to close.
+pub fn duplicate(py: Python<'_>, fd: RawFd) -> PyResult<OwnedFd> {
+    let _ = py;
+    if fd < 0 {
+        return Err(pyo3::exceptions::PyValueError::new_err(format!("a file descriptor is not negative: {fd}")));
+    }
+    // SAFETY: it is borrowed for this call only. A number that is no open descriptor makes `dup` fail.
+    #[allow(unsafe_code)]
+    let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
+    Ok(borrowed.try_clone_to_owned()?)
+}

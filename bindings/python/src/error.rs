@@ -1,0 +1,108 @@
+//! A core error as an exception of Python's.
+//!
+//! The classes are written in Python (`millstream/_errors.py`), which chooses one by the error's kind. An exception that
+//! came out of Python code, such as a source that is a function, comes out again as it went in.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+
+use millstream::{CommandEnd, CommandStatus, Error, ErrorKind};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyDict, PyTuple};
+
+/// The exception for an error of the core.
+pub fn raise(py: Python<'_>, error: &Error) -> PyErr {
+    if let Some(raised) = raised(error) {
+        return raised.clone_ref(py);
+    }
+    exception(py, error, None).unwrap_or_else(|failed| failed)
+}
+
+/// The same, with what Python said as its cause.
+pub fn raise_from(py: Python<'_>, error: &Error, cause: PyErr) -> PyErr {
+    exception(py, error, Some(cause)).unwrap_or_else(|failed| failed)
+}
+
+/// For a reader or writer that another thread uses at this moment, or its own source.
+pub fn in_use(py: Python<'_>, name: &str) -> PyErr {
+    let error = Error::new(ErrorKind::Closed)
+        .with_name(name)
+        .with_found("a call whose last one has not returned")
+        .with_expected("one call at a time");
+    let raised = class(py, "in_use").and_then(|make| make.call1((details(py, &error)?,)));
+    raised.map_or_else(|failed| failed, |exception| PyErr::from_value(exception.into_any()))
+}
+
+/// For what has been closed.
+pub fn closed(py: Python<'_>, name: &str) -> PyErr {
+    let error = Error::new(ErrorKind::Closed).with_name(name).with_found("a call after the closing of it");
+    raise(py, &error)
+}
+
+/// For an argument that cannot be.
+pub fn refuse(py: Python<'_>, found: impl Into<String>, expected: impl Into<String>) -> PyErr {
+    raise(py, &Error::new(ErrorKind::InvalidOption).with_found(found).with_expected(expected))
+}
+
+/// What Python code raised, if that is what this error is.
+pub fn raised(error: &Error) -> Option<&PyErr> {
+    error.io()?.get_ref()?.downcast_ref()
+}
+
+/// How a command ended, as an object of Python's.
+pub fn command_end<'py>(py: Python<'py>, end: &CommandEnd) -> PyResult<Bound<'py, PyAny>> {
+    class(py, "command_end")?.call1((argv(py, &end.argv)?, status(end.status), PyBytes::new(py, &end.stderr_tail)))
+}
+
+fn exception(py: Python<'_>, error: &Error, cause: Option<PyErr>) -> PyResult<PyErr> {
+    let exception = class(py, "from_native")?.call1((details(py, error)?,))?;
+    let raised = PyErr::from_value(exception);
+    raised.set_cause(py, cause);
+    Ok(raised)
+}
+
+fn class<'py>(py: Python<'py>, name: &'static str) -> PyResult<Bound<'py, PyAny>> {
+    static ERRORS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+    let module = ERRORS.get_or_try_init(py, || py.import("millstream._errors").map(Bound::unbind))?;
+    module.bind(py).getattr(name)
+}
+
+fn details<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyDict>> {
+    let details = PyDict::new(py);
+    details.set_item("message", error.to_string())?;
+    details.set_item("code", error.kind().code())?;
+    details.set_item("kind", error.kind().name())?;
+    details.set_item("hint", error.kind().advice())?;
+    details.set_item("name", error.name())?;
+    details.set_item("offset", error.offset())?;
+    details.set_item("record", error.record())?;
+    details.set_item("path", error.path())?;
+    details.set_item("found", error.found())?;
+    details.set_item("expected", error.expected())?;
+    details.set_item("written", error.written())?;
+    details.set_item("errno", error.errno())?;
+    if let Some(end) = error.command() {
+        details.set_item("argv", argv(py, &end.argv)?)?;
+        details.set_item("status", status(end.status))?;
+        details.set_item("stderr", PyBytes::new(py, &end.stderr_tail))?;
+    }
+    Ok(details)
+}
+
+/// As `subprocess` has it: minus the signal, where one ended it.
+fn status(status: CommandStatus) -> Option<i32> {
+    match status {
+        CommandStatus::Exited(status) => Some(status),
+        CommandStatus::Signaled(signal) => Some(-signal),
+        _ => None,
+    }
+}
+
+fn argv<'py>(py: Python<'py>, argv: &[OsString]) -> PyResult<Bound<'py, PyTuple>> {
+    let words = argv.iter().map(|word| match word.to_str() {
+        Some(text) => text.to_owned(),
+        None => String::from_utf8_lossy(&word.clone().into_vec()).into_owned(),
+    });
+    PyTuple::new(py, words.collect::<Vec<_>>())
+}

@@ -1,0 +1,38 @@
+//! The native part of Millstream's package for Python.
+//!
+//! It makes Python's objects straight from the core's buffers. It promises: while anything may wait or takes long, the
+//! interpreter's lock is free and signals are heard; no panic and no lock that waits for ever crosses the boundary, bad
+//! arguments and calls at the same time are exceptions. It holds no logic beyond conversion: what a record, a number or a
+//! document is, the core decides. What needs no speed is written in Python (`python/millstream`).
+//!
+//! - `reader`, `batch`, `record`: records; `options`, `command`, `framer`: how Python says what it wants.
+//! - `foreign`: objects of Python's as sources and sinks. `memory`: memory of ours that Python looks at.
+//! - `wait`: waits, and signals. `error`: exceptions.
+
+mod batch;
+mod command;
+mod error;
+mod foreign;
+mod framer;
+#[allow(unsafe_code)] // Python is given a pointer
+mod memory;
+mod options;
+mod reader;
+mod record;
+mod wait;
+
+/// Everything that Python sees of this part.
+#[pyo3::pymodule]
+mod _native {
+    #[pymodule_export]
+    use crate::batch::Batch;
+    #[pymodule_export]
+    use crate::framer::Framer;
+    #[pymodule_export]
+    use crate::memory::Memory;
+    #[pymodule_export]
+    use crate::reader::Reader;
+    #[pymodule_export]
+    #[expect(non_upper_case_globals)]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+}

@@ -1,0 +1,620 @@
+//! The reader that Python sees.
+//!
+//! What is in the buffer is taken with the interpreter's lock, everything else without it. A reader is for one call at a
+//! time: another thread's is refused, never made to wait.
+
+use std::ops::{Deref, DerefMut};
+
+use millstream::frame::{Delimiter, Framer as CoreFramer, Lines};
+use millstream::{CommandEnd, Error, ErrorKind, Reader as CoreReader, ReaderBuilder};
+use parking_lot::{Mutex, MutexGuard};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBytes, PyDict, PyList, PyMemoryView, PySlice, PyType};
+
+use crate::batch::{Batch, Loose};
+use crate::command::{self, duplicate};
+use crate::framer::{Spec, Words};
+use crate::options::Options;
+use crate::record::Encoding;
+use crate::wait::{Patience, Token};
+use crate::{error, foreign};
+
+/// A source, record by record.
+#[pyclass(frozen, weakref, generic, module = "millstream")]
+pub struct Reader {
+    state: Mutex<State>,
+    token: Token,
+    encoding: Encoding,
+    /// Lines without their ends, the usual case, which has a way of its own.
+    plain_lines: bool,
+    name: String,
+}
+
+struct State {
+    /// Nothing once it is closed.
+    reader: Option<CoreReader>,
+    framer: Box<dyn CoreFramer + Send>,
+    ends: Vec<CommandEnd>,
+}
+
+/// A reader that is open, for one call.
+struct Open<'a>(MutexGuard<'a, State>);
+
+/// The reader and its framer, apart.
+fn parts(state: &mut State) -> Option<(&mut CoreReader, &mut (dyn CoreFramer + Send))> {
+    Some((state.reader.as_mut()?, &mut *state.framer))
+}
+
+impl Deref for Open<'_> {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        &self.0
+    }
+}
+
+impl DerefMut for Open<'_> {
+    fn deref_mut(&mut self) -> &mut State {
+        &mut self.0
+    }
+}
+
+impl Reader {
+    /// Opens a source. `open` is called again where a signal has come between.
+    pub fn open(
+        py: Python<'_>,
+        keywords: &Bound<'_, PyDict>,
+        mut open: impl FnMut(ReaderBuilder) -> Result<CoreReader, Error> + Send,
+    ) -> PyResult<Reader> {
+        let options = Options::new(py, keywords)?;
+        let mut token = Token::new(py)?;
+        let framer = options.framer.build().map_err(|error| error::raise(py, &error))?;
+        let opened = token.wait(py, || open(options.builder().cancel(token.core())))?;
+        let reader = opened.map_err(|error| error::raise(py, &error))?;
+        let handle = reader.progress_handle();
+        token.limit(
+            options.stall_timeout.map(|limit| Patience { limit, progress: Box::new(move || handle.source_bytes()) }),
+        );
+        Ok(Reader {
+            token,
+            encoding: options.encoding,
+            plain_lines: options.framer == Spec::Lines { keep: false },
+            name: reader.name().to_owned(),
+            state: Mutex::new(State { reader: Some(reader), framer, ends: Vec::new() }),
+        })
+    }
+
+    /// The reader, unless it is in use or closed.
+    fn enter(&self, py: Python<'_>) -> PyResult<Open<'_>> {
+        let state = self.state(py)?;
+        match state.reader {
+            Some(_) => Ok(Open(state)),
+            None => Err(error::closed(py, &self.name)),
+        }
+    }
+
+    #[inline]
+    fn state(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, State>> {
+        // What a panic left behind is a reader, which knows its own state.
+        self.state.try_lock().ok_or_else(|| error::in_use(py, &self.name))
+    }
+
+    /// Does what may wait for the source.
+    fn wait<T: Send>(
+        &self,
+        py: Python<'_>,
+        state: &mut State,
+        mut work: impl FnMut(&mut CoreReader, &mut (dyn CoreFramer + Send)) -> Result<T, Error> + Send,
+    ) -> PyResult<T> {
+        let done = self.token.wait(py, || match parts(state) {
+            Some((reader, framer)) => work(reader, framer),
+            None => Err(Error::new(ErrorKind::Closed)),
+        })?;
+        done.map_err(|error| error::raise(py, &error))
+    }
+
+    /// The next record where the buffer does not have it.
+    #[cold]
+    fn read_record<'py>(&self, py: Python<'py>, state: &mut State) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let plain = self.plain_lines;
+        let (record, number) = self.wait(py, state, |reader, framer| {
+            let record = if plain { reader.next_line()? } else { reader.next_frame(framer)? };
+            let record = record.map(<[u8]>::to_vec);
+            Ok((record, reader.position().records))
+        })?;
+        record.map(|record| self.encoding.record(py, &record, || number - 1)).transpose()
+    }
+
+    /// At most `max` bytes that there are, waiting for one.
+    fn read_once(&self, py: Python<'_>, state: &mut State, max: usize) -> PyResult<Vec<u8>> {
+        self.wait(py, state, |reader, _| {
+            let mut piece = Vec::new();
+            if reader.buffer().is_empty() && max > 0 {
+                reader.fill()?;
+            }
+            let count = reader.buffer().len().min(max);
+            piece.extend_from_slice(&reader.buffer()[..count]);
+            reader.consume(count);
+            Ok(piece)
+        })
+    }
+
+    /// Everything up to the end, or `max` bytes. What came before an error is in the exception's `partial`.
+    fn read_all(&self, py: Python<'_>, state: &mut State, max: usize) -> PyResult<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let done = self.token.slices(py, |deadline| {
+            let Some((reader, _)) = parts(state) else { return Err(Error::new(ErrorKind::Closed)) };
+            while bytes.len() < max {
+                if reader.buffer().is_empty() && reader.fill()? == 0 {
+                    return Ok(Some(()));
+                }
+                let count = reader.buffer().len().min(max - bytes.len());
+                if bytes.try_reserve(count).is_err() {
+                    return Err(Error::new(ErrorKind::MemoryLimit)
+                        .with_found(format!("{} bytes and more", bytes.len()))
+                        .with_expected("what there is memory for"));
+                }
+                bytes.extend_from_slice(&reader.buffer()[..count]);
+                reader.consume(count);
+                if deadline.has_passed() {
+                    return Ok(None);
+                }
+            }
+            Ok(Some(()))
+        });
+        let raised = match done {
+            Ok(Ok(())) => return Ok(bytes),
+            Ok(Err(error)) => error::raise(py, &error),
+            Err(raised) => raised,
+        };
+        raised.value(py).setattr("partial", PyBytes::new(py, &bytes))?;
+        Err(raised)
+    }
+
+    /// Fills the buffer, by so many reads at most.
+    fn read_into(&self, py: Python<'_>, buffer: &Bound<'_, PyAny>, mut reads: usize) -> PyResult<usize> {
+        let mut state = self.enter(py)?;
+        let space = PyMemoryView::from(buffer)?.call_method1("cast", ("B",))?;
+        let (len, mut done) = (space.len()?, 0);
+        while done < len && reads > 0 {
+            let bytes = self.read_once(py, &mut state, (len - done).min(256 << 10))?;
+            if bytes.is_empty() {
+                break;
+            }
+            let end = done + bytes.len();
+            let place = PySlice::new(py, isize::try_from(done)?, isize::try_from(end)?, 1);
+            space.set_item(place, PyBytes::new(py, &bytes))?;
+            (done, reads) = (end, reads - 1);
+        }
+        Ok(done)
+    }
+
+    fn close_state(&self, py: Python<'_>, state: &mut State) -> PyResult<()> {
+        let Some(reader) = state.reader.take() else { return Ok(()) };
+        // A wait that was cancelled would be cancelled again: commands have to be waited for. It takes some two seconds.
+        self.token.settle();
+        let closed = py.detach(|| reader.close());
+        match closed {
+            Ok(ends) => {
+                state.ends = ends;
+                Ok(())
+            }
+            Err(error) => {
+                state.ends.extend(error.command().cloned());
+                Err(error::raise(py, &error))
+            }
+        }
+    }
+}
+
+#[pymethods]
+impl Reader {
+    #[staticmethod]
+    #[pyo3(signature = (path, **options))]
+    fn path(py: Python<'_>, path: std::path::PathBuf, options: Option<Bound<'_, PyDict>>) -> PyResult<Reader> {
+        let options = options.unwrap_or_else(|| PyDict::new(py));
+        let mapped = command::take(&options, "mapped")?.unwrap_or(false);
+        Reader::open(py, &options, |builder| if mapped { builder.mapped(&path) } else { builder.path(&path) })
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (argvs, **options))]
+    fn commands(
+        py: Python<'_>,
+        argvs: Vec<Vec<std::ffi::OsString>>,
+        options: Option<Bound<'_, PyDict>>,
+    ) -> PyResult<Reader> {
+        let options = options.unwrap_or_else(|| PyDict::new(py));
+        let mut commands = Vec::with_capacity(argvs.len());
+        let shared = options.copy()?;
+        for argv in argvs {
+            // Each has them all; the options that are left are the reader's.
+            shared.update(options.as_mapping())?;
+            commands.push(command::command(py, command::Words::Argv(argv), &shared)?);
+        }
+        let mut commands = Some(commands);
+        Reader::open(py, &shared, |builder| builder.pipeline(commands.take().unwrap_or_default()))
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (line, **options))]
+    fn shell(py: Python<'_>, line: std::ffi::OsString, options: Option<Bound<'_, PyDict>>) -> PyResult<Reader> {
+        let options = options.unwrap_or_else(|| PyDict::new(py));
+        let mut commands = Some(vec![command::command(py, command::Words::Shell(line), &options)?]);
+        Reader::open(py, &options, |builder| builder.pipeline(commands.take().unwrap_or_default()))
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (**options))]
+    fn stdin(py: Python<'_>, options: Option<Bound<'_, PyDict>>) -> PyResult<Reader> {
+        let options = options.unwrap_or_else(|| PyDict::new(py));
+        Reader::open(py, &options, ReaderBuilder::stdin)
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (fd, **options))]
+    fn fd(py: Python<'_>, fd: i32, options: Option<Bound<'_, PyDict>>) -> PyResult<Reader> {
+        let options = options.unwrap_or_else(|| PyDict::new(py));
+        let owned = duplicate(py, fd)?;
+        if !options.contains("name")? {
+            options.set_item("name", format!("file descriptor {fd}"))?;
+        }
+        Reader::open(py, &options, |builder| builder.borrow_fd(&owned))
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (memory, **options))]
+    fn memory(py: Python<'_>, memory: Bound<'_, PyAny>, options: Option<Bound<'_, PyDict>>) -> PyResult<Reader> {
+        let options = options.unwrap_or_else(|| PyDict::new(py));
+        let mut lent = None;
+        let mut copied = None;
+        match memory.cast::<PyBytes>() {
+            Ok(bytes) => lent = Some(foreign::Memory(PyBackedBytes::from(bytes.clone()))),
+            Err(_) => copied = Some(foreign::copy(&memory)?),
+        }
+        Reader::open(py, &options, |builder| match lent.take() {
+            Some(lent) => builder.memory(lent),
+            None => builder.memory(copied.take().unwrap_or_default()),
+        })
+    }
+
+    /// Calls `read(n)` for at most `n` bytes.
+    #[staticmethod]
+    #[pyo3(signature = (read, **options))]
+    fn callback(py: Python<'_>, read: Py<PyAny>, options: Option<Bound<'_, PyDict>>) -> PyResult<Reader> {
+        let options = options.unwrap_or_else(|| PyDict::new(py));
+        let mut source = Some(foreign::source(read));
+        Reader::open(py, &options, |builder| match source.take() {
+            Some(source) => builder.callback(source),
+            None => Err(Error::new(ErrorKind::Internal)),
+        })
+    }
+
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let mut state = self.state(py)?;
+        let Some((reader, framer)) = parts(&mut state) else { return Err(error::closed(py, &self.name)) };
+        let record = if self.plain_lines { reader.buffered_line() } else { reader.buffered_frame(framer) };
+        match record {
+            Some(record) => match &self.encoding {
+                Encoding::Bytes => Ok(Some(PyBytes::new(py, record).into_any())),
+                encoding => {
+                    // The record's number is asked for once it is known that it is wanted.
+                    encoding.record(py, record, || 0).map(Some).or_else(|error| {
+                        error.value(py).setattr("record", reader.position().records - 1)?;
+                        Err(error)
+                    })
+                }
+            },
+            None => self.read_record(py, &mut state),
+        }
+    }
+
+    /// The next records, as many as there are; nothing at the end.
+    #[pyo3(signature = (max_records = None))]
+    fn next_batch(&self, py: Python<'_>, max_records: Option<usize>) -> PyResult<Option<Batch>> {
+        let mut state = self.enter(py)?;
+        let max = max_records.unwrap_or(usize::MAX);
+        let batch =
+            self.wait(py, &mut state, |reader, framer| Ok(reader.next_batch_of(framer, max)?.map(Loose::from)))?;
+        batch.map(|batch| batch.into_batch(py, self.encoding.clone())).transpose()
+    }
+
+    /// An iterator over what `next_batch` gives.
+    #[pyo3(signature = (max_records = None))]
+    fn batches(slf: Py<Self>, max_records: Option<usize>) -> Batches {
+        Batches { reader: slf, max_records }
+    }
+
+    /// Counts the records up to the end, without making them.
+    fn count(&self, py: Python<'_>) -> PyResult<u64> {
+        let mut open = self.enter(py)?;
+        let (state, mut count): (&mut State, _) = (&mut open, 0);
+        let done = self.token.slices(py, |deadline| {
+            let Some((reader, framer)) = parts(state) else { return Err(Error::new(ErrorKind::Closed)) };
+            loop {
+                let Some(batch) = reader.next_batch(framer)? else { return Ok(Some(())) };
+                count += batch.len() as u64;
+                if deadline.has_passed() {
+                    return Ok(None);
+                }
+            }
+        })?;
+        done.map_err(|error| error::raise(py, &error))?;
+        Ok(count)
+    }
+
+    /// Skips a record, however long, and says whether there was one.
+    fn skip_record(&self, py: Python<'_>) -> PyResult<bool> {
+        let mut state = self.enter(py)?;
+        self.wait(py, &mut state, |reader, framer| reader.skip_record(framer))
+    }
+
+    #[pyo3(signature = (size = -1, /))]
+    fn read<'py>(&self, py: Python<'py>, size: Option<isize>) -> PyResult<Bound<'py, PyBytes>> {
+        let mut state = self.enter(py)?;
+        let bytes = self.read_all(py, &mut state, limit(size))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    #[pyo3(signature = (size = -1, /))]
+    fn read1<'py>(&self, py: Python<'py>, size: Option<isize>) -> PyResult<Bound<'py, PyBytes>> {
+        let mut state = self.enter(py)?;
+        let bytes = self.read_once(py, &mut state, limit(size))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    fn readinto(&self, py: Python<'_>, buffer: Bound<'_, PyAny>) -> PyResult<usize> {
+        self.read_into(py, &buffer, usize::MAX)
+    }
+
+    fn readinto1(&self, py: Python<'_>, buffer: Bound<'_, PyAny>) -> PyResult<usize> {
+        self.read_into(py, &buffer, 1)
+    }
+
+    /// The next line with its line feed, as files have it; empty at the end.
+    #[pyo3(signature = (size = -1, /))]
+    fn readline<'py>(&self, py: Python<'py>, size: Option<isize>) -> PyResult<Bound<'py, PyBytes>> {
+        let mut state = self.enter(py)?;
+        let limit = limit(size);
+        if limit != usize::MAX {
+            return self.read_until_limit(py, &mut state, limit);
+        }
+        let Some((reader, _)) = parts(&mut state) else { return Err(error::closed(py, &self.name)) };
+        if let Some(line) = reader.buffered_frame(&mut Lines::untrimmed()) {
+            return Ok(PyBytes::new(py, line));
+        }
+        let line =
+            self.wait(py, &mut state, |reader, _| Ok(reader.next_frame(&mut Lines::untrimmed())?.map(<[u8]>::to_vec)))?;
+        Ok(PyBytes::new(py, &line.unwrap_or_default()))
+    }
+
+    #[pyo3(signature = (hint = -1, /))]
+    fn readlines<'py>(slf: &Bound<'py, Self>, hint: Option<isize>) -> PyResult<Bound<'py, PyList>> {
+        let (py, limit, mut bytes) = (slf.py(), limit(hint), 0);
+        let lines = PyList::empty(py);
+        loop {
+            let line = slf.get().readline(py, None)?;
+            let len = line.as_bytes().len();
+            if len == 0 {
+                return Ok(lines);
+            }
+            lines.append(line)?;
+            bytes += len;
+            if limit != 0 && bytes >= limit {
+                return Ok(lines);
+            }
+        }
+    }
+
+    /// The next record up to this delimiter, with it; at the end what is left, or nothing.
+    #[pyo3(signature = (delimiter = Words::Byte(b'\n')))]
+    fn readuntil<'py>(&self, py: Python<'py>, delimiter: Words) -> PyResult<Bound<'py, PyBytes>> {
+        let mut state = self.enter(py)?;
+        let framer = Delimiter::bytes(delimiter.into_bytes()).map_err(|error| error::raise(py, &error))?;
+        let mut framer = framer.untrimmed();
+        let Some((reader, _)) = parts(&mut state) else { return Err(error::closed(py, &self.name)) };
+        if let Some(record) = reader.buffered_frame(&mut framer) {
+            return Ok(PyBytes::new(py, record));
+        }
+        let record = self.wait(py, &mut state, |reader, _| Ok(reader.next_frame(&mut framer)?.map(<[u8]>::to_vec)))?;
+        Ok(PyBytes::new(py, &record.unwrap_or_default()))
+    }
+
+    /// What is in the buffer, after one read if it is empty; nothing is consumed.
+    #[pyo3(signature = (size = 0, /))]
+    fn peek<'py>(&self, py: Python<'py>, size: Option<isize>) -> PyResult<Bound<'py, PyBytes>> {
+        let _ = size;
+        let mut state = self.enter(py)?;
+        let bytes = self.wait(py, &mut state, |reader, _| {
+            if reader.buffer().is_empty() {
+                reader.fill()?;
+            }
+            Ok(reader.buffer()[..reader.buffer().len().min(64 << 10)].to_vec())
+        })?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Ends a wait of another thread, which gets `Cancelled`; if there is none, the next call does.
+    fn cancel(&self) {
+        self.token.cancel();
+    }
+
+    /// Ends the reading, wherever it is, and stops its commands.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let mut state = self.state(py)?;
+        self.close_state(py, &mut state)
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
+        drop(slf.get().enter(slf.py())?);
+        Ok(slf)
+    }
+
+    #[pyo3(signature = (kind, value, traceback))]
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        kind: Option<Bound<'_, PyAny>>,
+        value: Option<Bound<'_, PyAny>>,
+        traceback: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let _ = (value, traceback);
+        match self.close(py) {
+            // What ended the block is what is to be heard of.
+            Err(_) if kind.is_some() => Ok(()),
+            closed => closed,
+        }
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    #[getter]
+    fn mode(&self) -> &'static str {
+        "rb"
+    }
+
+    #[getter]
+    fn closed(&self) -> bool {
+        // Who uses it now has it open.
+        self.state.try_lock().is_some_and(|state| state.reader.is_none())
+    }
+
+    /// Where the reading is: bytes and records.
+    #[getter]
+    fn position(&self, py: Python<'_>) -> PyResult<(u64, u64)> {
+        let state = self.enter(py)?;
+        let position = state.reader.as_ref().map(CoreReader::position).unwrap_or_default();
+        Ok((position.bytes, position.records))
+    }
+
+    fn tell(&self, py: Python<'_>) -> PyResult<u64> {
+        self.position(py).map(|position| position.0)
+    }
+
+    /// How the commands ended, those that have.
+    #[getter]
+    fn ends<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let state = self.state(py)?;
+        let ends = state.reader.as_ref().map_or(&state.ends[..], |reader| reader.command_ends());
+        ends.iter().map(|end| error::command_end(py, end)).collect()
+    }
+
+    fn readable(&self, py: Python<'_>) -> PyResult<bool> {
+        self.enter(py).map(|_| true)
+    }
+
+    fn writable(&self) -> bool {
+        false
+    }
+
+    fn seekable(&self) -> bool {
+        false
+    }
+
+    fn isatty(&self) -> bool {
+        false
+    }
+
+    fn flush(&self) {}
+
+    fn fileno(&self, py: Python<'_>) -> PyResult<i32> {
+        unsupported(py, "fileno")
+    }
+
+    #[pyo3(signature = (offset, whence = 0))]
+    fn seek(&self, py: Python<'_>, offset: i64, whence: i32) -> PyResult<u64> {
+        let _ = (offset, whence);
+        unsupported(py, "seek")
+    }
+
+    #[pyo3(signature = (size = None))]
+    fn truncate(&self, py: Python<'_>, size: Option<u64>) -> PyResult<u64> {
+        let _ = size;
+        unsupported(py, "truncate")
+    }
+
+    fn detach(&self, py: Python<'_>) -> PyResult<()> {
+        unsupported(py, "detach")
+    }
+
+    fn write(&self, py: Python<'_>, bytes: Bound<'_, PyAny>) -> PyResult<usize> {
+        let _ = bytes;
+        unsupported(py, "write")
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<millstream.Reader {:?}>", self.name)
+    }
+}
+
+impl Reader {
+    /// A line of at most `max` bytes.
+    fn read_until_limit<'py>(&self, py: Python<'py>, state: &mut State, max: usize) -> PyResult<Bound<'py, PyBytes>> {
+        let line = self.wait(py, state, |reader, _| {
+            let mut scanned = 0;
+            loop {
+                let unread = reader.buffer();
+                let end = memchr::memchr(b'\n', &unread[scanned..]).map(|at| scanned + at + 1);
+                let most = unread.len().min(max);
+                if end.is_some() || unread.len() >= max {
+                    let line = unread[..end.unwrap_or(most).min(max)].to_vec();
+                    reader.consume(line.len());
+                    return Ok(line);
+                }
+                scanned = unread.len();
+                if reader.fill()? == 0 {
+                    let line = reader.buffer().to_vec();
+                    reader.consume(line.len());
+                    return Ok(line);
+                }
+            }
+        })?;
+        Ok(PyBytes::new(py, &line))
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        let state = self.state.get_mut();
+        if let Some(reader) = state.reader.take() {
+            self.token.settle();
+            // It may have to wait for a command to leave.
+            Python::try_attach(|py| py.detach(|| drop(reader)));
+        }
+    }
+}
+
+/// The batches of a reader, one after the other.
+#[pyclass(frozen, generic, module = "millstream._native")]
+pub struct Batches {
+    reader: Py<Reader>,
+    max_records: Option<usize>,
+}
+
+#[pymethods]
+impl Batches {
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Batch>> {
+        self.reader.get().next_batch(py, self.max_records)
+    }
+}
+
+fn limit(size: Option<isize>) -> usize {
+    size.and_then(|size| usize::try_from(size).ok()).unwrap_or(usize::MAX)
+}
+
+fn unsupported<T>(py: Python<'_>, what: &str) -> PyResult<T> {
+    let class = py.import("io")?.getattr("UnsupportedOperation")?.cast_into::<PyType>()?;
+    Err(PyErr::from_type(class, (what.to_owned(),)))
+}

@@ -1,0 +1,329 @@
+"""Sources, records and their ends, as a user sees them."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import socket
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+
+import millstream
+import pytest
+from millstream import Framer
+
+File = Callable[[bytes], Path]
+
+
+def test_every_source_gives_the_same_records(text: File) -> None:
+    data = b"one\ntwo\r\n\nthree"
+    path = text(data)
+    expected = [b"one", b"two", b"", b"three"]
+    with path.open("rb") as file, path.open("rb", buffering=0) as raw:
+        readers = [
+            millstream.open(path),
+            millstream.open(str(path)),
+            millstream.open(os.fsencode(path)),
+            millstream.open(path, read_ahead="on", latency="low", capacity=1),
+            millstream.command(["cat", path]),
+            millstream.command(["cat"], stdin=data),
+            millstream.command(["cat"], stdin=file),
+            millstream.pipeline([["cat", path], ["cat"]]),
+            millstream.shell("cat", stdin=data),
+            millstream.from_bytes(data),
+            millstream.from_bytes(bytearray(data)),
+            millstream.from_bytes(memoryview(data)[::1]),
+            millstream.from_file(io.BytesIO(data)),
+            millstream.from_file(raw),
+        ]
+        for reader in readers:
+            assert list(reader) == expected, reader
+            assert list(reader) == [], "the end stays the end"
+    with path.open("rb") as file:
+        reader = millstream.from_fd(file.fileno())
+        assert list(reader) == expected
+        os.fstat(file.fileno())
+
+
+def test_text() -> None:
+    data = "größe\n水\n".encode()
+    assert list(millstream.from_bytes(data, encoding="utf-8")) == ["größe", "水"]
+    assert list(millstream.from_bytes(b"gr\xf6\xdfe\n", encoding="latin-1")) == ["größe"]
+    assert list(millstream.from_bytes(b"a\xff\n", encoding="utf-8", errors="replace")) == ["a\ufffd"]
+    with pytest.raises(LookupError):
+        millstream.from_bytes(b"", encoding="no such")
+
+
+def test_what_is_no_text_names_its_record_and_is_passed() -> None:
+    reader = millstream.from_bytes(b"a\nb\n\xff\nc\n", encoding="utf-8")
+    assert next(reader) == "a"
+    assert next(reader) == "b"
+    with pytest.raises(millstream.EncodingError) as caught:
+        next(reader)
+    assert (caught.value.kind, caught.value.code, caught.value.record) == ("utf8_invalid", 9, 2)
+    assert isinstance(caught.value.__cause__, UnicodeDecodeError)
+    assert list(reader) == ["c"]
+
+
+def test_batches() -> None:
+    reader = millstream.from_bytes(b"one\ntwo\r\nthree", capacity=64)
+    reader.peek()
+    batch = next(reader.batches())
+    assert bytes(batch.data) == b"one\ntwo\r\n"
+    assert batch.data.readonly
+    assert list(batch.offsets) == [0, 4, 9]
+    assert (len(batch), batch[0], batch[-1], list(batch)) == (2, b"one", b"two", [b"one", b"two"])
+    assert batch.to_list() == [b"one", b"two"]
+    assert (batch.first_record, batch.offset, batch.terminated, batch.trim) == (0, 0, True, (0, 1, True))
+    with pytest.raises(IndexError):
+        batch[2]
+    last = reader.next_batch()
+    assert last is not None
+    assert (last.first_record, last.offset, last.terminated, last[0]) == (2, 9, False, b"three")
+    assert reader.next_batch() is None
+
+
+def test_offsets_are_numpys_and_outlive_everything() -> None:
+    numpy = pytest.importorskip("numpy")
+    offsets = next(millstream.command(["seq", "3"]).batches()).offsets
+    assert offsets.dtype == numpy.uint32
+    assert not offsets.flags.writeable
+    assert offsets[0] == 0
+
+
+def test_batches_of_at_most(text: File) -> None:
+    reader = millstream.open(text(b"a\n" * 1000))
+    assert [len(batch) for batch in reader.batches(300)] == [300, 300, 300, 100]
+
+
+def test_a_failing_command_raises_behind_its_last_record() -> None:
+    reader = millstream.command(["sh", "-c", "echo one; echo two; echo oops >&2; exit 3"], stderr="capture")
+    assert [next(reader), next(reader)] == [b"one", b"two"]
+    with pytest.raises(millstream.CommandFailed) as caught:
+        next(reader)
+    error = caught.value
+    assert (error.kind, error.code, error.status, error.stderr) == ("command_failed", 4, 3, b"oops\n")
+    assert error.argv == ("sh", "-c", "echo one; echo two; echo oops >&2; exit 3")
+    assert "exited with status 3" in str(error)
+
+
+def test_a_command_ended_by_a_signal() -> None:
+    reader = millstream.command(["sh", "-c", "echo one; kill -9 $$"])
+    assert next(reader) == b"one"
+    with pytest.raises(millstream.CommandFailed) as caught:
+        next(reader)
+    assert caught.value.status == -9
+    assert list(reader) == []
+
+
+def test_failure_can_be_allowed() -> None:
+    reader = millstream.command(["sh", "-c", "echo one; exit 3"], allow_failure=True)
+    assert list(reader) == [b"one"]
+    assert [end.status for end in reader.ends] == [3]
+
+
+def test_any_command_of_a_pipeline_may_fail() -> None:
+    with pytest.raises(millstream.CommandFailed) as caught:
+        list(millstream.pipeline([["sh", "-c", "echo 1; exit 4"], ["cat"]]))
+    assert caught.value.status == 4
+    with pytest.raises(millstream.CommandFailed):
+        list(millstream.shell("false | cat"))
+
+
+def test_the_environment_and_the_directory_of_a_command(tmp_path: Path) -> None:
+    reader = millstream.command(["sh", "-c", "echo $A; pwd"], env={"A": "1", "PATH": os.environ["PATH"]}, cwd=tmp_path)
+    assert list(reader) == [b"1", os.fsencode(tmp_path)]
+
+
+def test_leaving_early_stops_the_command() -> None:
+    with millstream.command(["yes"]) as reader:
+        assert next(reader) == b"y"
+    assert reader.closed
+    assert [end.status for end in reader.ends] == [-13]
+    with pytest.raises(millstream.Closed):
+        next(reader)
+    with pytest.raises(ValueError, match="closed"):
+        reader.read()
+    reader.close()
+
+
+def test_what_cannot_be_opened_is_an_oserror(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as caught:
+        millstream.open(tmp_path / "missing")
+    assert isinstance(caught.value, millstream.Error)
+    assert isinstance(caught.value, millstream.FileError)
+    assert (caught.value.errno, caught.value.kind, caught.value.code) == (2, "open_failed", 2)
+    assert caught.value.filename == str(tmp_path / "missing")
+    with pytest.raises(millstream.FileError):
+        millstream.open(tmp_path)
+    with pytest.raises(millstream.CommandNotStarted) as not_started:
+        millstream.command(["no-such-program-at-all"])
+    assert isinstance(not_started.value, FileNotFoundError)
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        millstream.from_fd(987)
+
+
+def test_options_that_cannot_be() -> None:
+    with pytest.raises(millstream.OptionError):
+        millstream.from_bytes(b"", read_ahead="sometimes")  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match="unknown option colour"):
+        millstream.from_bytes(b"", colour=1)  # type: ignore[call-overload]
+    with pytest.raises(TypeError):
+        millstream.from_bytes(b"", capacity="x")  # type: ignore[call-overload]
+    with pytest.raises(millstream.OptionError):
+        millstream.from_bytes(b"", capacity=0)
+    with pytest.raises(millstream.OptionError):
+        millstream.from_bytes(b"", delimiter="")
+    with pytest.raises(millstream.OptionError):
+        millstream.from_bytes(b"", framer=Framer.lines(), delimiter="x")
+    with pytest.raises(TypeError, match="sequence of words"):
+        millstream.command("ls -l")
+    with pytest.raises(millstream.OptionError):
+        Framer.length_prefixed(3)
+    with pytest.raises(millstream.Error):
+        millstream.command([])
+
+
+def test_compressed_files_are_recognised(tmp_path: Path) -> None:
+    path = tmp_path / "a.gz"
+    whole = gzip.compress(b"one\ntwo\n" * 1000)
+    path.write_bytes(whole)
+    assert millstream.open(path).count() == 2000
+    assert millstream.open(path, decode="off").read() == whole
+    path.write_bytes(whole[:-9])
+    with pytest.raises(millstream.DecodeError) as caught:
+        millstream.open(path).count()
+    assert caught.value.kind == "decode_truncated"
+    path.write_bytes(whole)
+    with pytest.raises(millstream.DecodeError):
+        millstream.open(path, decode_limit=100).count()
+
+
+def test_a_record_that_is_too_long_can_be_skipped() -> None:
+    reader = millstream.from_bytes(b"one\nmuch too long\ntwo\n", record_limit=3)
+    assert next(reader) == b"one"
+    for _ in range(2):
+        with pytest.raises(millstream.RecordTooLong) as caught:
+            next(reader)
+    assert (caught.value.record, caught.value.offset) == (1, 4)
+    assert reader.skip_record()
+    assert list(reader) == [b"two"]
+    assert reader.position == (22, 3)
+
+
+def test_what_a_source_raises_comes_out_behind_the_last_record() -> None:
+    class Oops(Exception):
+        pass
+
+    pieces = iter([b"one\ntwo\n"])
+
+    def read(_: int) -> bytes:
+        for piece in pieces:
+            return piece
+        raise Oops("here")
+
+    reader = millstream.from_callable(read)
+    assert [next(reader), next(reader)] == [b"one", b"two"]
+    with pytest.raises(Oops, match="here"):
+        next(reader)
+    assert list(reader) == []
+    with pytest.raises(TypeError, match="binary mode"):
+        next(millstream.from_file(io.StringIO("text")))  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match="int, not bytes"):
+        next(millstream.from_callable(lambda n: n))  # type: ignore[arg-type, return-value]
+
+
+def test_a_source_may_return_more_than_it_was_asked_for() -> None:
+    pieces = iter([b"x" * 3_000_000, b"\ny\n"])
+    reader = millstream.from_callable(lambda _: next(pieces, b""))
+    assert [len(record) for record in reader] == [3_000_000, 1]
+
+
+def test_read_keeps_what_came_before_an_error() -> None:
+    reader = millstream.command(["sh", "-c", "printf abc; exit 1"])
+    with pytest.raises(millstream.CommandFailed) as caught:
+        reader.read()
+    assert caught.value.partial == b"abc"
+
+
+def test_a_stalled_source() -> None:
+    with millstream.command(["sleep", "60"], stall_timeout=0.05) as reader, pytest.raises(TimeoutError) as caught:
+        next(reader)
+    assert isinstance(caught.value, millstream.Stalled)
+
+
+def test_tcp() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.sendall(b"one\ntwo\n")
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        assert list(millstream.tcp("127.0.0.1", port)) == [b"one", b"two"]
+        thread.join()
+        server.close()
+        with pytest.raises(ConnectionRefusedError):
+            millstream.tcp("127.0.0.1", port)
+
+
+def test_a_file_that_is_followed(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(b"one\n")
+    with millstream.open(path, follow=True) as reader:
+        assert next(reader) == b"one"
+        with path.open("ab") as file:
+            file.write(b"two\n")
+        assert next(reader) == b"two"
+
+
+def test_progress(text: File) -> None:
+    class Bar:
+        def __init__(self) -> None:
+            self.total: float | None = None
+            self.n = 0.0
+
+        def update(self, n: float | None = 1) -> bool | None:
+            self.n += n or 0
+            return None
+
+    path = text(b"line\n" * 200_000)
+    bar = Bar()
+    assert millstream.open(path, progress=bar, progress_interval=0).count() == 200_000
+    assert (bar.n, bar.total) == (1_000_000, 1_000_000)
+    calls: list[tuple[int, int | None, int]] = []
+    reader = millstream.open(path, progress=lambda *told: calls.append(told), progress_interval=0)
+    assert reader.count() == 200_000
+    assert calls[-1] == (1_000_000, 1_000_000, 200_000)
+    tqdm = pytest.importorskip("tqdm")
+    with tqdm.tqdm(unit="B", file=io.StringIO()) as real:
+        millstream.open(path, progress=real, progress_interval=0).count()
+        assert (real.n, real.total) == (1_000_000, 1_000_000)
+
+
+def test_framers_are_values() -> None:
+    assert Framer.lines() == Framer.lines()
+    assert Framer.lines() != Framer.lines(keep_delimiter=True)
+    assert list(millstream.from_bytes(b"a\0b\0", framer=Framer.delimiter(0))) == [b"a", b"b"]
+
+
+def test_a_reader_can_be_referred_to_weakly_and_says_what_it_is() -> None:
+    reader = millstream.from_bytes(b"", name="x")
+    assert weakref.ref(reader)() is reader
+    assert repr(reader) == '<millstream.Reader "x">'
+    assert reader.name == "x"
+
+
+def test_standard_input(tmp_path: Path) -> None:
+    import subprocess
+
+    program = "import millstream; print(millstream.stdin().count())"
+    done = subprocess.run([sys.executable, "-c", program], input=b"a\nb\n", capture_output=True, check=True)
+    assert done.stdout == b"2\n"

@@ -1,0 +1,25 @@
+"""The examples of the README run, and print what it says."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+README = Path(__file__).resolve().parents[1] / "README.md"
+EXAMPLES = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+
+
+def test_every_example_says_what_it_prints() -> None:
+    assert README.read_text(encoding="utf-8").count("```python") == len(EXAMPLES) > 0
+
+
+@pytest.mark.parametrize(("program", "output"), EXAMPLES, ids=lambda text: text.split("\n")[-2] if text else "")
+def test_example(program: str, output: str, tmp_path: Path) -> None:
+    (tmp_path / "names.txt").write_text("Ann\nBob\nCarol\n")
+    (tmp_path / "reads.tsv").write_text("r1\t10\t0.5\nr2\t20\t1.5\n")
+    done = subprocess.run([sys.executable, "-W", "error", "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.stderr, done.stdout) == ("", output)
