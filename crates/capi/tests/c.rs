@@ -28,7 +28,8 @@ fn libraries() -> &'static Path {
     LIBRARIES.get_or_init(|| {
         // target/PROFILE/deps/this-test
         let directory = std::env::current_exe().unwrap().parent().unwrap().parent().unwrap().to_path_buf();
-        let profile = if directory.ends_with("release") { "release" } else { "test" };
+        // As `tools/cpp` has built it before, if all tests run.
+        let profile = if directory.ends_with("release") { "release" } else { "dev" };
         let target = directory.parent().unwrap();
         let built = Command::new(env!("CARGO"))
             .args(["build", "--quiet", "--package", "millstream-capi", "--lib", "--profile", profile, "--target-dir"])
