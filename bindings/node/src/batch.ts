@@ -2,11 +2,11 @@
  * Many records at once: one block of bytes and the offsets of the records in it.
  *
  * Plain data: record `i` is `bytes[offsets[i] .. offsets[i + 1]]`, delimiter or length prefix included, and `trim` says what
- * of that is content. Strings are made only when they are asked for, from blocks of at most 64 KiB: longer ones leave the
- * processor's cache and cost two to five times as much.
+ * of that is content. Strings are made only when they are asked for.
  */
 
 import { MillstreamError } from "./error.js";
+import { cutTexts, lastWithin, TEXT_BLOCK } from "./strings.js";
 import { decodeStrictly, platform } from "./text.js";
 
 /** How much of a record's bytes is not its content. */
@@ -24,9 +24,6 @@ export const TRIM_NOTHING: Trim = { head: 0, tail: 0, carriageReturn: false };
 
 /** What becomes of bytes that are no UTF-8: U+FFFD, or an error. */
 export type InvalidUtf8 = "replace" | "error";
-
-/** How many bytes are made into strings at once. */
-export const TEXT_BLOCK = 64 << 10;
 
 const LF = 10;
 const CR = 13;
@@ -89,11 +86,17 @@ export class Batch implements Iterable<Uint8Array> {
    * With `"error"`, bytes that are no UTF-8 are an error of kind `utf8_invalid` that names the record.
    */
   texts(invalid: InvalidUtf8 = "replace"): string[] {
-    const texts: string[] = [];
-    const count = this.length;
-    for (let first = 0; first < count; ) {
-      const last = this.#blockEnd(first);
-      this.#decodeBlock(first, last, invalid, texts);
+    const { bytes, offsets, trim, length } = this;
+    const texts: string[] = new Array(length);
+    // Record `i` ends in front of `offsets[i + 1]`.
+    const span = { bytes, ends: offsets, shift: 0, trim };
+    // The last by itself, where it is another matter.
+    const whole = this.terminated ? length : length - 1;
+    for (let first = 0; first < length; ) {
+      const last = first < whole ? lastWithin(offsets, first + 1, whole + 1, offsets[first] + TEXT_BLOCK) - 1 : length;
+      if (invalid === "error") this.#checkBlock(first, last);
+      if (first < whole) cutTexts(span, first + 1, last + 1, offsets[first], texts, first);
+      else texts[first] = this.text(first);
       first = last;
     }
     return texts;
@@ -104,46 +107,13 @@ export class Batch implements Iterable<Uint8Array> {
     return this.records().values();
   }
 
-  /** The first record behind those that start at `first` and are made into strings at once: at least one more. */
-  #blockEnd(first: number): number {
-    const { offsets } = this;
-    const limit = offsets[first] + TEXT_BLOCK;
-    let last = this.length;
-    if (offsets[last] <= limit) return last;
-    // The last offset that is within the limit.
-    for (let low = first + 1; low < last; ) {
-      const middle = (low + last + 1) >> 1;
-      if (offsets[middle] <= limit) low = middle;
-      else last = middle - 1;
-    }
-    return last;
-  }
-
-  #decodeBlock(first: number, last: number, invalid: InvalidUtf8, texts: string[]): void {
+  /** Throws for the first of these records that is no UTF-8; where each is for itself (bytes between them are not), nothing. */
+  #checkBlock(first: number, last: number): void {
     const { bytes, offsets } = this;
-    const start = offsets[first];
-    const end = offsets[last];
-    if (invalid === "error" && decodeStrictly(bytes.subarray(start, end)) === undefined) this.#complain(first, last);
-    const block = platform.decode(bytes, start, end);
-    if (block.length === end - start) {
-      // As many code units as bytes: each byte became one (two bytes never become two), so the offsets fit the string.
-      for (let index = first; index < last; index++) {
-        const content = this.#content(index);
-        texts.push(block.slice(content.start - start, content.end - start));
-      }
-    } else {
-      for (let index = first; index < last; index++) {
-        const content = this.#content(index);
-        texts.push(platform.decode(bytes, content.start, content.end));
-      }
-    }
-  }
-
-  /** Throws for the first record that is no UTF-8; where each is for itself (bytes between them are not), nothing. */
-  #complain(first: number, last: number): void {
+    if (decodeStrictly(bytes.subarray(offsets[first], offsets[last])) !== undefined) return;
     for (let index = first; index < last; index++) {
       const { start, end } = this.#content(index);
-      if (decodeStrictly(this.bytes.subarray(start, end)) === undefined) {
+      if (decodeStrictly(bytes.subarray(start, end)) === undefined) {
         throw new MillstreamError("utf8_invalid", {
           expected: "UTF-8",
           offset: this.offset + start,
@@ -168,19 +138,6 @@ export class Batch implements Iterable<Uint8Array> {
   #check(index: number): void {
     if (!(index >= 0 && index < this.length)) throw new RangeError(`record ${index} of ${this.length}`);
   }
-}
-
-/** The lines of bytes that end with a line feed, by one split: faster than by offsets. */
-export function splitLines(bytes: Uint8Array, start: number, end: number): string[] {
-  const texts = platform.decode(bytes, start, end - 1).split("\n");
-  const carriageReturn = platform.indexOf(bytes, CR, start);
-  if (carriageReturn >= 0 && carriageReturn < end) {
-    for (let index = 0; index < texts.length; index++) {
-      const text = texts[index];
-      if (text.charCodeAt(text.length - 1) === CR) texts[index] = text.slice(0, -1);
-    }
-  }
-  return texts;
 }
 
 /** Whether records end with a line feed and nothing else, so that `splitLines` finds their contents. */

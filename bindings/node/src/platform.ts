@@ -1,16 +1,19 @@
 /** What Node does faster than a platform of which nothing is known: see `text.ts`. Imported for its effect. */
 
-import { Buffer } from "node:buffer";
+import { Buffer, isAscii } from "node:buffer";
 import { platform } from "./text.js";
 
 // `Buffer`'s methods work on any Uint8Array; a view as a Buffer would be one more object for each call.
 const { indexOf } = Buffer.prototype;
-const { utf8Slice, utf8Write } = Buffer.prototype as unknown as {
+const { latin1Slice, utf8Slice, utf8Write } = Buffer.prototype as unknown as {
+  latin1Slice(start: number, end: number): string;
   utf8Slice(start: number, end: number): string;
   utf8Write(text: string, start: number): number;
 };
 
 platform.decode = (bytes, start, end) => utf8Slice.call(bytes, start, end);
+platform.isAscii = (bytes, start, end) => isAscii(bytes.subarray(start, end));
+platform.decodeAscii = (bytes, start, end) => latin1Slice.call(bytes, start, end);
 platform.encode = (text) => Buffer.from(text, "utf8");
 platform.encodeInto = (text, target, start) => utf8Write.call(target, text, start);
 platform.indexOf = (bytes, byte, start) => indexOf.call(bytes, byte, start);

@@ -16,10 +16,11 @@
  * the chunk if that can be.
  */
 
-import { Batch, type InvalidUtf8, isPlainLines, splitLines, TEXT_BLOCK } from "./batch.js";
+import { Batch, type InvalidUtf8, isPlainLines } from "./batch.js";
 import { type CommandEnd, cancelled, fromSystem, MillstreamError } from "./error.js";
 import { batchOf, Ends, type Framer, lineFramer } from "./frame.js";
 import type { Source } from "./source/source.js";
+import { cutTexts, lastWithin, splitLines, TEXT_BLOCK } from "./strings.js";
 import { platform } from "./text.js";
 
 /** How much of the unread bytes one batch covers at most: what fits the processor's cache with its offsets. */
@@ -131,10 +132,13 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
   #lent = false;
   /** Whether the memory is ours, and not the source's. */
   #own = false;
-  /** Behind each line feed of the memory, where its source has looked, and the first record begins in front of it. */
+  /** Behind each line feed of the memory, where its source has looked. */
   #lineEnds: Uint32Array | undefined;
   /** How far in front of what its source has looked at. */
   #lineShift = 0;
+  /** Which of them is the first behind `#lineStart`: of use while that is `#pos`. */
+  #lineIndex = 0;
+  #lineStart = 0;
   /** The rest of a chunk whose beginning was needed to complete a record. */
   #rest: Uint8Array | undefined;
   /** How many of the unread bytes hold no end of the first record. */
@@ -334,13 +338,41 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
 
   /** Whole lines as strings without offsets, if there are any. */
   #takeLines(view: View): boolean {
-    const end = this.#endOfLines();
-    if (end === 0) return false;
     const start = this.#pos;
-    const items = splitLines(this.#bytes, start, end);
+    const { items, end } = this.#linesAtKnownEnds(view.framer) ?? this.#linesOfBlock();
+    if (items.length === 0) return false;
     this.#block = { view, items, index: 0, start, first: this.#records };
     this.#take(end - start, items.length);
     return true;
+  }
+
+  #linesOfBlock(): { items: string[]; end: number } {
+    const end = this.#endOfLines();
+    return { items: end === 0 ? [] : splitLines(this.#bytes, this.#pos, end), end };
+  }
+
+  /** The same where the source has found the ends. */
+  #linesAtKnownEnds({ trim }: Framer): { items: string[]; end: number } | undefined {
+    const ends = this.#knownEnds();
+    if (ends === undefined) return undefined;
+    const first = this.#lineIndex;
+    const shift = this.#lineShift;
+    const start = this.#pos;
+    const last = lastWithin(ends, first, ends.length, start + TEXT_BLOCK - shift);
+    const end = ends[last - 1] + shift;
+    if (end - start > this.#recordLimit && last === first + 1) this.#tooLong(end - start);
+    const items: string[] = new Array(last - first);
+    cutTexts({ bytes: this.#bytes, ends, shift, trim }, first, last, start, items, 0);
+    this.#lineIndex = last;
+    this.#lineStart = end;
+    return { items, end };
+  }
+
+  /** Where lines end, from `#lineIndex` on, if that is known of those at `#pos`. */
+  #knownEnds(): Uint32Array | undefined {
+    const ends = this.#lineEnds;
+    if (ends === undefined || this.#pos !== this.#lineStart || this.#lineIndex === ends.length) return undefined;
+    return ends;
   }
 
   /** Where the whole lines end that are to be made into strings at once; 0 if there is none. */
@@ -437,17 +469,20 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
 
   /** The lines of memory in which the source has found them. */
   #frameKnown(framer: Framer): Batch | undefined {
-    const lineEnds = this.#lineEnds;
-    this.#lineEnds = undefined;
-    if (lineEnds === undefined || lineEnds.length === 0 || this.#pos > 0) return undefined;
-    const offsets = new Uint32Array(lineEnds.length + 1);
-    const shift = this.#lineShift;
-    for (let index = 0; index < lineEnds.length; index++) offsets[index + 1] = lineEnds[index] + shift;
-    if (this.#withinLimit(offsets, offsets.length) < lineEnds.length) return undefined;
-    const length = offsets[lineEnds.length];
-    const bytes = this.#bytes.subarray(0, length);
-    const batch = new Batch(bytes, offsets, framer.trim, true, this.#base, this.#records);
-    this.#take(length, lineEnds.length);
+    const ends = this.#knownEnds();
+    if (ends === undefined) return undefined;
+    const start = this.#pos;
+    const first = this.#lineIndex;
+    const count = ends.length - first;
+    const offsets = new Uint32Array(count + 1);
+    const shift = this.#lineShift - start;
+    for (let index = 0; index < count; index++) offsets[index + 1] = ends[first + index] + shift;
+    if (this.#withinLimit(offsets, offsets.length) < count) return undefined;
+    const length = offsets[count];
+    const bytes = this.#bytes.subarray(start, start + length);
+    const batch = new Batch(bytes, offsets, framer.trim, true, this.#base + start, this.#records);
+    this.#take(length, count);
+    this.#lineIndex = ends.length;
     return batch;
   }
 
@@ -483,6 +518,8 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
 
   /** Reads one chunk behind what is unread, or notices the end. */
   async #fill(framer: Framer): Promise<void> {
+    // They are those of the last read.
+    this.#lineEnds = undefined;
     const rest = this.#rest;
     if (rest !== undefined) {
       this.#rest = undefined;
@@ -546,6 +583,8 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     if (first >= 0 && first < shift) return;
     this.#lineEnds = lineEnds;
     this.#lineShift = shift;
+    this.#lineIndex = 0;
+    this.#lineStart = 0;
   }
 
   /** The memory is not needed any more. */

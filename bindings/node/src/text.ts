@@ -15,6 +15,10 @@ export interface Platform {
   encodeInto(text: string, target: Uint8Array, start: number): number;
   /** Where a byte is from `start` on; -1 if it is nowhere. */
   indexOf(bytes: Uint8Array, byte: number, start: number): number;
+  /** Whether all is ASCII, where that is known much sooner than it is decoded. */
+  isAscii?(bytes: Uint8Array, start: number, end: number): boolean;
+  /** What is known to be ASCII as a string. */
+  decodeAscii(bytes: Uint8Array, start: number, end: number): string;
   /** Memory that is not cleared. */
   allocate(length: number): Uint8Array<ArrayBuffer>;
 }
@@ -26,6 +30,7 @@ const encoder = new TextEncoder();
 /** The platform that is in use. */
 export const platform: Platform = {
   decode: (bytes, start, end) => lossy.decode(bytes.subarray(start, end)),
+  decodeAscii: (bytes, start, end) => lossy.decode(bytes.subarray(start, end)),
   encode: (text) => encoder.encode(text),
   encodeInto: (text, target, start) => encoder.encodeInto(text, target.subarray(start)).written,
   indexOf: (bytes, byte, start) => bytes.indexOf(byte, start),

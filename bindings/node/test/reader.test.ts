@@ -6,7 +6,7 @@ import { Readable } from "node:stream";
 import { test } from "node:test";
 import { fixed, from, lengthPrefixed, lineFramer, lines, type Reader } from "millstream";
 import { inEachMode } from "./modes.js";
-import { failure, NAMES_LIST, pieces, sleep, toArray } from "./twin.js";
+import { failure, NAMES_LIST, naiveLines, pieces, sleep, toArray } from "./twin.js";
 
 const directory = mkdtempSync(join(tmpdir(), "millstream-"));
 process.on("exit", () => rmSync(directory, { recursive: true, force: true }));
@@ -95,6 +95,31 @@ inEachMode(({ command, open }) => {
         assert.equal(found.length, expected.length);
         assert(found.every((line, i) => line === expected[i]));
       }
+    }
+  });
+
+  test("text of which few lines are not ASCII, with ends of every kind, as strings and in batches", async () => {
+    const text = Array.from({ length: 30_000 }, (_, i) => {
+      const odd = i % 701 === 0 ? "ü→🦀".slice(0, 1 + (i % 4)) : "";
+      return `${"x".repeat(i % 41)}${odd}${i % 5 === 0 ? "\r" : ""}\n`;
+    });
+    for (const all of [[...text, "rest\r"], text.slice(1, 600), [...text, "y".repeat(200_000), "ü\n", "\n\n"]]) {
+      const bytes = Buffer.from(all.join(""));
+      const expected = naiveLines(bytes);
+      const path = file("mixed", bytes);
+      assert.deepEqual(await toArray(open(path)), expected);
+      const texts: string[] = [];
+      for await (const batch of open(path).batches()) texts.push(...batch.texts());
+      assert.deepEqual(texts, expected);
+      // Some lines as strings, the rest in batches.
+      const reader = open(path);
+      const some: string[] = [];
+      for await (const line of reader) if (some.push(line) === 300) break;
+      for await (const batch of reader.batches()) some.push(...batch.texts());
+      assert.deepEqual(some, expected);
+      const kept = await toArray(open(path, { keepDelimiter: true }));
+      assert.equal(kept.join(""), bytes.toString());
+      assert.equal(kept.length, expected.length);
     }
   });
 
