@@ -11,11 +11,25 @@ export {
   type WebWritableOptions,
 } from "./adapters/web.js";
 export { Batch, type InvalidUtf8, type Trim } from "./batch.js";
+export { Decimal128 } from "./bson/decimal.js";
+export type { DecodeOptions, Document } from "./bson/decode.js";
+export {
+  Binary,
+  BsonSymbol,
+  Code,
+  DateTime,
+  DbPointer,
+  MaxKey,
+  MinKey,
+  ObjectId,
+  RegularExpression,
+  Timestamp,
+} from "./bson/values.js";
+export { type Bson, bson } from "./bson.js";
 export { type CommandEnd, MillstreamError } from "./error.js";
 export { ERROR_ADVICE, ERROR_CODES, type ErrorKind } from "./errors.js";
 export {
   anyOf,
-  bson,
   type DelimiterOptions,
   delimiter,
   Ends,

@@ -135,7 +135,7 @@ export function lengthPrefixed(options: LengthPrefixedOptions = {}): Framer {
 }
 
 /** BSON documents that follow each other: a length that counts itself, and a zero byte at the end. All is content. */
-export function bson(): Framer {
+export function documentFramer(): Framer {
   return new Bson();
 }
 

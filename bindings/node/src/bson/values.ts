@@ -1,0 +1,111 @@
+/**
+ * The values of BSON that JavaScript has no type of its own for. Plain data; `JSON.stringify` makes Extended JSON of them.
+ */
+
+/** Bytes of a kind other than "bytes": those are a `Uint8Array`. */
+export class Binary {
+  constructor(
+    /** What the bytes are: 4 for a UUID, 9 for a vector, from 128 on what a user says. */
+    readonly subtype: number,
+    readonly bytes: Uint8Array,
+  ) {}
+
+  toJSON(): unknown {
+    const base64 = btoa(Array.from(this.bytes, (byte) => String.fromCharCode(byte)).join(""));
+    return { $binary: { base64, subType: this.subtype.toString(16).padStart(2, "0") } };
+  }
+}
+
+/** An identifier of twelve bytes. */
+export class ObjectId {
+  constructor(readonly bytes: Uint8Array) {}
+
+  /** In hexadecimal. */
+  toString(): string {
+    return Array.from(this.bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  }
+
+  toJSON(): unknown {
+    return { $oid: this.toString() };
+  }
+}
+
+/** A moment that no `Date` can hold: more than 100 million days from 1970. */
+export class DateTime {
+  constructor(readonly milliseconds: bigint) {}
+
+  toJSON(): unknown {
+    return { $date: { $numberLong: String(this.milliseconds) } };
+  }
+}
+
+/** A moment of MongoDB's replication: seconds since 1970, and a counter. */
+export class Timestamp {
+  constructor(
+    readonly time: number,
+    readonly increment: number,
+  ) {}
+
+  toJSON(): unknown {
+    return { $timestamp: { t: this.time, i: this.increment } };
+  }
+}
+
+/** A regular expression of PCRE, which need not be one of JavaScript. */
+export class RegularExpression {
+  constructor(
+    readonly pattern: string,
+    readonly options: string,
+  ) {}
+
+  toJSON(): unknown {
+    return { $regularExpression: { pattern: this.pattern, options: this.options } };
+  }
+}
+
+/** A program, with the values of its variables or without. It is text: nothing runs it. */
+export class Code {
+  constructor(
+    readonly code: string,
+    readonly scope?: { readonly [key: string]: unknown },
+  ) {}
+
+  toJSON(): unknown {
+    return this.scope === undefined ? { $code: this.code } : { $code: this.code, $scope: this.scope };
+  }
+}
+
+/** A reference to a document of another collection. */
+export class DbPointer {
+  constructor(
+    readonly collection: string,
+    readonly id: ObjectId,
+  ) {}
+
+  toJSON(): unknown {
+    return { $dbPointer: { $ref: this.collection, $id: this.id } };
+  }
+}
+
+/** What some languages call a symbol. */
+export class BsonSymbol {
+  constructor(readonly symbol: string) {}
+
+  toJSON(): unknown {
+    return { $symbol: this.symbol };
+  }
+}
+
+/** Less than every other value. */
+export class MinKey {
+  toJSON(): unknown {
+    return { $minKey: 1 };
+  }
+}
+
+/** More than every other value. */
+export class MaxKey {
+  toJSON(): unknown {
+    return { $maxKey: 1 };
+  }
+}
