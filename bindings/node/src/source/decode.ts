@@ -24,8 +24,9 @@ export class DecodedSource implements Source {
   readonly name: string;
   readonly #inner: Source;
   #state: "new" | "plain" | Decoding = "new";
-  /** The first bytes, where they are plain. */
+  /** The first bytes, where they are plain, and whether they are one chunk of the inner source's. */
   #first: Uint8Array | null = null;
+  #isOneChunk = false;
   /** Whether the chunk that was read last is the inner source's as it is. */
   #passes = false;
 
@@ -39,7 +40,7 @@ export class DecodedSource implements Source {
     if (this.#state instanceof Decoding) return this.#state.read();
     const first = this.#first;
     this.#first = null;
-    this.#passes = first === null;
+    this.#passes = first === null || this.#isOneChunk;
     return first ?? this.#inner.read();
   }
 
@@ -70,12 +71,11 @@ export class DecodedSource implements Source {
 
   async #look(): Promise<void> {
     let first: Uint8Array = new Uint8Array(0);
-    let ended = false;
+    let chunk: Uint8Array | null = first;
     // More than one read only where the bytes so far could be the beginning of something compressed.
-    while (!ended && first.length < MAGIC_BYTES && couldBeCompressed(first)) {
-      const chunk = await this.#inner.read();
-      if (chunk === null) ended = true;
-      else first = first.length === 0 ? chunk : Buffer.concat([first, chunk]);
+    while (chunk !== null && first.length < MAGIC_BYTES && couldBeCompressed(first)) {
+      chunk = await this.#inner.read();
+      if (chunk !== null) first = first.length === 0 ? chunk : Buffer.concat([first, chunk]);
     }
     const promised = promisedBy(this.name);
     const format = formatOf(first);
@@ -91,6 +91,7 @@ export class DecodedSource implements Source {
       return;
     }
     this.#state = "plain";
+    this.#isOneChunk = first === chunk;
     this.#first = first.length === 0 ? null : first;
   }
 }
