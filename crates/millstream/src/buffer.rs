@@ -200,7 +200,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 8 } else { ProptestConfig::default().cases }, failure_persistence: None, ..Default::default() })]
+        #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 3 } else { ProptestConfig::default().cases }, failure_persistence: None, ..Default::default() })]
         #[test]
         fn behaves_like_a_growing_vector(capacity in 0..32usize, acts in prop::collection::vec(act(), 0..60)) {
             let mut buffer = Buffer::new(capacity);

@@ -353,7 +353,7 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig {
-            cases: if cfg!(miri) { 16 } else { 4096 },
+            cases: if cfg!(miri) { 6 } else { 4096 },
             failure_persistence: None,
             ..ProptestConfig::default()
         })]
