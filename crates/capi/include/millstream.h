@@ -1461,6 +1461,17 @@ millstream_code millstream_reader_position(const millstream_reader *reader,
 millstream_waits millstream_reader_waits(const millstream_reader *reader);
 
 /**
+ * The file descriptor that becomes readable when millstream_reader_fill() has something to read or has come to the end: for
+ * an event loop that must not be held up. -1 where there is none to wait for: of a file, a callback, a compressed
+ * stream, with a thread that reads ahead, behind the end, and for NULL.
+ *
+ * It is the reader's, may change with every call that is not const, and may be waited for by any means that does not
+ * read it. One fill then waits for next to nothing: for the rest of a compressed stream's first bytes, to get more out of a
+ * fast pipe, or for a command that has closed its output to exit.
+ */
+int32_t millstream_reader_waits_for(const millstream_reader *reader);
+
+/**
  * How the reader gets on. Once it is closed: how it did.
  */
 millstream_code millstream_reader_progress(const millstream_reader *reader,

@@ -10,6 +10,7 @@
 use std::ffi::{CString, c_char, c_void};
 use std::io;
 use std::mem::MaybeUninit;
+use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 use millstream::frame::Delimiter;
@@ -918,6 +919,19 @@ pub extern "C" fn millstream_reader_waits(reader: Option<&millstream_reader>) ->
         Waits::Unknown => millstream_waits::Unknown,
         Waits::Yes => millstream_waits::Yes,
     }
+}
+
+/// The file descriptor that becomes readable when millstream_reader_fill() has something to read or has come to the end: for
+/// an event loop that must not be held up. -1 where there is none to wait for: of a file, a callback, a compressed
+/// stream, with a thread that reads ahead, behind the end, and for NULL.
+///
+/// It is the reader's, may change with every call that is not const, and may be waited for by any means that does not
+/// read it. One fill then waits for next to nothing: for the rest of a compressed stream's first bytes, to get more out of a
+/// fast pipe, or for a command that has closed its output to exit.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_reader_waits_for(reader: Option<&millstream_reader>) -> i32 {
+    let reader = reader.and_then(|reader| reader.reader.as_ref());
+    reader.and_then(Reader::waits_for).map_or(-1, |fd| fd.as_raw_fd())
 }
 
 /// How the reader gets on. Once it is closed: how it did.

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -234,6 +235,27 @@ static void cancelling(void) {
 
 /* ---- command ---- */
 
+/* An event loop waits for the reader's file descriptor, and a fill then has something to do. */
+static void waiting_by_oneself(const millstream_command *command) {
+    millstream_reader *reader;
+    const char *bytes;
+    size_t len, added = 1;
+
+    MUST(millstream_reader_command(command, NULL, &reader, &error));
+    while (added > 0) {
+        struct pollfd ready;
+        ready.fd = millstream_reader_waits_for(reader);
+        ready.events = POLLIN;
+        ready.revents = 0;
+        CHECK(ready.fd >= 0 && poll(&ready, 1, -1) == 1);
+        MUST(millstream_reader_fill(reader, &bytes, &len, &added, &error));
+        MUST(millstream_reader_consume(reader, len, &error));
+    }
+    CHECK(millstream_reader_waits_for(reader) == -1);
+    CHECK(millstream_reader_waits_for(NULL) == -1);
+    millstream_reader_free(reader);
+}
+
 static void commands(void) {
     millstream_command *command = shell_command("echo $A $B $C; pwd; cat; echo \"$0 $1\"");
     millstream_reader *reader;
@@ -260,6 +282,7 @@ static void commands(void) {
     MUST(millstream_reader_command(command, NULL, &reader, &error));
     gives_lines(reader, "b|/|zero ");
     millstream_reader_free(reader);
+    waiting_by_oneself(command);
 
     FAILS(MILLSTREAM_INVALID_OPTION, millstream_command_set_stdin(command, (millstream_stdin)77, &error));
     FAILS(MILLSTREAM_INVALID_OPTION, millstream_command_set_stdout(command, (millstream_stdout)77, &error));

@@ -14,7 +14,7 @@ mod supply;
 
 use std::io::{BufRead, Read};
 use std::net::ToSocketAddrs;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -731,6 +731,28 @@ impl Reader {
         match self.state {
             State::Open if !self.leaves_records => self.supply.waits(),
             _ => Waits::No,
+        }
+    }
+
+    /// The file descriptor that becomes readable when a [`fill`](Reader::fill) has something to read or has come to the end:
+    /// for an event loop that must not be held up. `None` where there is none to wait for: of a file, a callback, a
+    /// compressed stream, with a thread that reads ahead, and behind the end.
+    ///
+    /// It is the reader's, and may be waited for by any means that does not read it. One fill then waits for next to
+    /// nothing: for the rest of a compressed stream's first bytes, to get more out of a fast pipe, or for a command that has
+    /// closed its output to exit.
+    ///
+    /// ```
+    /// let mut reader = millstream::Reader::command(["echo", "hello"])?;
+    /// assert!(reader.waits_for().is_some());
+    /// while reader.fill()? > 0 {}
+    /// assert!(reader.waits_for().is_none());
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    pub fn waits_for(&self) -> Option<BorrowedFd<'_>> {
+        match self.state {
+            State::Open => self.supply.waits_for(),
+            _ => None,
         }
     }
 

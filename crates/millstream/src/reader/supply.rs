@@ -5,6 +5,7 @@
 //! ([`Window`]); every 8 MiB it looks at what it saw.
 
 use std::fs::File;
+use std::os::fd::BorrowedFd;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -189,6 +190,14 @@ impl Supply {
             Mode::Ahead(ahead) if ahead.handover.has_news() => Waits::No,
             Mode::Ahead(_) => Waits::Yes,
             Mode::Lent { .. } | Mode::Gone => Waits::No,
+        }
+    }
+
+    /// What an event loop has to wait for before the next fill, if there is such a thing.
+    pub(crate) fn waits_for(&self) -> Option<BorrowedFd<'_>> {
+        match &self.mode {
+            Mode::Direct(source) => source.waits_for(),
+            Mode::Ahead(_) | Mode::Lent { .. } | Mode::Gone => None,
         }
     }
 

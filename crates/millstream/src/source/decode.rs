@@ -341,6 +341,13 @@ impl Source for DecodeSource {
         }
     }
 
+    fn waits_for(&self) -> Option<BorrowedFd<'_>> {
+        match &self.state {
+            State::Undecided { source, .. } => source.waits_for(),
+            _ => self.ready_fd(),
+        }
+    }
+
     fn pending(&self) -> usize {
         match &self.state {
             State::Plain { source, .. } => source.pending(),

@@ -43,6 +43,12 @@ pub(crate) trait Source: Send {
         None
     }
 
+    /// The file descriptor that somebody waits for whose wait is not ours. The read after it may wait a little all the
+    /// same, for the rest of what the first bytes have begun.
+    fn waits_for(&self) -> Option<BorrowedFd<'_>> {
+        self.ready_fd()
+    }
+
     /// How many bytes are there to be read at once, of a pipe.
     fn pending(&self) -> usize {
         0
@@ -106,6 +112,10 @@ impl<S: Source> Source for Counted<S> {
 
     fn ready_fd(&self) -> Option<BorrowedFd<'_>> {
         self.source.ready_fd()
+    }
+
+    fn waits_for(&self) -> Option<BorrowedFd<'_>> {
+        self.source.waits_for()
     }
 
     fn pending(&self) -> usize {
