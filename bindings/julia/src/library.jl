@@ -22,13 +22,18 @@ const functions = Dict{Symbol,Base.RefValue{Ptr{Cvoid}}}()
 Calls a function of the C library, as `@ccall` does.
 """
 macro c(call)
-    name = call.args[1].args[1]
+    esc(call_of(call.args[1], call.args[2]))
+end
+
+# The call of a library's function, for a macro.
+function call_of(call, type)
+    name = call.args[1]
     address = Symbol(:address_of_, name)
     if !isdefined(@__MODULE__, address)
         @eval const $address = functions[$(QuoteNode(name))] = Ref{Ptr{Cvoid}}(C_NULL)
     end
-    arguments = call.args[1].args[2:end]
-    :(@ccall $(Expr(:$, :(called($(GlobalRef(@__MODULE__, address))))))($(map(esc, arguments)...))::$(esc(call.args[2])))
+    pointer = :($(GlobalRef(@__MODULE__, :called))($(GlobalRef(@__MODULE__, address))))
+    :(@ccall $(Expr(:$, pointer))($(call.args[2:end]...))::$type)
 end
 
 @inline function called(address)
@@ -40,8 +45,10 @@ end
 # Opens the library that `MILLSTREAM_LIB` names, else the one of the system.
 function open_library()
     asked = get(ENV, "MILLSTREAM_LIB", "")
-    file = isempty(asked) ? "libmillstream" : asked
-    handle = Libdl.dlopen(file; throw_error = false)
+    # What is installed for programs that run may have no other name than the one with the ABI's number.
+    files = isempty(asked) ? ["libmillstream", "libmillstream.so.0"] : [asked]
+    handles = (Libdl.dlopen(file; throw_error = false) for file in files)
+    handle = something(iterate(Iterators.filter(!isnothing, handles)), (nothing,))[1]
     if handle === nothing
         library_problem[] = string(
             isempty(asked) ? "there is no libmillstream on this system" : "MILLSTREAM_LIB names \"$asked\", which cannot be opened as a library",

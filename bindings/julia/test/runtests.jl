@@ -11,8 +11,8 @@ const suites = vcat(filter(endswith(".jl"), readdir(here)), [joinpath("bson", fi
         name == "runtests" && continue
         (isempty(ARGS) || name in ARGS) || continue
         @testset "$name" begin
-            # A module for each file, so that no test sees another's names.
-            Base.include(Module(Symbol(name)), joinpath(here, suite))
+            # A module for each file, so that no test sees the names of another.
+            Base.include(Module(gensym(name)), joinpath(here, suite))
         end
     end
 end

@@ -1,0 +1,52 @@
+# Bytes out of any `IO`, as soon as there are some.
+
+# Puts at least one byte at `to`, and at most `room`: waits for the first and for no other. Returns how many, 0 at the end.
+function take_available(io::IO, to::Ptr{UInt8}, room::Int)
+    eof(io) && return 0
+    count = min(bytesavailable(io), room)
+    if count > 0
+        unsafe_read(io, to, count)
+        count
+    else
+        # An IO that does not know how many there are.
+        unsafe_store!(to, read(io, UInt8))
+        1
+    end
+end
+
+# An `IO` as a source of the library's, with the exception that it has thrown.
+mutable struct Outside
+    io::IO
+    failure::Any
+end
+
+function fill_from_outside(user::Ptr{Cvoid}, space::Ptr{UInt8}, room::Csize_t)::Cssize_t
+    outside = unsafe_pointer_to_objref(user)::Outside
+    try
+        take_available(outside.io, space, Int(room))
+    catch failure
+        outside.failure = failure
+        -Libc.EIO
+    end
+end
+
+function write_to_outside(user::Ptr{Cvoid}, bytes::Ptr{UInt8}, count::Csize_t)::Cssize_t
+    outside = unsafe_pointer_to_objref(user)::Outside
+    try
+        unsafe_write(outside.io, bytes, count)
+    catch failure
+        outside.failure = failure
+        -Libc.EIO
+    end
+end
+
+# Calls the library; what an `IO` has thrown meanwhile is thrown instead of the error that the library makes of it.
+function with_failure(call, outside)
+    try
+        call()
+    catch
+        outside isa Outside && outside.failure !== nothing || rethrow()
+        failure, outside.failure = outside.failure, nothing
+        throw(failure)
+    end
+end

@@ -1,0 +1,347 @@
+# `BiBufferedStream`: an `IO` with fast lines over a command or any other `IO`.
+#
+# Whatever delivers the bytes, what is unread lies between two pointers, `at` and `stop`; reading is arithmetic on them.
+# When they meet, a supply is asked for the next window. A line that a window's end cuts is collected in memory of its own,
+# so that lines may be as long as memory.
+
+# The bytes have come to their end; it has been looked at whether the source succeeded.
+@enum State is_open bytes_ended is_judged is_closed
+
+"""
+    BiBufferedStream(command, bufsize = 2^24)
+    BiBufferedStream(io, bufsize = 2^24)
+
+An `IO` that reads lines fast: out of a command, which it starts, or `open(command)`, or any other `IO`.
+
+It is the type of BiBufferedStreams.jl under its own name, and replaces it: [`readline`](@ref), [`readuntil`](@ref),
+[`eof`](@ref) and [`close`](@ref), and all else that `Base` does with an `IO` that can be read. A command that fails throws its
+`ProcessFailedException` when the last of its bytes has been read: the end means that the command succeeded. `ignorestatus`
+and all other properties of a `Cmd` are as ever, because Julia starts it.
+
+`bufsize` bounds how much is read at a time. One task at a time can read.
+"""
+mutable struct BiBufferedStream{S} <: IO
+    supply::S
+    # What was given, to be closed; and where it is a command, to be asked how it ended.
+    io::IO
+    at::Ptr{UInt8}
+    stop::Ptr{UInt8}
+    # How many bytes of the stream are in front of `stop`.
+    behind::Int
+    # What an interrupted read had already taken out of the supply.
+    returned::Vector{UInt8}
+    state::State
+    # A task waits for the next window: no other may read.
+    filling::Bool
+end
+
+function BiBufferedStream(io::IO, bufsize::Integer = 2^24)
+    bufsize > 0 || throw(ArgumentError("a buffer has at least one byte, not $bufsize"))
+    supply = supply_of(io, clamp(Int(bufsize), 1, largest_window))
+    BiBufferedStream(supply, io, Ptr{UInt8}(C_NULL), Ptr{UInt8}(C_NULL), 0, UInt8[], is_open, false)
+end
+
+BiBufferedStream(command::Base.AbstractCmd, bufsize::Integer = 2^24) = BiBufferedStream(open(command), bufsize)
+
+# What fits the second-level cache: larger windows are slower.
+const largest_window = 2^18
+
+const Command = Union{Base.Process,Base.ProcessChain}
+
+# ---- supplies ----
+
+# The output of a command, read by the library.
+struct FromPipe
+    reader::Reader
+end
+
+# Any `IO`, read into a buffer of ours.
+struct FromIO{T<:IO}
+    io::T
+    buffer::Vector{UInt8}
+end
+
+supply_of(io::IO, size) = FromIO(io, Vector{UInt8}(undef, size))
+
+# A command's pipe that Julia has not begun to read is read without Julia.
+function supply_of(command::Command, size)
+    pipe = command.out
+    if pipe isa Base.PipeEndpoint && pipe.status == Base.StatusOpen && bytesavailable(pipe) == 0
+        reader = Reader(Base._fd(pipe); decode = :off, read_ahead = :off, capacity = size)
+        # Julia has made it, so that it does not block, and nobody else reads it.
+        reader.is_ours = true
+        FromPipe(reader)
+    else
+        FromIO(command, Vector{UInt8}(undef, size))
+    end
+end
+
+# The next window, of no bytes at the end. The one before it is over.
+function next_window(supply::FromPipe)
+    reader = supply.reader
+    check_open(reader)
+    # What the last window has shown.
+    @call millstream_reader_buffer(reader::Ptr{Cvoid}, reader.buffer::Ptr{Ptr{UInt8}}, reader.len::Ptr{Csize_t})
+    reader.len[] == 0 || @call millstream_reader_consume(reader::Ptr{Cvoid}, reader.len[]::Csize_t)
+    await_readable(reader)
+    isopen(reader) || return Ptr{UInt8}(C_NULL), 0 # closed meanwhile
+    @call millstream_reader_fill(reader::Ptr{Cvoid}, reader.buffer::Ptr{Ptr{UInt8}}, reader.len::Ptr{Csize_t}, reader.added::Ptr{Csize_t})
+    reader.buffer[], Int(reader.len[])
+end
+
+function next_window(supply::FromIO)
+    buffer = supply.buffer
+    GC.@preserve buffer (pointer(buffer), take_available(supply.io, pointer(buffer), length(buffer)))
+end
+
+stop_supply(supply::FromPipe) = free(supply.reader)
+stop_supply(::FromIO) = nothing
+
+# ---- windows ----
+
+# Sees to it that there is an unread byte; returns false at the end of the bytes.
+function refill(s::BiBufferedStream)
+    s.at < s.stop && return true
+    s.state == is_open || return false
+    s.filling && throw(only_one_task())
+    s.filling = true
+    at, len = try
+        next_window(s.supply)
+    finally
+        s.filling = false
+    end
+    s.state == is_open || return false # closed meanwhile
+    s.at, s.stop = at, at + len
+    s.behind += len
+    len == 0 && (s.state = bytes_ended)
+    len > 0
+end
+
+# The bytes have ended: did whoever made them succeed? Asked once.
+function judge(s::BiBufferedStream)
+    s.state == bytes_ended || return
+    s.state = is_judged
+    judge(s.io)
+end
+
+judge(::IO) = nothing
+
+function judge(command::Command)
+    foreach(wait, processes(command))
+    failed = filter(process -> !process.cmd.ignorestatus && has_failed(process), processes(command))
+    isempty(failed) || throw(Base.ProcessFailedException(failed))
+    nothing
+end
+
+processes(process::Base.Process) = [process]
+processes(chain::Base.ProcessChain) = chain.processes
+
+has_failed(process) = process.exitcode != 0 || process.termsignal != 0
+
+# Where the first such byte is among the unread ones; C_NULL if it is not there.
+@inline find(s::BiBufferedStream, byte::UInt8) =
+    ccall(:memchr, Ptr{UInt8}, (Ptr{UInt8}, Cint, Csize_t), s.at, byte, s.stop - s.at)
+
+# ---- lines ----
+
+"""
+    readline(s::BiBufferedStream; keep = false)
+
+The next line, without its line feed or carriage return and line feed unless told to `keep` them.
+"""
+function Base.readline(s::BiBufferedStream; keep::Bool = false)
+    found = find(s, 0x0a)
+    found == C_NULL && return line_across(s, keep)
+    at, s.at = s.at, found + 1
+    keep && return string_at(s, at, found + 1)
+    found > at && unsafe_load(found - 1) == 0x0d && (found -= 1)
+    string_at(s, at, found)
+end
+
+"""
+    readuntil(s::BiBufferedStream, delimiter::Union{Char,UInt8}; keep = false)
+
+What comes up to a delimiter, or up to the end: a `String`, also for a `UInt8`.
+"""
+function Base.readuntil(s::BiBufferedStream, delimiter::UInt8; keep::Bool = false)
+    found = find(s, delimiter)
+    if found == C_NULL
+        taken, ended = collect_until(s, delimiter)
+        ended && !keep && pop!(taken)
+        return String(taken)
+    end
+    at, s.at = s.at, found + 1
+    string_at(s, at, keep ? found + 1 : found)
+end
+
+# A character may have several bytes: Base finds strings in any `IO`.
+Base.readuntil(s::BiBufferedStream, delimiter::Char; keep::Bool = false) =
+    isascii(delimiter) ? readuntil(s, UInt8(delimiter); keep = keep) :
+    invoke(readuntil, Tuple{IO,AbstractString}, s, string(delimiter); keep = keep)
+
+@inline string_at(s, from, to) = GC.@preserve s unsafe_string(from, to - from)
+
+@noinline function line_across(s, keep)
+    taken, ended = collect_until(s, 0x0a)
+    if ended && !keep
+        pop!(taken)
+        isempty(taken) || last(taken) != 0x0d || pop!(taken)
+    end
+    String(taken)
+end
+
+# Takes all up to and with a byte, or up to the end; returns whether that byte was there. Windows are gone through.
+function collect_until(s, byte)
+    taken = UInt8[]
+    while true
+        found = find(s, byte)
+        take_to(s, taken, found == C_NULL ? s.stop : found + 1)
+        found == C_NULL || return taken, true
+        more = try
+            refill(s)
+        catch
+            # Ctrl-C, say: nothing is lost.
+            give_back(s, taken)
+            rethrow()
+        end
+        if !more
+            isempty(taken) && judge(s)
+            return taken, false
+        end
+    end
+end
+
+function take_to(s, taken, stop)
+    count = stop - s.at
+    had = length(taken)
+    resize!(taken, had + count)
+    GC.@preserve s taken unsafe_copyto!(pointer(taken, had + 1), s.at, count)
+    s.at = stop
+end
+
+# Bytes that were taken are unread again; there are no others.
+function give_back(s, taken)
+    s.returned = taken
+    s.at = pointer(taken)
+    s.stop = s.at + length(taken)
+end
+
+# ---- all else that an IO does ----
+
+function Base.eof(s::BiBufferedStream)
+    refill(s) && return false
+    judge(s)
+    true
+end
+
+@inline function Base.read(s::BiBufferedStream, ::Type{UInt8})
+    s.at < s.stop || eof(s) && throw(EOFError())
+    byte = GC.@preserve s unsafe_load(s.at)
+    s.at += 1
+    byte
+end
+
+function Base.peek(s::BiBufferedStream, ::Type{UInt8} = UInt8)
+    eof(s) && throw(EOFError())
+    GC.@preserve s unsafe_load(s.at)
+end
+
+function Base.unsafe_read(s::BiBufferedStream, to::Ptr{UInt8}, count::UInt)
+    left = Int(count)
+    while left > 0
+        taken = take_some(s, to, left)
+        taken == 0 && throw(EOFError())
+        to += taken
+        left -= taken
+    end
+end
+
+# Copies at most so many bytes, and waits for one of them; returns how many, 0 at the end.
+function take_some(s, to, most)
+    eof(s) && return 0
+    count = min(most, bytesavailable(s))
+    GC.@preserve s unsafe_copyto!(to, s.at, count)
+    s.at += count
+    count
+end
+
+"""
+    readbytes!(s::BiBufferedStream, bytes, count = length(bytes); all = true)
+
+Reads at most `count` bytes, all of them unless the end comes first, or with `all = false` those that are there; returns
+how many.
+"""
+function Base.readbytes!(s::BiBufferedStream, bytes::AbstractVector{UInt8}, count = length(bytes); all::Bool = true)
+    done, had = 0, length(bytes)
+    while done < count
+        eof(s) && break
+        some = min(Int(count) - done, bytesavailable(s))
+        length(bytes) < done + some && resize!(bytes, min(Int(count), max(done + some, 2 * length(bytes))))
+        GC.@preserve s bytes unsafe_copyto!(pointer(bytes, done + 1), s.at, some)
+        s.at += some
+        done += some
+        all || break
+    end
+    length(bytes) > max(had, done) && resize!(bytes, max(had, done))
+    done
+end
+
+Base.readavailable(s::BiBufferedStream) = eof(s) ? UInt8[] : read(s, bytesavailable(s))
+
+Base.bytesavailable(s::BiBufferedStream) = Int(s.stop - s.at)
+
+"""
+    position(s::BiBufferedStream)
+
+How many bytes have been read.
+"""
+Base.position(s::BiBufferedStream) = s.behind - bytesavailable(s)
+
+function Base.skip(s::BiBufferedStream, count::Integer)
+    count >= 0 || throw(ArgumentError("a stream cannot be read backwards, by $count bytes"))
+    while count > 0 && !eof(s)
+        some = min(count, bytesavailable(s))
+        s.at += some
+        count -= some
+    end
+    s
+end
+
+Base.isopen(s::BiBufferedStream) = s.state != is_closed
+Base.isreadable(s::BiBufferedStream) = isopen(s)
+Base.iswritable(::BiBufferedStream) = false
+
+Base.show(io::IO, s::BiBufferedStream) =
+    print(io, "BiBufferedStream(", s.io, isopen(s) ? ", $(bytesavailable(s)) bytes waiting)" : ", closed)")
+
+"""
+    close(s::BiBufferedStream)
+
+Ends the reading, and closes what the stream was made of; nothing can be read any more. A command that is still there is
+told to go: after a second by SIGTERM, after another one by SIGKILL. How it ends then is no error; that it had failed before
+throws its `ProcessFailedException`.
+"""
+function Base.close(s::BiBufferedStream)
+    isopen(s) || return
+    is_judged_before = s.state == is_judged
+    s.state = is_closed
+    s.at = s.stop
+    stop_supply(s.supply)
+    close_source(s.io, is_judged_before)
+    nothing
+end
+
+close_source(io::IO, _) = close(io)
+
+function close_source(command::Command, is_judged_before)
+    yield() # Julia hears of what has ended meanwhile
+    failed = filter(process -> process_exited(process) && !process.cmd.ignorestatus && has_failed(process), processes(command))
+    close(command)
+    for (patience, signal) in ((1.0, Base.SIGTERM), (1.0, Base.SIGKILL))
+        all(process_exited, processes(command)) && break
+        timedwait(() -> all(process_exited, processes(command)), patience; pollint = 0.005)
+        foreach(process -> process_running(process) && kill(process, signal), processes(command))
+    end
+    foreach(wait, processes(command))
+    is_judged_before || isempty(failed) || throw(Base.ProcessFailedException(failed))
+end

@@ -1,0 +1,109 @@
+# The examples of behaviour that all languages share: `vectors/*.tsv`.
+using Millstream, Test
+using Millstream: Reader, Writer, scan, Lines, Delimiter, AnyOf, Fixed, LengthPrefixed, Documents
+
+const folder = normpath(joinpath(@__DIR__, "..", "..", "..", "vectors"))
+
+# The cases of a file: its lines but comments, in columns.
+cases(file) = [split(line, '\t') for line in eachline(joinpath(folder, file)) if !isempty(line) && !startswith(line, '#')]
+
+const hex = hex2bytes
+
+# Gives bytes a few at a time.
+struct Pieces <: IO
+    io::IOBuffer
+    most::Int
+end
+Base.eof(pieces::Pieces) = eof(pieces.io)
+Base.bytesavailable(pieces::Pieces) = min(pieces.most, bytesavailable(pieces.io))
+Base.unsafe_read(pieces::Pieces, to::Ptr{UInt8}, count::UInt) = unsafe_read(pieces.io, to, count)
+
+reader_of(source; options...) = Reader(source; decode = :off, options...)
+readers(bytes) = [reader_of(bytes), reader_of(Pieces(IOBuffer(bytes), 1)), reader_of(Pieces(IOBuffer(bytes), 7); capacity = 16)]
+
+kind_of(error) = error isa MillstreamError ? string(error.kind) : rethrow()
+
+function framer_of(words)
+    keep = "untrimmed" in words
+    words[1] == "lines" ? Lines(keep = keep) :
+    words[1] == "byte" ? Delimiter(only(hex(words[2])), keep = keep) :
+    words[1] == "bytes" ? Delimiter(hex(words[2]), keep = keep) :
+    words[1] == "char" ? Delimiter(Char(parse(UInt32, words[2], base = 16)), keep = keep) :
+    words[1] == "any-of" ? AnyOf(length(words) > 1 ? hex(words[2]) : UInt8[], keep = keep) :
+    words[1] == "fixed" ? Fixed(parse(Int, words[2])) :
+    words[1] == "prefix" ? LengthPrefixed(Dict("u8" => UInt8, "u16" => UInt16, "u32" => UInt32, "u64" => UInt64)[words[2]];
+        endian = Symbol(words[3]), counts = Symbol(words[4])) :
+    words[1] == "bson" ? Documents() : error("an unknown framer: $words")
+end
+
+@testset "frames: $name" for (name, framer, input, records, ending) in cases("frames.tsv")
+    expected = records == "-" ? [] : hex.(split(records, ','))
+    for reader in readers(hex(input)), way in (:batches, :batches_of_one, :records)
+        way == :batches || (reader = reader_of(hex(input)))
+        found, how = Vector{UInt8}[], "end"
+        try
+            if way == :records
+                append!(found, Vector{UInt8}.(collect(eachrecord(reader, framer_of(split(framer))))))
+            else
+                for batch in batches(reader, framer_of(split(framer)); most = way == :batches ? typemax(Int) : 1), i in 1:length(batch)
+                    push!(found, record(batch, i))
+                    @test batch[i] == String(copy(record(batch, i)))
+                end
+            end
+        catch error
+            # `collect` has kept nothing of what came before.
+            way == :records && (found = expected)
+            # A reader, which has a limit, sees that first.
+            how = replace(kind_of(error), "record_too_long" => "frame_truncated")
+        end
+        @test (found, how) == (expected, ending)
+    end
+end
+
+const numbers = Dict("u32" => UInt32, "u64" => UInt64, "i32" => Int32, "i64" => Int64, "f32" => Float32, "f64" => Float64)
+
+show_number(value::Integer) = string(value)
+show_number(value::AbstractFloat) = value
+
+same(found::AbstractFloat, expected) = isequal(found, expected == "NaN" ? oftype(found, NaN) : parse(typeof(found), expected))
+same(found, expected) = string(found) == expected
+
+@testset "scan: $name" for (name, kind, input, expected) in cases("scan.tsv")
+    type, separator = occursin(',', kind) ? split(kind, ',') : (kind, nothing)
+    haskey(numbers, type) || continue
+    for reader in readers(hex(input))
+        found = Any[]
+        try
+            while true
+                value = scan(reader, numbers[type]; separator = separator === nothing ? nothing : only(hex(separator)))
+                value === nothing && break
+                push!(found, value)
+            end
+        catch error
+            push!(found, kind_of(error))
+        end
+        words = split(expected)
+        @test length(found) == length(words)
+        @test all(map(same, found, words))
+    end
+end
+
+const integers = Dict("$(letter)$(bits)" => getfield(Base, Symbol(name, bits))
+    for (letter, name) in (("u", "UInt"), ("i", "Int")) for bits in (8, 16, 32, 64, 128))
+
+# What is to be put, or nothing for kinds that there are not in Julia.
+function put_value(kind, value)
+    haskey(integers, kind) ? parse(integers[kind], value) :
+    kind == "f32" ? reinterpret(Float32, parse(UInt32, value, base = 16)) :
+    kind == "f64" ? reinterpret(Float64, parse(UInt64, value, base = 16)) :
+    kind == "bool" ? parse(Bool, value) :
+    kind == "bytes" ? hex(value) : nothing
+end
+
+@testset "put: $name" for (name, kind, value, expected) in cases("put.tsv")
+    what = put_value(kind, value)
+    what === nothing && continue
+    writer = Writer()
+    put!(writer, what)
+    @test take!(writer) == hex(expected)
+end
