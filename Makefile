@@ -7,11 +7,11 @@ PROPTEST_CASES ?= 5000
 # Builds with other compiler flags get their own directory, so that they do not push out the usual one.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: test test-deep lint bench header setup loom cpp cpp-deep node python miri fuzz sweeps latency
+.PHONY: test test-deep lint bench header setup loom cpp cpp-deep node python julia miri fuzz sweeps latency
 .NOTPARALLEL:
 
 # All tests, under ten minutes. This is the test command.
-test: setup loom cpp node python
+test: setup loom cpp node python julia
 	cargo test --workspace --no-fail-fast --features millstream/async
 
 # What takes longer: undefined behaviour, fuzzing, every fault at every call, many more random cases.
@@ -53,6 +53,10 @@ node: setup
 # The package for Python: a wheel, installed into an environment of its own and tested there.
 python: setup
 	tools/python test
+
+# The package for Julia.
+julia: setup
+	tools/julia test
 
 cpp-deep:
 	tools/cpp clang++ plain

@@ -128,6 +128,7 @@ fn the_readme_shows_the_examples() {
         ("cpp", "examples/cpp"),
         ("js", "bindings/node"),
         ("python", "bindings/python"),
+        ("julia", "bindings/julia"),
     ] {
         let examples: Vec<String> = std::fs::read_dir(root.join(directory))
             .unwrap()
