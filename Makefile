@@ -27,6 +27,7 @@ lint: setup
 
 bench:
 	tools/setup bench
+	cargo build --release --package millstream-capi
 	cargo run --release --package millstream-bench
 
 # Writes crates/capi/include/millstream.h anew, from the sources of that crate.

@@ -16,6 +16,8 @@ pub fn build(root: &Path, programs: &Path) -> Result<PathBuf> {
     let jobs = thread::available_parallelism().map_or(1, |cores| cores.get());
     let mut make = Command::new("make");
     make.arg("--silent").arg(format!("--jobs={jobs}")).arg("--directory").arg(root.join("bench/rivals"));
+    // The C library of the same profile, where it has been built.
+    make.arg(format!("LIBRARIES={}", programs.display()));
     // What a `make` around us says is for its own children.
     make.arg(format!("OUT={}", directory.display())).env_remove("MAKEFLAGS").env_remove("MAKELEVEL");
     ensure!(make.status().context("make")?.success(), "the rivals cannot be built");
