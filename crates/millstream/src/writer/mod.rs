@@ -312,6 +312,27 @@ impl Writer {
         }
     }
 
+    /// Writes all of `bytes` if that is a copy into the buffer and nothing more, and says whether it was: this never calls the
+    /// sink. If not, nothing has happened, and [`write`](Self::write) is to be called.
+    ///
+    /// It is for those who give something up while they wait, such as a lock of their language's, and need not where nothing
+    /// has to be waited for.
+    ///
+    /// ```
+    /// use millstream::Writer;
+    /// let mut writer = Writer::builder().capacity(4).memory()?;
+    /// assert!(!writer.write_buffered(b"ab"), "there is no buffer yet");
+    /// writer.write(b"ab")?;
+    /// assert!(writer.write_buffered(b"cd"));
+    /// assert!(!writer.write_buffered(b"e"), "it is full");
+    /// assert_eq!(writer.close()?.memory.unwrap(), b"abcd");
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    #[inline]
+    pub fn write_buffered(&mut self, bytes: &[u8]) -> bool {
+        self.space.fast_slot(bytes.len()).map(|slot| slot.copy(bytes)).is_some()
+    }
+
     #[cold]
     fn write_slowly(&mut self, bytes: &[u8]) -> Result<()> {
         self.report()?;
