@@ -6,7 +6,7 @@ use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
 use millstream::{Command, Stderr, Stdin};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyMapping};
 
 use crate::error;
 
@@ -19,8 +19,14 @@ pub fn command(py: Python<'_>, words: Words, options: &Bound<'_, PyDict>) -> PyR
     if let Some(dir) = take::<std::path::PathBuf>(options, "cwd")? {
         command = command.current_dir(dir);
     }
-    if let Some(env) = take::<Vec<(OsString, OsString)>>(options, "env")? {
-        command = env.into_iter().fold(command.env_clear(), |command, (key, value)| command.env(key, value));
+    if let Some(env) = take::<Py<PyAny>>(options, "env")? {
+        // Any mapping, such as `os.environ`.
+        let variables = PyDict::new(py);
+        variables.update(env.bind(py).cast::<PyMapping>()?)?;
+        command = command.env_clear();
+        for (key, value) in variables {
+            command = command.env(key.extract::<OsString>()?, value.extract::<OsString>()?);
+        }
     }
     if let Some(stdin) = take::<Input>(options, "stdin")? {
         command = command.stdin(match stdin {

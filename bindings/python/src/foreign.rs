@@ -1,4 +1,4 @@
-//! Objects of Python's as a source: functions that return bytes, files that are objects, memory.
+//! Objects of Python's as a source or a sink: functions that return bytes, files that are objects, memory.
 //!
 //! Functions are called on the caller's thread only, with the interpreter's lock, which the core's call has given up.
 
@@ -54,6 +54,21 @@ fn call(py: Python<'_>, read: &Py<PyAny>, len: usize) -> PyResult<Option<PyBacke
     match bytes.getattr("__class__")?.getattr("__name__")?.to_string().as_str() {
         "str" => Err(PyTypeError::new_err("the source returned str, not bytes: open it in binary mode")),
         other => Err(PyTypeError::new_err(format!("the source returned {other}, not bytes"))),
+    }
+}
+
+/// A writer's sink: `write(bytes)` returns how many it took, or nothing for all.
+pub fn sink(write: Py<PyAny>) -> impl FnMut(&[u8]) -> IoResult<usize> + Send + 'static {
+    move |bytes| {
+        let taken = Python::attach(|py| {
+            py.check_signals()?;
+            write.bind(py).call1((bytes,))?.extract::<Option<usize>>()
+        });
+        let taken = taken.map_err(IoError::other)?.unwrap_or(bytes.len());
+        if taken > bytes.len() {
+            return Err(IoError::other(format!("a write that says it took {taken} of {} bytes", bytes.len())));
+        }
+        Ok(taken)
     }
 }
 

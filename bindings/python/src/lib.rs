@@ -5,11 +5,13 @@
 //! arguments and calls at the same time are exceptions. It holds no logic beyond conversion: what a record, a number or a
 //! document is, the core decides. What needs no speed is written in Python (`python/millstream`).
 //!
-//! - `reader`, `batch`, `record`: records; `options`, `command`, `framer`: how Python says what it wants.
+//! - `reader`, `batch`, `record`: records; `writer`: where they go; `options`, `command`, `framer`: how Python says what it wants.
+//! - `bson`: documents into dicts and back, mapped arrays, columns.
 //! - `foreign`: objects of Python's as sources and sinks. `memory`: memory of ours that Python looks at.
 //! - `wait`: waits, and signals. `error`: exceptions.
 
 mod batch;
+mod bson;
 mod command;
 mod error;
 mod foreign;
@@ -20,6 +22,7 @@ mod options;
 mod reader;
 mod record;
 mod wait;
+mod writer;
 
 /// Everything that Python sees of this part.
 #[pyo3::pymodule]
@@ -27,11 +30,23 @@ mod _native {
     #[pymodule_export]
     use crate::batch::Batch;
     #[pymodule_export]
+    use crate::bson::Types;
+    #[pymodule_export]
+    use crate::bson::columns::Columns;
+    #[pymodule_export]
+    use crate::bson::decode::{bson_decode_all, bson_loads};
+    #[pymodule_export]
+    use crate::bson::encode::bson_dumps;
+    #[pymodule_export]
+    use crate::bson::mapped::Mapped;
+    #[pymodule_export]
     use crate::framer::Framer;
     #[pymodule_export]
     use crate::memory::Memory;
     #[pymodule_export]
     use crate::reader::Reader;
+    #[pymodule_export]
+    use crate::writer::{Writer, WriterEnd};
     #[pymodule_export]
     #[expect(non_upper_case_globals)]
     const __version__: &str = env!("CARGO_PKG_VERSION");

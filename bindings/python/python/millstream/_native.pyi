@@ -1,8 +1,10 @@
 """The native part. What it holds is documented and exported by `millstream`."""
 
-from collections.abc import Callable, Iterator, Sequence
+import builtins
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from os import PathLike
 from types import TracebackType
-from typing import Any, Generic, Literal, Self, TypeVar, final
+from typing import Any, Generic, Literal, Self, TypedDict, TypeVar, Unpack, final
 
 import numpy as np
 from typing_extensions import Buffer
@@ -155,3 +157,133 @@ class Reader(Iterator[T], Generic[T]):
     def truncate(self, size: int | None = None) -> int: ...
     def detach(self) -> None: ...
     def write(self, bytes: Buffer, /) -> int: ...
+
+class WriterOptions(TypedDict, total=False):
+    """The options of a writer."""
+
+    capacity: int
+    #: When bytes go out: when the buffer is full, at each line end, or at the latest after so many seconds.
+    flush: Literal["auto", "full", "line"] | float
+    #: `"auto"`: by the ending of a file's name.
+    encode: Literal["auto", "off", "gzip", "bgzf", "zstd"]
+    level: int
+    stall_timeout: float
+    name: str
+
+class FileWriterOptions(WriterOptions, total=False):
+    """The options of a writer of files."""
+
+    #: `"append"`: behind what is there, at once.
+    existing: Literal["replace", "append"]
+    #: `"keep"`: written in place, where what was written stays.
+    partial: Literal["remove", "keep"]
+    #: What `close` waits for: nothing, the disk having the bytes, or the name too.
+    durability: Literal["cached", "data", "all"]
+
+class CommandWriterOptions(WriterOptions, total=False):
+    """The options of a writer to a command."""
+
+    cwd: str | PathLike[str] | None
+    env: Mapping[str, str] | None
+    stderr: Literal["forward", "capture", "inherit", "ignore"]
+    allow_failure: bool
+
+@final
+class WriterEnd:
+    """How a writer ended."""
+
+    @property
+    def bytes(self) -> int:
+        """Bytes accepted."""
+    @property
+    def written(self) -> int:
+        """Bytes handed to the system, after encoding."""
+    @property
+    def memory(self) -> builtins.bytes | None:
+        """All that was written, if the sink was memory."""
+    @property
+    def commands(self) -> list[CommandEnd]:
+        """How the commands ended."""
+
+@final
+class Writer:
+    """Records into a sink.
+
+    Only `close` says whether all went well. A `with` block closes it; after an exception it is given up, and a file
+    that was to appear whole does not appear. One call at a time: another thread's raises `InUse`.
+    """
+
+    @staticmethod
+    def path(path: str | PathLike[str], **options: Unpack[FileWriterOptions]) -> Writer:
+        """A file, which appears whole when the writer is closed; compressed by its name's ending."""
+    @staticmethod
+    def command(argv: Sequence[str | PathLike[str]], **options: Unpack[CommandWriterOptions]) -> Writer:
+        """A command's standard input. `close` raises `CommandFailed` if it fails."""
+    @staticmethod
+    def stdout(**options: Unpack[WriterOptions]) -> Writer:
+        """Standard output. Flush before others print."""
+    @staticmethod
+    def fd(fd: int, **options: Unpack[WriterOptions]) -> Writer:
+        """A duplicate of a file descriptor, which stays open."""
+    @staticmethod
+    def memory(**options: Unpack[WriterOptions]) -> Writer:
+        """Memory: see `WriterEnd.memory`."""
+    @staticmethod
+    def callable(write: Callable[[bytes], int | None], **options: Unpack[WriterOptions]) -> Writer:
+        """A function, such as the `write` of a file-like object; it says how many bytes it took, or nothing for all."""
+    def write(self, data: Buffer | str, /) -> int:
+        """Writes bytes, or text in UTF-8, and says how many bytes there were."""
+    def put(self, *values: object, sep: str = " ", end: str = "\n") -> None:
+        """Writes values as `print` does. Numbers and truth values look as in every language of Millstream."""
+    def writelines(self, lines: Iterable[Buffer | str], /) -> None:
+        """Writes pieces; no line ends are added."""
+    def flush(self) -> None:
+        """Hands everything to the system."""
+    def close(self) -> WriterEnd | None:
+        """Ends the writing, and says whether all went well; `None` if it was closed before."""
+    def abort(self) -> None:
+        """Gives up: a file that was to appear whole does not appear."""
+    def cancel(self) -> None:
+        """Ends a wait of another thread, which gets `Cancelled`; if there is none, the next call does."""
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /
+    ) -> None: ...
+    @property
+    def name(self) -> str:
+        """What errors call the sink."""
+    @property
+    def closed(self) -> bool: ...
+    @property
+    def accepted(self) -> int:
+        """Bytes accepted so far."""
+    def writable(self) -> Literal[True]: ...
+    def readable(self) -> Literal[False]: ...
+    def seekable(self) -> Literal[False]: ...
+
+class Types:
+    """The classes for the types that Python has no word for."""
+
+    def __init__(self, *classes: Any) -> None: ...
+
+def bson_loads(data: Buffer, types: Types) -> dict[str, Any]: ...
+def bson_decode_all(data: Buffer, types: Types) -> list[dict[str, Any]]: ...
+def bson_dumps(document: dict[str, Any], other: Callable[[Any], tuple[str, tuple[Any, ...]]]) -> bytes: ...
+
+@final
+class Mapped:
+    """A mapped file of one document."""
+
+    def __init__(self, path: str | PathLike[str], types: Types) -> None: ...
+    @property
+    def name(self) -> str: ...
+    def keys(self, path: list[str]) -> list[str]: ...
+    def find(self, path: list[str]) -> tuple[str, Any, int] | None: ...
+    def object(self, path: list[str]) -> Any: ...
+
+@final
+class Columns:
+    """Documents as columns, by Arrow's PyCapsule interface. They can be taken once."""
+
+    def __init__(self, source: bytes | str | PathLike[str]) -> None: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...

@@ -73,8 +73,6 @@ def _prepare(options: Any) -> dict[str, Any]:
     progress = prepared.get("progress")
     if progress is not None:
         prepared["progress"] = hook(progress)
-    if prepared.get("env") is not None:
-        prepared["env"] = list(prepared["env"].items())
     stdin = prepared.get("stdin")
     if stdin is not None and hasattr(stdin, "fileno"):
         prepared["stdin"] = stdin.fileno()

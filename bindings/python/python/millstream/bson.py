@@ -1,0 +1,333 @@
+"""BSON: documents of MongoDB and of BSON.jl, as dicts, as columns, or mapped.
+
+from millstream import bson
+
+bson.loads(bson.dumps({"a": [1, 2.5, "x"]}))
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import gc
+import os
+import re
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from . import _native
+from ._errors import DocumentKeyError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = [
+    "Binary",
+    "Code",
+    "Columns",
+    "DatetimeMS",
+    "Decimal128",
+    "Document",
+    "MaxKey",
+    "MinKey",
+    "ObjectId",
+    "Regex",
+    "Timestamp",
+    "columns",
+    "decode_all",
+    "dumps",
+    "loads",
+    "open",
+]
+
+Columns = _native.Columns
+
+#: Which classes stand for what Python has no word for: ours, or those of pymongo's package `bson`.
+Classes: TypeAlias = Literal["millstream", "pymongo"]
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class ObjectId:
+    """The usual id of a document: 12 bytes, shown in hexadecimal."""
+
+    binary: bytes
+
+    def __post_init__(self) -> None:
+        if len(self.binary) != 12:
+            raise ValueError(f"an object id has 12 bytes, not {len(self.binary)}")
+
+    @classmethod
+    def from_hex(cls, text: str) -> ObjectId:
+        """From its 24 digits."""
+        return cls(bytes.fromhex(text))
+
+    def __str__(self) -> str:
+        return self.binary.hex()
+
+
+@dataclass(frozen=True, slots=True)
+class Decimal128:
+    """A decimal number of 34 digits: 16 bytes as they lie."""
+
+    bid: bytes
+
+    def __post_init__(self) -> None:
+        if len(self.bid) != 16:
+            raise ValueError(f"a decimal number has 16 bytes, not {len(self.bid)}")
+
+    def to_decimal(self) -> decimal.Decimal:
+        """The same as Python's."""
+        bits = int.from_bytes(self.bid, "little")
+        sign, high = bits >> 127, bits >> 122 & 0x1F
+        if high == 0x1F:
+            return decimal.Decimal("sNaN" if bits >> 121 & 1 else "NaN")
+        if high == 0x1E:
+            return decimal.Decimal("-Infinity" if sign else "Infinity")
+        if high >> 3 == 3:  # a significand that can only be too large, which counts as zero
+            exponent, digits = bits >> 111 & 0x3FFF, 0
+        else:
+            exponent, digits = bits >> 113 & 0x3FFF, bits & ((1 << 113) - 1)
+        if digits >= 10**34:
+            digits = 0
+        return decimal.Decimal((sign, tuple(map(int, str(digits))), exponent - 6176))
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """Bytes of a subtype other than 0, which says what they are."""
+
+    data: bytes
+    subtype: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Regex:
+    """A regular expression, which need not be one of Python's."""
+
+    pattern: str
+    flags: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """JavaScript, which is text here and never run."""
+
+    code: str
+    scope: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Timestamp:
+    """MongoDB's internal timestamp: seconds, and a counter."""
+
+    time: int
+    inc: int
+
+
+class DatetimeMS(int):
+    """A date that Python's cannot be, in milliseconds since 1970."""
+
+
+@dataclass(frozen=True, slots=True)
+class MinKey:
+    """Compares lower than everything."""
+
+
+@dataclass(frozen=True, slots=True)
+class MaxKey:
+    """Compares higher than everything."""
+
+
+_OURS = _native.Types(
+    ObjectId,
+    datetime.datetime,
+    DatetimeMS,
+    Decimal128,
+    Binary,
+    Regex,
+    Code,
+    Timestamp,
+    MinKey(),
+    MaxKey(),
+    datetime.UTC,
+)
+_pymongos: _native.Types | None = None
+
+
+def _types(classes: Classes) -> _native.Types:
+    global _pymongos
+    if classes == "millstream":
+        return _OURS
+    if _pymongos is None:
+        import bson as theirs  # of pymongo
+        from bson import binary, datetime_ms, max_key, min_key
+
+        _pymongos = _native.Types(
+            theirs.ObjectId,
+            datetime.datetime,
+            datetime_ms.DatetimeMS,
+            theirs.Decimal128.from_bid,
+            binary.Binary,
+            lambda pattern, flags: theirs.Regex(pattern, flags),
+            theirs.Code,
+            theirs.Timestamp,
+            min_key.MinKey(),
+            max_key.MaxKey(),
+            datetime.UTC,
+        )
+    return _pymongos
+
+
+def loads(data: bytes | bytearray, *, classes: Classes = "millstream") -> dict[str, Any]:
+    """The dict of one document. Dates are aware, in UTC.
+
+    Raises `DocumentError`, with the byte at which something is wrong.
+    """
+    return _native.bson_loads(data, _types(classes))
+
+
+def decode_all(data: bytes | bytearray, *, classes: Classes = "millstream") -> list[dict[str, Any]]:
+    """The dicts of documents that follow each other, as mongodump writes them.
+
+    The collector of cycles rests meanwhile: it would look through all the dicts again and again, and there are none.
+    Raises `DocumentError`, with the byte and the document at which something is wrong.
+    """
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return _native.bson_decode_all(data, _types(classes))
+    finally:
+        if collects:
+            gc.enable()
+
+
+def dumps(document: Mapping[str, Any]) -> bytes:
+    """The document of a mapping. The classes of pymongo are taken as well as ours, and numbers of numpy.
+
+    An integer takes 32 bits if it fits, else 64. A date without a zone is taken to be UTC.
+    """
+    return _native.bson_dumps(document if isinstance(document, dict) else dict(document), _other)
+
+
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_MILLISECOND = datetime.timedelta(milliseconds=1)
+
+
+def _other(value: Any) -> tuple[str, tuple[Any, ...]]:
+    """What an object is that is none of Python's simplest: a word and its parts, for the native part."""
+    match value:
+        case datetime.datetime():
+            aware = value if value.tzinfo else value.replace(tzinfo=datetime.UTC)
+            return "date", ((aware - _EPOCH) // _MILLISECOND,)
+        case uuid.UUID():
+            return "binary", (value.bytes, 4)
+        case re.Pattern():
+            pattern = value.pattern.decode() if isinstance(value.pattern, bytes) else value.pattern
+            return "regex", (pattern, _letters(value.flags))
+        case bytearray() | memoryview():
+            return "binary", (value, 0)
+        case Mapping():
+            return "as", (dict(value),)
+    name = type(value).__name__
+    if name == "ObjectId" and hasattr(value, "binary"):
+        return "id", (value.binary,)
+    if name == "Decimal128" and hasattr(value, "bid"):
+        return "decimal", (value.bid,)
+    if name == "DatetimeMS":
+        return "date", (int(value),)
+    if name == "Binary" and hasattr(value, "subtype"):
+        return "binary", (getattr(value, "data", value), value.subtype)
+    if name == "Int64":
+        return "as", (int(value),)
+    if name == "Regex":
+        return "regex", (value.pattern, value.flags if isinstance(value.flags, str) else _letters(value.flags))
+    if name == "Code":
+        return "code", (getattr(value, "code", None) or str(value), value.scope)
+    if name == "Timestamp" and hasattr(value, "inc"):
+        return "timestamp", (value.time, value.inc)
+    if name in ("MinKey", "MaxKey"):
+        return name[:3].lower(), ()
+    if isinstance(value, (int, float)):  # subclasses, such as of enumerations
+        return "as", (int(value) if isinstance(value, int) else float(value),)
+    if isinstance(value, bytes):
+        return "binary", (value, 0)
+    if isinstance(value, str):
+        return "as", (str.__str__(value),)
+    if hasattr(value, "item") and getattr(value, "shape", None) == ():
+        return "as", (value.item(),)
+    if hasattr(value, "tolist"):
+        return "as", (value.tolist(),)
+    raise TypeError(f"no type of BSON is a {type(value).__qualname__}")
+
+
+def _letters(flags: int) -> str:
+    letters = [(re.I, "i"), (re.L, "l"), (re.M, "m"), (re.S, "s"), (re.U, "u"), (re.X, "x")]
+    return "".join(letter for flag, letter in letters if flags & flag)
+
+
+def columns(source: bytes | str | os.PathLike[str]) -> Columns:
+    """The documents of a file, or in memory, as columns: an object that pyarrow, pandas and polars take over, once.
+
+        pyarrow.table(bson.columns("dump/orders.bson.gz"))
+        polars.DataFrame(bson.columns(data))
+
+    The types of the columns are those of the first thousand documents; values of several types are Extended JSON.
+    """
+    return _native.Columns(source)
+
+
+class Document(Mapping[str, Any]):
+    """A document of a mapped file: nothing is read before it is asked for, and arrays of numbers are not copied.
+
+    `doc["key"]` is a `Document` where there is a document or an array, a read-only memoryview where there is binary
+    data, an object of Python's otherwise. It keeps the file mapped, as does every view; the file must not be changed
+    meanwhile.
+    """
+
+    def __init__(self, file: _native.Mapped, path: list[str]) -> None:
+        self._file = file
+        self._path = path
+
+    def __getitem__(self, key: str) -> Any:
+        kind, value, _ = self._find(key)
+        if value is None and kind in ("object", "array"):
+            return Document(self._file, [*self._path, str(key)])
+        return memoryview(value) if isinstance(value, _native.Memory) else value
+
+    def array(self, key: str, dtype: Any) -> np.ndarray[Any, Any]:
+        """The binary data of this key as an array of numpy's, read-only, where it lies in the file."""
+        import numpy
+
+        _, value, _ = self._find(key)
+        if not isinstance(value, _native.Memory):
+            raise DocumentKeyError(f"{self._file.name}: there is no binary data at {'.'.join([*self._path, key])}")
+        return numpy.frombuffer(memoryview(value), dtype)
+
+    def to_dict(self) -> Any:
+        """All of it, as objects of Python's."""
+        return self._file.object(self._path)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._file.keys(self._path))
+
+    def __len__(self) -> int:
+        return len(self._file.keys(self._path))
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, str) and self._file.find([*self._path, key]) is not None
+
+    def __repr__(self) -> str:
+        return f"<Document {'.'.join(self._path)!r} of {self._file.name}>"
+
+    def _find(self, key: str) -> tuple[str, Any, int]:
+        found = self._file.find([*self._path, str(key)])
+        if found is None:
+            raise DocumentKeyError(f"{self._file.name}: there is no {'.'.join([*self._path, str(key)])}")
+        return found
+
+
+def open(path: str | os.PathLike[str]) -> Document:
+    """Maps a file of one document, such as the weights of a model."""
+    return Document(_native.Mapped(path, _OURS), [])

@@ -1,0 +1,215 @@
+//! Documents into dicts.
+//!
+//! Keys are the same few in most documents: the objects that were made for them are used again. It recurses as deep as the
+//! core's rules allow documents to be nested, 200 levels.
+
+use millstream::Error;
+use millstream::bson::{Cursor, Document, ElementType, Rules};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString};
+
+use super::Types;
+use crate::error;
+
+/// How many keys are remembered.
+const KEYS: usize = 512;
+
+/// What decoding goes wrong by: the document, or Python.
+pub enum Trouble {
+    Document(Error),
+    Python(PyErr),
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Trouble {
+        Trouble::Document(error)
+    }
+}
+
+impl From<PyErr> for Trouble {
+    fn from(error: PyErr) -> Trouble {
+        Trouble::Python(error)
+    }
+}
+
+/// A key as it lies in documents, and the object for it.
+type Key<'py> = (Box<[u8]>, Bound<'py, PyString>);
+
+/// Makes Python's objects of documents.
+pub struct Decoder<'t, 'py> {
+    py: Python<'py>,
+    types: &'t Types,
+    /// By a hash of the key's bytes.
+    keys: Vec<Option<Key<'py>>>,
+}
+
+impl<'t, 'py> Decoder<'t, 'py> {
+    pub fn new(py: Python<'py>, types: &'t Types) -> Decoder<'t, 'py> {
+        Decoder { py, types, keys: vec![None; KEYS] }
+    }
+
+    /// The dict of the document that the cursor is in front of.
+    pub fn document(&mut self, cursor: &mut Cursor<'_>) -> Result<Bound<'py, PyDict>, Trouble> {
+        let outer = cursor.enter()?;
+        let dict = PyDict::new(self.py);
+        while let Some((kind, key)) = cursor.next()? {
+            let key = self.key(cursor, key)?;
+            let value = self.value(kind, cursor)?;
+            dict.set_item(key, value)?;
+        }
+        cursor.leave(outer);
+        Ok(dict)
+    }
+
+    fn list(&mut self, cursor: &mut Cursor<'_>) -> Result<Bound<'py, PyList>, Trouble> {
+        let outer = cursor.enter()?;
+        let list = PyList::empty(self.py);
+        while let Some((kind, _)) = cursor.next()? {
+            list.append(self.value(kind, cursor)?)?;
+        }
+        cursor.leave(outer);
+        Ok(list)
+    }
+
+    #[inline]
+    fn key<'a>(&mut self, cursor: &Cursor<'a>, key: &'a [u8]) -> Result<Bound<'py, PyString>, Trouble> {
+        let (first, last) = (key.first().copied().unwrap_or(0), key.last().copied().unwrap_or(0));
+        let place = (usize::from(first) * 31 + usize::from(last) * 7 + key.len() * 131) % KEYS;
+        if let Some((known, text)) = &self.keys[place]
+            && **known == *key
+        {
+            return Ok(text.clone());
+        }
+        let text = PyString::new(self.py, cursor.key_text(key)?);
+        self.keys[place] = Some((key.into(), text.clone()));
+        Ok(text)
+    }
+
+    pub fn value(&mut self, kind: ElementType, cursor: &mut Cursor<'_>) -> Result<Bound<'py, PyAny>, Trouble> {
+        use ElementType as T;
+        let (py, types) = (self.py, self.types);
+        Ok(match kind {
+            T::Double => PyFloat::new(py, cursor.f64()?).into_any(),
+            T::String | T::Symbol => PyString::new(py, cursor.str()?).into_any(),
+            T::Document => self.document(cursor)?.into_any(),
+            T::Array => self.list(cursor)?.into_any(),
+            T::Binary => match cursor.binary()? {
+                (0, bytes) => PyBytes::new(py, bytes).into_any(),
+                (subtype, bytes) => types.binary.bind(py).call1((PyBytes::new(py, bytes), subtype))?,
+            },
+            T::Undefined | T::Null => py.None().into_bound(py),
+            T::ObjectId => types.object_id.bind(py).call1((PyBytes::new(py, bytes::<12>(cursor, kind)?),))?,
+            T::Bool => PyBool::new(py, cursor.bool()?).to_owned().into_any(),
+            T::DateTime => self.date(cursor.i64()?)?,
+            T::Regex => types.regex.bind(py).call1((cursor.cstr()?, cursor.cstr()?))?,
+            T::DbPointer => {
+                let namespace = cursor.str()?;
+                let id = types.object_id.bind(py).call1((PyBytes::new(py, bytes::<12>(cursor, T::ObjectId)?),))?;
+                let reference = PyDict::new(py);
+                reference.set_item("$ref", namespace)?;
+                reference.set_item("$id", id)?;
+                reference.into_any()
+            }
+            T::Code => types.code.bind(py).call1((cursor.str()?, py.None()))?,
+            T::CodeWithScope => {
+                let mut inside = cursor.code_with_scope()?;
+                let code = PyString::new(py, inside.str()?);
+                let scope = self.document(&mut inside)?;
+                types.code.bind(py).call1((code, scope))?
+            }
+            T::Int32 => PyInt::new(py, cursor.i32()?).into_any(),
+            T::Timestamp => {
+                let bits = cursor.i64()? as u64;
+                types.timestamp.bind(py).call1(((bits >> 32) as u32, bits as u32))?
+            }
+            T::Int64 => PyInt::new(py, cursor.i64()?).into_any(),
+            T::Decimal128 => types.decimal.bind(py).call1((PyBytes::new(py, bytes::<16>(cursor, kind)?),))?,
+            T::MinKey => types.min_key.bind(py).clone(),
+            T::MaxKey => types.max_key.bind(py).clone(),
+        })
+    }
+
+    /// Python's dates go from the year 1 to 9999; others are numbers of milliseconds.
+    fn date(&self, milliseconds: i64) -> Result<Bound<'py, PyAny>, Trouble> {
+        let (days, within) = (milliseconds.div_euclid(86_400_000), milliseconds.rem_euclid(86_400_000));
+        if !(-719_162..=2_932_896).contains(&days) {
+            return Ok(self.types.other_date.bind(self.py).call1((milliseconds,))?);
+        }
+        let (year, month, day) = civil(days);
+        let (seconds, thousandths) = (within / 1000, within % 1000);
+        let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+        let parts = (year, month, day, hour, minute, second, thousandths * 1000, &self.types.zone);
+        Ok(self.types.date.bind(self.py).call1(parts)?)
+    }
+}
+
+/// So many bytes as they lie.
+fn bytes<'a, const N: usize>(cursor: &mut Cursor<'a>, kind: ElementType) -> Result<&'a [u8], Trouble> {
+    let rest = cursor.rest();
+    cursor.skip(kind)?;
+    Ok(&rest[..N])
+}
+
+/// The date of a day that is counted from the first of 1970: years begin in March here, so that a leap day is the last.
+fn civil(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let of_year = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let of_month = of_year - (153 * month + 2) / 5 + 1;
+    let (month, later) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    (era * 400 + year + later, month, of_month)
+}
+
+/// The dict of a document.
+#[pyfunction]
+pub fn bson_loads<'py>(
+    py: Python<'py>,
+    data: PyBackedBytes,
+    types: &Bound<'py, Types>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let document = Document::new(&data).map_err(|error| error::raise(py, &error))?;
+    one(&mut Decoder::new(py, types.get()), py, &document)
+}
+
+/// The dicts of documents that follow each other.
+#[pyfunction]
+pub fn bson_decode_all<'py>(
+    py: Python<'py>,
+    data: PyBackedBytes,
+    types: &Bound<'py, Types>,
+) -> PyResult<Bound<'py, PyList>> {
+    let (list, mut decoder) = (PyList::empty(py), Decoder::new(py, types.get()));
+    let (mut rest, mut count) = (&data[..], 0_u64);
+    while !rest.is_empty() {
+        let offset = (data.len() - rest.len()) as u64;
+        let (document, behind) =
+            Document::first(rest, Rules::new()).map_err(|error| error::raise(py, &error.with_record(count)))?;
+        let made = decoder.document(&mut document.at_offset(offset).cursor());
+        list.append(made.map_err(|trouble| raise(py, trouble, Some(count)))?)?;
+        if count % 4096 == 4095 {
+            py.check_signals()?;
+        }
+        (rest, count) = (behind, count + 1);
+    }
+    Ok(list)
+}
+
+fn one<'py>(decoder: &mut Decoder<'_, 'py>, py: Python<'py>, document: &Document<'_>) -> PyResult<Bound<'py, PyDict>> {
+    decoder.document(&mut document.cursor()).map_err(|trouble| raise(py, trouble, None))
+}
+
+pub fn raise(py: Python<'_>, trouble: Trouble, record: Option<u64>) -> PyErr {
+    match trouble {
+        Trouble::Python(raised) => raised,
+        Trouble::Document(error) => error::raise(
+            py,
+            &match record {
+                Some(record) => error.with_record(record),
+                None => error,
+            },
+        ),
+    }
+}

@@ -1,0 +1,49 @@
+//! BSON for Python.
+//!
+//! - `decode`: documents into dicts. `encode`: dicts into documents.
+//! - `mapped`: one document of a mapped file, of which arrays are seen without a copy.
+//! - `columns`: documents as Arrow's stream of batches.
+
+pub mod columns;
+pub mod decode;
+pub mod encode;
+pub mod mapped;
+
+use pyo3::prelude::*;
+
+/// The classes for the types that Python has no word for: ours, or pymongo's.
+#[pyclass(frozen, module = "millstream._native")]
+pub struct Types {
+    object_id: Py<PyAny>,
+    date: Py<PyAny>,
+    other_date: Py<PyAny>,
+    decimal: Py<PyAny>,
+    binary: Py<PyAny>,
+    regex: Py<PyAny>,
+    code: Py<PyAny>,
+    timestamp: Py<PyAny>,
+    min_key: Py<PyAny>,
+    max_key: Py<PyAny>,
+    zone: Py<PyAny>,
+}
+
+#[pymethods]
+impl Types {
+    #[new]
+    #[expect(clippy::too_many_arguments, reason = "one for each type")]
+    fn new(
+        object_id: Py<PyAny>,
+        date: Py<PyAny>,
+        other_date: Py<PyAny>,
+        decimal: Py<PyAny>,
+        binary: Py<PyAny>,
+        regex: Py<PyAny>,
+        code: Py<PyAny>,
+        timestamp: Py<PyAny>,
+        min_key: Py<PyAny>,
+        max_key: Py<PyAny>,
+        zone: Py<PyAny>,
+    ) -> Types {
+        Types { object_id, date, other_date, decimal, binary, regex, code, timestamp, min_key, max_key, zone }
+    }
+}
