@@ -367,23 +367,22 @@ test("asyncMap: as many at once as allowed, in order or as they come", async () 
         numbers(60),
       );
   }
-  // Across batches of one, too.
-  let most = 0;
-  let running = 0;
+  // Across batches of one, too: none ends before five are under way.
   async function* single() {
     for (const x of numbers(10)) {
       await sleep(0);
       yield x;
     }
   }
-  const slow = async (x: number) => {
-    most = Math.max(most, ++running);
-    await sleep(20);
-    running--;
-    return x;
-  };
-  await pipe(single(), asyncMap(slow, { concurrency: 5 }), count());
-  assert.equal(most, 5);
+  let waiting: (() => void)[] = [];
+  const together = (x: number) =>
+    new Promise<number>((resolve) => {
+      waiting.push(() => resolve(x));
+      if (waiting.length < 5) return;
+      for (const end of waiting) end();
+      waiting = [];
+    });
+  assert.deepEqual(await pipe(single(), asyncMap(together, { concurrency: 5 }), collect()), numbers(10));
 });
 
 test("without a sink: a loop that is left goes on, and so do batches", async () => {
