@@ -31,6 +31,8 @@ function thisPlatform() {
 
 function buildAddon(platform, profile) {
   const cargo = ["build", "--profile", profile, "-p", "millstream-node", "--message-format", "json-render-diagnostics"];
+  // A sixth of the size. By this package only, so that nothing else is built anew.
+  if (profile === "release") cargo.push("--config", 'profile.release.package.millstream-node.strip="debuginfo"');
   const output = execFileSync("cargo", cargo, { stdio: ["ignore", "pipe", "inherit"], maxBuffer: 1 << 28 });
   const messages = output
     .toString()
