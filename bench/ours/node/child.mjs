@@ -1,6 +1,6 @@
 // Ours as ways of `bench/rivals/node/child.mjs`.
 
-import { command } from "../../../bindings/node/dist/index.js";
+import { command, pipe } from "../../../bindings/node/dist/index.js";
 
 export const ways = {
   async "millstream-bytes"(path, argv) {
@@ -15,7 +15,7 @@ export const ways = {
   },
   async "millstream-strings"(path, argv, Tally) {
     const tally = new Tally();
-    for await (const batch of command(...argv(path)).batches()) batch.texts().forEach(tally.line);
+    for await (const lines of pipe(command(...argv(path))).batches()) lines.forEach(tally.line);
     return tally.answer();
   },
   async "millstream-each"(path, argv, Tally) {
