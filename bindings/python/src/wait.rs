@@ -27,6 +27,8 @@ pub struct Token {
     cancelled: AtomicBool,
     /// How long the other side may do nothing. The core's own limit begins anew with each of our waits.
     patience: Option<Patience>,
+    /// Whether signals are heard.
+    hears: bool,
 }
 
 /// A time limit for waits, and how far the other side has come.
@@ -38,7 +40,7 @@ pub struct Patience {
 impl Token {
     pub fn new(py: Python<'_>) -> PyResult<Token> {
         let token = CancelToken::new().map_err(|error| error::raise(py, &error))?;
-        Ok(Token { token, cancelled: AtomicBool::new(false), patience: None })
+        Ok(Token { token, cancelled: AtomicBool::new(false), patience: None, hears: true })
     }
 
     pub fn core(&self) -> &CancelToken {
@@ -48,6 +50,11 @@ impl Token {
     /// Sets a time limit for waits, where there is one.
     pub fn limit(&mut self, patience: Option<Patience>) {
         self.patience = patience;
+    }
+
+    /// Leaves waits alone: for a writer with a thread of its own, which would take the end of our wait for the end of its own.
+    pub fn deafen(&mut self) {
+        self.hears = false;
     }
 
     /// Ends the wait that is under way, or else the next one.
@@ -73,9 +80,16 @@ impl Token {
     ) -> PyResult<Result<T, Error>> {
         let (mut since, mut progress) = (Instant::now(), self.progress());
         loop {
-            let ticking = Ticking::start(&self.token);
+            let ticking = if self.hears { Ticking::start(&self.token) } else { Ticking(None) };
             let done = py.detach(&mut work);
             drop(ticking);
+            if self.token.is_cancelled() && !self.cancelled.load(Ordering::SeqCst) {
+                // A tick, perhaps one that came when all was done: nobody is to find it later.
+                self.token.reset();
+                if self.cancelled.load(Ordering::SeqCst) {
+                    self.token.cancel();
+                }
+            }
             match done {
                 Err(error) if error.kind() == ErrorKind::Cancelled => {
                     if self.settle() {

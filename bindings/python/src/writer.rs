@@ -63,8 +63,12 @@ impl Writer {
         keywords: &Bound<'_, PyDict>,
         open: impl FnOnce(WriterBuilder) -> Result<CoreWriter, Error> + Send,
     ) -> PyResult<Writer> {
-        let token = Token::new(py)?;
-        let builder = builder(py, keywords)?.cancel(token.core());
+        let mut token = Token::new(py)?;
+        let (builder, policy) = builder(py, keywords)?;
+        if matches!(policy, Some(FlushPolicy::Delay(_))) {
+            token.deafen();
+        }
+        let builder = builder.cancel(token.core());
         if let Some((key, _)) = keywords.iter().next() {
             return Err(PyTypeError::new_err(format!("unknown option {key}")));
         }
@@ -266,7 +270,7 @@ fn keywords<'py>(py: Python<'py>, options: Option<Bound<'py, PyDict>>) -> Bound<
     options.unwrap_or_else(|| PyDict::new(py))
 }
 
-fn builder(py: Python<'_>, keywords: &Bound<'_, PyDict>) -> PyResult<WriterBuilder> {
+fn builder(py: Python<'_>, keywords: &Bound<'_, PyDict>) -> PyResult<(WriterBuilder, Option<FlushPolicy>)> {
     let mut builder = CoreWriter::builder();
     if let Some(bytes) = take(keywords, "capacity")? {
         builder = builder.capacity(bytes);
@@ -318,7 +322,7 @@ fn builder(py: Python<'_>, keywords: &Bound<'_, PyDict>) -> PyResult<WriterBuild
     if let Some(name) = take::<String>(keywords, "name")? {
         builder = builder.name(name);
     }
-    Ok(builder)
+    Ok((builder, policy))
 }
 
 /// The text of a value, as in every language.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import select
 import struct
 import sys
 from pathlib import Path
@@ -117,6 +118,7 @@ def test_flush_policies() -> None:
         os.set_blocking(read, True)
         with Writer.fd(write, flush=0.01) as writer:
             writer.write(b"late")
+            assert select.select([read], [], [], 60)[0]
             assert os.read(read, 100) == b"late"
     finally:
         os.close(read)
