@@ -6,7 +6,7 @@
  */
 
 import { MillstreamError } from "./error.js";
-import { cutTexts, lastWithin, TEXT_BLOCK } from "./strings.js";
+import { arrayFor, cutTexts, lastWithin, TEXT_BLOCK } from "./strings.js";
 import { decodeStrictly, platform } from "./text.js";
 
 /** How much of a record's bytes is not its content. */
@@ -87,7 +87,7 @@ export class Batch implements Iterable<Uint8Array> {
    */
   texts(invalid: InvalidUtf8 = "replace"): string[] {
     const { bytes, offsets, trim, length } = this;
-    const texts: string[] = new Array(length);
+    const texts = arrayFor(length);
     // Record `i` ends in front of `offsets[i + 1]`.
     const span = { bytes, ends: offsets, shift: 0, trim };
     // The last by itself, where it is another matter.

@@ -20,7 +20,7 @@ import { Batch, type InvalidUtf8, isPlainLines } from "./batch.js";
 import { type CommandEnd, cancelled, fromSystem, MillstreamError } from "./error.js";
 import { batchOf, Ends, type Framer, lineFramer } from "./frame.js";
 import type { Source } from "./source/source.js";
-import { cutTexts, lastWithin, splitLines, TEXT_BLOCK } from "./strings.js";
+import { arrayFor, cutTexts, lastWithin, splitLines, TEXT_BLOCK } from "./strings.js";
 import { platform } from "./text.js";
 
 /** How much of the unread bytes one batch covers at most: what fits the processor's cache with its offsets. */
@@ -361,7 +361,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     const last = lastWithin(ends, first, ends.length, start + TEXT_BLOCK - shift);
     const end = ends[last - 1] + shift;
     if (end - start > this.#recordLimit && last === first + 1) this.#tooLong(end - start);
-    const items: string[] = new Array(last - first);
+    const items = arrayFor(last - first);
     cutTexts({ bytes: this.#bytes, ends, shift, trim }, first, last, start, items, 0);
     this.#lineIndex = last;
     this.#lineStart = end;

@@ -59,6 +59,21 @@ export function cutTexts(span: Span, first: number, last: number, start: number,
   }
 }
 
+const blank: string[] = [];
+
+/** How many strings `blank` has at most. */
+const MOST_BLANK = 16 << 10;
+
+/**
+ * An array for so many strings. One that was made by its length has holes for the engine for ever, and each stage pays for
+ * looking at them; one that grows is copied again and again. So it is a copy of one that has grown once.
+ */
+export function arrayFor(length: number): string[] {
+  if (length > MOST_BLANK) return new Array(length);
+  while (blank.length < length) blank.push("");
+  return blank.slice(0, length);
+}
+
 /** The first record behind `first` that ends behind `limit`, or `last`: at least one record is in front of it. */
 export function lastWithin(ends: Uint32Array, first: number, last: number, limit: number): number {
   let low = first + 1;
