@@ -78,7 +78,8 @@ end
 
 function open_sink(cmd::Base.AbstractCmd, how, out)
     with_commands(cmd) do handles
-        length(handles) == 1 || throw(ArgumentError("a sink is one command, not a pipeline: please use Millstream.Shell in it, or $cmd in bash"))
+        length(handles) == 1 || throw(ArgumentError("a sink is one command, and $cmd is " *
+            "several: `bash -o pipefail -c \"one | another\"` is one"))
         @call millstream_writer_command(handles[1]::Ptr{Cvoid}, how::Ptr{Cvoid}, out::Ptr{Ptr{Cvoid}})
     end
 end
