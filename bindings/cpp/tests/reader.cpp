@@ -207,6 +207,15 @@ TEST(Source, Commands) {
     EXPECT_EQ(error_of([] { ms::reader(ms::command{}); }).code(), ms::errc::invalid_option);
 }
 
+TEST(Source, ACommandIsWaitedForByAnEventLoop) {
+    ms::reader reader(ms::command{"echo", "one"});
+    EXPECT_GE(reader.waits_for(), 0);
+    while (reader.fill() > 0) {
+    }
+    EXPECT_EQ(reader.waits_for(), -1);
+    EXPECT_EQ(ms::reader(ms::memory{"one"}).waits_for(), -1);
+}
+
 TEST(Source, ACommandsStandardInput) {
     const temporary file("input", "from a file\n");
     const int number = ::open(file.path().c_str(), O_RDONLY | O_CLOEXEC);

@@ -430,6 +430,13 @@ class reader {
         return static_cast<ms::waits>(millstream_reader_waits(handle_.get()));
     }
 
+    /// The file descriptor that becomes readable when fill() has something to read or has come to the end, for an event
+    /// loop; -1 where there is none to wait for. It is the reader's, and nobody else may read it.
+    int waits_for() const noexcept {
+        end_window();
+        return millstream_reader_waits_for(handle_.get());
+    }
+
     /// How the reader gets on; once it is closed, how it did.
     ms::progress progress() const noexcept {
         millstream_progress at{};
