@@ -1,0 +1,91 @@
+# What packages may extend, under the names of BSON.jl: how values of their types are written, and made again.
+
+const BSONDict = Dict{Symbol,Any}
+const BSONArray = Vector{Any}
+const Primitive = Union{Nothing,Bool,Int32,Int64,Float64,String,Vector{UInt8},BSONDict,BSONArray}
+
+"""
+What stands for an undefined field or element in a file; it is read back as undefined.
+"""
+struct Undef end
+
+"""
+    lower(x)
+
+What is written in the place of `x`: a value that BSON has, or a dictionary or vector of values, which are lowered in turn.
+
+Give it a method for a type of yours if it is to be written as something else. What is written so is read back as that,
+unless `BSON.tags` knows how to raise its `:tag`.
+
+```jldoctest
+julia> struct Celsius; degrees::Float64; end
+
+julia> BSON.lower(x::Celsius) = x.degrees;
+
+julia> BSON.roundtrip(Celsius(36.6))
+36.6
+```
+"""
+lower(x) = BSONDict(:tag => "struct", :type => typeof(x), :data => structdata(x))
+lower(x::Primitive) = x
+
+"""
+    structdata(x)
+
+What is written as the fields of `x`: a vector of values, or the bytes of a primitive type.
+
+With a method for a type of yours, give [`newstruct!`](@ref) one too, which takes these values.
+
+```jldoctest
+julia> mutable struct Cache; path::String; open::Bool; end
+
+julia> BSON.structdata(x::Cache) = Any[x.path];
+
+julia> BSON.initstruct(::Type{Cache}) = Cache("", false);
+
+julia> BSON.newstruct!(x::Cache, path) = (x.path = path; x.open = true; x);
+
+julia> BSON.roundtrip(Cache("/var/cache", false)).open
+true
+```
+"""
+function structdata(x)
+    T = typeof(x)
+    isprimitivetype(T) && return collect(reinterpret(UInt8, [x]))
+    Any[isdefined(x, i) ? getfield(x, i) : Undef() for i in 1:fieldcount(T)]
+end
+structdata(x::Union{Dict,IdDict}) = Any[collect(keys(x)), collect(values(x))]
+
+"""
+    initstruct(T)
+
+A value of type `T` whose fields [`newstruct!`](@ref) is to set, without calling a constructor.
+"""
+initstruct(T) = ccall(:jl_new_struct_uninit, Any, (Any,), T)
+initstruct(D::Type{<:Union{Dict,IdDict}}) = D()
+
+"""
+    newstruct!(x, fields...)
+
+Sets the fields of `x`, which [`initstruct`](@ref) has made, and returns it, or another value in its place.
+"""
+function newstruct!(x, fields...)
+    T = typeof(x)
+    for (i, field) in enumerate(fields)
+        field isa Undef && continue
+        value = convert(fieldtype(T, i), field)
+        ccall(:jl_set_nth_field, Cvoid, (Any, Csize_t, Any), x, i - 1, value)
+    end
+    x
+end
+function newstruct!(d::Union{Dict,IdDict}, keys, values)
+    for (k, v) in zip(keys, values)
+        d[k] = v
+    end
+    d
+end
+
+"""
+How documents with a `tag` of somebody else's are raised: a function of the document, by the tag as a symbol.
+"""
+const tags = Dict{Symbol,Any}()

@@ -1,0 +1,58 @@
+# Variables in files, and what FileIO calls.
+
+"""
+    @save path names...
+    @save path name = value ...
+
+Writes variables as a file.
+
+```jldoctest
+julia> path = tempname(); a = 1; b = [2.5];
+
+julia> BSON.@save path a b c = a + 1
+
+julia> a = b = nothing; BSON.@load path a b c; (a, b, c)
+(1, [2.5], 2)
+```
+"""
+macro save(path, parts...)
+    pairs = map(parts) do part
+        part isa Symbol && return :($(QuoteNode(part)) => $(esc(part)))
+        Meta.isexpr(part, :(=)) && part.args[1] isa Symbol ||
+            throw(ArgumentError("@save takes names, and names with values: `@save path a b = 1`, and not `$part`"))
+        :($(QuoteNode(part.args[1])) => $(esc(part.args[2])))
+    end
+    :(bson($(esc(path)), Dict{Symbol,Any}($(pairs...))))
+end
+
+"""
+    @load path names...
+
+Sets variables from a file that has them.
+"""
+macro load(path, names...)
+    all(name -> name isa Symbol, names) || throw(ArgumentError("@load takes names: `@load path a b`"))
+    data = gensym("data")
+    sets = [:($(esc(name)) = $data[$(QuoteNode(name))]) for name in names]
+    quote
+        # Types are looked up where the macro is, too.
+        $data = load($(esc(path)), $__module__)
+        $(sets...)
+        nothing
+    end
+end
+
+"Called by FileIO to write a file: with a dictionary, or with pairs, or with names and values in turn."
+fileio_save(f, doc::AbstractDict) = bson(f.filename, doc)
+fileio_save(f, members::Pair...) = bson(f.filename, Dict{Symbol,Any}(Symbol(k) => v for (k, v) in members))
+function fileio_save(f, args...)
+    iseven(length(args)) || throw(ArgumentError("names and values come in turn, and one of $(length(args)) lacks its value"))
+    bson(f.filename, Dict{Symbol,Any}(Symbol(args[i]) => args[i+1] for i in 1:2:length(args)))
+end
+
+"Called by FileIO to read a file: all of it, or the member of a name, or the members of several."
+fileio_load(f) = load(f.filename)
+function fileio_load(f, name, names...)
+    data = load(f.filename)
+    isempty(names) ? data[Symbol(name)] : map(n -> data[Symbol(n)], (name, names...))
+end

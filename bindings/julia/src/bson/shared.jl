@@ -1,0 +1,95 @@
+# What is referred to from several places, or contains itself: the entries of the root's `_backrefs`. An entry is read when
+# it is first wanted. It exists before its parts are read, so that they can refer to it.
+
+# Notes where the entries are.
+function find_shared!(r::Reading)
+    outer = enter(r)
+    found = false
+    while true
+        key = r.pos + 1
+        kind = next(r)
+        kind == 0x00 && break
+        if is_backrefs(r, key, r.pos - 1 - key)
+            kind == ARRAY || mismatched("_backrefs of type " * kind_name(kind), "an array of the objects that are shared", r.pos)
+            found && invalid("a second _backrefs", "one", r.pos)
+            found = true
+            around = enter(r)
+            while (kind = next(r)) != 0x00
+                push!(r.shared, Shared(kind, r.pos, UNREAD, nothing, false))
+                skip(r, kind)
+            end
+            leave(r, around)
+        else
+            skip(r, kind)
+        end
+    end
+    r.pos, r.stop = 0, outer
+end
+
+"Thrown when an object turns out to have to be of another type than it was made with."
+struct MadeOtherwise <: Exception
+    number::Int
+    type::Any
+end
+
+# The object that a reference stands for.
+function shared_object(r::Reading, number, @nospecialize(want), at)
+    entry, place = followed(r, number, at)
+    if entry.state == UNREAD
+        return deeper(() -> read_shared(r, entry, get(r.wanted, place, want)), r)
+    elseif entry.state == OPEN
+        x = entry.value
+        x === nothing && invalid("a value that is part of itself by way of values that cannot change", "a mutable one between them", at)
+        if !(x isa want)
+            # What is made so far is of no use there: once more, with the right type from the start.
+            haskey(r.wanted, place) && mismatched("an object that has to be of two types", "one", at)
+            throw(MadeOtherwise(place, want))
+        end
+        entry.taken = true
+        return x
+    end
+    entry.value
+end
+
+# The entry at the end of references to references.
+function followed(r::Reading, number, at)
+    passed = 0
+    while true
+        1 <= number <= length(r.shared) ||
+            invalid("a backref to object $number", "a number from 1 to $(length(r.shared)), of an entry of _backrefs", at)
+        entry = r.shared[number]
+        (entry.state == UNREAD && entry.kind == DOCUMENT) || return entry, Int(number)
+        pos, stop = r.pos, r.stop
+        r.pos, r.stop = entry.at, entry.at + Int(load(r, Int32, entry.at))
+        t = scan(r)
+        if t.tag == BACKREF
+            r.pos = t.subject
+            number = reference(r, t.subject_kind)
+        end
+        r.pos, r.stop = pos, stop
+        t.tag == BACKREF || return entry, Int(number)
+        passed += 1
+        passed > length(r.shared) && invalid("backrefs that stand for each other", "an object at their end", at)
+    end
+end
+
+function read_shared(r::Reading, entry::Shared, @nospecialize(want))
+    pos, stop = r.pos, r.stop
+    entry.state = OPEN
+    # All of the file: where the entry ends was checked when it was noted.
+    r.pos, r.stop = entry.at, r.end_
+    x = if entry.kind == DOCUMENT
+        document(r, want, entry)
+    elseif entry.kind == ARRAY
+        vector(r, want, entry)
+    else
+        value(r, entry.kind, Any)
+    end
+    r.pos, r.stop = pos, stop
+    entry.value = x
+    entry.state = READ
+    x
+end
+
+# Notes the object that is being made.
+open!(entry::Shared, @nospecialize(x)) = (entry.value = x; nothing)
