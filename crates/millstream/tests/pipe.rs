@@ -2,7 +2,8 @@
 
 use std::cell::Cell;
 
-use millstream::pipe::{OnError, Pipe, Stage};
+use millstream::frame::Lines;
+use millstream::pipe::{OnError, Pipe, Stage, Stages};
 use millstream::{CancelToken, ErrorKind, Reader, Writer};
 
 /// The lines "0", "1", … of a command, in several batches.
@@ -56,6 +57,86 @@ fn boxed_and_cut_stages_do_what_fused_ones_do() {
     assert_eq!(boxed.collect().unwrap(), lines);
     assert_eq!(lines.len(), 40);
     assert!(boxed.summary().ended_early);
+}
+
+/// The lines "0", "1", … in one batch, more than boxed stages take at a time.
+fn many() -> (Reader, Vec<Vec<u8>>) {
+    let lines: Vec<Vec<u8>> = (0..2000).map(|n| n.to_string().into_bytes()).collect();
+    (Reader::memory(lines.join(&b'\n')).unwrap(), lines)
+}
+
+/// A boxed stage of each kind, and what it does to a list.
+fn boxed(kind: usize) -> (Stage, fn(Vec<Vec<u8>>) -> Vec<Vec<u8>>) {
+    fn pieces(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+        line.split(|byte| *byte == b'5')
+    }
+    match kind {
+        0 => (Pipe::stages().filter(|line| !line.ends_with(b"3")).boxed("filter"), |mut lines| {
+            lines.retain(|line| !line.ends_with(b"3"));
+            lines
+        }),
+        1 => (Pipe::stages().map_bytes(|line| &line[line.len() / 2..]).boxed("part"), |lines| {
+            lines.iter().map(|line| line[line.len() / 2..].to_vec()).collect()
+        }),
+        2 => (Pipe::stages().pieces(|line, next| pieces(line).for_each(next)).boxed("pieces"), |lines| {
+            lines.iter().flat_map(|line| pieces(line)).map(<[u8]>::to_vec).collect()
+        }),
+        3 => (Pipe::stages().take(700).boxed("take"), |lines| lines.into_iter().take(700).collect()),
+        4 => (Pipe::stages().skip(600).boxed("skip"), |lines| lines.into_iter().skip(600).collect()),
+        5 => (Pipe::stages().rewrite(|line, out| out.extend([line, b"!"].concat())).boxed("text"), |lines| {
+            lines.into_iter().map(|line| [line, b"!".to_vec()].concat()).collect()
+        }),
+        _ => {
+            let stage = Stage::from_batches("batches", |items, _, out| {
+                out.extend(items.iter().filter(|(_, line)| line.len() != 2));
+                Ok(())
+            });
+            (stage, |lines| lines.into_iter().filter(|line| line.len() != 2).collect())
+        }
+    }
+}
+
+#[test]
+fn boxed_stages_of_every_kind_in_every_order() {
+    for kinds in 0..7 * 7 * 7 {
+        let kinds = [kinds % 7, kinds / 7 % 7, kinds / 49];
+        let (reader, lines) = many();
+        let (stages, models): (Vec<_>, Vec<_>) = kinds.map(boxed).into_iter().unzip();
+        let expected = models.iter().fold(lines, |lines, model| model(lines));
+        assert_eq!(Pipe::from(reader).lines().then_all(stages).collect().unwrap(), expected, "{kinds:?}");
+    }
+}
+
+/// In every part of a batch, among stages of which some make several items.
+#[test]
+fn a_boxed_stage_that_fails_among_others_names_the_record() {
+    for (bad, panics) in [0, 511, 512, 513, 1023, 1999].into_iter().flat_map(|bad| [(bad, false), (bad, true)]) {
+        let fails = Pipe::stages().try_filter(move |line| match number(line) == bad {
+            true if panics => panic!("no good"),
+            true => Err("no good"),
+            false => Ok(true),
+        });
+        let twice = || Pipe::stages().pieces(|line, next| [line, line].into_iter().for_each(next)).boxed("twice");
+        let mut seen = Vec::new();
+        let mut pipe = Pipe::from(many().0).lines().then_all(vec![twice(), fails.boxed("fails"), twice()]);
+        let error = pipe.for_each(|line| seen.push(number(line))).unwrap_err();
+        let kind = if panics { ErrorKind::StagePanicked } else { ErrorKind::StageFailed };
+        assert_eq!((error.kind(), error.record()), (kind, Some(bad)));
+        assert_eq!(seen, (0..bad).flat_map(|n| [n; 4]).collect::<Vec<_>>());
+    }
+}
+
+/// Batches passed by hand: behind the first one, too, an error has its place.
+#[test]
+fn an_error_by_hand_has_its_place() {
+    let stage = Pipe::stages().try_filter(|line| if line == b"x" { Err("no good") } else { Ok(true) }).boxed("stage");
+    let (mut stages, mut lines) = (Stages::new(vec![stage]), Lines::new());
+    let mut reader = Reader::memory("12\n3\n45\nx\n").unwrap();
+    let first = reader.next_batch_of(&mut lines, 2).unwrap().unwrap();
+    stages.pass(first, |_, _| {}).unwrap();
+    let second = reader.next_batch_of(&mut lines, 2).unwrap().unwrap();
+    let error = stages.pass(second, |record, item| assert_eq!((record, item), (2, &b"45"[..]))).unwrap_err();
+    assert_eq!((error.record(), error.offset()), (Some(3), Some(8)));
 }
 
 #[test]

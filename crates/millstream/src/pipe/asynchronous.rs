@@ -260,7 +260,7 @@ impl<C, G, U: Future, K: Outcome<U::Output>> MapAsync<C, G, U, K> {
     {
         let mut origins = scope.run.handed.borrow().clone();
         if !items.is_empty() {
-            origins.extend(Origin::of(scope).map(Arc::new));
+            origins.extend(Origin::of(scope));
         }
         let origins: Arc<[Arc<Origin>]> = origins.into();
         for (record, item) in items {

@@ -1,14 +1,15 @@
-//! A boxed stage that is given whole batches: for functions behind a boundary, where every call costs.
+//! A boxed stage that is given many items at once: for functions behind a boundary, where every call costs.
 
 use std::mem::MaybeUninit;
 
-use super::chain::Chain;
+use super::chain::Items;
 use super::item::Bytes;
 use super::scope::{Flow, Scope};
-use super::stage::Stage;
+use super::stage::{Stage, Work};
 use crate::error::{Error, ErrorKind};
 
-/// Memory for the bytes that a stage makes. What is put there lives as long as the batch.
+/// What a stage may ask for: memory for the bytes that it makes, where what is put lives as long as the batch, and where
+/// records come from.
 #[derive(Clone, Copy)]
 pub struct BatchMemory<'a>(Scope<'a>);
 
@@ -16,6 +17,12 @@ impl<'a> BatchMemory<'a> {
     /// A copy of these bytes.
     pub fn keep(self, bytes: &[u8]) -> &'a [u8] {
         self.0.arena.alloc_slice_copy(bytes)
+    }
+
+    /// The number that a record has in its own source, as errors tell it. The number beside an item counts the records of all
+    /// sources of the pipe.
+    pub fn number_in_source(self, record: u64) -> u64 {
+        self.0.run.number_in_source(record)
     }
 
     /// Room for `len` bytes, to be filled.
@@ -30,7 +37,7 @@ impl std::fmt::Debug for BatchMemory<'_> {
     }
 }
 
-/// Where a stage of whole batches stopped: the items before that one are done.
+/// Where a stage of many items stopped: the items before that one are done.
 #[derive(Debug)]
 pub enum Stopped {
     /// It failed at the item of this index. [`OnError`](super::OnError) says what comes then: where records that fail are
@@ -41,9 +48,9 @@ pub enum Stopped {
 }
 
 impl Stage {
-    /// A stage that is given whole batches: some items, each with the number of its record, memory for new bytes, and the
-    /// items that go on, to which it appends. It is never called without items. One that panics has failed at the first
-    /// item it was given.
+    /// A stage that is given many items at once: those of a batch or of a part of it, each with the number of its record,
+    /// memory for new bytes, and the items that go on, to which it appends. It is never called without items. One that
+    /// panics has failed at the first item it was given.
     ///
     /// ```
     /// use millstream::{Reader, pipe::{Pipe, Stage}};
@@ -64,34 +71,31 @@ impl Stage {
             + Send
             + 'static,
     {
-        Stage::new(Batches(function), name.into())
+        Stage::of(Batches(function), name.into())
     }
 }
 
-/// A function of batches as a chain.
+/// A function of batches in a box.
 struct Batches<F>(F);
 
-impl<F> Chain<Bytes> for Batches<F>
+impl<F> Work<Bytes, Bytes> for Batches<F>
 where
     F: for<'a> FnMut(&[(u64, &'a [u8])], BatchMemory<'a>, &mut Vec<(u64, &'a [u8])>) -> Result<(), Stopped>,
 {
-    type Out = Bytes;
-
-    fn run<'a>(
-        &mut self,
-        input: impl Iterator<Item = (u64, &'a [u8])>,
-        scope: Scope<'a>,
-        sink: &mut impl FnMut(u64, &'a [u8]) -> Flow,
-    ) -> Flow {
-        // It is the vector of the stage before: the same memory.
-        let items: Vec<(u64, &'a [u8])> = input.collect();
-        let mut left = &items[..];
-        let mut out = Vec::with_capacity(items.len());
+    fn run<'a>(&mut self, input: &mut Items<'a, Bytes>, scope: Scope<'a>, out: &mut Items<'a, Bytes>) -> Flow {
+        let mut left = &input[..];
         while let Some(&(record, _)) = left.first() {
             scope.run.current.set(record);
-            let stopped = (self.0)(left, BatchMemory(scope), &mut out);
-            for (record, item) in out.drain(..) {
-                sink(record, item)?;
+            let before = out.len();
+            let mut stopped = Ok(());
+            let flow = scope.guard(|| {
+                stopped = (self.0)(left, BatchMemory(scope), out);
+                Flow::Continue(())
+            });
+            if flow.is_break() {
+                // It has failed at the first item, so nothing has become of the others.
+                out.truncate(before);
+                return flow;
             }
             let (item, error, for_good) = match stopped {
                 Ok(()) => break,

@@ -20,6 +20,10 @@ pub trait Chain<I: Item> {
     /// What comes out.
     type Out: Item;
 
+    /// Whether each item that goes in comes out as one item or none, before the next one goes in. Then a list of items can
+    /// be worked on where it is.
+    const AT_MOST_ONE: bool = false;
+
     /// Runs items of one batch through the stages, and gives what becomes of them to `sink`, each with the number of the
     /// record that it was made from. Records are counted over all sources of a pipe, so that a number means one record.
     fn run<'a>(
@@ -59,6 +63,7 @@ pub struct Start;
 
 impl<I: Item> Chain<I> for Start {
     type Out = I;
+    const AT_MOST_ONE: bool = true;
 
     #[inline]
     fn run<'a>(
@@ -67,8 +72,9 @@ impl<I: Item> Chain<I> for Start {
         scope: Scope<'a>,
         sink: &mut impl FnMut(u64, I::Of<'a>) -> Flow,
     ) -> Flow {
+        let mut at = At::new(scope);
         input.try_for_each(|(record, item)| {
-            scope.run.current.set(record);
+            at.record = record;
             sink(record, item)
         })
     }
@@ -78,6 +84,9 @@ impl<I: Item> Chain<I> for Start {
 pub trait Each<I: Item> {
     /// What comes out.
     type Out: Item;
+
+    /// Whether nothing or one item becomes of each one.
+    const AT_MOST_ONE: bool = false;
 
     /// Gives to `next` what becomes of an item: nothing, one item, or several.
     fn each<'a>(
@@ -103,6 +112,7 @@ pub struct Then<C, S> {
 
 impl<I: Item, C: Chain<I>, S: Each<C::Out>> Chain<I> for Then<C, S> {
     type Out = S::Out;
+    const AT_MOST_ONE: bool = C::AT_MOST_ONE && S::AT_MOST_ONE;
 
     #[inline]
     fn run<'a>(
@@ -133,8 +143,64 @@ impl<I: Item, C: Chain<I>, S: Each<C::Out>> Chain<I> for Then<C, S> {
     }
 }
 
+/// Which record a loop is at. That is told to the [run](super::scope::Run) when the loop ends, also by a panic, so that
+/// the loop itself need not store it for each item.
+struct At<'a> {
+    record: u64,
+    scope: Scope<'a>,
+}
+
+impl<'a> At<'a> {
+    fn new(scope: Scope<'a>) -> At<'a> {
+        At { record: scope.run.current.get(), scope }
+    }
+}
+
+impl Drop for At<'_> {
+    fn drop(&mut self) {
+        self.scope.run.current.set(self.record);
+    }
+}
+
 /// The items of one batch, each with the number of the record that it was made from.
 pub(super) type Items<'a, I> = Vec<(u64, <I as Item>::Of<'a>)>;
+
+/// A list of items while a loop appends to it. It is moved here, so that the compiler keeps its length in a register, and
+/// back when the loop ends, also by a panic.
+pub(super) struct Filling<'l, T> {
+    list: Vec<(u64, T)>,
+    home: &'l mut Vec<(u64, T)>,
+}
+
+impl<'l, T> Filling<'l, T> {
+    pub(super) fn new(home: &'l mut Vec<(u64, T)>) -> Filling<'l, T> {
+        Filling { list: std::mem::take(home), home }
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, record: u64, item: T) {
+        if self.list.len() == self.list.capacity() {
+            self.list = longer(std::mem::take(&mut self.list), record, item);
+        } else {
+            self.list.push((record, item));
+        }
+    }
+}
+
+impl<T> Drop for Filling<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        *self.home = std::mem::take(&mut self.list);
+    }
+}
+
+/// Appends to a list that is full. All is passed by value: what somebody has the address of would have to be in memory.
+#[cold]
+#[inline(never)]
+fn longer<T>(mut list: Vec<(u64, T)>, record: u64, item: T) -> Vec<(u64, T)> {
+    list.push((record, item));
+    list
+}
 
 /// What a chain makes of a batch, also where it fails in the middle of it.
 pub(super) fn collect<'a, I: Item, C: Chain<I>>(
@@ -144,8 +210,9 @@ pub(super) fn collect<'a, I: Item, C: Chain<I>>(
 ) -> (Items<'a, C::Out>, Flow) {
     let mut items = Vec::with_capacity(input.size_hint().0);
     let flow = scope.guard(|| {
+        let mut list = Filling::new(&mut items);
         chain.run(input, scope, &mut |record, item| {
-            items.push((record, item));
+            list.push(record, item);
             Flow::Continue(())
         })
     });
@@ -170,8 +237,9 @@ pub(super) fn hand_on<T>(
     scope: Scope<'_>,
     sink: &mut impl FnMut(u64, T) -> Flow,
 ) -> Flow {
+    let mut at = At::new(scope);
     items.into_iter().try_for_each(|(record, item)| {
-        scope.run.current.set(record);
+        at.record = record;
         sink(record, item)
     })
 }

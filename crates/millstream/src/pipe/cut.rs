@@ -29,17 +29,17 @@ impl<I: Item, C: Chain<I>> Chain<I> for Cut<C> {
         scope: Scope<'a>,
         sink: &mut impl FnMut(u64, <C::Out as Item>::Of<'a>) -> Flow,
     ) -> Flow {
-        let began = Instant::now();
+        let began = Meter::begin(scope);
         let (items, flow) = collect(&mut self.chain, input, scope);
-        self.meter.add::<C::Out>(began, &items, scope);
+        self.meter.add::<C::Out>(began, &items);
         hand_on(items, scope, sink)?;
         flow
     }
 
     fn settle<'a>(&mut self, scope: Scope<'a>, sink: &mut impl FnMut(u64, <C::Out as Item>::Of<'a>) -> Flow) -> Flow {
-        let began = Instant::now();
+        let began = Meter::begin(scope);
         let (items, flow) = settled(&mut self.chain, scope);
-        self.meter.add::<C::Out>(began, &items, scope);
+        self.meter.add::<C::Out>(began, &items);
         hand_on(items, scope, sink)?;
         flow
     }
@@ -73,9 +73,14 @@ impl Meter {
         &self.0.name
     }
 
-    /// Adds a batch, if somebody wants to know.
-    pub(super) fn add<O: Item>(&mut self, began: Instant, items: &[(u64, O::Of<'_>)], scope: Scope<'_>) {
-        if scope.run.measures {
+    /// When a batch goes in, if somebody wants to know.
+    pub(super) fn begin(scope: Scope<'_>) -> Option<Instant> {
+        scope.run.measures.then(Instant::now)
+    }
+
+    /// Adds what came out of a batch.
+    pub(super) fn add<O: Item>(&mut self, began: Option<Instant>, items: &[(u64, O::Of<'_>)]) {
+        if let Some(began) = began {
             self.0.time += began.elapsed();
             self.0.items += items.len() as u64;
             self.0.bytes += items.iter().map(|(_, item)| O::size(item) as u64).sum::<u64>();

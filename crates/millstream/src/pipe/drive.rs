@@ -46,7 +46,6 @@ impl<C: Chain<Bytes, Out = O>, O: Item> Pipe<Source<'_>, Bytes, C, O> {
         }
         let Source { feed, run, arena, summary, .. } = &mut self.feed;
         arena.reset();
-        run.handed.get_mut().clear();
         let next = match feed.next() {
             Ok(next) => next,
             // All that came before it has come through before it is told.
@@ -56,9 +55,9 @@ impl<C: Chain<Bytes, Out = O>, O: Item> Pipe<Source<'_>, Bytes, C, O> {
         match next {
             Next::Batch(batch, name) => {
                 run.set_name(name);
-                let scope = Scope { arena, batch: Some(batch), run };
                 let first = summary.records;
-                run.first.set((first, batch.first_record()));
+                run.begin((first, batch.first_record()));
+                let scope = Scope { arena, batch: Some(batch), run };
                 summary.records += batch.len() as u64;
                 let items = &mut summary.items;
                 let chain = &mut self.chain;
@@ -91,7 +90,7 @@ impl<C: Chain<Bytes, Out = O>, O: Item> Pipe<Source<'_>, Bytes, C, O> {
     fn settle(&mut self, sink: &mut impl FnMut(u64, O::Of<'_>) -> Flow) -> Result<()> {
         let Source { run, arena, summary, .. } = &mut self.feed;
         arena.reset();
-        run.handed.get_mut().clear();
+        run.begin(run.first.get());
         let scope = Scope { arena, batch: None, run };
         let (chain, items) = (&mut self.chain, &mut summary.items);
         let flow = scope.guard(|| {

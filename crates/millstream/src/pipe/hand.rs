@@ -51,6 +51,7 @@ impl Stages {
     /// That of the first stage that fails; what came before it has reached the sink. Nothing should be passed any more then.
     pub fn pass(&mut self, batch: Batch<'_>, mut sink: impl FnMut(u64, &[u8])) -> Result<()> {
         self.arena.reset();
+        self.run.begin((batch.first_record(), batch.first_record()));
         let scope = Scope { arena: &self.arena, batch: Some(batch), run: &self.run };
         let chain = &mut self.chain;
         // Where the flow breaks, a failure or `is_done` says why.

@@ -26,10 +26,10 @@
 //! | `filter`, `try_filter`, `take`, `skip`, `inspect`, `tee` | the item itself, or nothing |
 //! | `parallel` | what stages on several threads make of it |
 //! | `map_async`, `try_map_async` | what its future makes |
-//! | `cut`, `then`, `then_all` | whole batches change hands here: to measure stages, and for stages chosen at run time |
+//! | `cut`, `then`, `then_all` | many items change hands at once here: to measure stages, and for stages chosen at run time |
 //!
 //! Stages written in one expression are *fused*: the compiler makes one loop of them, and a stage that does nothing costs
-//! nothing. A [`Stage`] is in a box and costs a dynamic call for each batch, and a copy of a reference for each item.
+//! nothing. A [`Stage`] is in a box and costs a dynamic call for hundreds of items, and for each item a copy of it.
 //! Fused chains have a type as long as they are; hundreds of stages belong into boxes.
 //!
 //! # What holds

@@ -20,18 +20,22 @@ pub(super) struct Origin {
 }
 
 impl Origin {
-    /// Of the batch that is being worked on.
-    pub(super) fn of(scope: Scope<'_>) -> Option<Origin> {
+    /// Of the batch that is being worked on: one for all who ask.
+    pub(super) fn of(scope: Scope<'_>) -> Option<Arc<Origin>> {
         let batch = scope.batch?;
-        let (first, first_in_source) = scope.run.first.get();
-        Some(Origin {
-            name: scope.run.name.borrow().clone(),
-            first,
-            first_in_source,
-            offset: batch.offset(),
-            offsets: batch.offsets().to_vec(),
-            bytes: (scope.run.on_error == OnFailure::Skip { keep: true }).then(|| batch.bytes().to_vec()),
-        })
+        let mut known = scope.run.origin.borrow_mut();
+        let origin = known.get_or_insert_with(|| {
+            let (first, first_in_source) = scope.run.first.get();
+            Arc::new(Origin {
+                name: scope.run.name.borrow().clone(),
+                first,
+                first_in_source,
+                offset: batch.offset(),
+                offsets: batch.offsets().to_vec(),
+                bytes: (scope.run.on_error == OnFailure::Skip { keep: true }).then(|| batch.bytes().to_vec()),
+            })
+        });
+        Some(origin.clone())
     }
 
     /// Where a record is, if it is one of these.

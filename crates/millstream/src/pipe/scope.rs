@@ -65,11 +65,17 @@ impl<'a> Scope<'a> {
         Flow::Break(())
     }
 
-    /// Runs stages; one that panics has failed at the record that it was given.
-    pub(super) fn guard(self, work: impl FnOnce() -> Flow) -> Flow {
+    /// Runs stages; one that panics has failed at the record that it was given. Where nothing panics that costs nothing.
+    #[inline]
+    pub(super) fn guard(&self, work: impl FnOnce() -> Flow) -> Flow {
         // What the stages hold is not used again: a panic ends the pipe.
-        catch_unwind(AssertUnwindSafe(work))
-            .unwrap_or_else(|panic| self.fail(self.run.current.get(), panicked(&*panic)))
+        catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| self.fail_by(panic))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn fail_by(&self, panic: Box<dyn Any + Send>) -> Flow {
+        self.fail(self.run.current.get(), panicked(&*panic))
     }
 }
 
@@ -108,6 +114,8 @@ pub(super) struct Run {
     pub(super) handed: RefCell<Vec<Arc<Origin>>>,
     /// The record that a stage works on: where a panic was.
     pub(super) current: Cell<u64>,
+    /// Where this batch's items come from, once somebody has asked who holds some of them back.
+    pub(super) origin: RefCell<Option<Arc<Origin>>>,
     /// What went wrong, until somebody deals with it.
     pub(super) failures: RefCell<Vec<Failure>>,
 }
@@ -120,9 +128,18 @@ impl Run {
             name: RefCell::new(None),
             first: Cell::new((0, 0)),
             handed: RefCell::default(),
+            origin: RefCell::default(),
             current: Cell::new(0),
             failures: RefCell::default(),
         }
+    }
+
+    /// A batch begins whose first record has these numbers, over all sources and in its own; or there is none, and what is
+    /// held is to come out.
+    pub(super) fn begin(&mut self, first: (u64, u64)) {
+        self.first.set(first);
+        self.handed.get_mut().clear();
+        *self.origin.get_mut() = None;
     }
 
     /// Items made of these records are handed on now.

@@ -1,15 +1,16 @@
-//! Stages that are chosen at run time: boxed, with one dynamic call for each batch.
+//! Stages that are chosen at run time: boxed, with one dynamic call for hundreds of items.
 
-use std::time::{Duration, Instant};
+use std::alloc::Layout;
+use std::time::Duration;
 
-use super::chain::{Chain, Items, collect, hand_on, settled};
+use super::chain::{Chain, Filling, Items, collect, hand_on, settled};
 use super::cut::Meter;
 use super::item::{Bytes, Item};
 use super::scope::{Flow, Scope};
 use super::stats::StageStats;
 
 /// A stage whose type says only what goes in and what comes out, so that stages can be chosen at run time and be kept in
-/// a `Vec`. It is any chain of stages, fused, in a box; calling it costs one dynamic call for each batch.
+/// a `Vec`. It is any chain of stages, fused, in a box; calling it costs one dynamic call for hundreds of items.
 ///
 /// ```
 /// use millstream::{Reader, pipe::{Pipe, Stage}};
@@ -33,14 +34,18 @@ impl<I: Item, O: Item> Stage<I, O> {
         I: 'static,
         O: 'static,
     {
-        Stage { work: Box::new(Fused(chain)), meter: Meter::new(name) }
+        Stage::of(Fused(chain), name)
     }
 
-    /// Runs it on a batch, which is taken out of `input`, and measures.
+    pub(super) fn of(work: impl Work<I, O> + Send + 'static, name: String) -> Stage<I, O> {
+        Stage { work: Box::new(work), meter: Meter::new(name) }
+    }
+
+    /// Runs it on items, which are taken out of `input`, and measures.
     fn pass<'a>(&mut self, input: &mut Items<'a, I>, items: &mut Items<'a, O>, scope: Scope<'a>) -> Flow {
-        let began = Instant::now();
+        let began = Meter::begin(scope);
         let flow = scope.guard(|| self.work.run(input, scope, items));
-        self.meter.add::<O>(began, items, scope);
+        self.meter.add::<O>(began, items);
         flow
     }
 
@@ -64,22 +69,33 @@ impl<I: Item, O: Item> std::fmt::Debug for Stage<I, O> {
 }
 
 /// A chain behind a dynamic call.
-trait Work<I: Item, O: Item> {
+pub(super) trait Work<I: Item, O: Item> {
+    /// Takes all items out of `input` and appends what becomes of them to `out`.
     fn run<'a>(&mut self, input: &mut Items<'a, I>, scope: Scope<'a>, out: &mut Items<'a, O>) -> Flow;
-    fn settle<'a>(&mut self, scope: Scope<'a>, out: &mut Items<'a, O>) -> Flow;
-    fn holds(&self) -> bool;
-    fn is_done(&self) -> bool;
+
+    fn settle<'a>(&mut self, _scope: Scope<'a>, _out: &mut Items<'a, O>) -> Flow {
+        Flow::Continue(())
+    }
+
+    fn holds(&self) -> bool {
+        false
+    }
+
+    fn is_done(&self) -> bool {
+        false
+    }
 }
 
 struct Fused<C>(C);
 
 impl<I: Item, C: Chain<I>> Work<I, C::Out> for Fused<C> {
     fn run<'a>(&mut self, input: &mut Items<'a, I>, scope: Scope<'a>, out: &mut Items<'a, C::Out>) -> Flow {
-        out.reserve(input.len());
-        self.0.run(input.drain(..), scope, &mut |record, item| {
-            out.push((record, item));
-            Flow::Continue(())
-        })
+        let is_as_large = Layout::new::<(u64, I::Of<'a>)>() == Layout::new::<(u64, <C::Out as Item>::Of<'a>)>();
+        if C::AT_MOST_ONE && is_as_large && out.is_empty() {
+            run_in_place(&mut self.0, input, scope, out)
+        } else {
+            run_into(&mut self.0, input, scope, out)
+        }
     }
 
     fn settle<'a>(&mut self, scope: Scope<'a>, out: &mut Items<'a, C::Out>) -> Flow {
@@ -96,6 +112,48 @@ impl<I: Item, C: Chain<I>> Work<I, C::Out> for Fused<C> {
     fn is_done(&self) -> bool {
         Chain::<I>::is_done(&self.0)
     }
+}
+
+/// Runs stages that make at most one item of each. The standard library collects such items in the memory that they come
+/// from: half of the cache, and half of the instructions, that two lists take.
+fn run_in_place<'a, I: Item, C: Chain<I>>(
+    chain: &mut C,
+    input: &mut Items<'a, I>,
+    scope: Scope<'a>,
+    out: &mut Items<'a, C::Out>,
+) -> Flow {
+    let mut flow = Flow::Continue(());
+    let one = |(record, item)| {
+        if flow.is_break() {
+            return None;
+        }
+        let mut made = None;
+        // A panic that went further would take along what is before it in the list.
+        flow = scope.guard(|| {
+            chain.run(std::iter::once((record, item)), scope, &mut |record, item| {
+                made = Some((record, item));
+                Flow::Continue(())
+            })
+        });
+        made
+    };
+    *out = std::mem::take(input).into_iter().filter_map(one).collect();
+    flow
+}
+
+/// Runs stages that may make several items of one, or hold some back.
+fn run_into<'a, I: Item, C: Chain<I>>(
+    chain: &mut C,
+    input: &mut Items<'a, I>,
+    scope: Scope<'a>,
+    out: &mut Items<'a, C::Out>,
+) -> Flow {
+    out.reserve(input.len());
+    let mut list = Filling::new(out);
+    chain.run(input.drain(..), scope, &mut |record, item| {
+        list.push(record, item);
+        Flow::Continue(())
+    })
 }
 
 /// A chain with a boxed stage behind it.
@@ -159,32 +217,56 @@ pub struct ThenAll<C, I: Item> {
     pub(super) stages: Vec<Stage<I, I>>,
 }
 
+/// So many items go through all stages before the next ones do: a list of them stays in the fastest cache, where that of a
+/// whole batch would not.
+const PART: usize = 512;
+
 impl<C, O: Item> ThenAll<C, O> {
-    /// Sends items through all stages. A stage that has had enough or has failed stops what comes behind it in the stream,
-    /// not what it has already let through.
+    /// Sends items through all stages, part by part, and hands on what comes out.
     fn pass<'a>(
         &mut self,
-        mut items: Items<'a, O>,
-        mut flow: Flow,
+        items: Items<'a, O>,
+        flow: Flow,
         is_settling: bool,
         scope: Scope<'a>,
         sink: &mut impl FnMut(u64, O::Of<'a>) -> Flow,
     ) -> Flow {
+        let mut left = items.into_iter();
         // Two lists take turns: memory taken anew for each stage would cost more than the stage.
-        let mut input = Vec::new();
+        let mut lists = (Vec::with_capacity(left.len().min(PART)), Vec::new());
+        loop {
+            lists.0.extend(left.by_ref().take(PART));
+            let is_last = left.len() == 0;
+            let before = if is_last { flow } else { Flow::Continue(()) };
+            let flow = self.pass_part(&mut lists, before, is_settling && is_last, scope);
+            hand_on(lists.0.drain(..), scope, sink)?;
+            if is_last || flow.is_break() {
+                return flow;
+            }
+        }
+    }
+
+    /// Sends the items of the first list through all stages; there they are then. A stage that has had enough or has failed
+    /// stops what comes behind it in the stream, not what it has already let through.
+    fn pass_part<'a>(
+        &mut self,
+        (items, input): &mut (Items<'a, O>, Items<'a, O>),
+        mut flow: Flow,
+        is_settling: bool,
+        scope: Scope<'a>,
+    ) -> Flow {
         for stage in &mut self.stages {
-            std::mem::swap(&mut input, &mut items);
+            std::mem::swap(input, items);
             items.clear();
-            let passed = stage.pass(&mut input, &mut items, scope);
+            let passed = stage.pass(input, items, scope);
             let settled = match (passed, flow, is_settling) {
                 (Flow::Break(()), ..) => passed,
-                (_, Flow::Break(()), _) => stage.finish(scope, &mut items),
-                (_, _, true) => stage.settle(scope, &mut items),
+                (_, Flow::Break(()), _) => stage.finish(scope, items),
+                (_, _, true) => stage.settle(scope, items),
                 _ => passed,
             };
             flow = both(flow, settled);
         }
-        hand_on(items, scope, sink)?;
         flow
     }
 }

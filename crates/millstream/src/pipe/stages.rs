@@ -108,14 +108,17 @@ function_stages! {
     Inspect;
 }
 
-/// Implements a stage: what comes out, and how.
+/// Implements a stage: what comes out, and how; `many` where several items may come of one.
 macro_rules! each {
+    (impl $($rest:tt)*) => { each!(true, $($rest)*); };
+    (many impl $($rest:tt)*) => { each!(false, $($rest)*); };
     (
-        impl[$($generic:ident $(: $bound:path)?),*] $stage:ty, $in:ty => $out:ty,
+        $at_most_one:literal, [$($generics:tt)*] $stage:ty, $in:ty => $out:ty,
         |$this:ident, $record:ident, $item:ident, $scope:ident, $next:ident| $body:expr
     ) => {
-        impl<$($generic $(: $bound)?),*> Each<$in> for $stage {
+        impl<$($generics)*> Each<$in> for $stage {
             type Out = $out;
+            const AT_MOST_ONE: bool = $at_most_one;
 
             #[inline]
             fn each<'a>(
@@ -152,7 +155,7 @@ each!(impl[I: Item, F: Call<I, Result<T, E>>, T, E: Into<AnyError>] TryMap<F, Re
     }
 );
 
-each!(impl[I: Item, F: Call<I, T>, T: IntoIterator] FlatMap<F, T>, I => Value<T::Item>,
+each!(many impl[I: Item, F: Call<I, T>, T: IntoIterator] FlatMap<F, T>, I => Value<T::Item>,
     |this, record, item, scope, next| {
         this.0.call(item).into_iter().try_for_each(|value| next(record, value))
     }
@@ -177,43 +180,21 @@ each!(impl[I: Item, F: Look<I, ()>] Inspect<F>, I => I, |this, record, item, sco
     next(record, item)
 });
 
-/// A function from records to parts of them.
-impl<F: for<'b> FnMut(&'b [u8]) -> &'b [u8]> Each<Bytes> for MapBytes<F> {
-    type Out = Bytes;
+each!(impl[F: FnMut(&[u8]) -> &[u8]] MapBytes<F>, Bytes => Bytes, |this, record, item, scope, next| {
+    next(record, this.0(item))
+});
 
-    #[inline]
-    fn each<'a>(
-        &mut self,
-        record: u64,
-        item: &'a [u8],
-        _scope: Scope<'a>,
-        next: &mut impl FnMut(u64, &'a [u8]) -> Flow,
-    ) -> Flow {
-        next(record, (self.0)(item))
-    }
-}
-
-/// A function that calls another one with each part.
-impl<F: for<'b> FnMut(&'b [u8], &mut dyn FnMut(&'b [u8]))> Each<Bytes> for Pieces<F> {
-    type Out = Bytes;
-
-    #[inline]
-    fn each<'a>(
-        &mut self,
-        record: u64,
-        item: &'a [u8],
-        _scope: Scope<'a>,
-        next: &mut impl FnMut(u64, &'a [u8]) -> Flow,
-    ) -> Flow {
+each!(many impl[F: for<'b> FnMut(&'b [u8], &mut dyn FnMut(&'b [u8]))] Pieces<F>, Bytes => Bytes,
+    |this, record, item, scope, next| {
         let mut flow = Flow::Continue(());
-        (self.0)(item, &mut |piece| {
+        this.0(item, &mut |piece| {
             if flow.is_continue() {
                 flow = next(record, piece);
             }
         });
         flow
     }
-}
+);
 
 /// A function that writes bytes of each item, with the buffer that it writes to.
 #[derive(Clone, Debug)]
@@ -281,6 +262,7 @@ pub struct Take(pub(super) u64);
 
 impl<I: Item> Each<I> for Take {
     type Out = I;
+    const AT_MOST_ONE: bool = true;
 
     #[inline]
     fn each<'a>(
@@ -327,20 +309,9 @@ impl std::fmt::Debug for Tee<'_> {
     }
 }
 
-impl Each<Bytes> for Tee<'_> {
-    type Out = Bytes;
-
-    #[inline]
-    fn each<'a>(
-        &mut self,
-        record: u64,
-        item: &'a [u8],
-        scope: Scope<'a>,
-        next: &mut impl FnMut(u64, &'a [u8]) -> Flow,
-    ) -> Flow {
-        match crate::put!(self.out, item, &self.terminator[..]) {
-            Ok(()) => next(record, item),
-            Err(error) => scope.end(record, error),
-        }
+each!(impl['w] Tee<'w>, Bytes => Bytes, |this, record, item, scope, next| {
+    match crate::put!(this.out, item, &this.terminator[..]) {
+        Ok(()) => next(record, item),
+        Err(error) => scope.end(record, error),
     }
-}
+});

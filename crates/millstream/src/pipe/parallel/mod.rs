@@ -13,7 +13,6 @@ mod lot;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub use lot::SendItem;
@@ -310,7 +309,7 @@ where
             return;
         }
         let mut origins = scope.run.handed.borrow().clone();
-        origins.extend(Origin::of(scope).map(Arc::new));
+        origins.extend(Origin::of(scope));
         for lot in lots {
             lot.on_error = scope.run.on_error;
             lot.origins.extend_from_slice(&origins);
