@@ -1,0 +1,169 @@
+// How the stages of pipes become one loop; see pipe.hpp. Nothing in here is for users.
+//
+// A chain is given the items of a batch and hands what becomes of them to a sink, item by item. Each stage wraps the
+// sink in a function of its own, so that the compiler sees one loop with all stages in it. Where stages are chosen at
+// run time, or are to be measured, a chain is cut: there whole batches change hands.
+//
+// C++20; needs libmillstream.
+#ifndef MILLSTREAM_PIPE_CHAINS_HPP
+#define MILLSTREAM_PIPE_CHAINS_HPP
+
+#include <utility>
+#include <vector>
+
+#include <millstream/pipe_items.hpp>
+
+namespace ms::detail::piping {
+
+/// No stage.
+template <class Item>
+struct start {
+    using in = Item;
+    using out = Item;
+
+    template <class Input, class Sink>
+    flow run(Input &&input, context &at, Sink &&sink) {
+        return each_of(input, at, sink);
+    }
+    bool is_done() const noexcept { return false; }
+    void report(std::vector<stage_stats> &) const {}
+};
+
+/// A chain and one more stage.
+template <class Chain, class Stage>
+struct fused {
+    using in = typename Chain::in;
+    using out = typename Stage::template out<typename Chain::out>;
+
+    Chain chain;
+    Stage stage;
+
+    template <class Input, class Sink>
+    flow run(Input &&input, context &at, Sink &&sink) {
+        return chain.run(input, at, [&](typename Chain::out &&item) { return stage.each(std::move(item), at, sink); });
+    }
+    bool is_done() const noexcept { return chain.is_done() || stage.is_done(); }
+    void report(std::vector<stage_stats> &stages) const { chain.report(stages); }
+};
+
+/// A chain whose output is collected, batch by batch, before what comes next sees it.
+template <class Chain>
+struct cut_here {
+    using in = typename Chain::in;
+    using out = typename Chain::out;
+
+    Chain chain;
+    meter measured;
+    items<out> between{};
+
+    template <class Input, class Sink>
+    flow run(Input &&input, context &at, Sink &&sink) {
+        between.clear();
+        waiting failed;
+        const flow state = measured.during(
+            at, between, [&] { return failed.during(at, [&] { return chain.run(input, at, between.collect(at)); }); });
+        const flow handed = each_of(between, at, sink);
+        failed.go_on(at);
+        return both(state, handed);
+    }
+    bool is_done() const noexcept { return chain.is_done(); }
+    void report(std::vector<stage_stats> &stages) const {
+        chain.report(stages);
+        stage_stats own = measured.stats;
+        for (const stage_stats &before : stages) // its time includes theirs
+            own.time -= before.time;
+        stages.push_back(std::move(own));
+    }
+};
+
+/// A chain behind a dynamic call.
+template <class In, class Out>
+struct work {
+    work() = default;
+    work(const work &) = delete;
+    work &operator=(const work &) = delete;
+    virtual ~work() = default;
+    virtual flow run(items<In> &input, context &at, items<Out> &output) = 0;
+    virtual bool is_done() const noexcept = 0;
+};
+
+template <class Chain>
+struct work_of final : work<typename Chain::in, typename Chain::out> {
+    explicit work_of(Chain &&given) : chain(std::move(given)) {}
+
+    flow run(items<typename Chain::in> &input, context &at, items<typename Chain::out> &output) override {
+        return chain.run(input, at, output.collect(at));
+    }
+    bool is_done() const noexcept override { return chain.is_done(); }
+
+    Chain chain;
+};
+
+/// A chain with a boxed stage behind it.
+template <class Chain, class Stage>
+struct then_boxed {
+    using in = typename Chain::in;
+    using out = typename Stage::out;
+
+    Chain chain;
+    Stage stage;
+    items<typename Chain::out> before{};
+    items<out> behind{};
+
+    template <class Input, class Sink>
+    flow run(Input &&input, context &at, Sink &&sink) {
+        before.clear();
+        waiting failed;
+        flow state = failed.during(at, [&] { return chain.run(input, at, before.collect(at)); });
+        state = both(state, stage.pass(before, at, behind, failed));
+        const flow handed = each_of(behind, at, sink);
+        failed.go_on(at);
+        return both(state, handed);
+    }
+    bool is_done() const noexcept { return chain.is_done() || stage.is_done(); }
+    void report(std::vector<stage_stats> &stages) const {
+        chain.report(stages);
+        stages.push_back(stage.stats());
+    }
+};
+
+/// A chain with any number of boxed stages behind it, all between items of one type.
+template <class Chain, class Stage>
+struct then_all_boxed {
+    using in = typename Chain::in;
+    using out = typename Chain::out;
+
+    Chain chain;
+    std::vector<Stage> stages;
+    items<out> before{};
+    items<out> behind{};
+
+    template <class Input, class Sink>
+    flow run(Input &&input, context &at, Sink &&sink) {
+        before.clear();
+        waiting failed;
+        flow state = failed.during(at, [&] { return chain.run(input, at, before.collect(at)); });
+        for (Stage &stage : stages) {
+            state = both(state, stage.pass(before, at, behind, failed));
+            before.swap(behind);
+        }
+        const flow handed = each_of(before, at, sink);
+        failed.go_on(at);
+        return both(state, handed);
+    }
+    bool is_done() const noexcept {
+        for (const Stage &stage : stages)
+            if (stage.is_done())
+                return true;
+        return chain.is_done();
+    }
+    void report(std::vector<stage_stats> &to) const {
+        chain.report(to);
+        for (const Stage &stage : stages)
+            to.push_back(stage.stats());
+    }
+};
+
+} // namespace ms::detail::piping
+
+#endif // MILLSTREAM_PIPE_CHAINS_HPP

@@ -1,0 +1,231 @@
+// What goes through pipes: items with the numbers of their records, and what is known while they do; see pipe.hpp.
+// Nothing in here is for users but `ms::stage_stats`.
+//
+// C++20; needs libmillstream.
+#ifndef MILLSTREAM_PIPE_ITEMS_HPP
+#define MILLSTREAM_PIPE_ITEMS_HPP
+
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <memory_resource>
+#include <new>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <millstream/frame.hpp>
+
+namespace ms {
+
+/// What one stage of a pipe has done.
+struct stage_stats {
+    std::string name;
+    /// Items that came out.
+    std::uint64_t items = 0;
+    /// The size of these items in bytes; 0 for values, whose size nobody knows.
+    std::uint64_t bytes = 0;
+    /// The time inside the stage.
+    std::chrono::nanoseconds time{};
+};
+
+namespace detail::piping {
+
+/// Whether the next item is wanted.
+enum class flow : bool { more, enough };
+
+inline flow both(flow one, flow other) noexcept { return one == flow::enough ? one : other; }
+
+/// What is known while a chain works on a batch.
+struct context {
+    /// The record at work.
+    std::uint64_t record = 0;
+    /// Where the exception was thrown that is on its way out.
+    std::uint64_t failed_at = 0;
+    /// It was not a stage that threw it: nothing is passed over then.
+    bool sink_failed = false;
+    /// Whether a record that a stage fails at is passed over.
+    bool skips = false;
+    /// Whether somebody wants to know where the time goes.
+    bool measures = false;
+    /// The records that were passed over, until somebody deals with them.
+    std::vector<std::uint64_t> passed_over;
+    /// What stages make of a batch lives here.
+    std::pmr::monotonic_buffer_resource memory;
+
+    /// Another batch begins.
+    void begin() {
+        sink_failed = false;
+        passed_over.clear();
+        memory.release();
+    }
+
+    /// Within a handler: passes over the record at work if that is allowed, and goes on with the exception if not.
+    void caught() {
+        try {
+            throw;
+        } catch (const std::bad_alloc &) {
+            failed_at = record; // no fault of the record's
+            throw;
+        } catch (const std::exception &) {
+            if (sink_failed || !skips) {
+                failed_at = record;
+                throw;
+            }
+            passed_over.push_back(record);
+        } catch (...) {
+            failed_at = record;
+            throw;
+        }
+    }
+
+    /// Does what is not a stage's work on a record.
+    template <class Act>
+    auto sinking(Act act) {
+        try {
+            return act();
+        } catch (...) {
+            sink_failed = true;
+            throw;
+        }
+    }
+
+    std::string_view keep(std::string_view bytes) {
+        if (bytes.empty())
+            return {};
+        auto *to = static_cast<char *>(memory.allocate(bytes.size(), 1));
+        bytes.copy(to, bytes.size());
+        return {to, bytes.size()};
+    }
+};
+
+/// The records of a batch as items.
+class records_of {
+  public:
+    explicit records_of(const batch &batch) noexcept : batch_(batch) {}
+
+    std::size_t size() const noexcept { return batch_.size(); }
+    std::uint64_t record(std::size_t index) const noexcept { return batch_.first_record() + index; }
+    std::string_view take(std::size_t index) const noexcept { return batch_[index]; }
+
+  private:
+    const batch &batch_;
+};
+
+/// The items of a batch between two stages, each with the number of its record.
+template <class Item>
+class items {
+  public:
+    std::size_t size() const noexcept { return items_.size(); }
+    std::uint64_t record(std::size_t index) const noexcept { return items_[index].first; }
+    Item &&take(std::size_t index) noexcept { return std::move(items_[index].second); }
+
+    void clear() noexcept { items_.clear(); }
+    void swap(items &other) noexcept { items_.swap(other.items_); }
+
+    /// The sink that collects items here.
+    auto collect(const context &at) {
+        return [this, &at](Item &&item) {
+            items_.emplace_back(at.record, std::move(item));
+            return flow::more;
+        };
+    }
+
+    std::uint64_t bytes() const noexcept {
+        std::uint64_t sum = 0;
+        if constexpr (std::is_convertible_v<const Item &, std::string_view>)
+            for (const auto &[record, item] : items_)
+                sum += std::string_view(item).size();
+        return sum;
+    }
+
+  private:
+    std::vector<std::pair<std::uint64_t, Item>> items_;
+};
+
+/// Gives items to a sink, one by one. The handler is outside of the loop, which so has nothing to do with exceptions.
+template <class Input, class Sink>
+flow each_of(Input &&input, context &at, Sink &&sink) {
+    const std::size_t count = input.size();
+    for (std::size_t i = 0;; ++i) {
+        try {
+            for (; i < count; ++i) {
+                at.record = input.record(i);
+                if (sink(input.take(i)) == flow::enough)
+                    return flow::enough;
+            }
+            return flow::more;
+        } catch (...) {
+            at.caught();
+        }
+    }
+}
+
+/// An exception that waits until what came before it has gone on.
+class waiting {
+  public:
+    /// Runs a part of a chain. An exception that is met later belongs to an earlier record: it takes the place of one
+    /// that is there.
+    template <class Act>
+    flow during(context &at, Act act) {
+        try {
+            return act();
+        } catch (...) {
+            thrown_ = std::current_exception();
+            record_ = at.failed_at;
+            sink_failed_ = at.sink_failed;
+            at.sink_failed = false;
+            return flow::enough;
+        }
+    }
+
+    void go_on(context &at) const {
+        if (thrown_ == nullptr)
+            return;
+        at.failed_at = record_;
+        at.sink_failed = sink_failed_;
+        std::rethrow_exception(thrown_);
+    }
+
+  private:
+    std::exception_ptr thrown_;
+    std::uint64_t record_ = 0;
+    bool sink_failed_ = false;
+};
+
+/// What came out of a stage, and how long it took.
+struct meter {
+    stage_stats stats;
+
+    template <class Item, class Act>
+    flow during(const context &at, const items<Item> &out, Act act) {
+        if (!at.measures)
+            return act();
+        const auto began = std::chrono::steady_clock::now();
+        const flow state = act();
+        stats.time += std::chrono::steady_clock::now() - began;
+        stats.items += out.size();
+        stats.bytes += out.bytes();
+        return state;
+    }
+};
+
+/// Adds the time that it exists to a sum.
+class stopwatch {
+  public:
+    explicit stopwatch(std::chrono::nanoseconds &sum) noexcept : sum_(sum) {}
+    stopwatch(const stopwatch &) = delete;
+    stopwatch &operator=(const stopwatch &) = delete;
+    ~stopwatch() { sum_ += std::chrono::steady_clock::now() - began_; }
+
+  private:
+    std::chrono::nanoseconds &sum_;
+    std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+};
+
+} // namespace detail::piping
+} // namespace ms
+
+#endif // MILLSTREAM_PIPE_ITEMS_HPP

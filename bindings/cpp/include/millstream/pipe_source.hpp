@@ -1,0 +1,264 @@
+// Where the records of a pipe come from, batch by batch, and what happens when a stage throws; see pipe.hpp. Nothing in
+// here is for users but `ms::pipe_summary`.
+//
+// C++20; needs libmillstream.
+#ifndef MILLSTREAM_PIPE_SOURCE_HPP
+#define MILLSTREAM_PIPE_SOURCE_HPP
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <typeinfo>
+
+#include <millstream/pipe_items.hpp>
+#include <millstream/reader.hpp>
+#include <millstream/writer.hpp>
+
+namespace ms {
+
+/// What a pipe has done so far.
+struct pipe_summary {
+    /// Records that were read.
+    std::uint64_t records = 0;
+    /// Items that came out behind the last stage.
+    std::uint64_t items = 0;
+    /// Times that a stage failed at a record that was passed over, as `on_error` allows.
+    std::uint64_t failed = 0;
+    /// Whether a stage such as `take` ended it before its sources did.
+    bool ended_early = false;
+    /// How the sources' commands ended.
+    std::vector<command_end> commands;
+};
+
+namespace detail::piping {
+
+/// Where the records come from, and how to deal with them.
+class source_of_records {
+  public:
+    source_of_records(std::vector<reader> readers, ms::framer framer)
+        : readers_(std::move(readers)), framer_(std::move(framer)), at_(std::make_unique<context>()) {}
+
+    std::string terminator() const { return std::string(framer_.terminator()); }
+
+    /// One batch: `work` is given its records and the context, and says whether more is wanted.
+    template <class Chain, class Work>
+    void step(const Chain &chain, Work work) {
+        if (chain.is_done())
+            return end_early();
+        if (cancel != nullptr && cancel->is_cancelled())
+            fail(errc::cancelled);
+        at_->begin();
+        if (readers_.empty()) {
+            phase_ = phase::ended;
+            return;
+        }
+        const std::size_t chosen = choose();
+        reader &from = readers_[chosen];
+        const std::optional<batch> batch = next(from);
+        if (!batch) {
+            end(chosen);
+            return;
+        }
+        turn_ = chosen + 1;
+        summary_.records += batch->size();
+        flow wanted = flow::more;
+        try {
+            wanted = work(records_of(*batch), *at_);
+        } catch (...) {
+            phase_ = phase::failed;
+            pass_over(*batch, at_->failed_at);
+            rethrow(*batch, from);
+        }
+        pass_over(*batch, std::numeric_limits<std::uint64_t>::max());
+        if (wanted == flow::enough)
+            end_early();
+    }
+
+    /// Whether there is something to do.
+    bool is_open() {
+        if (phase_ == phase::failed)
+            fail(errc::closed);
+        return phase_ == phase::open;
+    }
+
+    /// Ends all readers, wherever they are.
+    void close() {
+        std::exception_ptr first;
+        while (!readers_.empty()) {
+            try {
+                end(0);
+            } catch (...) {
+                first = first != nullptr ? first : std::current_exception();
+            }
+        }
+        if (first != nullptr)
+            std::rethrow_exception(first);
+    }
+
+    /// For how long the readers were waited for.
+    std::chrono::nanoseconds waited() const {
+        std::chrono::nanoseconds sum = waited_;
+        for (const reader &reader : readers_)
+            sum += reader.progress().waited;
+        return sum;
+    }
+
+    context &at() noexcept { return *at_; }
+    pipe_summary &summary() noexcept { return summary_; }
+    const pipe_summary &summary() const noexcept { return summary_; }
+    const error *last_error() const noexcept { return last_ ? &*last_ : nullptr; }
+
+    std::size_t most = all_records;
+    const cancel_token *cancel = nullptr;
+    writer *quarantine = nullptr;
+    std::chrono::nanoseconds elapsed{};
+
+  private:
+    enum class phase { open, ended, failed };
+
+    [[noreturn]] void fail(errc kind) {
+        error_details details;
+        details.kind = kind;
+        last_ = error(std::move(details));
+        detail::fail(*last_);
+    }
+
+    /// The reader whose turn it is, or the next one that need not be waited for.
+    std::size_t choose() noexcept {
+        const std::size_t count = readers_.size();
+        std::size_t chosen = turn_ % count;
+        if (count == 1)
+            return chosen;
+        waits least = readers_[chosen].waits();
+        for (std::size_t i = 1; i < count && least != waits::no; ++i) {
+            const std::size_t other = (turn_ + i) % count;
+            if (const waits waits = readers_[other].waits(); waits < least) {
+                least = waits;
+                chosen = other;
+            }
+        }
+        return chosen;
+    }
+
+    std::optional<batch> next(reader &from) {
+        try {
+            return from.next_batch(framer_, most);
+        } catch (...) {
+            if (const error *failed = from.last_error(); failed != nullptr)
+                last_ = *failed;
+            throw;
+        }
+    }
+
+    /// Takes leave of a reader.
+    void end(std::size_t index) {
+        reader reader = std::move(readers_[index]);
+        readers_.erase(readers_.begin() + static_cast<std::ptrdiff_t>(index));
+        turn_ = index;
+        waited_ += reader.progress().waited;
+        std::error_code code;
+        reader.close(code);
+        for (command_end &end : reader.command_ends())
+            summary_.commands.push_back(std::move(end));
+        if (code) {
+            last_ = *reader.last_error();
+            if (reader.callback_exception() != nullptr)
+                std::rethrow_exception(reader.callback_exception());
+            detail::fail(*last_);
+        }
+    }
+
+    /// Nothing more is wanted.
+    void end_early() {
+        phase_ = phase::ended;
+        summary_.ended_early = true;
+        close();
+    }
+
+    /// Deals with the records before this one that stages have failed at.
+    void pass_over(const batch &batch, std::uint64_t before) {
+        std::vector<std::uint64_t> &records = at_->passed_over;
+        if (records.empty())
+            return;
+        // Stages behind a cut may have met an earlier one later.
+        std::sort(records.begin(), records.end());
+        try {
+            for (const std::uint64_t record : records) {
+                if (record >= before)
+                    break;
+                ++summary_.failed;
+                if (quarantine != nullptr)
+                    quarantine->write(batch.untrimmed(static_cast<std::size_t>(record - batch.first_record())));
+            }
+        } catch (const error &failed) {
+            phase_ = phase::failed;
+            last_ = failed;
+            throw;
+        } catch (...) {
+            phase_ = phase::failed;
+            throw;
+        }
+    }
+
+    /// Within a handler: lets the exception go on its way, and remembers where it was thrown.
+    [[noreturn]] void rethrow(const batch &batch, const reader &from) {
+        error_details details;
+        details.kind = errc::stage_failed;
+        try {
+            throw;
+        } catch (const error &thrown) {
+            last_ = placed(thrown, batch, from);
+            if (typeid(thrown) == typeid(error))
+                throw error(*last_);
+            throw;
+        } catch (const std::exception &thrown) {
+            details.found = thrown.what();
+            last_ = placed(error(std::move(details)), batch, from);
+            throw;
+        } catch (...) {
+            details.kind = errc::stage_panicked;
+            details.found = "an exception that is no std::exception";
+            last_ = placed(error(std::move(details)), batch, from);
+            throw;
+        }
+    }
+
+    /// The error with its record. A sink's is about the sink otherwise.
+    error placed(const error &thrown, const batch &batch, const reader &from) const {
+        if (thrown.command() != nullptr)
+            return thrown; // whose sentence the library has made
+        error_details details;
+        details.kind = thrown.kind();
+        details.name = thrown.name();
+        details.expected = thrown.expected();
+        details.found = thrown.found();
+        details.offset = thrown.offset();
+        details.record = at_->failed_at;
+        details.path = thrown.path();
+        details.written = thrown.written();
+        details.system_errno = thrown.system_errno();
+        if (!at_->sink_failed) {
+            // What the stage counted, it counted from the start of what it was given.
+            details.name = from.name();
+            details.offset =
+                batch.offset() + batch.offsets()[static_cast<std::size_t>(at_->failed_at - batch.first_record())];
+        }
+        return error(std::move(details));
+    }
+
+    std::vector<reader> readers_;
+    std::size_t turn_ = 0;
+    ms::framer framer_;
+    std::unique_ptr<context> at_; // which does not move
+    pipe_summary summary_;
+    std::optional<error> last_;
+    std::chrono::nanoseconds waited_{}; // for readers that have ended
+    phase phase_ = phase::open;
+};
+
+} // namespace detail::piping
+} // namespace ms
+
+#endif // MILLSTREAM_PIPE_SOURCE_HPP
