@@ -11,16 +11,16 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 
 use super::super::chain::Chain;
 use super::super::scope::{Flow, Run, Scope};
-use super::lot::{Done, Lot, SendItem};
+use super::lot::{Lot, SendItem};
 use crate::error::Result;
 
 /// Threads that run copies of the same stages. Dropped, it waits for them.
 pub(super) struct Crew<I: SendItem, O: SendItem> {
     /// Absent when they are told to end.
-    jobs: Option<Sender<(u64, Lot<I>)>>,
+    jobs: Option<Sender<(u64, Lot<I, O>)>>,
     /// The threads' end, to take back what none of them has begun.
-    unbegun: Receiver<(u64, Lot<I>)>,
-    done: Receiver<(u64, Done<O>)>,
+    unbegun: Receiver<(u64, Lot<I, O>)>,
+    done: Receiver<(u64, Lot<I, O>)>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -46,13 +46,13 @@ impl<I: SendItem, O: SendItem> Crew<I, O> {
     }
 
     /// Gives out a lot. There must be room for it.
-    pub(super) fn send(&self, turn: u64, lot: Lot<I>) {
+    pub(super) fn send(&self, turn: u64, lot: Lot<I, O>) {
         let jobs = self.jobs.as_ref().expect("only dropping takes it");
         jobs.try_send((turn, lot)).expect("there is room for what may be under way");
     }
 
     /// A lot that is done, if there is one by then.
-    pub(super) fn receive(&self, patience: Duration) -> Option<(u64, Done<O>)> {
+    pub(super) fn receive(&self, patience: Duration) -> Option<(u64, Lot<I, O>)> {
         match self.done.recv_timeout(patience) {
             Ok(done) => Some(done),
             Err(RecvTimeoutError::Timeout) => None,
@@ -72,54 +72,47 @@ impl<I: SendItem, O: SendItem> Drop for Crew<I, O> {
 }
 
 /// What a thread does.
-fn work<I, O, P>(mut stages: P, jobs: &Receiver<(u64, Lot<I>)>, finished: &Sender<(u64, Done<O>)>)
+fn work<I, O, P>(mut stages: P, jobs: &Receiver<(u64, Lot<I, O>)>, finished: &Sender<(u64, Lot<I, O>)>)
 where
     I: SendItem,
     O: SendItem,
     P: Chain<I, Out = O>,
 {
     let (mut run, mut arena) = (Run::new(), Bump::new());
-    for (turn, lot) in jobs {
-        let done = pass(&mut stages, lot, &mut run, &arena);
+    for (turn, mut lot) in jobs {
+        pass(&mut stages, &mut lot, &mut run, &arena);
         arena.reset();
-        if finished.send((turn, done)).is_err() {
+        if finished.send((turn, lot)).is_err() {
             break;
         }
     }
 }
 
 /// Sends a lot through stages.
-fn pass<I, O, P>(stages: &mut P, mut lot: Lot<I>, run: &mut Run, arena: &Bump) -> Done<O>
+fn pass<I, O, P>(stages: &mut P, lot: &mut Lot<I, O>, run: &mut Run, arena: &Bump)
 where
     I: SendItem,
     O: SendItem,
     P: Chain<I, Out = O>,
 {
     let began = Instant::now();
-    let count = lot.records.len();
-    run.on_error = lot.on_error;
-    *run.handed.get_mut() = lot.origins;
-    let mut records = Vec::with_capacity(count);
-    let mut items = O::Packed::default();
+    let Lot { given, made, origins, on_error, failures, flow, work } = lot;
+    let count = given.records.len();
+    run.on_error = *on_error;
+    std::mem::swap(run.handed.get_mut(), origins);
     // How many items had come out before each failure.
     let mut failed_at = Vec::new();
     let scope = Scope { arena, batch: None, run };
-    let flow = scope.guard(|| {
-        stages.run(lot.records.into_iter().zip(I::open(&mut lot.items)), scope, &mut |record, item| {
-            failed_at.resize(run.failures.borrow().len(), records.len());
-            records.push(record);
-            O::pack(&mut items, item);
+    *flow = scope.guard(|| {
+        stages.run(given.records.drain(..).zip(I::open(&mut given.items)), scope, &mut |record, item| {
+            failed_at.resize(run.failures.borrow().len(), made.records.len());
+            made.push(record, item);
             Flow::Continue(())
         })
     });
-    let failures = run.failures.take();
-    failed_at.resize(failures.len(), records.len());
-    Done {
-        records,
-        items,
-        failures: failed_at.into_iter().zip(failures).collect(),
-        flow,
-        origins: run.handed.take(),
-        work: (count, began.elapsed()),
-    }
+    let failed = run.failures.take();
+    failed_at.resize(failed.len(), made.records.len());
+    failures.extend(failed_at.into_iter().zip(failed));
+    std::mem::swap(run.handed.get_mut(), origins);
+    *work = (count, began.elapsed());
 }

@@ -27,11 +27,14 @@ pub trait Pack: Item + 'static {
     /// Their size as statistics tell it; see [`Item::size`].
     fn size_of_all(packed: &Self::Packed) -> usize;
 
-    /// The items, where the lot stays for as long as they are looked at.
+    /// Takes all items out, where the lot stays for as long as they are looked at.
     fn open<'l>(packed: &'l mut Self::Packed) -> impl Iterator<Item = Self::Of<'l>>;
 
-    /// The items, where they have to live as long as a batch.
-    fn land<'a>(packed: Self::Packed, arena: &'a Bump) -> impl Iterator<Item = Self::Of<'a>>;
+    /// Takes all items out, where they have to live as long as a batch.
+    fn land<'a>(packed: &mut Self::Packed, arena: &'a Bump) -> impl Iterator<Item = Self::Of<'a>>;
+
+    /// Forgets what is left, and keeps the memory.
+    fn clear(packed: &mut Self::Packed);
 }
 
 /// One block, and where each item ends.
@@ -62,11 +65,16 @@ impl Pack for Bytes {
     }
 
     fn open(packed: &mut Block) -> impl Iterator<Item = &[u8]> {
-        items(&packed.bytes, packed.ends.iter().copied())
+        items(&packed.bytes, packed.ends.drain(..))
     }
 
-    fn land(packed: Block, arena: &Bump) -> impl Iterator<Item = &[u8]> {
-        items(arena.alloc_slice_copy(&packed.bytes), packed.ends.into_iter())
+    fn land<'a>(packed: &mut Block, arena: &'a Bump) -> impl Iterator<Item = &'a [u8]> {
+        items(arena.alloc_slice_copy(&packed.bytes), packed.ends.drain(..))
+    }
+
+    fn clear(packed: &mut Block) {
+        packed.bytes.clear();
+        packed.ends.clear();
     }
 }
 
@@ -99,25 +107,24 @@ impl<T: Send + 'static> Pack for Value<T> {
         packed.drain(..)
     }
 
-    fn land(packed: Vec<T>, _arena: &Bump) -> impl Iterator<Item = T> {
-        packed.into_iter()
+    fn land(packed: &mut Vec<T>, _arena: &Bump) -> impl Iterator<Item = T> {
+        packed.drain(..)
+    }
+
+    fn clear(packed: &mut Vec<T>) {
+        packed.clear();
     }
 }
 
-/// Items for one thread at a time, and what it has to know.
-pub(super) struct Lot<I: SendItem> {
-    /// The number of the record that each was made from.
+/// Packed items, and the number of the record that each was made from.
+pub(super) struct Load<I: SendItem> {
     pub(super) records: Vec<u64>,
     pub(super) items: I::Packed,
-    /// Where the records came from.
-    pub(super) origins: Vec<Arc<Origin>>,
-    pub(super) on_error: OnFailure,
 }
 
-impl<I: SendItem> Lot<I> {
-    pub(super) fn new() -> Lot<I> {
-        let (records, items, origins) = (Vec::new(), I::Packed::default(), Vec::new());
-        Lot { records, items, origins, on_error: OnFailure::Stop }
+impl<I: SendItem> Load<I> {
+    fn new() -> Load<I> {
+        Load { records: Vec::new(), items: I::Packed::default() }
     }
 
     /// Adds an item.
@@ -126,17 +133,57 @@ impl<I: SendItem> Lot<I> {
         self.records.push(record);
         I::pack(&mut self.items, item);
     }
+
+    #[inline]
+    pub(super) fn weight(&self) -> usize {
+        I::weight(&self.items)
+    }
+
+    fn clear(&mut self) {
+        self.records.clear();
+        I::clear(&mut self.items);
+    }
 }
 
-/// What has become of a lot.
-pub(super) struct Done<O: SendItem> {
-    pub(super) records: Vec<u64>,
-    pub(super) items: O::Packed,
+/// Items for one thread at a time, what it has to know, and what becomes of them. It goes to a thread and comes back, and
+/// is used again with its memory.
+pub(super) struct Lot<I: SendItem, O: SendItem> {
+    pub(super) given: Load<I>,
+    pub(super) made: Load<O>,
+    /// Where the records came from.
+    pub(super) origins: Vec<Arc<Origin>>,
+    pub(super) on_error: OnFailure,
     /// What went wrong, each with how many items came out before.
     pub(super) failures: Vec<(usize, Failure)>,
     /// `Break` after a failure that is the end.
     pub(super) flow: Flow,
-    pub(super) origins: Vec<Arc<Origin>>,
     /// How many items went in, and for how long the thread worked on them.
     pub(super) work: (usize, Duration),
+}
+
+impl<I: SendItem, O: SendItem> Lot<I, O> {
+    pub(super) fn new() -> Self {
+        Lot {
+            given: Load::new(),
+            made: Load::new(),
+            origins: Vec::new(),
+            on_error: OnFailure::Stop,
+            failures: Vec::new(),
+            flow: Flow::Continue(()),
+            work: (0, Duration::ZERO),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.given.records.is_empty()
+    }
+
+    /// Forgets all but the memory.
+    pub(super) fn clear(&mut self) {
+        self.given.clear();
+        self.made.clear();
+        self.origins.clear();
+        self.failures.clear();
+        self.flow = Flow::Continue(());
+    }
 }

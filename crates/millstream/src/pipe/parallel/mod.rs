@@ -26,7 +26,7 @@ use super::stats::StageStats;
 use super::{Detached, Pipe};
 use crate::error::Error;
 use crew::Crew;
-use lot::{Done, Lot};
+use lot::Lot;
 use sealed::Sealed;
 
 /// How many threads run the stages of [`Pipe::parallel`], and in which order comes out what they make. A number alone keeps
@@ -219,16 +219,18 @@ struct Section<P, M: SendItem, O: SendItem> {
     /// The threads, from the first lot on.
     crew: Option<Crew<M, O>>,
     /// The lot that is being filled.
-    lot: Lot<M>,
+    lot: Lot<M, O>,
     /// How many items it may have.
     most: usize,
     /// Lots of the batch that is being worked on, which have not gone out.
-    ready: VecDeque<Lot<M>>,
+    ready: VecDeque<Lot<M, O>>,
     /// How many lots have gone out, and how many of them have been handed on.
     sent: u64,
     handed: u64,
     /// Those that came back before their turn.
-    early: BTreeMap<u64, Done<O>>,
+    early: BTreeMap<u64, Lot<M, O>>,
+    /// Those that have been handed on, to be filled again: new memory for each would cost as much as a light stage.
+    empty: Vec<Lot<M, O>>,
     stats: StageStats,
 }
 
@@ -244,27 +246,39 @@ impl<P, M: SendItem, O: SendItem> Section<P, M, O> {
             sent: 0,
             handed: 0,
             early: BTreeMap::new(),
+            empty: Vec::new(),
             stats: StageStats { name: "parallel".into(), ..StageStats::default() },
         }
     }
 
     fn holds(&self) -> bool {
-        !self.lot.records.is_empty() || !self.ready.is_empty() || self.sent != self.handed
+        !self.lot.is_empty() || !self.ready.is_empty() || self.sent != self.handed
     }
 
     /// Adds an item to a lot. Nothing goes out while the stages before are at work: what goes wrong there must find all that
     /// was before it still to be handed on, and nothing handed on twice.
     #[inline]
     fn push(&mut self, record: u64, item: M::Of<'_>) {
-        self.lot.push(record, item);
-        if self.lot.records.len() >= self.most || M::weight(&self.lot.items) >= LOT_BYTES {
+        self.lot.given.push(record, item);
+        if self.lot.given.records.len() >= self.most || self.lot.given.weight() >= LOT_BYTES {
             self.close_lot();
         }
     }
 
+    #[inline(never)]
     fn close_lot(&mut self) {
-        if !self.lot.records.is_empty() {
-            self.ready.push_back(std::mem::replace(&mut self.lot, Lot::new()));
+        if !self.lot.is_empty() {
+            let next = self.empty.pop().unwrap_or_else(Lot::new);
+            self.ready.push_back(std::mem::replace(&mut self.lot, next));
+        }
+    }
+
+    /// Keeps the memory of a lot that has been handed on, unless it is out of the ordinary.
+    fn recycle(&mut self, mut lot: Lot<M, O>) {
+        let is_large = lot.made.weight() > 2 * LOT_BYTES || lot.given.weight() > 2 * LOT_BYTES;
+        if !is_large && self.empty.len() < 2 * self.how.count {
+            lot.clear();
+            self.empty.push(lot);
         }
     }
 
@@ -274,6 +288,7 @@ impl<P, M: SendItem, O: SendItem> Section<P, M, O> {
         self.lot = Lot::new();
         self.ready.clear();
         self.early.clear();
+        self.empty.clear();
         self.handed = self.sent;
     }
 }
@@ -303,7 +318,7 @@ where
 
     /// Keeps with the new lots where their records came from.
     fn note_origins(&mut self, scope: Scope<'_>) {
-        let lots = self.ready.iter_mut().chain(Some(&mut self.lot).filter(|lot| !lot.records.is_empty()));
+        let lots = self.ready.iter_mut().chain(Some(&mut self.lot).filter(|lot| !lot.is_empty()));
         let mut lots = lots.peekable();
         if lots.peek().is_none() {
             return;
@@ -334,9 +349,9 @@ where
     }
 
     #[cold]
-    fn fail_to_start(&mut self, lot: Lot<M>, error: Error, scope: Scope<'_>) -> ControlFlow<(), bool> {
+    fn fail_to_start(&mut self, lot: Lot<M, O>, error: Error, scope: Scope<'_>) -> ControlFlow<(), bool> {
         self.abandon();
-        scope.end(lot.records[0], error).map_continue(|()| true)
+        scope.end(lot.given.records[0], error).map_continue(|()| true)
     }
 
     /// Gives out what there is room for, and hands on the next lot that is done, if there is one by then.
@@ -347,17 +362,18 @@ where
         sink: &mut impl FnMut(u64, O::Of<'a>) -> Flow,
     ) -> Flow {
         self.send(scope)?;
-        let Some(done) = self.next_done(patience) else { return Flow::Continue(()) };
-        self.learn(&done, scope);
-        let flow = unpack(done, scope, sink);
-        if flow.is_break() {
-            self.abandon();
+        let Some(mut lot) = self.next_done(patience) else { return Flow::Continue(()) };
+        self.learn(&lot, scope);
+        let flow = unpack(&mut lot, scope, sink);
+        match flow {
+            Flow::Break(()) => self.abandon(),
+            Flow::Continue(()) => self.recycle(lot),
         }
         flow
     }
 
     /// The lot whose turn it is, if it is done by then.
-    fn next_done(&mut self, patience: Duration) -> Option<Done<O>> {
+    fn next_done(&mut self, patience: Duration) -> Option<Lot<M, O>> {
         if self.sent == self.handed {
             return None;
         }
@@ -379,29 +395,33 @@ where
     }
 
     /// How large lots should be, and what is told of the stages.
-    fn learn(&mut self, done: &Done<O>, scope: Scope<'_>) {
-        let (items, time) = done.work;
+    fn learn(&mut self, lot: &Lot<M, O>, scope: Scope<'_>) {
+        let (items, time) = lot.work;
         let wanted = items as u128 * LOT_WORK.as_nanos() / time.as_nanos().max(1);
         self.most = usize::try_from(wanted).unwrap_or(LOT_ITEMS).clamp(1, LOT_ITEMS);
         if scope.run.measures {
             self.stats.time += time;
             self.stats.elsewhere += time;
-            self.stats.items += done.records.len() as u64;
-            self.stats.bytes += O::size_of_all(&done.items) as u64;
+            self.stats.items += lot.made.records.len() as u64;
+            self.stats.bytes += O::size_of_all(&lot.made.items) as u64;
         }
     }
 }
 
 /// Hands on what became of a lot: its items, and what went wrong where it went wrong.
-fn unpack<'a, O: SendItem>(done: Done<O>, scope: Scope<'a>, sink: &mut impl FnMut(u64, O::Of<'a>) -> Flow) -> Flow {
-    scope.run.hand(&done.origins);
-    let mut items = done.records.into_iter().zip(O::land(done.items, scope.arena));
+fn unpack<'a, M: SendItem, O: SendItem>(
+    lot: &mut Lot<M, O>,
+    scope: Scope<'a>,
+    sink: &mut impl FnMut(u64, O::Of<'a>) -> Flow,
+) -> Flow {
+    scope.run.hand(&lot.origins);
+    let mut items = lot.made.records.drain(..).zip(O::land(&mut lot.made.items, scope.arena));
     let mut handed = 0;
-    for (at, failure) in done.failures {
+    for (at, failure) in lot.failures.drain(..) {
         hand_on(items.by_ref().take(at - handed), scope, sink)?;
         handed = at;
         scope.run.failures.borrow_mut().push(failure);
     }
     hand_on(items, scope, sink)?;
-    done.flow
+    lot.flow
 }
