@@ -65,8 +65,11 @@ fn many() -> (Reader, Vec<Vec<u8>>) {
     (Reader::memory(lines.join(&b'\n')).unwrap(), lines)
 }
 
+/// What a stage does, done to all lines at once.
+type OnAll = fn(Vec<Vec<u8>>) -> Vec<Vec<u8>>;
+
 /// A boxed stage of each kind, and what it does to a list.
-fn boxed(kind: usize) -> (Stage, fn(Vec<Vec<u8>>) -> Vec<Vec<u8>>) {
+fn boxed(kind: usize) -> (Stage, OnAll) {
     fn pieces(line: &[u8]) -> impl Iterator<Item = &[u8]> {
         line.split(|byte| *byte == b'5')
     }
