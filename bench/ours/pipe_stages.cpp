@@ -1,5 +1,5 @@
-// Lines through a pipe of C++'s with stages that hand them on: fused by the compiler, or in boxes; and the same by hand,
-// over batches.
+// Lines through a pipe of C++'s with stages that hand them on: fused by the compiler, or in boxes; and the same by
+// hand, over batches.
 //
 // Usage: PROGRAM fused|boxed|loop STAGES INPUT. Exit status 1: an error of the library's; 2: other arguments. Fused
 // stages are part of a type and so written out: 0, 1 or 10 of them.
