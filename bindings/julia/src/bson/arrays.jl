@@ -27,10 +27,12 @@ end
 
 # The same for one that may be part of itself: the number of its elements is found first.
 function shared_vector(r::Reading, @nospecialize(T), object)
-    xs = Vector{something(T, Any)}(undef, count_elements(r))
+    count = count_elements(r)
+    xs = new_array(something(T, Any), (count,))
     open!(object, xs)
-    fill_elements!(r, xs, 1:length(xs))
-    T === nothing && !object.taken && r.ctx.narrow && all(i -> isassigned(xs, i), eachindex(xs)) ? typed(r, xs, nothing) : xs
+    fill_elements!(r, something(T, Any), xs, count)
+    may_narrow = T === nothing && !object.taken && r.ctx.narrow
+    may_narrow && all(i -> isassigned(xs::Vector{Any}, i), 1:count) ? typed(r, xs::Vector{Any}, nothing) : xs
 end
 
 # How many elements the array at `pos` has; stays there.
@@ -46,39 +48,73 @@ function count_elements(r::Reading)
     count
 end
 
-# Reads the elements of the array at `pos` into an array that has as many; passes it.
-function fill_elements!(r::Reading, @nospecialize(xs), positions)
-    T = eltype(xs)
+# Reads the elements of the array at `pos` into an array of T that has as many; passes it.
+function fill_elements!(r::Reading, @nospecialize(T), @nospecialize(xs), count)
     outer = enter(r)
-    for i in positions
+    for i in 1:count
         x = value(r, next(r), T)
-        x isa Undef && !(Undef <: T && T !== Any) || (xs[i] = x)
+        if x isa T
+            set_element!(xs, x, i)
+        else
+            isbitstype(T) && no_gap_here(T, r.pos)
+        end
     end
     leave(r, outer)
     xs
 end
 
-function with_gaps(@nospecialize(T), got)
-    xs = Vector{T}(undef, length(got))
-    for (i, x) in enumerate(got)
-        x isa Undef || (xs[i] = x)
+function with_gaps(@nospecialize(T), got::Vector{Any})
+    isbitstype(T) && no_gap_here(T, -1)
+    xs = new_array(T, (length(got),))
+    for i in 1:length(got)
+        got[i] isa Undef || set_element!(xs, got[i], i)
     end
     xs
 end
 
 # Elements in a vector of the type that is wanted, or else of what they have in common.
 function typed(r::Reading, got::Vector{Any}, @nospecialize(T))
-    T = T !== nothing ? T : r.ctx.narrow && !isempty(got) ? in_common(got) : Any
-    T === Any ? got : isempty(got) ? Vector{T}() : convert(Vector{T}, got)
+    if T === nothing
+        r.ctx.narrow && !isempty(got) || return got
+        T = in_common(got)
+    end
+    T === Any && return got
+    xs = new_array(T, (length(got),))
+    for i in 1:length(got)
+        set_element!(xs, got[i], i)
+    end
+    xs
 end
 
-function in_common(got)
-    T = typeof(first(got))
+# Vectors in vectors would become types in types, as deep as the file has it: from so many parts on, they are `Any`.
+const LARGEST_NARROWED = 24
+
+function in_common(got::Vector{Any})
+    T = typeof(got[1])
     for x in got
-        x isa T || (T = typejoin(T, typeof(x)))
+        x isa T && continue
+        # `typejoin` can take long for what is long.
+        type_size(T, LARGEST_NARROWED) > 0 && type_size(typeof(x), LARGEST_NARROWED) > 0 || return Any
+        T = typejoin(T, typeof(x))
         T === Any && break
     end
-    T
+    type_size(T, LARGEST_NARROWED) > 0 ? T : Any
+end
+
+# ---- arrays of a type that is known when it is read: without code for each type, which a file could ask for in any number ----
+
+@static if VERSION < v"1.11-"
+    new_array(@nospecialize(T), dims::Dims) = ccall(:jl_new_array, Any, (Any, Any), Array{T,length(dims)}, dims)
+    # The caller knows that `x` is an element and `i` a place.
+    set_element!(@nospecialize(xs), @nospecialize(x), i) = ccall(:jl_arrayset, Cvoid, (Any, Any, Csize_t), xs, x, i - 1)
+    memory_of(@nospecialize(xs)) = ccall(:jl_array_ptr, Ptr{UInt8}, (Any,), xs)
+    array_at(@nospecialize(T), from, dims::Dims) =
+        ccall(:jl_ptr_to_array, Any, (Any, Ptr{Cvoid}, Any, Cint), Array{T,length(dims)}, from, dims, 0)
+else
+    new_array(@nospecialize(T), dims::Dims) = Array{T,length(dims)}(undef, dims)
+    set_element!(@nospecialize(xs), @nospecialize(x), i) = (xs[i] = x; nothing)
+    memory_of(@nospecialize(xs)) = Ptr{UInt8}(pointer(xs))
+    array_at(@nospecialize(T), from, dims::Dims) = unsafe_wrap(Array, Ptr{T}(from), dims)
 end
 
 # ---- bits ----
@@ -90,25 +126,27 @@ const LEAST_MAPPED = 4096
 bytes_value(r::Reading, at, len) = bits(r, UInt8, (len,), at, len)
 
 # The array whose memory is `len` bytes of the file, in the file's own memory where that is possible and allowed.
-function bits(r::Reading, ::Type{T}, dims::NTuple{N,Int}, at::Int, len::Int) where {T,N}
+function bits(r::Reading, @nospecialize(T), dims::Dims, at::Int, len::Int)
     from = r.start + at
     if r.keeper !== nothing && len >= LEAST_MAPPED && UInt(from) % Base.datatype_alignment(T) == 0 && T !== Bool
         # The bytes are there (the caller has checked), are aligned, have no reference in them (T is bits), and stay
         # mapped and writable for as long as the array lives.
-        xs = unsafe_wrap(Array, Ptr{T}(from), dims)
+        xs = array_at(T, from, dims)
         keep(xs, r.keeper)
         return xs
     end
-    xs = Array{T,N}(undef, dims)
-    GC.@preserve xs fetch_bytes(r, Ptr{UInt8}(pointer(xs)), at, len)
-    T === Bool && check_bools(reinterpret(UInt8, vec(xs)), at)
+    xs = new_array(T, dims)
+    GC.@preserve xs begin
+        fetch_bytes(r, memory_of(xs), at, len)
+        T === Bool && check_bools(memory_of(xs), len, at)
+    end
     xs
 end
 
-@noinline function check_bools(bytes, at)
+@noinline function check_bools(memory::Ptr{UInt8}, len, at)
     most = UInt8(0)
-    @inbounds @simd for b in bytes
-        most |= b
+    for i in 1:len
+        most |= unsafe_load(memory, i)
     end
     most <= 0x01 || broken("a Bool that is neither 0 nor 1", "one of them", at)
 end
@@ -119,7 +157,7 @@ const lent = IdDict{Any,Int}()
 const lent_lock = Threads.SpinLock()
 
 # Has the keeper stay for as long as the array, whose memory in 1.11 and newer is an object that others may share.
-function keep(xs, keeper)
+function keep(@nospecialize(xs), keeper)
     lock(lent_lock)
     try
         lent[keeper] = get(lent, keeper, 0) + 1
@@ -130,7 +168,7 @@ function keep(xs, keeper)
 end
 
 # A finalizer, which may run while the lock is held, even in the same task: then the next collection tries again.
-function give_back(x, keeper)
+function give_back(@nospecialize(x), keeper)
     trylock(lent_lock) || return finalizer(x -> give_back(x, keeper), x)
     try
         left = lent[keeper] - 1
@@ -186,15 +224,15 @@ function tagged_array(r::Reading, entry::TypeEntry, t::Tagged, object)
     Base.has_free_typevars(T) && invalid("elements of a type with a free variable", "a type", t.subject)
     found = count_elements(r)
     found == count || invalid("$found elements for the size $(join(dims, '×'))", "$count", t.data)
-    xs = Array{T,length(dims)}(undef, dims...)
+    xs = new_array(T, (dims...,))
     object === nothing || open!(object, xs)
-    fill_elements!(r, xs, eachindex(xs))
+    fill_elements!(r, T, xs, count)
 end
 
 @noinline function bits_of(r::Reading, entry, @nospecialize(dims), count, at, len)
     T = entry.type
     if !isbitstype(T)
-        len == 0 && count == 0 && !Base.has_free_typevars(T) && return Array{T,length(dims)}(undef, dims)
+        len == 0 && count == 0 && !Base.has_free_typevars(T) && return new_array(T, dims)
         invalid("bytes for elements of type $(type_name(T))", "a list of elements, or a type of bits", at)
     end
     entry.form in (FIELDS, BITS) || T <: Tuple || invalid("an array of $(type_name(T))", "a type that values can have", at)
@@ -204,7 +242,7 @@ end
     checked_bits(r, T, dims, count, at, len)
 end
 
-function checked_bits(r::Reading, ::Type{T}, dims, count, at, len) where {T}
+function checked_bits(r::Reading, @nospecialize(T), dims::Dims, count, at, len)
     needed, over = Base.mul_with_overflow(count, sizeof(T))
     if over || needed != len
         invalid("$len bytes for $count elements of $(sizeof(T)) bytes each", "as many as their product", at)
@@ -212,7 +250,7 @@ function checked_bits(r::Reading, ::Type{T}, dims, count, at, len) where {T}
     if sizeof(T) == 0
         r.empty_left >= count || limited("$count elements without bytes", "at most as many as the file has bytes, or 2^20", at)
         r.empty_left -= count
-        return Array{T,length(dims)}(undef, dims)
+        return new_array(T, dims)
     end
     bits(r, T, dims, at, len)
 end

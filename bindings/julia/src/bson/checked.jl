@@ -41,6 +41,12 @@ end
 
 function dictionary(r::Reading, @nospecialize(T), t, object)
     t.data_kind == ARRAY || fields_missing(T, t)
+    # Julia compiles for each type of dictionary, and a file may have any number of them.
+    if !has_code(T)
+        r.dictionaries_left > 0 || limited("dictionaries of too many types", "fewer types for a file of its size", t.data)
+        r.dictionaries_left -= 1
+        lock(() -> compiled[T] = nothing, compiled_lock)
+    end
     d = initstruct(T)
     object === nothing || open!(object, d)
     r.pos = t.data

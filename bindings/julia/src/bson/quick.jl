@@ -46,22 +46,36 @@ struct FieldsOf{T}
 end
 (fields::FieldsOf{T})() where {T} = quick_fields(fields.r, T)
 
+# Whether values of type F may hold a T, and so be as deep as the data. Such fields go by the loader of their type, and not
+# by code inside of code, of which the compiler would find no end.
+function reaches(@nospecialize(F), @nospecialize(T), seen = Set{Any}())
+    F === T && return true
+    F in seen && return false
+    push!(seen, F)
+    length(seen) > LARGEST_COMPILED && return true
+    F isa Union && return reaches(F.a, T, seen) || reaches(F.b, T, seen)
+    F isa DataType && isconcretetype(F) || return false
+    F <: Array && return reaches(eltype(F), T, seen)
+    any(G -> reaches(G, T, seen), fieldtypes_of(F))
+end
+
 @generated function quick_fields(r::Reading, ::Type{T}) where {T}
     count = fieldcount(T)
     names = [Symbol(:field, i) for i in 1:count]
     steps = Expr[]
     for i in 1:count
         F = fieldtype(T, i)
+        R = reaches(F, T) ? Union{} : likely(F)
         read = if is_mutable(T) && !isbitstype(F)
             # Perhaps undefined.
             quote
-                field = quick(r, kind, $(likely(F)), $F)
+                field = quick(r, kind, $R, $F)
                 field isa Undef && $(!(Undef <: F) || F === Any) &&
                     return go_on(r, $T, Any[$(names[1:i-1]...), field], at, outer)::$T
                 $(names[i]) = field::$F
             end
         else
-            :($(names[i]) = quick(r, kind, $(likely(F)), $F)::$F)
+            :($(names[i]) = quick(r, kind, $R, $F)::$F)
         end
         push!(steps, quote
             kind = next(r)
@@ -198,7 +212,7 @@ end
         return xs
     elseif N == 1 && T === UInt8 && kind == BINARY
         at, len = bytes_here(r)
-        return bits(r, UInt8, (len,), at, len)
+        return bits(r, UInt8, (len,), at, len)::Vector{UInt8}
     elseif kind == DOCUMENT && isbitstype(T)
         before = r.pos
         t = scan(r)

@@ -76,6 +76,8 @@ mutable struct Reading <: Cursor
     depth_left::Int
     # How many types may still get code of their own.
     compile_left::Int
+    # How many types of dictionaries may be new to this session.
+    dictionaries_left::Int
     # Where arrays may lie in the file's own memory: what must stay alive for it; else nothing.
     keeper::Any
     # What is read from the file only when it is wanted (see source.jl); else nothing.
@@ -86,7 +88,7 @@ const NO_TYPE = TypeEntry(-1, -1, nothing, 0x00, nothing, 0)
 
 Reading(bytes::Vector{UInt8}, offset::Int, len::Int, ctx::ParseCtx; keeper = nothing, holes = nothing) =
     Reading(bytes, pointer(bytes) + offset, 0, len, len, ctx, fill(NO_TYPE, TYPE_SLOTS), Shared[], Dict{Int,Any}(),
-        something(ctx.memory, max(len, 1 << 20)), min(LEVELS, ctx.depth), max(ctx.depth - LEVELS, 0), 16 + len >> 16, keeper, holes)
+        something(ctx.memory, max(len, 1 << 20)), min(LEVELS, ctx.depth), max(ctx.depth - LEVELS, 0), 16 + len >> 16, 200 + len >> 12, keeper, holes)
 
 # How many levels go on one stack. A level takes some hundred bytes, seldom some thousand; a stack has 4 MB, of which the
 # compiler may need one.
