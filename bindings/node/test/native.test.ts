@@ -103,7 +103,8 @@ test("readers that are closed early leave no thread and no process", { skip }, a
     [],
   );
   for (let wait = 0; wait < 500 && threads() > before; wait++) await sleep(10);
-  assert.equal(threads(), before);
+  // Threads of earlier tests may have ended meanwhile.
+  assert(threads() <= before, `${threads()} threads, ${before} before`);
 });
 
 test("many silent commands take nothing from Node's own threads", { skip }, async () => {
