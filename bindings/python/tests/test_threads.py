@@ -28,7 +28,8 @@ LONG_CALLS = {
 @pytest.mark.parametrize("call", LONG_CALLS)
 def test_ctrl_c_is_heard_at_once(call: str, tmp_path: os.PathLike[str]) -> None:
     program = f"""
-import os, time, millstream
+import os, signal, time, millstream
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what is run in the background may begin by ignoring it
 path = {os.fspath(tmp_path) + "/fifo"!r}
 print("ready", flush=True)
 try:
@@ -50,12 +51,16 @@ except KeyboardInterrupt:
 
 
 def test_after_ctrl_c_nothing_is_lost() -> None:
-    reader = millstream.command(["sh", "-c", "echo one; sleep 0.5; echo two"])
-    assert next(reader) == b"one"
-    threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
-    with pytest.raises(KeyboardInterrupt):
-        next(reader)
-    assert list(reader) == [b"two"]
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        reader = millstream.command(["sh", "-c", "echo one; sleep 0.5; echo two"])
+        assert next(reader) == b"one"
+        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt):
+            next(reader)
+        assert list(reader) == [b"two"]
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_a_handler_that_does_not_raise_is_called_and_the_wait_goes_on() -> None:
