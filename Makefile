@@ -10,7 +10,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 .PHONY: test test-deep lint bench header setup loom cpp cpp-deep node python julia miri fuzz sweeps latency
 .NOTPARALLEL:
 
-# All tests, under ten minutes. This is the test command.
+# All tests: minutes, and a quarter of an hour where nothing is built yet. This is the test command.
 test: setup loom cpp node python julia
 	cargo test --workspace --no-fail-fast --features millstream/async
 
@@ -76,6 +76,7 @@ fuzz:
 # The whole test suite again, with every fault at every system call and many more random cases.
 sweeps:
 	MILLSTREAM_DEEP=1 MILLSTREAM_CASES=$(PROPTEST_CASES) tools/node test
+	MILLSTREAM_DEEP=1 tools/julia test
 	MILLSTREAM_DEEP=1 MILLSTREAM_CASES=$(PROPTEST_CASES) tools/python test
 	MILLSTREAM_DEEP=1 PROPTEST_CASES=$(PROPTEST_CASES) cargo test --workspace --no-fail-fast
 
