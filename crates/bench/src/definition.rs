@@ -16,7 +16,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::answer::Answer;
 use crate::destination::{Destination, Written};
@@ -60,7 +60,7 @@ pub struct Definition {
 }
 
 /// What the wall time of a run covers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Clock {
     /// The whole process, from before its start until it has been waited for.
@@ -224,7 +224,7 @@ impl fmt::Display for Feature {
 }
 
 /// A quantity of a run. Less is better for each of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
     /// Wall time.
@@ -240,7 +240,7 @@ pub enum Measure {
 }
 
 /// A goal for ours against the rival.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Goal {
     /// rival ÷ ours is at least this.

@@ -17,6 +17,7 @@ pub mod measure;
 pub mod names;
 pub mod numbers;
 pub mod report;
+pub mod results;
 pub mod rivals;
 pub mod statistics;
 pub mod sweep;
