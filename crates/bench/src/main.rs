@@ -12,7 +12,7 @@ use millstream_bench::definition::{Definition, Presence, Scale};
 use millstream_bench::machine::Machine;
 use millstream_bench::measure::{Place, measure};
 use millstream_bench::report::{self, Measured, Skipped};
-use millstream_bench::{rivals, sweep};
+use millstream_bench::{html, rivals, sweep};
 
 /// Measure Millstream against its rivals.
 ///
@@ -60,6 +60,15 @@ enum Work {
         #[arg(long, value_name = "FILE")]
         input: Option<PathBuf>,
     },
+    /// Write one HTML file out of a record: who wins, tables, charts.
+    Report {
+        /// The directory of the record; otherwise the newest.
+        #[arg(value_name = "RECORD_DIR")]
+        record: Option<PathBuf>,
+        /// The file to write; otherwise `report.html` in the record.
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -79,6 +88,10 @@ fn main() -> Result<ExitCode> {
                 sweep::take_text(&mut definitions, path)?;
             }
             table(&root, choose(definitions, only)?, *runs as usize)
+        }
+        Some(Work::Report { record, output }) => {
+            println!("{}", html::write(&root, record.as_deref(), output.as_deref())?.display());
+            Ok(ExitCode::SUCCESS)
         }
         None => record(&root, choose(definitions, &options.only)?, &options),
     }

@@ -1,0 +1,251 @@
+//! One HTML file out of results: no network, no other file, complete without JavaScript.
+//!
+//! [`verdict`] says who wins, [`table`], [`bars`] and [`lines`] show it, [`quantity`] gives numbers their form. The
+//! template in `templates/` only arranges; it escapes every text, whoever it is from.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use askama::Template;
+
+use crate::definition::Clock;
+use crate::results::{Met, Outcome, Question, Results, Target};
+
+pub mod bars;
+pub mod lines;
+pub mod quantity;
+pub mod table;
+pub mod text;
+pub mod times;
+pub mod verdict;
+
+use bars::Bars;
+use lines::Lines;
+use table::Table;
+use text::Text;
+use times::Times;
+use verdict::{Comparison, Verdict};
+
+/// The whole page.
+///
+/// # Errors
+/// A chart cannot be drawn.
+pub fn page(results: &Results) -> Result<String> {
+    let sections = results.definitions.iter().map(Section::new).collect::<Result<Vec<_>>>()?;
+    let targets: Vec<&Target> = results.definitions.iter().flat_map(|question| &question.targets).collect();
+    let count = |met: Met| targets.iter().filter(|target| target.row.met == met).count();
+    let page = Page {
+        results,
+        time: readable(&results.machine.time),
+        runners: results.definitions.iter().map(|question| question.runners.len()).sum(),
+        won: Section::count(&sections, "won"),
+        lost: Section::count(&sections, "lost"),
+        even: Section::count(&sections, "even"),
+        met: count(Met::Yes),
+        missed: count(Met::No),
+        others: count(Met::Wrong) + count(Met::Skipped),
+        reach: Reach::new(&sections),
+        sections,
+        targets: table::targets(&targets),
+        style: include_str!("../../templates/style.css"),
+        script: include_str!("../../templates/script.js"),
+    };
+    Ok(page.render()?)
+}
+
+/// Writes the page of a record, or of the newest one below this root of the repository; where it is then. Without a
+/// place of its own it is `report.html` in the record.
+///
+/// # Errors
+/// There is no record, it is of another form, or the file cannot be written.
+pub fn write(root: &Path, record: Option<&Path>, output: Option<&Path>) -> Result<PathBuf> {
+    let record = match record {
+        Some(record) => record.to_owned(),
+        None => newest(&root.join("bench/record").join(env::consts::ARCH))?,
+    };
+    let path = record.join("results.json");
+    let context = || path.display().to_string();
+    let results: Results =
+        serde_json::from_str(&fs::read_to_string(&path).with_context(context)?).with_context(context)?;
+    let output = output.map_or_else(|| record.join("report.html"), Path::to_owned);
+    fs::write(&output, page(&results)?).with_context(|| output.display().to_string())?;
+    Ok(output)
+}
+
+/// The last record by name, which is its date.
+fn newest(records: &Path) -> Result<PathBuf> {
+    let entries = fs::read_dir(records).with_context(|| records.display().to_string())?;
+    let paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
+    let newest = paths.into_iter().filter(|path| path.join("results.json").is_file()).max();
+    newest.with_context(|| format!("{} has no record with a results.json: measure first", records.display()))
+}
+
+#[derive(Template)]
+#[template(path = "page.html")]
+struct Page<'a> {
+    results: &'a Results,
+    time: String,
+    runners: usize,
+    won: usize,
+    lost: usize,
+    even: usize,
+    met: usize,
+    missed: usize,
+    others: usize,
+    reach: Reach,
+    sections: Vec<Section<'a>>,
+    targets: Table,
+    style: &'static str,
+    script: &'static str,
+}
+
+/// A question and everything that is shown of it.
+struct Section<'a> {
+    question: &'a Question,
+    verdict: Verdict<'a>,
+    sentence: Text,
+    class: &'static str,
+    missed: Vec<&'a Target>,
+    bars: Option<Bars>,
+    lines: Option<Lines>,
+    sweep: Option<Sweep<'a>>,
+    ranking: Table,
+    targets: Table,
+    notes: Vec<Note<'a>>,
+    how: &'static str,
+}
+
+/// The table by a swept parameter.
+struct Sweep<'a> {
+    parameter: &'a str,
+    table: Table,
+}
+
+/// Something that is not as it should be.
+struct Note<'a> {
+    kind: &'static str,
+    runner: &'a str,
+    text: String,
+}
+
+impl<'a> Section<'a> {
+    fn new(question: &'a Question) -> Result<Section<'a>> {
+        let ranked = verdict::ranked(question);
+        let lines = lines::lines(question)?;
+        let verdict = verdict::judge(question);
+        let sweep = question.sweep.as_ref().zip(table::sweep(question));
+        Ok(Section {
+            question,
+            sentence: Text::verdict(question, &verdict),
+            class: if let Verdict::Compared(comparison) = &verdict { comparison.class() } else { "alone" },
+            verdict,
+            missed: question.targets.iter().filter(|target| target.row.met == Met::No).collect(),
+            bars: if lines.is_some() { None } else { bars::bars(question, &ranked) },
+            lines,
+            sweep: sweep.map(|(sweep, table)| Sweep { parameter: &sweep.parameter, table }),
+            ranking: table::ranking(question),
+            targets: table::targets(&question.targets.iter().collect::<Vec<_>>()),
+            notes: notes(question),
+            how: match question.clock {
+                Clock::Process => "Times are of whole processes.",
+                Clock::Inside => "Times are of a pass inside the process, which the runner takes itself.",
+            },
+        })
+    }
+
+    fn count(sections: &[Section], class: &str) -> usize {
+        sections.iter().filter(|section| section.class == class).count()
+    }
+
+    fn comparison(&self) -> Option<&Comparison<'a>> {
+        match &self.verdict {
+            Verdict::Compared(comparison) => Some(comparison),
+            _ => None,
+        }
+    }
+}
+
+/// Who was wrong, missing or too slow, and why to doubt the others.
+fn notes(question: &Question) -> Vec<Note<'_>> {
+    let notes = question.runners.iter().flat_map(|runner| {
+        let note = |kind, text| Note { kind, runner: &runner.name, text };
+        match &runner.outcome {
+            Outcome::Measured { warnings, .. } => {
+                warnings.iter().map(|warning| note("Doubtful", warning.clone())).collect()
+            }
+            Outcome::Wrong(reason) => vec![note("Wrong", reason.clone())],
+            Outcome::Skipped(program) => vec![note("Skipped", format!("this machine has no {program}"))],
+            Outcome::Over(seconds) => vec![note("Over", format!("one run took more than {seconds} s"))],
+        }
+    });
+    notes.collect()
+}
+
+/// The scale of the overview: how many times faster ours is, logarithmic.
+struct Reach {
+    least: f64,
+    most: f64,
+}
+
+/// Where a ratio is, in per cent of the width.
+struct Mark {
+    /// How many times faster ours is.
+    ratio: f64,
+    at: f64,
+    interval: Option<(f64, f64)>,
+}
+
+impl Reach {
+    fn new(sections: &[Section]) -> Reach {
+        let ours = || sections.iter().filter_map(Section::comparison).map(Comparison::ours);
+        let low = |times: Times| times.interval.map_or(times.value, |(low, _)| low);
+        let high = |times: Times| times.interval.map_or(times.value, |(_, high)| high);
+        Reach { least: ours().map(low).fold(0.5, f64::min), most: ours().map(high).fold(2.0, f64::max) }
+    }
+
+    /// Where a ratio is, in per cent of the width.
+    fn place(&self, ratio: f64) -> f64 {
+        2.0 + 96.0 * (ratio / self.least).ln() / (self.most / self.least).ln()
+    }
+
+    fn mark(&self, comparison: &Comparison) -> Mark {
+        let Times { value, interval } = comparison.ours();
+        let interval = interval.map(|(low, high)| (self.place(low), self.place(high)));
+        Mark { ratio: value, at: self.place(value), interval }
+    }
+
+    /// Where nobody is faster.
+    fn even(&self) -> f64 {
+        self.place(1.0)
+    }
+
+    /// The ratios that are named above the marks, with their places.
+    fn ticks(&self) -> Vec<(&'static str, f64)> {
+        let ticks = [("⅒", 0.1), ("½", 0.5), ("1", 1.0), ("2", 2.0), ("10", 10.0), ("100", 100.0), ("1000", 1000.0)];
+        let is_in = |(_, ratio): &(&str, f64)| (self.least..=self.most).contains(ratio);
+        // The next one would be printed over it.
+        let is_free = |(_, ratio): &(&str, f64)| *ratio != 2.0 || self.place(10.0) - self.place(2.0) > 9.0;
+        ticks.into_iter().filter(is_in).filter(is_free).map(|(name, ratio)| (name, self.place(ratio))).collect()
+    }
+}
+
+/// For style sheets.
+fn side(is_ours: bool, is_floor: bool) -> &'static str {
+    match (is_floor, is_ours) {
+        (true, _) => "floor",
+        (_, true) => "ours",
+        (_, false) => "rival",
+    }
+}
+
+/// `2026-11-22-0319` as `2026-11-22 03:19 UTC`; anything else as it is.
+fn readable(time: &str) -> String {
+    match time.rsplit_once('-') {
+        Some((date, clock)) if clock.len() == 4 && clock.is_ascii() => {
+            format!("{date} {}:{} UTC", &clock[..2], &clock[2..])
+        }
+        _ => time.to_owned(),
+    }
+}

@@ -1,0 +1,85 @@
+//! Sentences of which some words stand out. Everything is escaped, whoever it is from.
+
+use askama::Template;
+
+use super::quantity::{self, grouped, ratio};
+use super::side;
+use super::verdict::{Comparison, Measured, Verdict};
+use crate::results::Question;
+
+/// A text in spans.
+#[derive(Debug, Template)]
+#[template(path = "text.html")]
+pub struct Text {
+    spans: Vec<Span>,
+}
+
+#[derive(Debug)]
+struct Span {
+    text: String,
+    /// For style sheets; `code` is code, and without any it is plain text.
+    class: &'static str,
+}
+
+impl Text {
+    /// What is between backticks is code, as in Markdown.
+    pub fn marked(text: &str) -> Text {
+        let span =
+            |(at, part): (usize, &str)| Span { text: part.to_owned(), class: if at % 2 == 1 { "code" } else { "" } };
+        Text { spans: text.split('`').enumerate().map(span).collect() }
+    }
+
+    /// A verdict in one sentence, or two where there is a floor.
+    pub fn verdict(question: &Question, verdict: &Verdict) -> Text {
+        let mut text = Text { spans: Vec::new() };
+        match verdict {
+            Verdict::Compared(comparison) => text.compare(question, comparison),
+            Verdict::Alone(one) => {
+                text.name(one);
+                text.say(format!(" takes {}; there is nobody to compare it with.", quantity::time(one.median)));
+            }
+            Verdict::Nothing => text.say("Nobody was measured."),
+        }
+        text
+    }
+
+    fn compare(&mut self, question: &Question, comparison: &Comparison) {
+        let Comparison { at, winner, loser, times, over_floor } = comparison;
+        if let Some((at, sweep)) = at.zip(question.sweep.as_ref()) {
+            self.say(format!("With {} = {}: ", sweep.parameter, grouped(at as f64, 0)));
+        }
+        self.name(winner);
+        if comparison.is_told() {
+            self.say(" is ");
+            self.stress("times", ratio(times.value));
+            self.say(" times faster than ");
+            self.name(loser);
+            self.say(if loser.runner.ours { ", the best of ours " } else { ", the best rival " });
+        } else {
+            self.say(" and ");
+            self.name(loser);
+            self.say(format!(" cannot be told apart: {} ", ratio(times.value)));
+        }
+        match times.interval {
+            Some((low, high)) => self.stress("interval", format!("({}–{}).", ratio(low), ratio(high))),
+            None => self.say("(too few runs for an interval)."),
+        }
+        if let Some(over) = over_floor {
+            self.say(format!(" Ours takes {} times as long as the floor.", ratio(*over)));
+        }
+    }
+
+    fn name(&mut self, one: &Measured) {
+        // The value of a swept parameter has been said.
+        let name = if one.runner.at.is_some() { &one.runner.base } else { &one.runner.name };
+        self.stress(side(one.runner.ours, false), name.clone());
+    }
+
+    fn stress(&mut self, class: &'static str, text: String) {
+        self.spans.push(Span { text, class });
+    }
+
+    fn say(&mut self, text: impl Into<String>) {
+        self.stress("", text.into());
+    }
+}

@@ -1,0 +1,200 @@
+//! The report of made-up results: it parses, needs nobody else, says the numbers of the results, and works in a browser.
+
+use std::env;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use millstream_bench::html;
+use millstream_bench::results::{Outcome, Question, Results, Runner};
+use millstream_bench::statistics::median;
+use scraper::{ElementRef, Html, Selector};
+
+/// What names are in the results to do harm.
+const HOSTILE: &str = r#"<script>alert("1")</script> & 'x'"#;
+
+fn results() -> Results {
+    serde_json::from_str(include_str!("report/results.json")).unwrap()
+}
+
+fn page() -> String {
+    html::page(&results()).unwrap()
+}
+
+fn all<'a>(html: &'a Html, selector: &str) -> Vec<ElementRef<'a>> {
+    html.select(&Selector::parse(selector).unwrap()).collect()
+}
+
+fn text(element: &ElementRef) -> String {
+    element.text().collect()
+}
+
+fn value(element: &ElementRef, name: &str) -> Option<f64> {
+    element.attr(name).map(|value| value.parse().unwrap())
+}
+
+/// The wall times of those that were measured.
+fn walls(runner: &Runner) -> Option<Vec<f64>> {
+    match &runner.outcome {
+        Outcome::Measured { runs, .. } => Some(runs.iter().map(|run| run.wall).collect()),
+        _ => None,
+    }
+}
+
+fn measured(question: &Question) -> Vec<(&Runner, f64)> {
+    question.runners.iter().filter_map(|runner| Some((runner, median(&walls(runner)?)))).collect()
+}
+
+#[test]
+fn it_parses_and_needs_nobody_else() {
+    let page = page();
+    let html = Html::parse_document(&page);
+    assert_eq!(html.errors, [""; 0]);
+    for attribute in ["src", "href", "srcset", "data", "action", "poster", "xlink:href"] {
+        for element in all(&html, &format!("[{}]", attribute.replace(':', "\\:"))) {
+            let to = element.attr(attribute).unwrap();
+            assert!(to.starts_with('#') || to == "data:,", "{attribute}={to}");
+        }
+    }
+    let style: String = all(&html, "style").iter().map(text).collect();
+    assert!(!style.contains("url(") && !style.contains("@import"));
+    for link in all(&html, "a[href]") {
+        let id = &link.attr("href").unwrap()[1..];
+        assert_eq!(all(&html, &format!("[id='{id}']")).len(), 1, "{id}");
+    }
+}
+
+#[test]
+fn names_are_text_whatever_they_say() {
+    let page = page();
+    let html = Html::parse_document(&page);
+    // One script and one style sheet: ours.
+    assert_eq!(all(&html, "script").len(), 1);
+    assert!(!text(&all(&html, "script")[0]).contains("alert"));
+    for place in ["h2", ".lesson", ".bar .name", "tbody th", "tbody td", ".notes", ".warning", "dd", "dt", "svg text"] {
+        assert!(all(&html, place).iter().any(|element| text(element).contains(HOSTILE)), "{place}");
+    }
+    assert!(all(&html, "[role=img]").iter().any(|chart| chart.attr("aria-label").unwrap().contains(HOSTILE)));
+}
+
+#[test]
+fn its_numbers_are_those_of_the_results() {
+    let page = page();
+    let html = Html::parse_document(&page);
+    let mut compared = 0;
+    for question in &results().definitions {
+        let rows = |caption: &str| {
+            let of = |table: &ElementRef| text(&table.select(&Selector::parse("caption").unwrap()).next().unwrap());
+            let tables = all(&html, &format!("section[id='{}'] table", question.name));
+            let table = tables.into_iter().find(|table| of(table).starts_with(caption));
+            table.map_or(Vec::new(), |table| {
+                let (rows, cells) = (Selector::parse("tr").unwrap(), Selector::parse("th, td").unwrap());
+                table.select(&rows).map(|row| row.select(&cells).collect::<Vec<_>>()).collect::<Vec<_>>()
+            })
+        };
+        let mut ranked = measured(question);
+        ranked.sort_by(|a, b| a.1.total_cmp(&b.1));
+
+        let ranking = rows("Every runner");
+        assert_eq!(ranking.len().saturating_sub(1), ranked.len());
+        for (row, (runner, median)) in ranking.iter().skip(1).zip(&ranked) {
+            let cell = |title: &str| {
+                let column = ranking[0].iter().position(|head| text(head).starts_with(title));
+                column.map(|column| value(&row[column], "data-value").unwrap_or(f64::NAN))
+            };
+            assert_eq!(text(&row[0]), runner.name);
+            assert_eq!(cell("median"), Some(*median));
+            assert_eq!(cell("first is"), Some(median / ranked[0].1));
+            let Outcome::Measured { runs, .. } = &runner.outcome else { unreachable!() };
+            assert_eq!(cell("runs"), Some(runs.len() as f64));
+            assert_eq!(cell("peak"), Some(runs[0].peak as f64));
+            assert_eq!(cell("for each"), question.count.map(|count| median / count as f64));
+            assert_eq!(cell("bytes/s"), question.bytes.map(|bytes| bytes as f64 / median));
+            assert_eq!(cell("allocations"), runs[0].allocations.map(|count| count as f64));
+            // What is shown is the value, as far as it has figures.
+            let shown: f64 = text(&row[1]).replace(',', "").parse().unwrap();
+            let unit =
+                [("µs", 1e-6), ("ms", 1e-3), ("s", 1.0)].iter().find(|(sign, _)| text(&ranking[0][1]).ends_with(sign));
+            assert!((shown * unit.unwrap().1 / median - 1.0).abs() < 1e-3, "{shown} {median}");
+            compared += 1;
+        }
+
+        let bars = all(&html, &format!("section[id='{}'] .bar", question.name));
+        if question.sweep.is_none() {
+            let bars: Vec<f64> = bars.iter().map(|bar| value(bar, "data-median").unwrap()).collect();
+            assert_eq!(bars, ranked.iter().map(|(_, median)| *median).collect::<Vec<_>>());
+        }
+
+        let by_value = rows("By the");
+        for (row, (runner, median)) in
+            by_value.iter().skip(1).zip(measured(question).iter().filter(|one| one.0.at.is_some()))
+        {
+            let cell = |title: &str| {
+                let column = by_value[0].iter().position(|head| text(head).starts_with(title)).unwrap();
+                value(&row[column], "data-value")
+            };
+            assert_eq!(text(&row[0]), runner.base);
+            assert_eq!(cell("dt"), Some(*median));
+            assert_eq!(cell("ips"), question.count.map(|count| count as f64 / median));
+            compared += 1;
+        }
+        for target in &question.targets {
+            assert!(all(&html, "#targets tbody tr").iter().any(|row| {
+                let text = text(row);
+                [&target.work, &target.row.ratio, &target.row.ours, &target.row.target]
+                    .iter()
+                    .all(|part| text.contains(*part))
+            }));
+        }
+    }
+    assert!(compared > 50, "{compared}");
+}
+
+#[test]
+fn the_overview_says_who_wins() {
+    let page = page();
+    let html = Html::parse_document(&page);
+    let said: Vec<String> = all(&html, ".verdicts li > p").iter().map(|one| text(one).trim().to_owned()).collect();
+    let begin = [
+        &format!("put is 2.30 times faster than rival {HOSTILE}, the best rival (2.2"),
+        "sh is 3.73 times faster than ours, the best of ours (",
+        "With stages = 100: boxed is 245 times faster than core Transform, the best rival (",
+        "ours and theirs cannot be told apart: 1.02 (",
+        "ours buffer=65536 takes 10.50 ms; there is nobody to compare it with.",
+        "Nobody was measured.",
+    ];
+    for (said, begin) in said.iter().zip(begin) {
+        assert!(said.starts_with(begin), "{said}\n{begin}");
+    }
+    assert_eq!(said.len(), begin.len());
+    assert!(said[0].contains("). Ours takes 1.99 times as long as the floor."), "{}", said[0]);
+    // Misses are not hidden.
+    assert!(said[1].contains("Missed: starts: 3.73 (3.33–4.20) instead of ≤ 1.00."), "{}", said[1]);
+    assert!(
+        text(&all(&html, ".lead")[0]).contains("Of 5 targets, 2 are met and 2 missed; 1 could not be judged here.")
+    );
+    for note in
+        ["wrong one: count=2 instead of 1", "absent: this machine has no g++", "endless: one run took more than 60 s"]
+    {
+        assert!(all(&html, ".notes li").iter().any(|one| text(one).contains(note)), "{note}");
+    }
+}
+
+#[test]
+fn it_works_in_a_browser() {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let browser = env::var("CHROMIUM").unwrap_or("/usr/bin/chromium".to_owned());
+    let playwright = here.join("../../bindings/node/node_modules/playwright-core");
+    for needed in [Path::new(&browser), &playwright] {
+        if !needed.exists() {
+            eprintln!("SKIPPED: there is no {}: see tools/setup and tools/node", needed.display());
+            assert!(env::var("CI").as_deref() != Ok("true"), "{} is missing", needed.display());
+            return;
+        }
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("report.html");
+    fs::write(&path, page()).unwrap();
+    let node = Command::new("node").arg(here.join("tests/report/browser.mjs")).arg(&path).output().unwrap();
+    assert!(node.status.success(), "{}", String::from_utf8_lossy(&node.stdout));
+}
