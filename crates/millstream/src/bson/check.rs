@@ -1,9 +1,10 @@
 //! Whether a document is right in every byte.
 
-use super::cursor::{Cursor, text_at};
+use super::cursor::Cursor;
 use super::document::Document;
 use super::quick::surely_right;
 use super::scalar::shown;
+use super::text::text_at;
 use super::{ElementType, Strictness, Utf8};
 use crate::error::{Error, ErrorKind, Result};
 use std::collections::HashSet;

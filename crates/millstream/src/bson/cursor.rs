@@ -1,8 +1,8 @@
 //! A place in a document, and the steps from there.
 
+use super::text::{HIGHS, text_at, text_of_tail};
 use super::{ElementType, Rules, Strictness, Utf8};
 use crate::error::{Error, ErrorKind, Result};
-use ascii::AsAsciiStr;
 use std::borrow::Cow;
 
 /// A place in a document: the walker that everything else in this room uses.
@@ -308,8 +308,9 @@ impl<'a> Cursor<'a> {
     /// [`Utf8Invalid`](ErrorKind::Utf8Invalid), also where the rules say [`Utf8::Lossy`]: borrowed text is never lossy.
     #[inline]
     pub fn str(&mut self) -> Result<&'a str> {
-        let bytes = self.string_bytes()?;
-        text_at(bytes, self.at - bytes.len() - 1)
+        let len = self.string_bytes()?.len();
+        let end = self.at - 1;
+        text_of_tail(&self.bytes[..end], len, end - len)
     }
 
     /// Appends what [`str`](Cursor::str) reads. Most text is short and ASCII: that is two words with one check, no loop and no
@@ -335,8 +336,10 @@ impl<'a> Cursor<'a> {
     /// The same, owned only where the rules say [`Utf8::Lossy`] and bytes had to be replaced.
     #[inline]
     pub fn text(&mut self) -> Result<Cow<'a, str>> {
-        let bytes = self.string_bytes()?;
-        self.text_of(bytes, self.at - bytes.len() - 1)
+        match self.rules.utf8 {
+            Utf8::Checked => self.str().map(Cow::Borrowed),
+            Utf8::Lossy => self.string_bytes().map(String::from_utf8_lossy),
+        }
     }
 
     /// Text at an offset, by the rules.
@@ -530,31 +533,6 @@ fn append_long(out: &mut Vec<u8>, bytes: &[u8], at: usize) -> Result<()> {
     Ok(())
 }
 
-/// Checks text that begins at `at`.
-#[inline]
-pub(crate) fn text_at(bytes: &[u8], at: usize) -> Result<&str> {
-    // Nearly all keys and texts are short and ASCII. The standard library looks at such text byte by byte, and only the
-    // unstable `as_ascii` makes a text of what `is_ascii` has found right; this crate does that now.
-    if let Ok(text) = bytes.as_ascii_str() {
-        return Ok(text.as_str());
-    }
-    match std::str::from_utf8(bytes) {
-        Ok(text) => Ok(text),
-        Err(error) => Err(bad_text(bytes, error.valid_up_to(), at)),
-    }
-}
-
-#[cold]
-fn bad_text(bytes: &[u8], good: usize, at: usize) -> Error {
-    Error::new(ErrorKind::Utf8Invalid)
-        .with_found(format!("0x{:02x}", bytes[good]))
-        .with_expected("UTF-8")
-        .with_offset((at + good) as u64)
-}
-
-/// The highest bit of each byte: none is set in ASCII.
-const HIGHS: u128 = u128::from_ne_bytes([0x80; 16]);
-
 /// A key as it is in documents, its NUL included, ready to be compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Key {
@@ -673,13 +651,6 @@ mod tests {
         #[test]
         fn finds_the_first_zero_byte(bytes in prop::collection::vec(0u8..4, 0..80)) {
             prop_assert_eq!(find_nul(&bytes), bytes.iter().position(|&byte| byte == 0));
-        }
-
-        #[test]
-        fn text_is_what_the_standard_library_says(text in ".{0,40}", cut in 0usize..40) {
-            for bytes in [text.as_bytes(), &text.as_bytes()[cut.min(text.len())..], &text.as_bytes()[..cut.min(text.len())]] {
-                prop_assert_eq!(text_at(bytes, 0).ok(), std::str::from_utf8(bytes).ok());
-            }
         }
 
         #[test]

@@ -90,6 +90,7 @@ mod rules;
 mod scalar;
 mod ser;
 mod stream;
+mod text;
 mod to;
 mod value;
 mod value_ref;

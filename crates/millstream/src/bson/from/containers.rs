@@ -1,7 +1,7 @@
 //! What holds other values: collections, pointers, `Option`.
 
 use super::{FromBson, FromMembers};
-use crate::bson::cursor::text_at;
+use crate::bson::text::text_at;
 use crate::bson::{Cursor, ElementType};
 use crate::error::{Error, ErrorKind, Result};
 use std::borrow::Cow;
