@@ -7,7 +7,7 @@ PROPTEST_CASES ?= 5000
 # Builds with other compiler flags get their own directory, so that they do not push out the usual one.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: test test-deep lint bench header setup loom cpp cpp-deep node python julia miri fuzz sweeps latency
+.PHONY: test test-deep lint bench instructions header setup loom cpp cpp-deep node python julia miri fuzz sweeps latency
 .NOTPARALLEL:
 
 # All tests: minutes, and a quarter of an hour where nothing is built yet. This is the test command.
@@ -29,6 +29,10 @@ bench:
 	tools/setup bench
 	cargo build --release --package millstream-capi
 	cargo run --release --package millstream-bench
+
+# Counts instructions, which no noise disturbs: fails where a runner needs more than bench/baseline says. WRITE=--write stores.
+instructions: setup
+	cargo run --release --package millstream-bench -- instructions $(WRITE)
 
 # Writes crates/capi/include/millstream.h anew, from the sources of that crate.
 header:

@@ -94,6 +94,11 @@ impl Answer {
         Answer(numbers.map(|(name, number)| (name.to_owned(), number)).into())
     }
 
+    /// The number of this name.
+    pub fn get(&self, name: &str) -> Option<u64> {
+        self.0.get(name).copied()
+    }
+
     /// No number at all.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

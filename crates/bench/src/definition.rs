@@ -3,7 +3,7 @@
 //! A definition names its input, the answer every runner must give, the runners (ours and the rivals alike) and
 //! the goals. There are two sizes: `full` is the measurement, `quick` is small and only checks the answers.
 //!
-//! A runner whose command names `{stages}` stands for as many runners as the definition has numbers of `stages`: see
+//! A runner whose command names the parameter of the definition's `sweep` stands for as many runners as that has values: see
 //! [`crate::sweep`].
 //!
 //! In commands, `{input}` is the path of the input, `{output}` that of the file to write, and `{NAME}` is the
@@ -13,7 +13,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
-use std::path::Path;
+use std::mem;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::answer::Answer;
 use crate::destination::{Destination, Written};
 use crate::input::Input;
+use crate::results::Sweep;
 use crate::sweep::{self, Cell};
 
 /// One question, all who answer it, and what we want to reach.
@@ -31,6 +33,8 @@ pub struct Definition {
     pub name: String,
     /// What the numbers answer, in one sentence.
     pub question: String,
+    /// What they teach, and why they are as they are: a paragraph.
+    pub lesson: Option<String>,
     /// Measured rounds, where this definition needs another number than the tool's default.
     pub runs: Option<usize>,
     /// What the wall time covers.
@@ -44,9 +48,13 @@ pub struct Definition {
     pub destination: Destination,
     /// The value of the size that says how many records there are, if times are to be shown for one record too.
     pub per: Option<String>,
-    /// The numbers of stages that `{stages}` takes one after another.
+    /// What is varied.
+    pub sweep: Option<Sweep>,
+    /// Short for a sweep over `stages`.
     #[serde(default)]
     pub stages: Vec<u64>,
+    /// The runner, without a value of the sweep, that is the physical limit: it does only what nobody can leave out.
+    pub floor: Option<String>,
     /// The size that is measured.
     pub full: Size,
     /// A small size that takes milliseconds, for checking answers.
@@ -112,6 +120,9 @@ pub struct Size {
 pub struct Runner {
     /// The name in tables and records.
     pub name: String,
+    /// Whether it is Millstream, if no target says so.
+    #[serde(default)]
+    pub ours: bool,
     /// The program and its arguments, or for a pipeline one line for `bash -o pipefail -c`.
     pub command: Command,
     /// What its standard output is.
@@ -132,7 +143,10 @@ pub struct Runner {
     pub mode: Option<String>,
     /// The most stages it takes part with, where more would take minutes.
     pub most_stages: Option<u64>,
-    /// Where it stands in a table by stages, if it came from a runner with `{stages}`.
+    /// Directories where its programs are looked up before everybody's.
+    #[serde(skip)]
+    pub programs: Vec<PathBuf>,
+    /// Where it stands in the sweep, if its command names the parameter.
     #[serde(skip)]
     pub cell: Option<Cell>,
 }
@@ -263,7 +277,7 @@ impl Measure {
     /// The runners that are measured for this name.
     pub fn runners(self, name: &str) -> Vec<String> {
         match self {
-            Measure::AddedStage(numbers) => numbers.map(|stages| sweep::name(name, stages)).into(),
+            Measure::AddedStage(numbers) => numbers.map(|stages| sweep::name(name, sweep::STAGES, stages)).into(),
             _ => vec![name.to_owned()],
         }
     }
@@ -283,7 +297,14 @@ impl Definition {
     /// Text that is not a definition, and names that lead nowhere.
     pub fn parse(text: &str) -> Result<Definition> {
         let mut definition: Definition = toml::from_str(text)?;
-        definition.runners = sweep::expand(definition.runners, &definition.stages);
+        let stages = mem::take(&mut definition.stages);
+        if !stages.is_empty() {
+            ensure!(definition.sweep.is_none(), "{}: there is one sweep at most", definition.name);
+            definition.sweep = Some(Sweep { parameter: sweep::STAGES.to_owned(), values: stages });
+        }
+        if let Some(sweep) = &definition.sweep {
+            definition.runners = sweep::expand(definition.runners, sweep);
+        }
         definition.check().with_context(|| definition.name.clone())?;
         Ok(definition)
     }
@@ -310,6 +331,29 @@ impl Definition {
             .collect()
     }
 
+    /// Whether the runner is Millstream: it says so itself, or a target does.
+    pub fn is_ours(&self, runner: &Runner) -> bool {
+        runner.ours || self.targets.iter().any(|target| [&runner.name, runner.base()].contains(&&target.ours))
+    }
+
+    /// How many records each runner takes, if all take the same.
+    pub fn count(&self, scale: Scale) -> Option<u64> {
+        let Size { values, answers, .. } = self.size(scale);
+        match &self.per {
+            Some(per) => values.get(per).copied(),
+            None if self.runners.iter().all(|runner| runner.answer == all()) => answers.get("all")?.get("count"),
+            None => None,
+        }
+    }
+
+    /// How many bytes each runner takes, if that is said: of a table by stages without line feeds, else of the input before
+    /// compression, or of the output.
+    pub fn bytes(&self, scale: Scale) -> Option<u64> {
+        let Size { input, values, output, .. } = self.size(scale);
+        let input = || input.as_ref().and_then(Input::bytes);
+        values.get(sweep::BYTES).copied().or_else(input).or_else(|| output.as_ref().map(|output| output.bytes))
+    }
+
     /// The input and answers of one size.
     pub fn size(&self, scale: Scale) -> &Size {
         match scale {
@@ -324,6 +368,9 @@ impl Definition {
         for name in self.runners.iter().map(|runner| &runner.name).chain([&self.name]) {
             let plain = |c: char| c.is_ascii_alphanumeric() || " -_.+=".contains(c);
             ensure!(!name.is_empty() && name.chars().all(plain), "{name:?} is not a plain name");
+        }
+        if let Some(floor) = &self.floor {
+            ensure!(self.runners.iter().any(|runner| runner.base() == floor), "there is no runner {floor:?}");
         }
         for target in &self.targets {
             for name in target.rivals.iter().chain([&target.ours]) {
@@ -350,7 +397,7 @@ impl Definition {
             ensure!(size.output.is_some() != to_tool, "what the right output is must be known, unless it is an answer");
             ensure!(self.stdin == Stdin::Empty || size.input.is_some(), "there is no input for standard input");
             // A table by stages tells bytes and records a second.
-            let swept = self.runners.iter().any(|runner| runner.cell.is_some());
+            let swept = sweep::is_by_stages(self);
             ensure!(!swept || self.per.is_some(), "how many records there are is not known");
             for name in self.per.iter().map(String::as_str).chain(swept.then_some(sweep::BYTES)) {
                 ensure!(size.values.contains_key(name), "there is no value {name:?}");
@@ -372,6 +419,26 @@ impl Definition {
 }
 
 impl Runner {
+    /// Its name without a value of the sweep.
+    pub fn base(&self) -> &String {
+        self.cell.as_ref().map_or(&self.name, |cell| &cell.base)
+    }
+
+    /// The input that it reads: of a sweep over the length of records, one with those.
+    pub fn input(&self, size: &Size) -> Option<Input> {
+        let input = size.input.clone()?;
+        Some(match &self.cell {
+            Some(Cell { parameter, at, .. }) if parameter == sweep::LENGTH => input.with_length(*at),
+            _ => input,
+        })
+    }
+
+    /// The command as it is shown in reports: with `INPUT` and `OUTPUT` in the places of their paths.
+    pub fn shown(&self, size: &Size) -> Vec<String> {
+        let [input, output] = ["INPUT", "OUTPUT"].map(|word| Some(Path::new(word)));
+        self.argv(size, input, output).expect("a definition names only values it has")
+    }
+
     /// The command with every `{NAME}` filled in.
     ///
     /// # Errors

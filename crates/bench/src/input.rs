@@ -118,6 +118,23 @@ impl fmt::Display for Input {
 }
 
 impl Input {
+    /// The same with another mean length of its lines, in bytes; what has no lines of words stays as it is.
+    #[must_use]
+    pub fn with_length(mut self, mean: u64) -> Input {
+        if let Input::Lines(text) | Input::Gzip(text) | Input::Bgzf(text) = &mut self {
+            text.mean = mean as usize;
+        }
+        self
+    }
+
+    /// How many bytes of text it holds before compression, if that is said.
+    pub fn bytes(&self) -> Option<u64> {
+        match self {
+            Input::Lines(text) | Input::Gzip(text) | Input::Bgzf(text) => Some(text.bytes),
+            _ => None,
+        }
+    }
+
     /// The program this machine needs to make the input, if it needs one.
     pub fn needs(&self) -> Option<&'static str> {
         matches!(self, Input::Bam(_)).then_some("samtools")

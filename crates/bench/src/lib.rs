@@ -1,11 +1,11 @@
 //! The measuring tool of Millstream.
 //!
 //! It answers "how fast, against whom, and was the answer right?" with definitions that are data
-//! ([`definition`]), inputs from a seed ([`input`]), runners that take turns as whole processes ([`measure`]), and
-//! a table with the goal beside each ratio ([`report`]). Rivals are runners like any other; a runner whose answer
-//! is wrong is shown as wrong, never as fast.
+//! ([`definition`]), inputs from a seed ([`input`]), and runners that take turns as whole processes ([`measure`]). What the runs
+//! mean is judged ([`judge`]) into plain data ([`results`]), from which every report is made: lines and tables ([`report`]),
+//! TAP ([`tap`]). Rivals are runners like any other; a runner whose answer is wrong is shown as wrong, never as fast.
 //!
-//! It does not profile, and it does not judge a change: numbers of different days or machines are not compared.
+//! Numbers of different days or machines are not compared.
 
 pub mod answer;
 pub mod definition;
@@ -13,12 +13,20 @@ pub mod destination;
 pub mod documents;
 pub mod html;
 pub mod input;
+pub mod instructions;
+pub mod journal;
+pub mod judge;
 pub mod machine;
 pub mod measure;
 pub mod names;
+pub mod noise;
 pub mod numbers;
+pub mod readme;
 pub mod report;
 pub mod results;
+pub mod revision;
 pub mod rivals;
+pub mod session;
 pub mod statistics;
 pub mod sweep;
+pub mod tap;

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fmt;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -10,72 +9,49 @@ use std::thread;
 use std::time::Duration;
 
 use crate::definition::Definition;
+use crate::results::Machine;
 
-/// The machine, the compiler and the programs, as text for a record. What cannot be found out is `unknown`.
-#[derive(Debug)]
-pub struct Machine {
-    /// UTC date and time of day, fit for a file name.
-    pub time: String,
-    processor: String,
-    kernel: String,
-    compiler: String,
-    commit: String,
-    others: f64,
-    rivals: Vec<String>,
+/// Looks around: the repository is at `root`, the rivals are those that the definitions need, and are looked up by
+/// `search_path`.
+pub fn look(root: &Path, definitions: &[Definition], search_path: &OsStr) -> Machine {
+    let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    let system = rustix::system::uname();
+
+    let git = |args: &[&str]| first_line(Command::new("git").args(args).current_dir(root));
+    // Definitions and notes may change between measuring and committing; measured code may not.
+    let changed =
+        git(&["status", "--porcelain", "--", "crates", "bindings", "bench/rivals", "Cargo.toml", "Cargo.lock"])
+            .is_some();
+    let commit = git(&["rev-parse", "--short=12", "HEAD"]).unwrap_or("unknown".into());
+
+    let programs: BTreeSet<&String> =
+        definitions.iter().flat_map(|definition| &definition.runners).flat_map(|runner| &runner.needs).collect();
+    let version = |program: &str| if program == "go" { "version" } else { "--version" };
+    let look_up = |program: &String| first_line(Command::new(program).arg(version(program)).env("PATH", search_path));
+    let mut machine = Machine {
+        time: first_line(Command::new("date").args(["-u", "+%Y-%m-%d-%H%M"])).unwrap_or("unknown".into()),
+        processor: model.map_or("unknown", |(_, name)| name.trim()).to_owned(),
+        cores: thread::available_parallelism().map_or(0, |cores| cores.get()),
+        kernel: format!("{} {}", system.sysname().to_string_lossy(), system.release().to_string_lossy()),
+        compiler: compiler(),
+        commit: if changed { format!("{commit} with uncommitted changes") } else { commit },
+        others: running_beside_us(),
+        rivals: programs.into_iter().filter_map(look_up).collect(),
+        warnings: Vec::new(),
+    };
+    if machine.is_busy() {
+        let others = machine.others;
+        machine
+            .warnings
+            .push(format!("others were at work before the start ({others:.1} on average): do not trust the ratios"));
+    }
+    machine
 }
 
-impl Machine {
-    /// Looks around: the repository is at `root`, the rivals are those that the definitions need, and are looked up by
-    /// `search_path`.
-    pub fn look(root: &Path, definitions: &[Definition], search_path: &OsStr) -> Machine {
-        let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
-        let processor = model.map_or("unknown", |(_, name)| name.trim());
-        let cores = thread::available_parallelism().map_or(0, |cores| cores.get());
-        let system = rustix::system::uname();
-
-        let git = |args: &[&str]| first_line(Command::new("git").args(args).current_dir(root));
-        // Definitions and notes may change between measuring and committing; measured code may not.
-        let changed =
-            git(&["status", "--porcelain", "--", "crates", "bindings", "bench/rivals", "Cargo.toml", "Cargo.lock"])
-                .is_some();
-        let commit = git(&["rev-parse", "--short=12", "HEAD"]).unwrap_or("unknown".into());
-
-        let programs: BTreeSet<&String> =
-            definitions.iter().flat_map(|definition| &definition.runners).flat_map(|runner| &runner.needs).collect();
-        let version = |program: &str| if program == "go" { "version" } else { "--version" };
-        let look_up =
-            |program: &String| first_line(Command::new(program).arg(version(program)).env("PATH", search_path));
-        Machine {
-            time: first_line(Command::new("date").args(["-u", "+%Y-%m-%d-%H%M"])).unwrap_or("unknown".into()),
-            processor: format!("{processor}, {cores} cores"),
-            kernel: format!("{} {}", system.sysname().to_string_lossy(), system.release().to_string_lossy()),
-            compiler: first_line(Command::new("rustc").arg("--version")).unwrap_or("unknown".into()),
-            commit: if changed { format!("{commit} with uncommitted changes") } else { commit },
-            others: running_beside_us(),
-            rivals: programs.into_iter().filter_map(look_up).collect(),
-        }
-    }
-
-    /// Whether others are at work here: then runners wait for a core, and ratios mean little.
-    pub fn is_busy(&self) -> bool {
-        self.others > 0.5
-    }
-}
-
-impl fmt::Display for Machine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "- processor: {}", self.processor)?;
-        writeln!(f, "- kernel: {}", self.kernel)?;
-        writeln!(f, "- compiler: {}", self.compiler)?;
-        writeln!(f, "- commit: {}", self.commit)?;
-        let trust = if self.is_busy() { "do not trust the ratios" } else { "quiet" };
-        writeln!(f, "- others running before the start: {:.1} on average: {trust}", self.others)?;
-        match self.rivals.is_empty() {
-            true => Ok(()),
-            false => writeln!(f, "- rivals: {}", self.rivals.join(", ")),
-        }
-    }
+/// What `rustc` says of itself.
+pub fn compiler() -> String {
+    first_line(Command::new("rustc").arg("--version")).unwrap_or("unknown".into())
 }
 
 /// How many others are running or wait for a core: the mean of ten looks within a second. The system's own load

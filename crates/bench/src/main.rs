@@ -1,23 +1,28 @@
-//! `millstream-bench`: measures what `bench/definitions` asks, prints the table, and keeps a record.
+//! `millstream-bench`: measures what `bench/definitions` asks, says what comes of it, and keeps a record.
 
 use std::env;
 use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Parser, Subcommand, ValueEnum};
-use millstream_bench::definition::{Definition, Presence, Scale};
-use millstream_bench::machine::Machine;
-use millstream_bench::measure::{Place, measure};
-use millstream_bench::report::{self, Measured, Skipped};
-use millstream_bench::{html, rivals, sweep};
+use millstream_bench::definition::{Definition, Scale};
+use millstream_bench::instructions::{Baseline, Comparison};
+use millstream_bench::journal::{Header, Journal};
+use millstream_bench::measure::{Place, Plan};
+use millstream_bench::results::{Question, Results, SCHEMA};
+use millstream_bench::revision::Revision;
+use millstream_bench::session::{self, Session};
+use millstream_bench::tap::Tap;
+use millstream_bench::{html, instructions, machine, readme, report, revision, rivals, sweep};
 
 /// Measure Millstream against its rivals.
 ///
-/// Inputs and outputs are kept in memory (/dev/shm where there is one; up to 1.6 GB at a time). The table goes to
-/// standard output, and the runners of each definition in order; a measurement at full size is also written to bench/record/. Exit status 1: a runner
+/// Inputs and outputs are kept in memory (/dev/shm where there is one; up to 1.6 GB at a time). What comes of each
+/// definition is said at once; a measurement at full size is also written to bench/record/. Exit status 1: a runner
 /// gave a wrong answer, or with CI=true a rival is missing.
 #[derive(Parser)]
 #[command(version, args_conflicts_with_subcommands = true)]
@@ -27,18 +32,44 @@ struct Options {
     /// Measure this definition only (may be given several times).
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
-    /// Small inputs, one run: checks the answers, measures nothing.
+    /// Small inputs and the ends of sweeps: a first look within two minutes. No target is judged, no record kept.
     #[arg(long)]
     quick: bool,
-    /// Measured rounds, where the definition does not say otherwise.
-    #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u64).range(1..))]
-    runs: u64,
+    /// Small inputs, one run each: checks the answers, measures nothing.
+    #[arg(long, conflicts_with_all = ["quick", "runs", "budget", "resume"])]
+    check: bool,
+    /// Measured rounds, where the definition does not say otherwise [default: 7; 5 with --quick].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    runs: Option<u64>,
+    /// The time for all runs of one runner of a definition: who takes long gets fewer rounds. A run that by itself takes
+    /// twice as long is ended and shown as "over N s" [default: 5; with --quick 0.2, and no run is ended before 10 s].
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    budget: Option<Duration>,
+    /// Continue a run that was killed: what it has answered is not measured again.
+    #[arg(long)]
+    resume: bool,
+    /// How to say what comes of it.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Text)]
+    format: Format,
     /// Keep the inputs in this directory and find them there again.
     #[arg(long, value_name = "DIR")]
     inputs: Option<PathBuf>,
+    /// Compare ours with ours at this revision, which is built for it. Exit status 1: something is slower than it was by
+    /// more than 5 %, and surely so.
+    #[arg(long, value_name = "REV", conflicts_with_all = ["quick", "check", "resume", "format", "no_build", "journal"])]
+    vs: Option<String>,
     /// Write no record.
     #[arg(long)]
     no_record: bool,
+    /// Measure the programs as they were built last.
+    #[arg(long)]
+    no_build: bool,
+    /// Ask what the definitions in this directory ask.
+    #[arg(long, value_name = "DIR")]
+    definitions: Option<PathBuf>,
+    /// Note here what has been answered [default: bench-journal.jsonl beside the tool].
+    #[arg(long, value_name = "FILE")]
+    journal: Option<PathBuf>,
     /// List the definitions and end.
     #[arg(long)]
     list: bool,
@@ -69,6 +100,15 @@ enum Work {
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
+    /// Make the tables of README.md anew, from the newest records.
+    Readme,
+    /// Count the instructions of some runners and compare them with bench/baseline. Exit status 1: one of them needs more
+    /// than it did.
+    Instructions {
+        /// Store what is counted.
+        #[arg(long)]
+        write: bool,
+    },
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -77,13 +117,37 @@ enum Kind {
     Stages,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// A line for each target, as soon as it is known.
+    Text,
+    /// The table of targets, and every runner, in Markdown.
+    Markdown,
+    /// A test point for each target, as soon as it is known (TAP 14).
+    Tap,
+    /// Everything, as in a record's results.json.
+    Json,
+}
+
+/// The time for one run where the whole is to be quick.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+fn seconds(text: &str) -> Result<Duration> {
+    let seconds = Duration::try_from_secs_f64(text.parse()?)?;
+    ensure!(!seconds.is_zero(), "no time is too little");
+    Ok(seconds)
+}
+
 fn main() -> Result<ExitCode> {
     let options = Options::parse();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
-    let definitions = Definition::load_all(&root.join("bench/definitions"))?;
+    let definitions = || {
+        let directory = options.definitions.clone().unwrap_or(root.join("bench/definitions"));
+        Definition::load_all(&directory)
+    };
     match &options.work {
         Some(Work::Table { kind: Kind::Stages, only, runs, input }) => {
-            let mut definitions: Vec<_> = definitions.into_iter().filter(sweep::is_in).collect();
+            let mut definitions: Vec<_> = definitions()?.into_iter().filter(sweep::is_by_stages).collect();
             if let Some(path) = input {
                 sweep::take_text(&mut definitions, path)?;
             }
@@ -93,27 +157,108 @@ fn main() -> Result<ExitCode> {
             println!("{}", html::write(&root, record.as_deref(), output.as_deref())?.display());
             Ok(ExitCode::SUCCESS)
         }
-        None => record(&root, choose(definitions, &options.only)?, &options),
+        Some(Work::Instructions { write }) => instructions(&root, &definitions()?, *write),
+        Some(Work::Readme) => {
+            let path = root.join("README.md");
+            let text = readme::update(&fs::read_to_string(&path)?, &readme::records(&root)?)?;
+            fs::write(&path, text)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        None if options.vs.is_some() => versus(&root, choose(definitions()?, &options.only)?, &options),
+        None => record(&root, choose(definitions()?, &options.only)?, &options),
     }
 }
 
-/// Measures sweeps and prints their tables.
+/// Measures sweeps and prints their tables. Whoever asks for one waits until it is there.
 fn table(root: &Path, mut definitions: Vec<Definition>, runs: usize) -> Result<ExitCode> {
     measure_optimised()?;
     for definition in &mut definitions {
         definition.runs = Some(runs);
     }
-    let measured = measure_all(definitions, Scale::Full, runs, None, build_place(root)?)?;
-    measured.iter().filter_map(sweep::table).for_each(|table| print!("{table}"));
-    Ok(verdict(&measured))
+    let patience = Duration::from_secs(300);
+    let plan = Plan { scale: Scale::Full, rounds: runs, warm_up: true, budget: Duration::MAX, limit: patience };
+    let mut session = Session { plan, place: build_all(root)?, inputs: None };
+    let questions = session.measure(&definitions, vec![], None, &mut |question| {
+        sweep::table(question).iter().for_each(|table| print!("{table}"));
+    })?;
+    Ok(verdict(&questions))
+}
+
+/// Measures ours beside ours at another revision.
+fn versus(root: &Path, definitions: Vec<Definition>, options: &Options) -> Result<ExitCode> {
+    measure_optimised()?;
+    let place = build_all(root)?;
+    let name = options.vs.as_deref().context("no revision")?;
+    let revision = Revision::build(root, name, &place.programs[0].with_file_name("revision"))?;
+    let definitions: Vec<Definition> = definitions.iter().filter_map(|one| revision.against(one)).collect();
+    let machine = machine::look(root, &definitions, &place.search_path(&[]));
+    machine.warnings.iter().for_each(|warning| eprintln!("WARNING: {warning}"));
+    let mut session = Session { plan: options.plan(), place, inputs: options.inputs.clone() };
+    let questions =
+        session.measure(&definitions, vec![], None, &mut |question| print!("{}", report::lines(question)))?;
+    let mut slower = false;
+    for question in &questions {
+        for runner in revision::slower(question) {
+            eprintln!("SLOWER: {}: {runner}", question.name);
+            slower = true;
+        }
+    }
+    Ok(if slower { ExitCode::FAILURE } else { verdict(&questions) })
+}
+
+/// Counts instructions, and judges or stores them.
+fn instructions(root: &Path, definitions: &[Definition], write: bool) -> Result<ExitCode> {
+    measure_optimised()?;
+    let path = root.join("bench/baseline").join(env::consts::ARCH).with_extension("toml");
+    let baseline = Baseline::load(&path)?;
+    build(root)?;
+    let scratch = tempfile::tempdir()?;
+    let place = Place { inputs: scratch.path().to_owned(), ..place(root)? };
+    let count = |name: &String| Ok((name.clone(), instructions::count(name, definitions, &place)?));
+    let now = baseline.instructions.keys().map(count).collect::<Result<_>>()?;
+
+    let Comparison { text, grew } = baseline.compare(&now);
+    print!("{text}");
+    let compiler = machine::compiler();
+    if write {
+        Baseline { compiler, instructions: now, ..baseline }.store(&path)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if compiler != baseline.compiler {
+        eprintln!("WARNING: the baseline is of {}, this is {compiler}: nothing is judged", baseline.compiler);
+        return Ok(ExitCode::SUCCESS);
+    }
+    if grew {
+        eprintln!(
+            "some need more instructions than before: if that is meant, store it with `make instructions WRITE=--write`"
+        );
+        return Ok(ExitCode::FAILURE);
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn measure_optimised() -> Result<()> {
-    ensure!(!cfg!(debug_assertions), "measure with `cargo run --release`, or only check with --quick");
+    ensure!(!cfg!(debug_assertions), "measure with `cargo run --release`, or only check with --check");
     Ok(())
 }
 
-/// Measures definitions, prints what came of them and keeps it.
+impl Options {
+    fn plan(&self) -> Plan {
+        let rounds = |default| self.runs.map_or(default, |runs| runs as usize);
+        let budget = |seconds| self.budget.unwrap_or(Duration::from_secs_f64(seconds));
+        if self.check {
+            let (budget, limit) = (Duration::MAX, Duration::from_secs(60));
+            Plan { scale: Scale::Quick, rounds: 1, warm_up: false, budget, limit }
+        } else if self.quick {
+            Plan { scale: Scale::Quick, rounds: rounds(5), warm_up: true, budget: budget(0.2), limit: PATIENCE }
+        } else {
+            let budget = budget(5.0);
+            Plan { scale: Scale::Full, rounds: rounds(7), warm_up: true, budget, limit: budget.saturating_mul(2) }
+        }
+    }
+}
+
+/// Measures definitions, says what came of them and keeps it.
 fn record(root: &Path, mut definitions: Vec<Definition>, options: &Options) -> Result<ExitCode> {
     if options.list {
         for definition in &definitions {
@@ -121,56 +266,57 @@ fn record(root: &Path, mut definitions: Vec<Definition>, options: &Options) -> R
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let scale = if options.quick { Scale::Quick } else { Scale::Full };
-    if options.quick {
-        definitions = definitions.into_iter().map(sweep::ends).collect();
-    } else {
-        measure_optimised()?;
+    let plan = options.plan();
+    match plan.scale {
+        Scale::Quick => definitions = definitions.into_iter().map(sweep::ends).collect(),
+        Scale::Full => measure_optimised()?,
     }
-    let place = build_place(root)?;
-    let machine = Machine::look(root, &definitions, &place.search_path());
-    if machine.is_busy() && !options.quick {
-        eprintln!("WARNING: others are at work on this machine, do not trust the ratios\n{machine}");
+    let place = if options.no_build { place(root)? } else { build_all(root)? };
+    let names: Vec<&str> = definitions.iter().map(|definition| definition.name.as_str()).collect();
+    let asked = format!("{plan:?} {}", names.join(" "));
+    let mut header = Header { machine: machine::look(root, &definitions, &place.search_path(&[])), asked };
+    let journal = options.journal.clone().unwrap_or(place.programs[0].join("bench-journal.jsonl"));
+    let mut known = Vec::new();
+    if options.resume {
+        let warnings = header.machine.warnings.clone();
+        (header, known) = session::resume(&journal, header)?;
+        header.machine.warnings.extend(warnings);
+    } else if !options.check
+        && Journal::load(&journal).is_ok_and(|found| found.is_some_and(|(begun, _)| begun.is_same(&header)))
+    {
+        eprintln!("an unfinished run of this is in {}: --resume would have continued it", journal.display());
     }
-    let rounds = if options.quick { 1 } else { options.runs as usize };
-    let measured = measure_all(definitions, scale, rounds, options.inputs.as_deref(), place)?;
+    if !options.check {
+        header.machine.warnings.iter().for_each(|warning| eprintln!("WARNING: {warning}"));
+    }
+    let mut note = if options.check { None } else { Some(Journal::begin(&journal, &header, &known)?) };
 
-    match scale {
-        Scale::Quick => print!("{}", report::checks(&measured)),
-        Scale::Full => print!("{}{}", report::table(&measured), report::rankings(&measured)),
+    let format = options.format;
+    let mut tap = Tap::default();
+    if format == Format::Tap {
+        print!("{}", Tap::version());
     }
-    if scale == Scale::Full && !options.no_record {
-        keep(root, &measured, &machine, rounds)?;
+    let mut session = Session { plan, place, inputs: options.inputs.clone() };
+    let definitions = session.measure(&definitions, known, note.as_mut(), &mut |question| match format {
+        Format::Text if options.check => print!("{}", report::check(question)),
+        Format::Text => print!("{}", report::lines(question)),
+        Format::Tap => print!("{}", tap.points(question)),
+        Format::Markdown | Format::Json => {}
+    })?;
+    let quick = plan.scale == Scale::Quick;
+    let results = Results { schema: SCHEMA, machine: header.machine, rounds: plan.rounds, quick, definitions };
+    match format {
+        Format::Text => {}
+        Format::Markdown => print!("{}{}", report::table(&results.definitions), report::rankings(&results.definitions)),
+        Format::Tap => print!("{}", tap.plan()),
+        Format::Json => println!("{}", serde_json::to_string_pretty(&results)?),
     }
-    Ok(verdict(&measured))
-}
-
-/// Measures one definition after another, with their inputs in this directory or in one of each's own.
-fn measure_all(
-    definitions: Vec<Definition>,
-    scale: Scale,
-    rounds: usize,
-    inputs: Option<&Path>,
-    mut place: Place,
-) -> Result<Vec<Measured>> {
-    let mut measured = Vec::new();
-    for definition in definitions {
-        eprintln!("{}: {}", definition.name, definition.question);
-        let scratch;
-        place.inputs = match inputs {
-            Some(directory) => directory.to_owned(),
-            None => {
-                // Of its own, so that the memory is free again before the next one.
-                scratch = tempfile::Builder::new().prefix("millstream-bench-").tempdir_in(memory())?;
-                scratch.path().to_owned()
-            }
-        };
-        fs::create_dir_all(&place.inputs)?;
-        let runs = definition.runs.filter(|_| scale == Scale::Full).unwrap_or(rounds);
-        let outcomes = measure(&definition, scale, runs, &place).with_context(|| definition.name.clone())?;
-        measured.push(Measured { definition, outcomes });
+    io::stdout().flush()?;
+    if !quick && !options.no_record {
+        keep(root, &results)?;
     }
-    Ok(measured)
+    note.map_or(Ok(()), Journal::end)?;
+    Ok(verdict(&results.definitions))
 }
 
 fn choose(definitions: Vec<Definition>, only: &[String]) -> Result<Vec<Definition>> {
@@ -181,51 +327,59 @@ fn choose(definitions: Vec<Definition>, only: &[String]) -> Result<Vec<Definitio
     Ok(definitions.into_iter().filter(|one| only.is_empty() || only.contains(&one.name)).collect())
 }
 
-/// Builds what is measured, so that nothing old is; where it is.
-fn build_place(root: &Path) -> Result<Place> {
+/// Builds our own programs, so that nothing old is measured.
+fn build(root: &Path) -> Result<()> {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or("cargo".into()));
     cargo.args(["build", "-p", "millstream-cli", "-p", "millstream-bench", "--bins"]).current_dir(root);
     if !cfg!(debug_assertions) {
         cargo.arg("--release");
     }
     ensure!(cargo.status().context("cargo")?.success(), "the programs to measure cannot be built");
+    Ok(())
+}
+
+/// Where the programs to measure are, ours and the rivals.
+fn place(root: &Path) -> Result<Place> {
     let programs = env::current_exe()?.parent().context("the tool is in no directory")?.to_owned();
-    let rivals = rivals::build(root, &programs)?;
-    Ok(Place {
-        root: root.to_owned(),
-        programs: vec![programs, rivals],
-        inputs: PathBuf::new(), // of each definition
-        limit: Duration::from_secs(300),
-    })
+    let rivals = rivals::directory(&programs)?;
+    // The inputs are of each definition.
+    Ok(Place { root: root.to_owned(), programs: vec![programs, rivals], inputs: PathBuf::new() })
 }
 
-/// Where files are memory, if this machine has such a place.
-fn memory() -> PathBuf {
-    let shm = Path::new("/dev/shm");
-    if shm.is_dir() { shm.to_owned() } else { env::temp_dir() }
+/// The same, with all of them built.
+fn build_all(root: &Path) -> Result<Place> {
+    build(root)?;
+    let place = place(root)?;
+    rivals::build(root, &place.programs[0])?;
+    Ok(place)
 }
 
-fn keep(root: &Path, measured: &[Measured], machine: &Machine, rounds: usize) -> Result<()> {
-    let directory = root.join("bench/record").join(env::consts::ARCH);
+/// A record is a directory: everything as JSON, the tables as Markdown, the single runs as CSV.
+fn keep(root: &Path, results: &Results) -> Result<()> {
+    let directory = root.join("bench/record").join(env::consts::ARCH).join(&results.machine.time);
     fs::create_dir_all(&directory)?;
-    fs::write(directory.join(format!("{}.md", machine.time)), report::record(measured, machine, rounds))?;
-    fs::write(directory.join(format!("{}.csv", machine.time)), report::csv(measured))?;
-    eprintln!("recorded in {}", directory.join(&machine.time).display());
+    fs::write(directory.join("results.json"), serde_json::to_string_pretty(results)? + "\n")?;
+    fs::write(directory.join("table.md"), report::record(results))?;
+    fs::write(directory.join("runs.csv"), report::csv(&results.definitions))?;
+    eprintln!("recorded in {}", directory.display());
     Ok(())
 }
 
 /// Says loudly who was wrong or missing.
-fn verdict(measured: &[Measured]) -> ExitCode {
+fn verdict(questions: &[Question]) -> ExitCode {
     let mut bad = false;
-    for one in measured {
-        let name = &one.definition.name;
-        for (runner, reason) in one.wrong() {
-            eprintln!("WRONG: {name}: {runner}: {reason}");
+    for question in questions {
+        let name = &question.name;
+        for (runner, reason) in question.wrong() {
+            eprintln!("WRONG: {name}: {}: {reason}", runner.name);
             bad = true;
         }
-        for Skipped { runner, program, presence } in one.skipped() {
-            eprintln!("SKIPPED: {name}: {runner}: this machine has no {program}");
-            bad |= presence == Presence::Required && env::var_os("CI").is_some_and(|ci| ci == "true");
+        for (runner, program) in question.skipped() {
+            eprintln!("SKIPPED: {name}: {}: this machine has no {program}", runner.name);
+            bad |= !runner.optional && env::var_os("CI").is_some_and(|ci| ci == "true");
+        }
+        for (runner, seconds) in question.over() {
+            eprintln!("OVER: {name}: {} took more than {seconds} s and was not waited for", runner.name);
         }
     }
     if bad { ExitCode::FAILURE } else { ExitCode::SUCCESS }

@@ -1,11 +1,14 @@
 //! Runs the runners of a definition in turn (A B A B …) and measures each as a whole process tree.
 //!
-//! Turns, because a machine that becomes slower does so for everybody. One round at full size is a warm-up and
-//! not counted; bytes whose destination is a pipe or nowhere are hashed in it. A runner that answers wrongly, fails or
-//! hangs has no time at all: see [`Outcome::Wrong`].
+//! Turns, because a machine that becomes slower does so for everybody. One round is a warm-up and not counted; bytes whose
+//! destination is a pipe or nowhere are hashed in it. A runner that answers wrongly or fails has no time at all: see
+//! [`Outcome::Wrong`]. One that takes long gets fewer rounds, and one whose run takes more than the [limit](Plan::limit) is
+//! not waited for.
 
 use std::env;
+use std::error::Error;
 use std::ffi::OsString;
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -22,6 +25,9 @@ use wait4::Wait4;
 use crate::answer::Answer;
 use crate::definition::{Clock, Definition, Measure, Runner, Scale, Size, Stdin};
 use crate::destination::{self, Destination, Written};
+use crate::input::Input;
+use crate::noise::{Noise, Watch, warnings};
+use crate::results::{Outcome, Run};
 
 /// Where things are on this machine.
 #[derive(Clone, Debug)]
@@ -32,88 +38,146 @@ pub struct Place {
     pub programs: Vec<PathBuf>,
     /// Where inputs are made, or found again, and where outputs are while they are looked at.
     pub inputs: PathBuf,
-    /// How long one run may take before it is ended and called wrong.
+}
+
+/// How much to measure.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// Which of the two sizes.
+    pub scale: Scale,
+    /// Counted rounds, where a definition does not say otherwise. No definition does at the quick size.
+    pub rounds: usize,
+    /// Whether a round before them is not counted.
+    pub warm_up: bool,
+    /// The time for all runs of one runner, the warm-up included. Who has no counted run by then still gets one.
+    pub budget: Duration,
+    /// The time for one run, after which it is ended.
     pub limit: Duration,
 }
 
-/// What one run of one runner took.
-#[derive(Clone, Debug)]
-pub struct Run {
-    /// See [`Clock`].
-    pub wall: Duration,
-    /// User time of the process and of all children it waited for.
-    pub user: Duration,
-    /// System time of the same.
-    pub system: Duration,
-    /// The largest resident set of any of them, in bytes.
-    pub peak: u64,
-    /// How often a pass over the input asked for memory, if the runner counts that.
-    pub allocations: Option<u64>,
-}
-
-impl Run {
-    /// The quantity as a number: seconds or bytes. An added stage is seen in two runs only, of which this is the time.
-    pub fn get(&self, measure: Measure) -> f64 {
-        match measure {
-            Measure::Wall | Measure::AddedStage(_) => self.wall.as_secs_f64(),
-            Measure::Cpu => (self.user + self.system).as_secs_f64(),
-            Measure::Peak => self.peak as f64,
+impl Plan {
+    /// The counted rounds of one runner.
+    fn runs(&self, definition: &Definition, runner: &Runner) -> usize {
+        match self.scale {
+            Scale::Full => definition.runs.unwrap_or(self.rounds).min(runner.runs.unwrap_or(usize::MAX)),
+            Scale::Quick => self.rounds,
         }
+    }
+
+    /// How many turns a definition has at most: what a progress bar counts to.
+    pub fn turns(&self, definition: &Definition) -> usize {
+        let turns = |runner| self.runs(definition, runner) + usize::from(self.warm_up);
+        definition.runners.iter().map(turns).sum()
     }
 }
 
-/// What became of a runner.
-#[derive(Clone, Debug)]
-pub enum Outcome {
-    /// Its counted runs, all with the right answer.
-    Measured(Vec<Run>),
-    /// It gave a wrong answer or none; the reason.
-    Wrong(String),
-    /// The machine lacks this program.
-    Skipped(String),
+/// A run that was ended because it had taken this long.
+#[derive(Debug)]
+struct Overrun(Duration);
+
+impl fmt::Display for Overrun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ended after {:?}", self.0)
+    }
 }
 
-/// Measures one definition: one outcome for each runner, in their order.
+impl Error for Overrun {}
+
+/// A runner in the course of its turns.
+struct Turns<'a> {
+    runner: &'a Runner,
+    input: Option<PathBuf>,
+    /// Turns that are left, the warm-up included.
+    left: usize,
+    warm: bool,
+    spent: Duration,
+    longest: Duration,
+    runs: Vec<Run>,
+    noises: Vec<Noise>,
+    /// What became of it, if that is no time.
+    end: Option<Outcome>,
+}
+
+/// Measures one definition: one outcome for each runner, in their order. Each turn, taken or left out, is told to
+/// `progress` with the runner's name.
 ///
 /// # Errors
 /// The input cannot be made. What goes wrong with a runner is its outcome.
-pub fn measure(definition: &Definition, scale: Scale, rounds: usize, place: &Place) -> Result<Vec<Outcome>> {
-    let size = definition.size(scale);
-    let path = place.search_path();
-    let missing = |program: &&str| !env::split_paths(&path).any(|directory| directory.join(program).is_file());
+pub fn measure(definition: &Definition, plan: &Plan, place: &Place, progress: &dyn Fn(&str)) -> Result<Vec<Outcome>> {
+    let size = definition.size(plan.scale);
+    let begin = |runner| Turns::begin(definition, runner, plan, place);
+    let mut all = definition.runners.iter().map(begin).collect::<Result<Vec<Turns>>>()?;
 
-    if let Some(program) = size.input.as_ref().and_then(|input| input.needs()).filter(missing) {
-        return Ok(definition.runners.iter().map(|_| Outcome::Skipped(program.to_owned())).collect());
+    while all.iter().any(|turns| turns.left > 0) {
+        for turns in all.iter_mut().filter(|turns| turns.left > 0) {
+            progress(&turns.runner.name);
+            turns.left -= 1;
+            turns.take(definition, size, plan, place);
+        }
     }
-    let input = size.input.as_ref().map(|input| input.make(&place.inputs)).transpose()?;
+    Ok(all.into_iter().map(Turns::outcome).collect())
+}
 
-    let lacks = |runner: &Runner| runner.needs.iter().map(String::as_str).find(missing).map(str::to_owned);
-    let start = |runner| lacks(runner).map_or(Outcome::Measured(Vec::new()), Outcome::Skipped);
-    let mut outcomes: Vec<Outcome> = definition.runners.iter().map(start).collect();
+impl<'a> Turns<'a> {
+    fn begin(definition: &Definition, runner: &'a Runner, plan: &Plan, place: &Place) -> Result<Turns<'a>> {
+        let size = definition.size(plan.scale);
+        let path = place.search_path(&runner.programs);
+        let missing = |program: &&str| !env::split_paths(&path).any(|directory| directory.join(program).is_file());
+        let made_by = size.input.as_ref().and_then(Input::needs);
+        let lacks = made_by.into_iter().chain(runner.needs.iter().map(String::as_str)).find(missing);
+        let input = runner.input(size).filter(|_| lacks.is_none());
+        Ok(Turns {
+            runner,
+            input: input.map(|input| input.make(&place.inputs)).transpose()?,
+            left: plan.runs(definition, runner) + usize::from(plan.warm_up),
+            warm: !plan.warm_up,
+            spent: Duration::ZERO,
+            longest: Duration::ZERO,
+            runs: Vec::new(),
+            noises: Vec::new(),
+            end: lacks.map(|program| Outcome::Skipped(program.to_owned())),
+        })
+    }
 
-    let warm_up = usize::from(scale == Scale::Full);
-    for round in 0..rounds + warm_up {
-        for (runner, outcome) in definition.runners.iter().zip(&mut outcomes) {
-            let Outcome::Measured(runs) = outcome else { continue };
-            if runner.runs.is_some_and(|most| round >= most + warm_up) {
-                continue;
+    /// Takes a turn, if there is time for another one.
+    fn take(&mut self, definition: &Definition, size: &Size, plan: &Plan, place: &Place) {
+        let in_time = self.runs.is_empty() || self.spent + self.longest <= plan.budget;
+        if self.end.is_some() || !in_time {
+            return;
+        }
+        let look = if self.spent.is_zero() { Look::Hash } else { Look::Length };
+        let watch = Watch::start();
+        let run = run_once(definition, self.runner, size, self.input.as_deref(), look, plan.limit, place);
+        let took = watch.elapsed();
+        self.spent += took;
+        self.longest = self.longest.max(took);
+        match run {
+            Ok(run) if self.warm => {
+                self.noises.push(watch.noise(Duration::from_secs_f64(run.get(Measure::Cpu))));
+                self.runs.push(run);
             }
-            let look = if round == 0 { Look::Hash } else { Look::Length };
-            match run_once(definition, runner, size, input.as_deref(), look, place) {
-                Ok(run) if round >= warm_up => runs.push(run),
-                Ok(_) => {}
-                Err(error) => *outcome = Outcome::Wrong(format!("{error:#}")),
+            Ok(_) => self.warm = true,
+            Err(error) => {
+                self.end = Some(match error.downcast_ref::<Overrun>() {
+                    Some(Overrun(limit)) => Outcome::Over(limit.as_secs_f64()),
+                    None => Outcome::Wrong(format!("{error:#}")),
+                });
             }
         }
     }
-    Ok(outcomes)
+
+    fn outcome(self) -> Outcome {
+        let walls: Vec<f64> = self.runs.iter().map(|run| run.wall).collect();
+        let measured = || Outcome::Measured { warnings: warnings(&walls, &self.noises), runs: self.runs.clone() };
+        self.end.clone().unwrap_or_else(measured)
+    }
 }
 
 impl Place {
-    /// `PATH` with our own programs in front.
-    pub fn search_path(&self) -> OsString {
+    /// `PATH` with our own programs in front, and before them those in `first`.
+    pub fn search_path(&self, first: &[PathBuf]) -> OsString {
         let path = env::var_os("PATH").unwrap_or_default();
-        let directories = self.programs.iter().cloned().chain(env::split_paths(&path));
+        let directories = first.iter().chain(&self.programs).cloned().chain(env::split_paths(&path));
         env::join_paths(directories).unwrap_or(path)
     }
 }
@@ -133,25 +197,26 @@ fn run_once(
     size: &Size,
     input: Option<&Path>,
     look: Look,
+    limit: Duration,
     place: &Place,
 ) -> Result<Run> {
     let output = place.inputs.join("output");
     let argv = runner.argv(size, input, Some(&output))?;
     let mut command = Command::new(&argv[0]);
-    command.args(&argv[1..]).env("PATH", place.search_path()).current_dir(&place.root);
+    command.args(&argv[1..]).env("PATH", place.search_path(&runner.programs)).current_dir(&place.root);
     match (definition.stdin, input) {
         (Stdin::Input, Some(path)) => command.stdin(File::open(path)?),
         _ => command.stdin(Stdio::null()),
     };
     if definition.destination == Destination::Tool {
-        return answer(command, definition, runner, size, place);
+        return answer(command, definition, runner, size, limit);
     }
 
     let right = size.output.as_ref().context("nobody knows the right output")?;
     match (definition.destination, look) {
         (Destination::File, _) => {
             command.stdout(destination::new_file(&output)?);
-            let timed = time(command, place.limit, |_| Ok(()));
+            let timed = time(command, limit, |_| Ok(()));
             let written = Written::take(File::open(&output)?);
             fs::remove_file(&output)?;
             let (run, ()) = timed?;
@@ -159,26 +224,26 @@ fn run_once(
             Ok(run)
         }
         (_, Look::Hash) => {
-            let (run, written) = time_piped(command, place.limit, Written::take)?;
+            let (run, written) = time_piped(command, limit, Written::take)?;
             written.check(right)?;
             Ok(run)
         }
         (Destination::Pipe, Look::Length) => {
-            let (run, bytes) = time_piped(command, place.limit, destination::drain)?;
+            let (run, bytes) = time_piped(command, limit, destination::drain)?;
             right.check_length(bytes)?;
             Ok(run)
         }
         (Destination::Nowhere | Destination::Tool, Look::Length) => {
             command.stdout(Stdio::null());
-            let (run, ()) = time(command, place.limit, |_| Ok(()))?;
+            let (run, ()) = time(command, limit, |_| Ok(()))?;
             Ok(run)
         }
     }
 }
 
 /// A run whose standard output is an answer.
-fn answer(command: Command, definition: &Definition, runner: &Runner, size: &Size, place: &Place) -> Result<Run> {
-    let (mut run, output) = time_piped(command, place.limit, |mut pipe| {
+fn answer(command: Command, definition: &Definition, runner: &Runner, size: &Size, limit: Duration) -> Result<Run> {
+    let (mut run, output) = time_piped(command, limit, |mut pipe| {
         let mut output = Vec::new();
         pipe.read_to_end(&mut output).map(|_| output)
     })?;
@@ -186,7 +251,8 @@ fn answer(command: Command, definition: &Definition, runner: &Runner, size: &Siz
     let inside = answer.take_inside();
     answer.check(&size.answers[&runner.answer])?;
     if definition.clock == Clock::Inside {
-        run.wall = Duration::from_nanos(inside.nanoseconds.context("the runner told no ns=…")?);
+        let nanoseconds = inside.nanoseconds.context("the runner told no ns=…")?;
+        run.wall = nanoseconds as f64 / 1e9;
     }
     run.allocations = inside.allocations;
     Ok(run)
@@ -233,15 +299,18 @@ fn time<T>(
     let hung = watchdog.join().expect("the watchdog does not panic");
     let usage = child.wait4()?;
 
-    ensure!(!hung, "{name} was ended after {limit:?}");
+    ensure!(!hung, Overrun(limit));
     ensure!(usage.status.success(), "{name}: {}", usage.status);
-    let (user, system, peak) = (usage.rusage.utime, usage.rusage.stime, usage.rusage.maxrss);
-    Ok((Run { wall, user, system, peak, allocations: None }, consumed))
+    let [wall, user, system] = [wall, usage.rusage.utime, usage.rusage.stime].map(|time| time.as_secs_f64());
+    let peak = usage.rusage.maxrss;
+    Ok((Run { wall, user, system, peak, allocations: None, system_calls: None }, consumed))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::judge::question;
+    use crate::results::Met;
 
     fn shell(line: &str) -> Command {
         let mut command = Command::new("sh");
@@ -257,8 +326,8 @@ mod tests {
         let line = "(i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done); echo count=1";
         let (run, bytes) = time_piped(shell(line), MINUTE, destination::drain).unwrap();
         assert_eq!(bytes, 8);
-        assert!(run.user + run.system > Duration::ZERO);
-        assert!(run.wall > Duration::ZERO && run.peak > 0);
+        assert!(run.user + run.system > 0.0);
+        assert!(run.wall > 0.0 && run.peak > 0);
     }
 
     #[test]
@@ -266,11 +335,22 @@ mod tests {
         let failed = time_piped(shell("echo count=1; exit 3"), MINUTE, destination::drain).unwrap_err();
         assert!(failed.to_string().contains("exit status: 3"), "{failed}");
         let hung = time_piped(shell("sleep 60 | sleep 60"), Duration::from_millis(50), destination::drain).unwrap_err();
-        assert!(hung.to_string().contains("was ended after 50ms"), "{hung}");
+        assert_eq!(hung.to_string(), "ended after 50ms");
     }
 
     fn place() -> Place {
-        Place { root: "/".into(), programs: Vec::new(), inputs: env::temp_dir(), limit: MINUTE }
+        Place { root: "/".into(), programs: Vec::new(), inputs: env::temp_dir() }
+    }
+
+    const PLAN: Plan = Plan { scale: Scale::Full, rounds: 3, warm_up: true, budget: MINUTE, limit: MINUTE };
+
+    fn outcomes(definition: &Definition, plan: &Plan) -> Vec<Outcome> {
+        measure(definition, plan, &place(), &|_| ()).unwrap()
+    }
+
+    fn runs(outcome: &Outcome) -> &[Run] {
+        let Outcome::Measured { runs, .. } = outcome else { panic!("{outcome:?}") };
+        runs
     }
 
     fn definition(clock: &str, right: &str, wrong: &str) -> Definition {
@@ -299,8 +379,8 @@ mod tests {
     #[test]
     fn wrong_answers_have_no_time_and_the_warm_up_is_not_counted() {
         let definition = definition("process", "count=1", "count=2");
-        let outcomes = measure(&definition, Scale::Full, 3, &place()).unwrap();
-        assert!(matches!(&outcomes[0], Outcome::Measured(runs) if runs.len() == 3));
+        let outcomes = outcomes(&definition, &PLAN);
+        assert_eq!(runs(&outcomes[0]).len(), 3);
         assert!(matches!(&outcomes[1], Outcome::Wrong(reason) if reason == "count=2 instead of 1"));
         assert!(matches!(&outcomes[2], Outcome::Skipped(program) if program == "no such program"));
     }
@@ -308,10 +388,60 @@ mod tests {
     #[test]
     fn the_inside_clock_is_the_runners_own() {
         let definition = definition("inside", "count=1 ns=1500 allocations=7", "count=1");
-        let outcomes = measure(&definition, Scale::Quick, 1, &place()).unwrap();
-        let Outcome::Measured(runs) = &outcomes[0] else { panic!("{:?}", outcomes[0]) };
-        assert_eq!((runs[0].wall, runs[0].allocations), (Duration::from_nanos(1500), Some(7)));
+        let outcomes = outcomes(&definition, &PLAN);
+        let run = &runs(&outcomes[0])[0];
+        assert_eq!((run.wall, run.allocations), (1.5e-6, Some(7)));
         assert!(matches!(&outcomes[1], Outcome::Wrong(reason) if reason.contains("ns=")));
+    }
+
+    fn sleepers(runs: &str) -> Definition {
+        let runner = |name: &str, seconds: f64| {
+            format!(r#"{{ name = "{name}", command = "sleep {seconds}; echo count=1", {runs} }}"#)
+        };
+        Definition::parse(&format!(
+            r#"
+            name = "test"
+            question = "Who sleeps longest?"
+            full = {{ answers.all = {{ count = 1 }} }}
+            quick = {{ answers.all = {{ count = 1 }} }}
+            runner = [{}, {}]
+            [[target]]
+            work = "sleep"
+            ours = "long"
+            rivals = ["short"]
+            goal = {{ at_most = 1.0 }}
+            "#,
+            runner("long", 0.6),
+            runner("short", 0.2),
+        ))
+        .unwrap()
+    }
+
+    #[test]
+    fn who_sleeps_longer_is_slower_by_that() {
+        let definition = sleepers("");
+        let outcomes = outcomes(&definition, &PLAN);
+        let question = question(&definition, Scale::Full, outcomes);
+        let row = &question.targets[0].row;
+        // Three, but for what bash takes to start; a machine that is overloaded may well take twice as long for that.
+        let ratio = row.value.unwrap();
+        assert!(ratio > 1.5 && ratio <= 3.0, "{ratio}");
+        assert_eq!(row.met, Met::No);
+        // Sleeping is no work.
+        assert!(question.measured().all(|(_, runs, _)| runs.iter().all(|run| run.user + run.system < 0.2)));
+    }
+
+    #[test]
+    fn who_takes_long_gets_fewer_rounds_and_is_not_waited_for() {
+        let definition = sleepers("runs = 7");
+        // The first counted run is always taken: of the short one, the second still fits in.
+        let budget = Duration::from_millis(1100);
+        let spent = outcomes(&definition, &Plan { rounds: 7, budget, ..PLAN });
+        assert_eq!(runs(&spent[0]).len(), 1);
+        assert!((1..5).contains(&runs(&spent[1]).len()));
+        let limit = Duration::from_millis(400);
+        let ended = outcomes(&definition, &Plan { limit, ..PLAN });
+        assert!(matches!(ended[0], Outcome::Over(seconds) if seconds == 0.4), "{:?}", ended[0]);
     }
 
     /// Two writers, of which one forgets the last byte.
@@ -348,10 +478,11 @@ mod tests {
         for destination in ["nowhere", "file", "pipe"] {
             let inputs = tempfile::tempdir().unwrap();
             let place = Place { inputs: inputs.path().to_owned(), ..place() };
-            for (scale, rounds) in [(Scale::Quick, 1), (Scale::Full, 2)] {
-                let outcomes = measure(&writers(destination), scale, rounds, &place).unwrap();
-                assert!(matches!(&outcomes[0], Outcome::Measured(runs) if runs.len() == rounds), "{:?}", outcomes[0]);
-                assert!(matches!(&outcomes[1], Outcome::Measured(runs) if runs.len() == 1));
+            for (scale, rounds, warm_up) in [(Scale::Quick, 1, false), (Scale::Full, 2, true)] {
+                let plan = Plan { scale, rounds, warm_up, ..PLAN };
+                let outcomes = measure(&writers(destination), &plan, &place, &|_| ()).unwrap();
+                assert_eq!(runs(&outcomes[0]).len(), rounds);
+                assert_eq!(runs(&outcomes[1]).len(), 1);
                 assert!(matches!(&outcomes[2], Outcome::Wrong(reason) if reason == "23 bytes instead of 24"));
                 assert!(matches!(&outcomes[3], Outcome::Wrong(reason) if reason.starts_with("sha256=")));
             }

@@ -3,6 +3,10 @@
 //! Times are in seconds, sizes in bytes. Who reads the file needs neither the definitions nor this machine. Fields are only
 //! added, and a reader ignores those that it does not know; anything else is another [`SCHEMA`].
 
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use crate::definition::{Clock, Goal, Measure};
@@ -104,7 +108,7 @@ pub struct Runner {
     pub mode: Option<String>,
     /// The value of the swept parameter.
     pub at: Option<u64>,
-    /// Program and arguments; `{input}` and `{output}` are paths.
+    /// Program and arguments; `INPUT` and `OUTPUT` stand for paths.
     pub command: Vec<String>,
     /// What became of it.
     pub outcome: Outcome,
@@ -196,4 +200,70 @@ pub enum Met {
     Wrong,
     /// The machine lacks something, or nobody waited long enough.
     Skipped,
+}
+
+impl Question {
+    /// Each runner that gave a wrong answer, with the reason.
+    pub fn wrong(&self) -> impl Iterator<Item = (&Runner, &str)> {
+        self.runners.iter().filter_map(|runner| match &runner.outcome {
+            Outcome::Wrong(reason) => Some((runner, reason.as_str())),
+            _ => None,
+        })
+    }
+
+    /// Each runner that could not run, with the program that the machine lacks.
+    pub fn skipped(&self) -> impl Iterator<Item = (&Runner, &str)> {
+        self.runners.iter().filter_map(|runner| match &runner.outcome {
+            Outcome::Skipped(program) => Some((runner, program.as_str())),
+            _ => None,
+        })
+    }
+
+    /// Each runner that nobody waited for, with the seconds it was given.
+    pub fn over(&self) -> impl Iterator<Item = (&Runner, f64)> {
+        self.runners.iter().filter_map(|runner| match runner.outcome {
+            Outcome::Over(seconds) => Some((runner, seconds)),
+            _ => None,
+        })
+    }
+
+    /// Each runner that was right, with its runs and why to doubt them.
+    pub fn measured(&self) -> impl Iterator<Item = (&Runner, &[Run], &[String])> {
+        self.runners.iter().filter_map(|runner| match &runner.outcome {
+            Outcome::Measured { runs, warnings } => Some((runner, runs.as_slice(), warnings.as_slice())),
+            _ => None,
+        })
+    }
+}
+
+impl Run {
+    /// The quantity as a number: seconds or bytes. An added stage is seen in two runs only, of which this is the time.
+    pub fn get(&self, measure: Measure) -> f64 {
+        match measure {
+            Measure::Wall | Measure::AddedStage(_) => self.wall,
+            Measure::Cpu => self.user + self.system,
+            Measure::Peak => self.peak as f64,
+        }
+    }
+}
+
+impl Machine {
+    /// Whether others were at work here: then runners waited for a core, and ratios mean little.
+    pub fn is_busy(&self) -> bool {
+        self.others > 0.5
+    }
+}
+
+impl Results {
+    /// Reads `results.json`, or says what is wrong with it.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is of another form.
+    pub fn load(path: &Path) -> Result<Results> {
+        let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
+        let results: Results = serde_json::from_str(&text).with_context(|| path.display().to_string())?;
+        let (found, path) = (results.schema, path.display());
+        ensure!(found == SCHEMA, "{path}: the form is number {found}, this tool knows {SCHEMA}: measure again");
+        Ok(results)
+    }
 }

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 /// # Errors
 /// There is no `make`, or a rival cannot be compiled. What has no compiler here is left out.
 pub fn build(root: &Path, programs: &Path) -> Result<PathBuf> {
-    let directory = programs.parent().context("the tool is in no target directory")?.join("rivals");
+    let directory = directory(programs)?;
     let jobs = thread::available_parallelism().map_or(1, |cores| cores.get());
     let mut make = Command::new("make");
     make.arg("--silent").arg(format!("--jobs={jobs}")).arg("--directory").arg(root.join("bench/rivals"));
@@ -22,4 +22,12 @@ pub fn build(root: &Path, programs: &Path) -> Result<PathBuf> {
     make.arg(format!("OUT={}", directory.display())).env_remove("MAKEFLAGS").env_remove("MAKELEVEL");
     ensure!(make.status().context("make")?.success(), "the rivals cannot be built");
     Ok(directory)
+}
+
+/// Where rivals are for the tool's own programs in `programs`.
+///
+/// # Errors
+/// That is the root of the file system.
+pub fn directory(programs: &Path) -> Result<PathBuf> {
+    Ok(programs.parent().context("the tool is in no target directory")?.join("rivals"))
 }

@@ -1,6 +1,9 @@
-//! Sweeps over the number of stages: one runner for each number, and the table of the original benchmark.
+//! Sweeps: one runner for each value of a parameter, and for numbers of stages the table of the original benchmark.
 //!
-//! The table has a row for each number of stages: the time, bytes and records a second, and what one stage changed of
+//! The parameter's name in braces in a command takes one value after another. A sweep over [`LENGTH`] also
+//! changes the mean length of the input's lines.
+//!
+//! The table by stages has a row for each number of stages: the time, bytes and records a second, and what one stage changed of
 //! each since there was none. As in the original, a gain is positive, so an added stage's Δdt is a negative number.
 
 use std::fmt::Write;
@@ -10,74 +13,91 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use crate::answer::Answer;
-use crate::definition::{Command, Definition, Measure, Runner, Scale};
+use crate::definition::{Command, Definition, Runner};
 use crate::input::Input;
-use crate::measure::Outcome;
-use crate::report::Measured;
+use crate::results::{Outcome, Question, Sweep};
 use crate::statistics::median;
+
+/// The parameter that is a number of stages.
+pub const STAGES: &str = "stages";
+
+/// The parameter that is the mean length of a record, in bytes with its delimiter.
+pub const LENGTH: &str = "length";
 
 /// The value of a size that says how many bytes the records have, without their line feeds as in the original.
 pub const BYTES: &str = "bytes";
 
-/// Where a runner stands in the table.
+/// What a stage does where nothing else is said.
+const SYNC: &str = "sync";
+
+/// Where a runner stands in the sweep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cell {
     /// The name of the runner in the definition.
-    pub way: String,
+    pub base: String,
     /// What a stage does with each record.
     pub mode: String,
-    /// How many stages there are.
-    pub stages: u64,
+    /// The parameter.
+    pub parameter: String,
+    /// Its value.
+    pub at: u64,
 }
 
-/// The name of a runner with so many stages.
-pub fn name(way: &str, stages: u64) -> String {
-    format!("{way} n={stages}")
+/// The name of a runner with this value of a parameter.
+pub fn name(base: &str, parameter: &str, at: u64) -> String {
+    let parameter = if parameter == STAGES { "n" } else { parameter };
+    format!("{base} {parameter}={at}")
 }
 
-/// One runner for each number of stages, in the place of a runner whose command names `{stages}`.
-pub fn expand(runners: Vec<Runner>, numbers: &[u64]) -> Vec<Runner> {
-    runners.into_iter().flat_map(|runner| expand_one(runner, numbers)).collect()
+/// One runner for each value, in the place of a runner whose command names the parameter.
+pub fn expand(runners: Vec<Runner>, sweep: &Sweep) -> Vec<Runner> {
+    runners.into_iter().flat_map(|runner| expand_one(runner, sweep)).collect()
 }
 
-fn expand_one(runner: Runner, numbers: &[u64]) -> Vec<Runner> {
+fn expand_one(runner: Runner, Sweep { parameter, values }: &Sweep) -> Vec<Runner> {
     let words = match &runner.command {
         Command::Argv(argv) => argv.as_slice(),
         Command::Shell(line) => std::slice::from_ref(line),
     };
-    if !words.iter().any(|word| word.contains("{stages}")) {
+    let place = format!("{{{parameter}}}");
+    // Who reads other lines is another runner, even where its command is the same.
+    if parameter != LENGTH && !words.iter().any(|word| word.contains(&place)) {
         return vec![runner];
     }
-    let mode = runner.mode.clone().unwrap_or("sync".to_owned());
+    let mode = runner.mode.clone().unwrap_or(SYNC.to_owned());
     let most = runner.most_stages.unwrap_or(u64::MAX);
-    let one = |&stages: &u64| {
-        let fill = |word: &String| word.replace("{stages}", &stages.to_string()).replace("{mode}", &mode);
+    let one = |&at: &u64| {
+        let fill = |word: &String| word.replace(&place, &at.to_string()).replace("{mode}", &mode);
         let command = match &runner.command {
             Command::Argv(argv) => Command::Argv(argv.iter().map(fill).collect()),
             Command::Shell(line) => Command::Shell(fill(line)),
         };
-        let cell = Cell { way: runner.name.clone(), mode: mode.clone(), stages };
-        Runner { name: name(&runner.name, stages), command, cell: Some(cell), ..runner.clone() }
+        let cell = Cell { base: runner.name.clone(), mode: mode.clone(), parameter: parameter.clone(), at };
+        let answer = fill(&runner.answer);
+        Runner { name: name(&runner.name, parameter, at), command, answer, cell: Some(cell), ..runner.clone() }
     };
-    numbers.iter().filter(|&&stages| stages <= most).map(one).collect()
+    values.iter().filter(|&&at| at <= most).map(one).collect()
 }
 
-/// A definition with the fewest and the most stages of each way only: enough to check answers, for less starting of
+/// A definition with the least and the greatest value of each runner only: enough to check answers, for less starting of
 /// processes. It has no targets, which may be about others.
 pub fn ends(mut definition: Definition) -> Definition {
     let cells: Vec<Cell> = definition.runners.iter().filter_map(|runner| runner.cell.clone()).collect();
     let is_end = |one: &Cell| {
-        let numbers = || cells.iter().filter(|cell| cell.way == one.way).map(|cell| cell.stages);
-        [numbers().min(), numbers().max()].contains(&Some(one.stages))
+        let values = || cells.iter().filter(|cell| cell.base == one.base).map(|cell| cell.at);
+        [values().min(), values().max()].contains(&Some(one.at))
     };
+    // Whose targets said so, those are still ours.
+    let ours: Vec<bool> = definition.runners.iter().map(|runner| definition.is_ours(runner)).collect();
+    definition.runners.iter_mut().zip(ours).for_each(|(runner, ours)| runner.ours = ours);
     definition.runners.retain(|runner| runner.cell.as_ref().is_none_or(is_end));
     definition.targets.clear();
     definition
 }
 
-/// Whether a definition has a sweep.
-pub fn is_in(definition: &Definition) -> bool {
-    definition.runners.iter().any(|runner| runner.cell.is_some())
+/// Whether a definition has a table by stages.
+pub fn is_by_stages(definition: &Definition) -> bool {
+    definition.sweep.as_ref().is_some_and(|sweep| sweep.parameter == STAGES)
 }
 
 /// Puts a text of the user's in the place of what definitions read at full size, and what is right for it.
@@ -98,13 +118,12 @@ pub fn take_text(definitions: &mut [Definition], path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The table of one definition; nothing if it has no sweep. Runners without a right answer are left out.
+/// The table by stages; nothing if something else was varied, or nothing. Runners without a right answer are left out.
 ///
 /// ```
-/// use std::time::Duration;
-/// use millstream_bench::definition::Definition;
-/// use millstream_bench::measure::{Outcome, Run};
-/// use millstream_bench::report::Measured;
+/// use millstream_bench::definition::{Definition, Scale};
+/// use millstream_bench::judge::question;
+/// use millstream_bench::results::{Outcome, Run};
 /// use millstream_bench::sweep;
 ///
 /// let definition = Definition::parse(r#"
@@ -116,39 +135,35 @@ pub fn take_text(definitions: &mut [Definition], path: &Path) -> Result<()> {
 ///     quick = { values = { lines = 1_000, bytes = 20_000 }, answers.all = { count = 1_000 } }
 ///     runner = [{ name = "through2", command = ["stages", "{stages}", "{mode}"], mode = "async" }]
 /// "#)?;
-/// let run = |ms| Run {
-///     wall: Duration::from_millis(ms), user: Duration::ZERO, system: Duration::ZERO, peak: 0, allocations: None,
-/// };
-/// let outcomes = [100, 600].map(|ms| Outcome::Measured(vec![run(ms)])).into();
-/// let table = sweep::table(&Measured { definition, outcomes }).expect("it has a sweep");
+/// let run = |wall| Run { wall, user: 0.0, system: 0.0, peak: 0, allocations: None, system_calls: None };
+/// let outcomes = [0.1, 0.6].map(|wall| Outcome::Measured { runs: vec![run(wall)], warnings: vec![] });
+/// let table = sweep::table(&question(&definition, Scale::Full, outcomes.into())).expect("stages are varied");
 /// assert!(table.ends_with("\
 /// | through2 | n=0,size=long,mode=async | 0 | async | 0.100000 | 200,000 | 10,000 | | | |
 /// | through2 | n=10,size=long,mode=async | 10 | async | 0.600000 | 33,333 | 1,667 | -0.050000 | -16,667 | -833 |
 /// "));
 /// # Ok::<(), anyhow::Error>(())
 /// ```
-pub fn table(measured: &Measured) -> Option<String> {
-    let Measured { definition, outcomes } = measured;
-    if !is_in(definition) {
+pub fn table(question: &Question) -> Option<String> {
+    if question.sweep.as_ref()?.parameter != STAGES {
         return None;
     }
-    let cells: Vec<_> = definition
+    let cells: Vec<_> = question
         .runners
         .iter()
-        .zip(outcomes)
-        .filter_map(|(runner, outcome)| Some((runner.cell.as_ref()?, Speed::of(definition, outcome)?)))
+        .filter_map(|runner| Some((runner, runner.at?, Speed::of(question, &runner.outcome)?)))
         .collect();
 
     let mut text = format!(
         "\n| `{}` | job | n | mode | dt | bps | ips | Δdt | Δbps | Δips |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
-        definition.name
+        question.name
     );
-    for (cell, speed) in &cells {
-        let Cell { way, mode, stages } = cell;
+    for (runner, stages, speed) in &cells {
+        let (base, mode) = (&runner.base, runner.mode.as_deref().unwrap_or(SYNC));
         let Speed { seconds, bytes, records } = speed;
-        let without = cells.iter().find(|(other, _)| other.way == *way && other.stages == 0);
+        let without = cells.iter().find(|(other, at, _)| other.base == *base && *at == 0);
         let changes = match without {
-            Some((_, zero)) if *stages > 0 => {
+            Some((_, _, zero)) if *stages > 0 => {
                 let each = |difference: f64| difference / *stages as f64;
                 let time = each(zero.seconds - seconds);
                 format!("{time:.6} | {} | {}", grouped(each(bytes - zero.bytes)), grouped(each(records - zero.records)))
@@ -157,7 +172,7 @@ pub fn table(measured: &Measured) -> Option<String> {
         };
         writeln!(
             text,
-            "| {way} | n={stages},size=long,mode={mode} | {stages} | {mode} | {seconds:.6} | {} | {} | {changes} |",
+            "| {base} | n={stages},size=long,mode={mode} | {stages} | {mode} | {seconds:.6} | {} | {} | {changes} |",
             grouped(*bytes),
             grouped(*records),
         )
@@ -174,13 +189,12 @@ struct Speed {
 }
 
 impl Speed {
-    fn of(definition: &Definition, outcome: &Outcome) -> Option<Speed> {
-        let Outcome::Measured(runs) = outcome else { return None };
-        let walls: Vec<f64> = runs.iter().map(|run| run.get(Measure::Wall)).collect();
+    fn of(question: &Question, outcome: &Outcome) -> Option<Speed> {
+        let Outcome::Measured { runs, .. } = outcome else { return None };
+        let walls: Vec<f64> = runs.iter().map(|run| run.wall).collect();
         let seconds = median(&walls);
-        let values = &definition.size(Scale::Full).values;
-        let per_second = |name: &str| values[name] as f64 / seconds;
-        Some(Speed { seconds, bytes: per_second(BYTES), records: per_second(definition.per.as_ref()?) })
+        let per_second = |count: u64| count as f64 / seconds;
+        Some(Speed { seconds, bytes: per_second(question.bytes?), records: per_second(question.count?) })
     }
 }
 
@@ -196,6 +210,7 @@ fn grouped(number: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::definition::Scale;
 
     #[test]
     fn a_runner_stands_for_one_with_each_number() {
@@ -221,9 +236,38 @@ mod tests {
         let ends: Vec<String> = names(&ends(definition.clone()));
         assert_eq!(ends, ["plain", "slow n=0", "slow n=10", "fast n=0", "fast n=300"]);
         let last = &definition.runners[2];
-        assert_eq!(last.cell, Some(Cell { way: "slow".into(), mode: "tick".into(), stages: 10 }));
+        let cell = Cell { base: "slow".into(), mode: "tick".into(), parameter: "stages".into(), at: 10 };
+        assert_eq!(last.cell, Some(cell));
         let argv = last.argv(definition.size(Scale::Full), None, None).unwrap();
         assert_eq!(argv.last().unwrap(), "stages 10 tick");
+    }
+
+    #[test]
+    fn any_parameter_can_be_varied() {
+        let parse = |sweep: &str, command: &str, answer: &str| {
+            Definition::parse(&format!(
+                r#"
+                name = "size"
+                question = "What does a size cost?"
+                sweep = {{ {sweep} }}
+                full = {{ input.lines = {{ bytes = 90, mean = 4, seed = 1 }}, answers = {{ all = {{ count = 1 }}, 16 = {{ count = 2 }} }} }}
+                quick = {{ input.lines = {{ bytes = 9, mean = 4, seed = 1 }}, answers = {{ all = {{ count = 1 }}, 16 = {{ count = 2 }} }} }}
+                runner = [{{ name = "a", command = [{command}], answer = "{answer}" }}]
+                "#
+            ))
+        };
+        let swept = parse(r#"parameter = "buffer", values = [1, 2]"#, r#""cat", "{buffer}""#, "all").unwrap();
+        let full = swept.size(Scale::Full);
+        let names: Vec<&str> = swept.runners.iter().map(|runner| runner.name.as_str()).collect();
+        assert_eq!(names, ["a buffer=1", "a buffer=2"]);
+        assert_eq!(swept.runners[1].argv(full, None, None).unwrap(), ["cat", "2"]);
+        assert!(!is_by_stages(&swept));
+
+        let long = parse(r#"parameter = "length", values = [16]"#, r#""cat", "{input}""#, "{length}").unwrap();
+        let runner = &long.runners[0];
+        assert_eq!((runner.name.as_str(), runner.answer.as_str()), ("a length=16", "16"));
+        assert_eq!(runner.input(long.size(Scale::Full)).unwrap().to_string(), "lines-90-16-1.txt");
+        assert!(parse(r#"parameter = "length", values = [17]"#, r#""cat""#, "{length}").is_err());
     }
 
     #[test]

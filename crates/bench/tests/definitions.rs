@@ -4,9 +4,9 @@ use std::env;
 use std::path::Path;
 use std::time::Duration;
 
-use millstream_bench::definition::{Definition, Presence, Scale};
-use millstream_bench::measure::{Place, measure};
-use millstream_bench::report::{Measured, Skipped};
+use millstream_bench::definition::{Definition, Scale};
+use millstream_bench::judge::question;
+use millstream_bench::measure::{Place, Plan, measure};
 use millstream_bench::{rivals, sweep};
 
 #[test]
@@ -19,22 +19,24 @@ fn every_runner_gives_the_right_answer() {
         root: root.clone(),
         programs: vec![programs.to_owned(), rivals::build(&root, programs).unwrap()],
         inputs: inputs.path().to_owned(),
-        limit: Duration::from_secs(60),
     };
+    let minute = Duration::from_secs(60);
+    let plan = Plan { scale: Scale::Quick, rounds: 1, warm_up: false, budget: minute, limit: minute };
 
     let definitions = Definition::load_all(&root.join("bench/definitions")).unwrap();
     assert!(!definitions.is_empty());
     let mut bad = Vec::new();
     for definition in definitions.into_iter().map(sweep::ends) {
-        let outcomes = measure(&definition, Scale::Quick, 1, &place).unwrap();
-        let measured = Measured { definition, outcomes };
-        let name = &measured.definition.name;
-        bad.extend(measured.wrong().map(|(runner, reason)| format!("{name}: {runner}: {reason}")));
-        for Skipped { runner, program, presence } in measured.skipped() {
-            let text = format!("{name}: {runner}: this machine has no {program}");
+        let outcomes = measure(&definition, &plan, &place, &|_| ()).unwrap();
+        let question = question(&definition, plan.scale, outcomes);
+        let name = &question.name;
+        bad.extend(question.wrong().map(|(runner, reason)| format!("{name}: {}: {reason}", runner.name)));
+        bad.extend(question.over().map(|(runner, seconds)| format!("{name}: {}: over {seconds} s", runner.name)));
+        for (runner, program) in question.skipped() {
+            let text = format!("{name}: {}: this machine has no {program}", runner.name);
             eprintln!("SKIPPED: {text}");
             // There a lack is a failure, so that nothing stays unchecked unnoticed.
-            if presence == Presence::Required && env::var_os("CI").is_some_and(|ci| ci == "true") {
+            if !runner.optional && env::var_os("CI").is_some_and(|ci| ci == "true") {
                 bad.push(text);
             }
         }

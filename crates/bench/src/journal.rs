@@ -1,0 +1,157 @@
+//! A journal of what has been measured so far, so that a run that is killed can be continued.
+//!
+//! It has one line of JSON for what was asked, and one for each question that has been answered. A last line that is cut off
+//! was being written when the run ended, and is as if it were not there.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::results::{Machine, Question};
+
+/// A journal that is being written.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    file: File,
+}
+
+/// What was asked.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Header {
+    /// Where and when it began.
+    pub machine: Machine,
+    /// Everything that decides what is measured, as text.
+    pub asked: String,
+}
+
+impl Header {
+    /// Whether answers of one belong to the other: the same code, asked for the same.
+    pub fn is_same(&self, other: &Header) -> bool {
+        self.machine.commit == other.machine.commit && self.asked == other.asked
+    }
+}
+
+impl Journal {
+    /// Begins a journal in the place of an older one, with the answers that are known already.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn begin(path: &Path, header: &Header, known: &[Question]) -> Result<Journal> {
+        let file = File::create(path).with_context(|| path.display().to_string())?;
+        let mut journal = Journal { path: path.to_owned(), file };
+        journal.write(header)?;
+        known.iter().try_for_each(|question| journal.add(question))?;
+        Ok(journal)
+    }
+
+    /// What a journal holds; nothing if there is none, or not even its first line is whole.
+    ///
+    /// # Errors
+    /// The system's, and a line that is whole and none of ours.
+    pub fn load(path: &Path) -> Result<Option<(Header, Vec<Question>)>> {
+        if !path.exists() {
+            return Ok(None);
+        }
+        let context = || path.display().to_string();
+        let text = fs::read_to_string(path).with_context(context)?;
+        let mut lines = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+        let Some(header) = lines.next() else { return Ok(None) };
+        let header = serde_json::from_str(header).with_context(context)?;
+        let questions = lines.map(|line| serde_json::from_str(line).with_context(context)).collect::<Result<_>>()?;
+        Ok(Some((header, questions)))
+    }
+
+    /// Adds an answer, at once.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn add(&mut self, question: &Question) -> Result<()> {
+        self.write(question)
+    }
+
+    /// All is measured and kept elsewhere.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn end(self) -> Result<()> {
+        fs::remove_file(&self.path).with_context(|| self.path.display().to_string())
+    }
+
+    fn write(&mut self, line: &impl Serialize) -> Result<()> {
+        let mut line = serde_json::to_string(line)?;
+        line.push('\n');
+        self.file.write_all(line.as_bytes()).with_context(|| self.path.display().to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::definition::{Definition, Scale};
+    use crate::judge::question;
+    use crate::results::Outcome;
+
+    fn header(commit: &str, asked: &str) -> Header {
+        let unknown = || "unknown".to_owned();
+        let machine = Machine {
+            time: unknown(),
+            processor: unknown(),
+            cores: 1,
+            kernel: unknown(),
+            compiler: unknown(),
+            commit: commit.to_owned(),
+            others: 0.0,
+            rivals: vec![],
+            warnings: vec![],
+        };
+        Header { machine, asked: asked.to_owned() }
+    }
+
+    fn answered(name: &str) -> Question {
+        let definition = Definition::parse(&format!(
+            r#"
+            name = "{name}"
+            question = "Which?"
+            full = {{ answers.all = {{ count = 1 }} }}
+            quick = {{ answers.all = {{ count = 1 }} }}
+            runner = [{{ name = "one", command = ["a"] }}]
+            "#
+        ));
+        question(&definition.unwrap(), Scale::Full, vec![Outcome::Over(1.0)])
+    }
+
+    #[test]
+    fn what_was_written_is_there_and_a_cut_line_is_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("journal");
+        assert!(Journal::load(&path).unwrap().is_none());
+        let mut journal = Journal::begin(&path, &header("abc", "all"), &[answered("first")]).unwrap();
+        journal.add(&answered("second")).unwrap();
+        let names = || {
+            let (header, questions) = Journal::load(&path).unwrap().unwrap();
+            (header.asked, questions.into_iter().map(|question| question.name).collect::<Vec<_>>())
+        };
+        assert_eq!(names(), ("all".to_owned(), vec!["first".to_owned(), "second".to_owned()]));
+
+        let whole = fs::read(&path).unwrap();
+        fs::write(&path, &whole[..whole.len() - 5]).unwrap();
+        assert_eq!(names().1, ["first"]);
+        fs::write(&path, &whole[..5]).unwrap();
+        assert!(Journal::load(&path).unwrap().is_none());
+        fs::write(&path, "no JSON\n").unwrap();
+        assert!(Journal::load(&path).is_err());
+        journal.end().unwrap();
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn another_commit_or_question_is_another_run() {
+        assert!(header("abc", "all").is_same(&header("abc", "all")));
+        assert!(!header("abc", "all").is_same(&header("abd", "all")));
+        assert!(!header("abc", "all").is_same(&header("abc", "lines")));
+    }
+}

@@ -1,0 +1,205 @@
+//! What disturbed a measurement, as far as the system tells: others at work, a host that took the processor away, a
+//! frequency that changed, and runs that are far from the others.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use rustix::param::clock_ticks_per_second;
+
+use crate::statistics::{FEWEST, deviation, median};
+
+/// The time of all cores, by the system's clock of ten milliseconds or so.
+#[derive(Debug)]
+pub struct Watch {
+    start: Instant,
+    ticks: Option<Ticks>,
+}
+
+/// Ticks of all cores since the machine started.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Ticks {
+    /// In which anything ran.
+    busy: u64,
+    /// In which this process ran.
+    own: u64,
+    /// In which the host of a virtual machine ran something else.
+    stolen: u64,
+}
+
+/// What there was beside one run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Noise {
+    /// Cores that others used, on average.
+    pub others: f64,
+    /// Cores that the host took away, on average.
+    pub stolen: f64,
+    /// The frequency of the fastest core just behind the run, in MHz; none if nobody tells.
+    pub frequency: Option<f64>,
+}
+
+/// Shorter runs than these are a few ticks, of which nothing can be said.
+const SHORTEST: Duration = Duration::from_millis(100);
+
+impl Watch {
+    /// Begins to watch.
+    pub fn start() -> Watch {
+        Watch { start: Instant::now(), ticks: Ticks::now() }
+    }
+
+    /// The time since then.
+    pub fn elapsed(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    /// What there was since then, beside a run that has used this much processor time with its children.
+    pub fn noise(&self, run: Duration) -> Noise {
+        let elapsed = self.start.elapsed();
+        let frequency = frequency();
+        match (self.ticks, Ticks::now()) {
+            (Some(before), Some(after)) if elapsed >= SHORTEST => {
+                let cores = |ticks: f64| ticks / clock_ticks_per_second() as f64 / elapsed.as_secs_f64();
+                let busy = (after.busy - before.busy).saturating_sub(after.own - before.own);
+                Noise {
+                    others: (cores(busy as f64) - run.as_secs_f64() / elapsed.as_secs_f64()).max(0.0),
+                    stolen: cores((after.stolen - before.stolen) as f64),
+                    frequency,
+                }
+            }
+            _ => Noise { frequency, ..Noise::default() },
+        }
+    }
+}
+
+impl Ticks {
+    fn now() -> Option<Ticks> {
+        let (all, own) = (fs::read_to_string("/proc/stat").ok()?, fs::read_to_string("/proc/self/stat").ok()?);
+        Ticks::parse(&all, &own)
+    }
+
+    fn parse(all: &str, own: &str) -> Option<Ticks> {
+        let cores: Vec<u64> =
+            all.lines().next()?.strip_prefix("cpu")?.split_whitespace().map(|word| word.parse().unwrap_or(0)).collect();
+        let [user, nice, system, _idle, _waiting, interrupts, soft, stolen, ..] = cores[..] else { return None };
+        // Behind the name in parentheses, which may hold anything, user and system time are the 12th and 13th words.
+        let words: Vec<&str> = own.rsplit_once(')')?.1.split_whitespace().collect();
+        let own = words.get(11)?.parse::<u64>().ok()? + words.get(12)?.parse::<u64>().ok()?;
+        Some(Ticks { busy: user + nice + system + interrupts + soft, own, stolen })
+    }
+}
+
+/// The frequency of the fastest core in MHz.
+fn frequency() -> Option<f64> {
+    let information = fs::read_to_string("/proc/cpuinfo").ok()?;
+    let of = |line: &str| line.strip_prefix("cpu MHz")?.split_once(':')?.1.trim().parse().ok();
+    information.lines().filter_map(of).max_by(f64::total_cmp)
+}
+
+/// Why to doubt runs that took so many seconds beside such noise; one sentence each, nothing if all is well.
+///
+/// ```
+/// use millstream_bench::noise::warnings;
+/// let found = warnings(&[1.0, 1.01, 0.99, 1.02, 1.0, 1.9], &[]);
+/// assert_eq!(found, ["run 6 of 6 took 1.90 times the median"]);
+/// ```
+pub fn warnings(seconds: &[f64], noises: &[Noise]) -> Vec<String> {
+    let mut found = outliers(seconds);
+    let runs = noises.len();
+    let most = |of: fn(&Noise) -> f64, least: f64| {
+        let over: Vec<f64> = noises.iter().map(of).filter(|&value| value > least).collect();
+        over.iter().copied().max_by(f64::total_cmp).map(|most| (over.len(), most))
+    };
+    if let Some((times, cores)) = most(|noise| noise.others, 0.1) {
+        found.push(format!("others were at work during {times} of {runs} runs, on up to {cores:.1} cores"));
+    }
+    if let Some((times, cores)) = most(|noise| noise.stolen, 0.02) {
+        let share = cores * 100.0;
+        found.push(format!("the host took up to {share:.0} % of a core away during {times} of {runs} runs"));
+    }
+    let frequencies = || noises.iter().filter_map(|noise| noise.frequency);
+    if let (Some(low), Some(high)) = (frequencies().min_by(f64::total_cmp), frequencies().max_by(f64::total_cmp))
+        && high > 1.1 * low
+    {
+        found.push(format!("the processor's frequency changed between {low:.0} and {high:.0} MHz"));
+    }
+    found
+}
+
+/// Runs that are 3.5 deviations and a twentieth of the median away from it.
+fn outliers(seconds: &[f64]) -> Vec<String> {
+    if seconds.len() < FEWEST {
+        return Vec::new();
+    }
+    let middle = median(seconds);
+    let far = (3.5 * deviation(seconds)).max(0.05 * middle);
+    let outside: Vec<(usize, f64)> =
+        (1..).zip(seconds.iter().copied()).filter(|(_, value)| (value - middle).abs() > far).collect();
+    let all = seconds.len();
+    match outside[..] {
+        [] => Vec::new(),
+        [(run, value)] => {
+            let times = value / middle;
+            vec![format!("run {run} of {all} took {times:.2} times the median")]
+        }
+        _ => {
+            let times = outside.iter().map(|(_, value)| value / middle);
+            let (low, high) = times.fold((f64::MAX, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
+            vec![format!("{} of {all} runs are far from the median: {low:.2} to {high:.2} times it", outside.len())]
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_the_system_tells() {
+        let all = "cpu  100 2 30 4000 5 6 7 8 0 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n";
+        let own = "42 (a ) name) R 1 2 3 4 5 6 7 8 9 10 11 12 0 0 20 0 1";
+        assert_eq!(Ticks::parse(all, own), Some(Ticks { busy: 145, own: 23, stolen: 8 }));
+        assert_eq!(Ticks::parse("", own), None);
+        assert_eq!(Ticks::parse(all, "42"), None);
+    }
+
+    #[test]
+    fn every_disturbance_is_said() {
+        let quiet = Noise { others: 0.05, stolen: 0.0, frequency: Some(3000.0) };
+        assert!(warnings(&[1.0; 7], &[quiet; 7]).is_empty());
+        let mut noises = [quiet; 7];
+        noises[1].others = 0.8;
+        noises[2].others = 0.3;
+        noises[3].stolen = 0.25;
+        noises[4].frequency = Some(2000.0);
+        assert_eq!(
+            warnings(&[1.0; 7], &noises),
+            [
+                "others were at work during 2 of 7 runs, on up to 0.8 cores",
+                "the host took up to 25 % of a core away during 1 of 7 runs",
+                "the processor's frequency changed between 2000 and 3000 MHz",
+            ]
+        );
+    }
+
+    #[test]
+    fn small_differences_are_no_outliers() {
+        // The deviation of most is zero; one percent is nothing to talk of.
+        assert!(outliers(&[1.0, 1.0, 1.0, 1.0, 1.0, 1.01]).is_empty());
+        assert!(outliers(&[1.0, 1.3, 1.5, 0.8, 0.7, 1.1]).is_empty());
+        assert!(outliers(&[1.0, 1.0, 5.0]).is_empty());
+        assert_eq!(
+            outliers(&[1.0, 2.0, 1.0, 3.0, 1.0, 1.0]),
+            ["2 of 6 runs are far from the median: 2.00 to 3.00 times it"]
+        );
+    }
+
+    #[test]
+    fn a_machine_that_is_busy_is_noticed() {
+        let watch = Watch::start();
+        let mut child = std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(400));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // A quiet machine cannot be promised here: that the time of runners does not count is seen in `measure`'s.
+        assert!(watch.ticks.is_none() || watch.noise(Duration::ZERO).others > 0.1);
+    }
+}

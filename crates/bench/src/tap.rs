@@ -1,0 +1,106 @@
+//! Results as TAP, version 14 of the Test Anything Protocol: a test point for each target, and one for each question's
+//! answers.
+
+use std::fmt::Write;
+
+use crate::results::{Met, Question, Row, Target};
+
+/// Numbers the points.
+#[derive(Debug, Default)]
+pub struct Tap {
+    points: usize,
+}
+
+impl Tap {
+    /// The first line of the output.
+    pub fn version() -> &'static str {
+        "TAP version 14\n"
+    }
+
+    /// The points of one question.
+    ///
+    /// ```
+    /// use millstream_bench::definition::{Definition, Scale};
+    /// use millstream_bench::judge::question;
+    /// use millstream_bench::results::Outcome;
+    /// use millstream_bench::tap::Tap;
+    ///
+    /// let definition = Definition::parse(r#"
+    ///     name = "echo"
+    ///     question = "What does nothing cost?"
+    ///     full.answers.all = { count = 1 }
+    ///     quick.answers.all = { count = 1 }
+    ///     runner = [{ name = "a", command = ["echo"] }, { name = "b", command = ["echo"] }]
+    ///     target = [{ work = "nothing", ours = "a", goal = { under_ms = 1.0 } }]
+    /// "#)?;
+    /// let outcomes = vec![Outcome::Skipped("echo".to_owned()), Outcome::Wrong("count=2".to_owned())];
+    /// let text = Tap::default().points(&question(&definition, Scale::Full, outcomes));
+    /// assert_eq!(text, "\
+    /// not ok 1 - echo: every answer is right
+    ///   ---
+    ///   b: \"count=2\"
+    ///   ...
+    /// ok 2 - echo: nothing # SKIP ours: skipped
+    /// ");
+    /// # Ok::<(), anyhow::Error>(())
+    /// ```
+    pub fn points(&mut self, question: &Question) -> String {
+        let name = &question.name;
+        let wrong: Vec<_> = question.wrong().map(|(runner, reason)| (runner.name.as_str(), reason)).collect();
+        let mut text = self.point(wrong.is_empty(), &format!("{name}: every answer is right"), "", &wrong);
+        for Target { work, row, .. } in &question.targets {
+            let Row { rival, ours, ratio, target, met, .. } = row;
+            let what = format!("{name}: {work}");
+            text += &match met {
+                Met::Yes => self.point(true, &what, "", &[]),
+                Met::Skipped => self.point(true, &what, &skip(ours, rival), &[]),
+                Met::No | Met::Wrong => {
+                    let numbers = [("ours", ours), ("rival", rival), ("ratio", ratio), ("target", target)];
+                    self.point(false, &what, "", &numbers.map(|(key, value)| (key, value.as_str())))
+                }
+            };
+        }
+        text
+    }
+
+    /// The last line: how many points there were.
+    pub fn plan(&self) -> String {
+        format!("1..{}\n", self.points)
+    }
+
+    /// One point, with a block of YAML behind it if there is something to tell.
+    fn point(&mut self, ok: bool, what: &str, directive: &str, tell: &[(&str, &str)]) -> String {
+        self.points += 1;
+        let what = what.replace('\\', r"\\").replace('#', r"\#");
+        let mut text = format!("{} {} - {what}{directive}\n", if ok { "ok" } else { "not ok" }, self.points);
+        if !tell.is_empty() {
+            text.push_str("  ---\n");
+            for (key, value) in tell {
+                // A string of JSON is one of YAML too.
+                let value = serde_json::Value::from(*value);
+                writeln!(text, "  {key}: {value}").expect("writing to a string cannot fail");
+            }
+            text.push_str("  ...\n");
+        }
+        text
+    }
+}
+
+fn skip(ours: &str, rival: &str) -> String {
+    let against = if rival.is_empty() { String::new() } else { format!(", against {rival}") };
+    format!(" # SKIP ours: {ours}{against}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_means_something_in_tap_is_escaped() {
+        let mut tap = Tap::default();
+        assert_eq!(tap.point(true, r"a # b \ c", "", &[]), "ok 1 - a \\# b \\\\ c\n");
+        let told = tap.point(false, "a", "", &[("ours", "\"quoted\"\n")]);
+        assert_eq!(told, "not ok 2 - a\n  ---\n  ours: \"\\\"quoted\\\"\\n\"\n  ...\n");
+        assert_eq!(tap.plan(), "1..2\n");
+    }
+}
