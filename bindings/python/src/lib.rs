@@ -5,7 +5,7 @@
 //! arguments and calls at the same time are exceptions. It holds no logic beyond conversion: what a record, a number or a
 //! document is, the core decides. What needs no speed is written in Python (`python/millstream`).
 //!
-//! - `reader`, `batch`, `record`: records; `writer`: where they go; `options`, `command`, `framer`: how Python says what it wants.
+//! - `reader`, `batch`, `record`, `lines`: records; `writer`: where they go; `options`, `command`, `framer`: how Python says what it wants.
 //! - `bson`: documents into dicts and back, mapped arrays, columns.
 //! - `foreign`: objects of Python's as sources and sinks. `memory`: memory of ours that Python looks at.
 //! - `wait`: waits, and signals. `error`: exceptions.
@@ -16,6 +16,8 @@ mod command;
 mod error;
 mod foreign;
 mod framer;
+#[allow(unsafe_code)] // a type for C
+mod lines;
 #[allow(unsafe_code)] // Python is given a pointer
 mod memory;
 mod options;

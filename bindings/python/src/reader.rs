@@ -18,7 +18,7 @@ use crate::framer::{Spec, Words};
 use crate::options::Options;
 use crate::record::Encoding;
 use crate::wait::{Patience, Token};
-use crate::{error, foreign};
+use crate::{error, foreign, lines};
 
 /// A source, record by record.
 #[pyclass(frozen, weakref, generic, module = "millstream")]
@@ -98,6 +98,12 @@ impl Reader {
     fn state(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, State>> {
         // What a panic left behind is a reader, which knows its own state.
         self.state.try_lock().ok_or_else(|| error::in_use(py, &self.name))
+    }
+
+    /// Does something with the next line, if it is in the buffer and nobody uses the reader.
+    #[inline]
+    pub fn take_buffered<T>(&self, work: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        self.state.try_lock()?.reader.as_mut()?.buffered_line().map(work)
     }
 
     /// Does what may wait for the source.
@@ -291,8 +297,11 @@ impl Reader {
         })
     }
 
-    fn __iter__(slf: Py<Self>) -> Py<Self> {
-        slf
+    fn __iter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, PyAny>> {
+        match (&slf.get().encoding, slf.get().plain_lines) {
+            (Encoding::Bytes, true) => lines::iterate(slf),
+            _ => Ok(slf.into_any()),
+        }
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {

@@ -49,6 +49,35 @@ def test_every_source_gives_the_same_records(text: File) -> None:
         os.fstat(file.fileno())
 
 
+def test_a_loop_and_single_calls_take_turns() -> None:
+    reader = millstream.from_bytes(b"".join(b"%d\n" % n for n in range(8)))
+    for line in reader:
+        assert line == b"0"
+        break
+    assert (next(reader), reader.readline(), reader.read(2)) == (b"1", b"2\n", b"3\n")
+    first, second = iter(reader), iter(reader)
+    assert (next(first), next(second), next(reader), next(first)) == (b"4", b"5", b"6", b"7")
+    assert list(second) == list(first) == list(reader) == []
+    lines = iter(millstream.from_bytes(b"a\n"))
+    assert list(iter(lines)) == [b"a"], "it holds the reader"
+    closed = iter(reader)
+    reader.close()
+    with pytest.raises(millstream.Closed):
+        next(closed)
+    with pytest.raises(TypeError):
+        type(closed)()
+
+
+def test_a_loop_says_what_went_wrong() -> None:
+    reader = millstream.from_bytes(b"one\nmuch too long\ntwo\n", record_limit=3)
+    seen: list[bytes] = []
+    with pytest.raises(millstream.RecordTooLong):
+        seen.extend(reader)
+    assert seen == [b"one"]
+    reader.skip_record()
+    assert list(reader) == [b"two"]
+
+
 def test_text() -> None:
     data = "größe\n水\n".encode()
     assert list(millstream.from_bytes(data, encoding="utf-8")) == ["größe", "水"]
