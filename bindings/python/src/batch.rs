@@ -4,7 +4,7 @@ use millstream::frame::{Batch as CoreBatch, Trim};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyList, PyMemoryView};
+use pyo3::types::{PyBytes, PyList, PyMemoryView};
 
 use crate::memory::{Memory, Owner};
 use crate::record::Encoding;
@@ -118,11 +118,11 @@ impl Batch {
     /// The records in a list.
     fn to_list<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let batch = self.core();
-        let list = PyList::empty(py);
-        for (number, bytes) in batch.iter().enumerate() {
-            list.append(self.record(py, number, bytes)?)?;
+        if matches!(self.encoding, Encoding::Bytes) {
+            return PyList::new(py, batch.iter().map(|bytes| PyBytes::new(py, bytes)));
         }
-        Ok(list)
+        let records = batch.iter().enumerate().map(|(number, bytes)| self.record(py, number, bytes));
+        PyList::new(py, records.collect::<PyResult<Vec<_>>>()?)
     }
 
     fn __len__(&self) -> usize {

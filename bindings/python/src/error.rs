@@ -45,6 +45,39 @@ pub fn refuse(py: Python<'_>, found: impl Into<String>, expected: impl Into<Stri
     raise(py, &Error::new(ErrorKind::InvalidOption).with_found(found).with_expected(expected))
 }
 
+/// The same, for what is written in Python.
+#[pyfunction]
+pub fn option_error(py: Python<'_>, found: String, expected: String) -> Py<PyAny> {
+    refuse(py, found, expected).into_value(py).into_any()
+}
+
+/// What a pipe raises: `stage_failed`, or `cancelled`.
+#[pyfunction]
+#[pyo3(signature = (kind, name, record = None, offset = None, found = None))]
+pub fn pipe_error(
+    py: Python<'_>,
+    kind: &str,
+    name: Option<String>,
+    record: Option<u64>,
+    offset: Option<u64>,
+    found: Option<String>,
+) -> Py<PyAny> {
+    let mut error = Error::new(if kind == "cancelled" { ErrorKind::Cancelled } else { ErrorKind::StageFailed });
+    if let Some(name) = name {
+        error = error.with_name(name);
+    }
+    if let Some(record) = record {
+        error = error.with_record(record);
+    }
+    if let Some(offset) = offset {
+        error = error.with_offset(offset);
+    }
+    if let Some(found) = found {
+        error = error.with_found(found);
+    }
+    raise(py, &error).into_value(py).into_any()
+}
+
 /// What Python code raised, if that is what this error is.
 pub fn raised(error: &Error) -> Option<&PyErr> {
     error.io()?.get_ref()?.downcast_ref()

@@ -6,12 +6,14 @@
 //! document is, the core decides. What needs no speed is written in Python (`python/millstream`).
 //!
 //! - `reader`, `batch`, `record`, `lines`: records; `writer`: where they go; `options`, `command`, `framer`: how Python says what it wants.
+//! - `columns`: delimited text as typed columns.
 //! - `bson`: documents into dicts and back, mapped arrays, columns.
 //! - `foreign`: objects of Python's as sources and sinks. `memory`: memory of ours that Python looks at.
 //! - `wait`: waits, and signals. `error`: exceptions.
 
 mod batch;
 mod bson;
+mod columns;
 mod command;
 mod error;
 mod foreign;
@@ -41,6 +43,10 @@ mod _native {
     use crate::bson::encode::bson_dumps;
     #[pymodule_export]
     use crate::bson::mapped::Mapped;
+    #[pymodule_export]
+    use crate::columns::Table;
+    #[pymodule_export]
+    use crate::error::{option_error, pipe_error};
     #[pymodule_export]
     use crate::framer::Framer;
     #[pymodule_export]

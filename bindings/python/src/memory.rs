@@ -10,6 +10,7 @@ use std::ffi::c_int;
 use std::ops::Range;
 use std::sync::Arc;
 
+use arrow_buffer::Buffer;
 use millstream::bson::Mapped;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -18,6 +19,7 @@ use pyo3::prelude::*;
 pub enum Owner {
     Bytes(Vec<u8>),
     Offsets(Vec<u32>),
+    Buffer(Buffer),
     Mapped(Arc<Mapped>, Range<usize>),
 }
 
@@ -30,6 +32,7 @@ impl Memory {
         match &self.0 {
             Owner::Bytes(bytes) => bytes,
             Owner::Offsets(offsets) => as_bytes(offsets),
+            Owner::Buffer(buffer) => buffer,
             Owner::Mapped(mapped, range) => mapped.as_bytes().get(range.clone()).unwrap_or_default(),
         }
     }

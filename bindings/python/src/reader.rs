@@ -6,13 +6,15 @@
 use std::ops::{Deref, DerefMut};
 
 use millstream::frame::{Delimiter, Framer as CoreFramer, Lines};
-use millstream::{CommandEnd, Error, ErrorKind, Reader as CoreReader, ReaderBuilder};
+
+use millstream::{CommandEnd, Error, ErrorKind, Reader as CoreReader, ReaderBuilder, Waits};
 use parking_lot::{Mutex, MutexGuard};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyList, PyMemoryView, PySlice, PyType};
 
 use crate::batch::{Batch, Loose};
+use crate::columns::{Growing, Layout, Table};
 use crate::command::{self, duplicate};
 use crate::framer::{Spec, Words};
 use crate::options::Options;
@@ -357,6 +359,40 @@ impl Reader {
         Ok(count)
     }
 
+    /// The records' fields as columns of these types, up to the end, or of `max_records`.
+    #[pyo3(signature = (sep, types, *, missing = None, max_records = None))]
+    fn columns(
+        &self,
+        py: Python<'_>,
+        sep: Words,
+        types: Bound<'_, PyAny>,
+        missing: Option<String>,
+        max_records: Option<usize>,
+    ) -> PyResult<Table> {
+        let mut open = self.enter(py)?;
+        let state: &mut State = &mut open;
+        let layout = Layout::new(py, sep.into_bytes(), &types, missing, self.plain_lines)?;
+        let (mut table, max) = (Growing::new(layout), max_records.unwrap_or(usize::MAX));
+        let done = self.token.slices(py, |deadline| {
+            let Some((reader, framer)) = parts(state) else { return Err(Error::new(ErrorKind::Closed)) };
+            while table.rows() < max {
+                let Some(batch) = reader.next_batch_of(framer, max - table.rows())? else { break };
+                table.append(&batch).map_err(|error| error.with_name(&self.name))?;
+                if deadline.has_passed() {
+                    return Ok(None);
+                }
+            }
+            Ok(Some(()))
+        });
+        let raised = match done {
+            Ok(Ok(())) => return Ok(py.detach(|| table.finish())),
+            Ok(Err(error)) => error::raise(py, &error),
+            Err(raised) => raised,
+        };
+        raised.value(py).setattr("partial", Py::new(py, table.finish())?)?;
+        Err(raised)
+    }
+
     /// Skips a record, however long, and says whether there was one.
     fn skip_record(&self, py: Python<'_>) -> PyResult<bool> {
         let mut state = self.enter(py)?;
@@ -446,6 +482,18 @@ impl Reader {
             Ok(reader.buffer()[..reader.buffer().len().min(64 << 10)].to_vec())
         })?;
         Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Whether the next batch has to be waited for.
+    fn waits(&self, py: Python<'_>) -> PyResult<bool> {
+        let state = self.enter(py)?;
+        Ok(state.reader.as_ref().is_some_and(|reader| reader.waits() == Waits::Yes))
+    }
+
+    /// What ends a record, where it is written again.
+    #[getter]
+    fn terminator<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, self.enter(py)?.framer.terminator()))
     }
 
     /// Ends a wait of another thread, which gets `Cancelled`; if there is none, the next call does.

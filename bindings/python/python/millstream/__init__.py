@@ -32,7 +32,7 @@ from ._errors import (
     TooMuchMemory,
     Unsupported,
 )
-from ._native import Batch, Framer, Reader, Writer, WriterEnd, __version__
+from ._native import Batch, Framer, Reader, Table, Writer, WriterEnd, __version__
 from ._open import command, from_bytes, from_callable, from_fd, from_file, open, pipeline, shell, stdin, tcp
 
 # They are what the abstract classes ask for, and csv, pandas and others look for those.
@@ -61,6 +61,7 @@ __all__ = [
     "RecordTooLong",
     "StageFailed",
     "Stalled",
+    "Table",
     "TooMuchMemory",
     "Unsupported",
     "Writer",

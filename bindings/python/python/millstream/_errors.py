@@ -35,8 +35,8 @@ class Error(Exception):
     written: int | None = None
     #: The system's error number.
     errno: int | None = None
-    #: Of `read`: what came before the error.
-    partial: bytes | None = None
+    #: Of `read` and `columns`: what came before the error, as bytes or as a `Table`.
+    partial: Any = None
 
 
 class CommandFailed(Error):

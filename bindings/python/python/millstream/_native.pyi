@@ -4,16 +4,28 @@ import builtins
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from types import TracebackType
-from typing import Any, Generic, Literal, Self, TypedDict, TypeVar, Unpack, final
+from typing import Any, Generic, Literal, Self, TypeAlias, TypedDict, TypeVar, Unpack, final
 
 import numpy as np
 from typing_extensions import Buffer
 
-from ._errors import CommandEnd
+from ._errors import CommandEnd, Error
 
 T = TypeVar("T", bytes, str)
 
+#: `int`, `float`, `str`, `bytes`, one of numpy's numbers or its name; `None` for a field that is no column.
+ColumnType: TypeAlias = type | str | None
+
 __version__: str
+
+def option_error(found: str, expected: str) -> Error: ...
+def pipe_error(
+    kind: Literal["stage_failed", "cancelled"],
+    name: str | None,
+    record: int | None = None,
+    offset: int | None = None,
+    found: str | None = None,
+) -> Error: ...
 
 @final
 class Framer:
@@ -107,6 +119,22 @@ class Reader(Iterator[T], Generic[T]):
         """An iterator over what `next_batch` gives."""
     def count(self) -> int:
         """Counts the records up to the end, without making them."""
+    def columns(
+        self,
+        sep: bytes | str | int,
+        types: Mapping[str, ColumnType] | Sequence[ColumnType],
+        *,
+        missing: str | None = None,
+        max_records: int | None = None,
+    ) -> Table:
+        """The records' fields as columns of these types, up to the end, or of `max_records`.
+
+        A type is `int` (64 bits), `float`, `str`, `bytes`, the name of one of numpy's numbers (`"int32"`) or that type,
+        and `None` for a field that is not wanted. A field that is `missing` (`""`, say) is no value; else one that is
+        no value of its type is a `NumberError` or `EncodingError` with the record, the column's name as `path` and the
+        byte, and the rows before it are in its `partial`. Fields behind the last column are left aside; too few are an
+        error.
+        """
     def skip_record(self) -> bool:
         """Skips a record, however long, and says whether there was one."""
     def read(self, size: int | None = -1, /) -> bytes:
@@ -125,6 +153,11 @@ class Reader(Iterator[T], Generic[T]):
         """The bytes up to a delimiter, with it; at the end what is left, or nothing."""
     def peek(self, size: int | None = 0, /) -> bytes:
         """What is in the buffer, after one read if it is empty. Nothing is consumed."""
+    def waits(self) -> bool:
+        """Whether the next batch has to be waited for, as far as one can say."""
+    @property
+    def terminator(self) -> bytes:
+        """What ends a record, where it is written again."""
     def cancel(self) -> None:
         """Ends a wait of another thread, which gets `Cancelled`; if there is none, the next call does."""
     def close(self) -> None:
@@ -157,6 +190,28 @@ class Reader(Iterator[T], Generic[T]):
     def truncate(self, size: int | None = None) -> int: ...
     def detach(self) -> None: ...
     def write(self, bytes: Buffer, /) -> int: ...
+
+@final
+class Table:
+    """Columns of one length, each with its name and type.
+
+    By Arrow's PyCapsule interface pyarrow, polars and pandas take it over without a copy.
+    """
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+    def keys(self) -> tuple[str, ...]:
+        """The same: so `dict(table)` has all columns."""
+    def __contains__(self, name: str, /) -> bool: ...
+    def __len__(self) -> int:
+        """How many rows there are."""
+    def __getitem__(self, name: str, /) -> np.ndarray[Any, Any]:
+        """A column: numbers as numpy's, read-only and not copied; text as objects.
+
+        Where values are missing, floating point numbers are NaN, integers are masked, and objects are `None`.
+        """
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 class WriterOptions(TypedDict, total=False):
     """The options of a writer."""
