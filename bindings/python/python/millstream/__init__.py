@@ -34,6 +34,10 @@ from ._errors import (
 )
 from ._native import Batch, Framer, Reader, Table, Writer, WriterEnd, __version__
 from ._open import command, from_bytes, from_callable, from_fd, from_file, open, pipeline, shell, stdin, tcp
+from ._pipe.parallel import parallel
+from ._pipe.pipe import Pipe, StageStats, Summary, pipe
+from ._pipe.sink import Sink, collect, count, fold, for_each
+from ._pipe.stage import Stage, batch, filter, flat_map, inspect, map, skip, take
 
 # They are what the abstract classes ask for, and csv, pandas and others look for those.
 _io.BufferedIOBase.register(Reader)
@@ -57,24 +61,42 @@ __all__ = [
     "InternalError",
     "NumberError",
     "OptionError",
+    "Pipe",
     "Reader",
     "RecordTooLong",
+    "Sink",
+    "Stage",
     "StageFailed",
+    "StageStats",
     "Stalled",
+    "Summary",
     "Table",
     "TooMuchMemory",
     "Unsupported",
     "Writer",
     "WriterEnd",
     "__version__",
+    "batch",
+    "collect",
     "command",
+    "count",
+    "filter",
+    "flat_map",
+    "fold",
+    "for_each",
     "from_bytes",
     "from_callable",
     "from_fd",
     "from_file",
+    "inspect",
+    "map",
     "open",
+    "parallel",
+    "pipe",
     "pipeline",
     "shell",
+    "skip",
     "stdin",
+    "take",
     "tcp",
 ]

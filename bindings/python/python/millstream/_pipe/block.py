@@ -1,0 +1,151 @@
+"""Items on their way through a pipe: a list of them, and the trail back to the records that they were made of."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from itertools import accumulate, compress, islice
+from typing import Any, Protocol, TypeAlias
+
+
+class Records(Protocol):
+    """What the source delivered at once."""
+
+    @property
+    def first_record(self) -> int:
+        """The number of the first one."""
+
+    def record(self, index: int) -> Any:
+        """One of them, as it came."""
+
+    def offset(self, index: int) -> int | None:
+        """Where it begins in the source, in bytes."""
+
+
+class Back(Protocol):
+    """A step of the trail: from the place of an item to that of the item it was made of. Processes exchange them."""
+
+    def __call__(self, place: int, /) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Shifted:
+    """Behind a cut: so many items were in front."""
+
+    count: int
+
+    def __call__(self, place: int) -> int:
+        return place + self.count
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Some items were kept: which ones."""
+
+    verdicts: list[bool]
+
+    def __call__(self, place: int) -> int:
+        return next(islice(compress(range(len(self.verdicts)), self.verdicts), place, None))
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Items became several: how many each."""
+
+    lengths: list[int]
+
+    def __call__(self, place: int) -> int:
+        return bisect_right(list(accumulate(self.lengths)), place)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A stage raised."""
+
+    #: For which of the items that it was given.
+    index: int
+    #: How far the trail went to these.
+    depth: int
+    stage: str
+    error: Exception
+
+
+def _walk(trail: tuple[Back, ...], place: int) -> int:
+    for back in reversed(trail):
+        place = back(place)
+    return place
+
+
+class Block:
+    """Items that go through the stages together."""
+
+    __slots__ = ("failures", "goes_on", "items", "records", "trail")
+
+    def __init__(self, items: list[Any], records: Records | None, goes_on: bool, trail: tuple[Back, ...] = ()) -> None:
+        self.items = items
+        self.records = records
+        #: Whether a failure costs the item only.
+        self.goes_on = goes_on
+        self.trail = trail
+        self.failures: list[Failure] = []
+
+    def record_of(self, failure: Failure) -> int:
+        """Which record a stage raised for."""
+        return _walk(self.trail[: failure.depth], failure.index)
+
+    def is_behind(self, place: int, failure: Failure) -> bool:
+        """Whether an item would have come behind this failure, had items come one at a time."""
+        return failure.index < _walk(self.trail[failure.depth :], place)
+
+    def step(self, items: list[Any], back: Back | None = None) -> None:
+        """Goes on with other items."""
+        self.items = items
+        if back is not None:
+            self.trail = (*self.trail, back)
+
+    def pieces(self, size: Callable[[], int]) -> Blocks:
+        """Cuts it into blocks of so many items at most, each with the failures in front of its last item."""
+        start, failures = 0, self.failures
+        while len(self.items) - start > (count := size()):
+            piece = Block(self.items[start : start + count], self.records, self.goes_on, (*self.trail, Shifted(start)))
+            start += count
+            if failures:
+                piece.failures = [failure for failure in failures if self.is_behind(start - 1, failure)]
+                failures = [failure for failure in failures if not self.is_behind(start - 1, failure)]
+            yield piece
+        if start > 0:
+            self.step(self.items[start:], Shifted(start))
+        self.failures = failures
+        yield self
+
+    def each(self, stage: str, function: Callable[[Any], Any], then: Callable[[Any], Any] | None = None) -> list[Any]:
+        """What `function`, and behind it `then`, make of each item. The items that they raise for, and those behind the
+        first of them unless the pipe goes on, are no items any more."""
+        items, made, wrong = self.items, list[Any](), list[int]()
+        rest = iter(items)
+        while True:
+            try:
+                results = map(function, rest)
+                made.extend(results if then is None else map(then, results))
+                if len(made) + len(wrong) == len(items):
+                    break
+                # `map` takes it for the end of the items.
+                raise RuntimeError("a stage's function raised StopIteration")
+            except Exception as error:
+                place = len(made) + len(wrong)
+                self.failures.append(Failure(place, len(self.trail), stage, error))
+                wrong.append(place)
+                if not self.goes_on:
+                    self.items = items[:place]
+                    return made
+        if wrong:
+            right = [True] * len(items)
+            for place in wrong:
+                right[place] = False
+            self.step(list(compress(items, right)), Kept(right))
+        return made
+
+
+#: Blocks on their way. To close it is to say that no more are wanted.
+Blocks: TypeAlias = Generator[Block, None, None]

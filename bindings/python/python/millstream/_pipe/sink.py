@@ -1,0 +1,131 @@
+"""Where a pipe ends: a writer, or a value that is made of all items."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from .._native import Writer
+
+if TYPE_CHECKING:
+    from .pipe import Summary
+
+A = TypeVar("A")
+R = TypeVar("R")
+S = TypeVar("S")
+
+
+class Sinking(Generic[R]):
+    """A sink at work."""
+
+    def take(self, items: list[Any]) -> None:
+        """Takes items, when it can."""
+        raise NotImplementedError
+
+    def finish(self, summary: Summary) -> R:
+        """Behind the last one: what the pipe comes to."""
+        raise NotImplementedError
+
+    def abandon(self) -> None:
+        """Instead of `finish`, when something went wrong."""
+
+
+@dataclass(frozen=True)
+class Sink(Generic[A, R]):
+    """What takes items of type `A` and comes to an `R`. It may be used in several pipes."""
+
+    start: Callable[[], Sinking[R]]
+
+
+class _Calling(Sinking["Summary"]):
+    def __init__(self, function: Callable[[Any], object]) -> None:
+        self._function = function
+
+    def take(self, items: list[Any]) -> None:
+        for item in items:
+            self._function(item)
+
+    def finish(self, summary: Summary) -> Summary:
+        return summary
+
+
+class _Collecting(Sinking[list[Any]]):
+    def __init__(self) -> None:
+        self._all: list[Any] = []
+
+    def take(self, items: list[Any]) -> None:
+        self._all += items
+
+    def finish(self, summary: Summary) -> list[Any]:
+        return self._all
+
+
+class _Counting(Sinking[int]):
+    def take(self, items: list[Any]) -> None:
+        pass
+
+    def finish(self, summary: Summary) -> int:
+        return summary.items
+
+
+class _Folding(Sinking[Any]):
+    def __init__(self, initial: Any, function: Callable[[Any, Any], Any]) -> None:
+        self._state = initial
+        self._function = function
+
+    def take(self, items: list[Any]) -> None:
+        self._state = reduce(self._function, items, self._state)
+
+    def finish(self, summary: Summary) -> Any:
+        return self._state
+
+
+class Writing(Sinking["Summary"]):
+    """Into a writer, which is closed at the end, or given up."""
+
+    def __init__(self, writer: Writer, terminator: bytes) -> None:
+        self._writer = writer
+        self._end = terminator
+        self._text_end = terminator.decode("utf-8", "surrogateescape")
+
+    def take(self, items: list[Any]) -> None:
+        kinds = set(map(type, items))
+        if kinds == {bytes}:
+            self._writer.write(self._end.join(items) + self._end)
+        elif kinds == {str}:
+            self._writer.write(self._text_end.join(items) + self._text_end)
+        else:
+            for item in items:
+                if isinstance(item, (bytes, bytearray, memoryview)):
+                    self._writer.write(bytes(item) + self._end)
+                else:
+                    self._writer.put(item, end=self._text_end)
+
+    def finish(self, summary: Summary) -> Summary:
+        summary.writer = self._writer.close()
+        return summary
+
+    def abandon(self) -> None:
+        self._writer.abort()
+
+
+def for_each(function: Callable[[A], object]) -> Sink[A, Summary]:
+    """Calls a function for each item."""
+    return Sink(lambda: _Calling(function))
+
+
+def collect() -> Sink[A, list[A]]:
+    """All items in a list."""
+    return Sink(_Collecting)
+
+
+def count() -> Sink[Any, int]:
+    """How many items there are."""
+    return Sink(_Counting)
+
+
+def fold(initial: S, function: Callable[[S, A], S]) -> Sink[A, S]:
+    """One value of all items: `function` makes the next one of the last and an item."""
+    return Sink(lambda: _Folding(initial, function))

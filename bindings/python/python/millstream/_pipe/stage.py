@@ -1,0 +1,175 @@
+"""What is done with items on their way. A stage only describes; it may be used in several pipes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import chain, compress
+from operator import truth
+from typing import Any, Generic, TypeVar
+
+from .._native import option_error
+from .block import Block, Kept, Shifted, Spread
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+class Step:
+    """A stage at work in one pipe."""
+
+    #: Whether it wants no more items.
+    is_done = False
+
+    def run(self, block: Block) -> None:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Stage(Generic[A, B]):
+    """What makes items of type `B` of items of type `A`."""
+
+    #: What statistics and errors call it.
+    name: str
+
+    def start(self) -> Step:
+        """Begins its work."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Stateless(Stage[A, B], Step):
+    """A stage that remembers nothing: any thread or process can do its work."""
+
+    function: Callable[[Any], Any]
+
+    def start(self) -> Step:
+        return self
+
+
+class _Map(Stateless[A, B]):
+    def run(self, block: Block) -> None:
+        block.step(block.each(self.name, self.function))
+
+
+class _Filter(Stateless[A, A]):
+    def run(self, block: Block) -> None:
+        verdicts = block.each(self.name, self.function, truth)
+        block.step(list(compress(block.items, verdicts)), Kept(verdicts))
+
+
+class _FlatMap(Stateless[A, B]):
+    def run(self, block: Block) -> None:
+        several = block.each(self.name, self.function, _several)
+        block.step(list(chain.from_iterable(several)), Spread([len(items) for items in several]))
+
+
+class _Inspect(Stateless[A, A]):
+    def run(self, block: Block) -> None:
+        block.each(self.name, self.function)
+
+
+def _several(result: Iterable[Any]) -> list[Any]:
+    if isinstance(result, (bytes, str)):
+        raise TypeError(f"flat_map's function returned {type(result).__name__}: return a list with it")
+    return list(result)
+
+
+@dataclass(frozen=True)
+class _Take(Stage[A, A]):
+    count: int
+
+    def start(self) -> Step:
+        return _Taking(self.count)
+
+
+class _Taking(Step):
+    def __init__(self, count: int) -> None:
+        self.left = count
+        self.is_done = count == 0
+
+    def run(self, block: Block) -> None:
+        items = block.items
+        if len(items) >= self.left:
+            self.is_done = True
+            # One item at a time, those behind this one would not have been worked on.
+            block.failures = [failure for failure in block.failures if block.is_behind(self.left - 1, failure)]
+            block.step(items[: self.left])
+        self.left -= len(block.items)
+
+
+@dataclass(frozen=True)
+class _Skip(Stage[A, A]):
+    count: int
+
+    def start(self) -> Step:
+        return _Skipping(self.count)
+
+
+class _Skipping(Step):
+    def __init__(self, count: int) -> None:
+        self.left = count
+
+    def run(self, block: Block) -> None:
+        count = min(self.left, len(block.items))
+        if count > 0:
+            self.left -= count
+            block.step(block.items[count:], Shifted(count))
+
+
+@dataclass(frozen=True)
+class Batch(Stage[A, A]):
+    """A border between stages: it hands on so many items at most."""
+
+    count: int
+
+
+def map(function: Callable[[A], B]) -> Stage[A, B]:
+    """Each item becomes what `function` makes of it."""
+    return _Map("map", _function(function))
+
+
+def filter(function: Callable[[A], object]) -> Stage[A, A]:
+    """Keeps the items that `function` says are wanted."""
+    return _Filter("filter", _function(function))
+
+
+def flat_map(function: Callable[[A], Iterable[B]]) -> Stage[A, B]:
+    """Each item becomes none, one or several: those of an iterable, but not the parts of text or bytes."""
+    return _FlatMap("flat_map", _function(function))
+
+
+def inspect(function: Callable[[A], object]) -> Stage[A, A]:
+    """Shows each item to `function`, and hands it on."""
+    return _Inspect("inspect", _function(function))
+
+
+def take(count: int) -> Stage[Any, Any]:
+    """The first `count` items; then the pipe ends, and its source is closed.
+
+    Items go through stages many at a time: stages in front of this one may have run on some that it drops. A `batch(1)`
+    in front of them forbids that.
+    """
+    return _Take("take", _whole(count, 0))
+
+
+def skip(count: int) -> Stage[Any, Any]:
+    """All but the first `count` items."""
+    return _Skip("skip", _whole(count, 0))
+
+
+def batch(count: int) -> Stage[Any, Any]:
+    """The stages behind it run on `count` items at a time at most. It makes no lists: each item stays one."""
+    return Batch("batch", _whole(count, 1))
+
+
+def _function(function: Any) -> Any:
+    if callable(function):
+        return function
+    raise option_error(type(function).__name__, "a function")
+
+
+def _whole(count: Any, least: int) -> int:
+    if isinstance(count, int) and count >= least:
+        return count
+    raise option_error(repr(count), f"a whole number, {least} or more")

@@ -1,0 +1,471 @@
+"""Pipes: the order of items, what becomes of failures, and that nothing is held back or left behind."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import millstream
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from millstream import (
+    Pipe,
+    StageFailed,
+    Summary,
+    Writer,
+    batch,
+    collect,
+    count,
+    filter,
+    flat_map,
+    fold,
+    for_each,
+    inspect,
+    map,
+    parallel,
+    pipe,
+    skip,
+    take,
+)
+
+
+def lines(data: bytes) -> millstream.Reader[bytes]:
+    return millstream.from_bytes(data)
+
+
+def test_stages_and_sinks() -> None:
+    assert pipe(lines(b"1\n2\n3\n"), map(int), filter(lambda n: n != 2), collect()) == [1, 3]
+    assert pipe(range(5), skip(1), take(3), flat_map(lambda n: [n] * n), collect()) == [1, 2, 2, 3, 3, 3]
+    assert pipe(range(5), count()) == 5
+    assert pipe(range(5), fold(10, lambda sum, n: sum + n)) == 20
+    shown: list[int] = []
+    got: list[int] = []
+    summary = pipe(iter(range(3)), inspect(shown.append), for_each(got.append))
+    assert (shown, got, summary.records, summary.items) == ([0, 1, 2], [0, 1, 2], 3, 3)
+    assert pipe([], map(int), collect()) == []
+    assert pipe(range(100), *[map(lambda n: n + 1)] * 1000, fold(0, max)) == 1099
+
+
+def test_a_pipe_without_a_sink_is_a_source() -> None:
+    inner = pipe(lines(b"a\nb\nc\n"), map(bytes.decode))
+    assert pipe(inner, map(str.upper), collect()) == ["A", "B", "C"]
+    assert list(inner) == [], "it runs once"
+    assert list(pipe(lines(b"a\nb\n"))) == [b"a", b"b"]
+    assert list(pipe(lines(b"a\nb\n"), batch(1)).batches()) == [[b"a"], [b"b"]]
+    summary = pipe(lines(b"a\nb\n"), take(1)).run()
+    assert (summary.records, summary.items, summary.ended_early) == (2, 1, True)
+
+
+def test_a_writer_is_finished_or_given_up(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    summary = pipe(lines(b"a\nb\n"), map(bytes.upper), Writer.path(path))
+    assert path.read_bytes() == b"A\nB\n"
+    assert summary.writer is not None
+    assert summary.writer.bytes == 4
+    pipe(millstream.from_bytes(b"a;b;", delimiter=";"), Writer.path(path))
+    assert path.read_bytes() == b"a;b;", "records end as those of the source"
+    pipe([b"a", "ö", 1, memoryview(b"x")], Writer.path(path))
+    assert path.read_bytes() == b"a\n\xc3\xb6\n1\nx\n"
+    other = tmp_path / "other"
+    with pytest.raises(StageFailed):
+        pipe(lines(b"1\nx\n"), map(int), Writer.path(other))
+    assert not other.exists()
+
+
+def test_a_failure_names_its_record_and_comes_behind_those_before_it() -> None:
+    seen: list[int] = []
+    with pytest.raises(StageFailed, match=r"in map: ValueError: invalid literal") as caught:
+        pipe(lines(b"1\n22\n3\nx\n5\n"), skip(1), flat_map(lambda line: [line, line]), map(int), for_each(seen.append))
+    error = caught.value
+    assert seen == [22, 22, 3, 3]
+    assert (error.record, error.offset, error.name, error.kind, error.code) == (3, 7, "memory", "stage_failed", 35)
+    assert isinstance(error.__cause__, ValueError)
+
+
+def test_failures_may_be_passed_over_or_put_aside(tmp_path: Path) -> None:
+    data = b"1\nx\n3\ny\n"
+    passing = pipe(lines(data), map(int), on_error="skip")
+    assert list(passing) == [1, 3]
+    assert passing.summary.failed == 2
+    aside: list[tuple[bytes, int | None]] = []
+    kept = pipe(lines(data), map(int), collect(), on_error=lambda item, error: aside.append((item, error.record)))
+    assert (kept, aside) == ([1, 3], [(b"x", 1), (b"y", 3)])
+    assert pipe(lines(data), map(int), collect(), on_error=Writer.path(tmp_path / "bad")) == [1, 3]
+    assert (tmp_path / "bad").read_bytes() == b"x\ny\n"
+
+
+def test_stop_iteration_is_no_end() -> None:
+    def stop(item: int) -> int:
+        if item == 2:
+            raise StopIteration
+        return item
+
+    with pytest.raises(StageFailed, match="StopIteration") as caught:
+        pipe([1, 2], map(stop), collect())
+    assert caught.value.record == 1
+    assert pipe([1, 2, 3], filter(stop), collect(), on_error="skip") == [1, 3]
+
+
+class Strange:
+    def __bool__(self) -> bool:
+        raise ValueError("neither")
+
+
+def test_what_functions_return() -> None:
+    with pytest.raises(StageFailed, match="in filter: ValueError: neither"):
+        pipe([1], filter(lambda n: Strange()), collect())
+    with pytest.raises(StageFailed, match="returned bytes: return a list"):
+        pipe([1], flat_map(lambda n: b"ab"), collect())
+
+    def some(n: int) -> Iterator[int]:
+        yield n
+        raise KeyError(n)
+
+    with pytest.raises(StageFailed) as caught:
+        pipe([1], flat_map(some), collect())
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
+def test_errors_of_the_source_come_behind_its_records() -> None:
+    seen: list[bytes] = []
+    for stage in (map(bytes), parallel(map(bytes), workers=2)):
+        seen.clear()
+        with pytest.raises(millstream.CommandFailed):
+            pipe(millstream.command(["sh", "-c", "echo one; echo two; exit 3"]), stage, for_each(seen.append))
+        assert seen == [b"one", b"two"]
+
+    def items() -> Iterator[bytes]:
+        yield b"one"
+        raise OSError("gone")
+
+    for stage in (map(bytes), parallel(map(bytes), workers=2)):
+        seen.clear()
+        with pytest.raises(OSError, match="gone"):
+            pipe(items(), stage, for_each(seen.append))
+        assert seen == [b"one"]
+    texts: list[str] = []
+    with pytest.raises(millstream.EncodingError):
+        pipe(millstream.from_bytes(b"a\nb\n\xff\nc\n", encoding="utf-8"), for_each(texts.append))
+    assert texts == ["a", "b"]
+
+
+def test_take_ends_the_command() -> None:
+    summary: Summary = pipe(millstream.command(["yes"]), take(3), for_each(lambda line: None))
+    assert (summary.items, summary.ended_early, len(summary.commands)) == (3, True, 1)
+    pulled: list[int] = []
+
+    def items() -> Iterator[int]:
+        for n in range(100):
+            pulled.append(n)
+            yield n
+
+    assert pipe(items(), take(0), collect()) == []
+    assert pulled == []
+
+
+@pytest.mark.parametrize("source", [[1, 0, 0], lines(b"1\n0\n0\n")])
+def test_what_take_drops_does_not_count(source: Any) -> None:
+    running = pipe(source, map(lambda n: 1 // int(n)), take(1), on_error="skip")
+    assert (list(running), running.summary.failed) == ([1], 0)
+    assert pipe([1, 2, 0], map(lambda n: 2 // n), take(2), collect()) == [2, 1]
+
+
+def test_batch_of_one_sends_each_record_all_the_way() -> None:
+    events: list[str] = []
+
+    def note(word: str) -> Callable[[bytes], None]:
+        return lambda line: events.append(word + line.decode())
+
+    pipe(lines(b"1\n2\n3\n"), batch(1), inspect(note("a")), inspect(note("b")), take(2), for_each(note("c")))
+    assert events == ["a1", "b1", "c1", "a2", "b2", "c2"]
+
+
+def test_a_sink_that_raises_ends_it_as_it_is() -> None:
+    reader = millstream.command(["yes"])
+
+    def full(line: bytes) -> None:
+        raise BufferError("full")
+
+    with pytest.raises(BufferError):
+        pipe(reader, for_each(full))
+    assert reader.closed
+
+
+def test_leaving_early_closes_the_source() -> None:
+    reader = millstream.command(["yes"])
+    running: Pipe[bytes] = pipe(reader, map(bytes))
+    for _ in running:
+        break
+    running.close()
+    assert reader.closed
+    reader = millstream.command(["yes"])
+    with pipe(reader, map(bytes), parallel(map(bytes), workers=2)) as running:
+        next(iter(running))
+    assert reader.closed
+
+
+@pytest.mark.parametrize("stage", [map(bytes), parallel(map(bytes), workers=2)])
+def test_a_record_is_not_late(stage: millstream.Stage[bytes, bytes]) -> None:
+    """The command goes on only when it has been answered."""
+    there, answer = os.pipe()
+    with millstream.command(
+        ["sh", "-c", "echo one; read line; echo $line; read line; echo $line"], stdin=there
+    ) as reader:
+        os.close(there)
+        got: list[bytes] = []
+
+        def reply(line: bytes) -> None:
+            got.append(line)
+            os.write(answer, b"more\n" if len(got) < 3 else b"")
+
+        watch = threading.Timer(20, reader.cancel)
+        watch.start()
+        pipe(reader, stage, for_each(reply))
+        watch.cancel()
+    os.close(answer)
+    assert got == [b"one", b"more", b"more"]
+
+
+def test_cancel() -> None:
+    waiting = pipe(millstream.command(["sleep", "60"]), map(bytes))
+    threading.Timer(0.1, waiting.cancel).start()
+    with pytest.raises(millstream.Cancelled):
+        waiting.run()
+    endless = pipe(iter(int, 1), map(lambda n: n))
+    threading.Timer(0.1, endless.cancel).start()
+    with pytest.raises(millstream.Cancelled):
+        endless.run()
+
+
+def square(n: int) -> int:
+    if n == 1_000_000:
+        raise ValueError(n)
+    return n * n
+
+
+def process_id(n: int) -> int:
+    time.sleep(0.001)
+    return os.getpid()
+
+
+class Unportable(Exception):
+    def __init__(self, first: int, second: int) -> None:
+        super().__init__(f"{first} and {second}")
+
+
+def unportable(n: int) -> int:
+    raise Unportable(n, n)
+
+
+@pytest.mark.parametrize("using", ["threads", "processes"])
+def test_workers(using: Literal["threads", "processes"]) -> None:
+    both: millstream.Stage[int, int] = parallel(filter(lambda n: n % 3), map(square), workers=3, using=using)
+    assert pipe(range(20_000), both, collect()) == [n * n for n in range(20_000) if n % 3]
+    seen: list[int] = []
+    with pytest.raises(StageFailed) as caught:
+        pipe([*range(5000), 1_000_000, *range(5000)], both, map(str), map(int), for_each(seen.append))
+    assert caught.value.record == 5000
+    assert seen == [n * n for n in range(5000) if n % 3]
+    # What comes behind the workers still knows its record.
+    with pytest.raises(StageFailed) as caught:
+        pipe(range(5000), both, map(lambda n: 1 // (n - 100 * 100)), collect())
+    assert caught.value.record == 100
+    places = set(pipe(range(100), parallel(map(process_id), workers=2, using=using), collect()))
+    assert (os.getpid() in places) == (using == "threads")
+    with pytest.raises(StageFailed) as caught:
+        pipe([1], parallel(map(unportable), using=using), collect())
+    assert "1 and 1" in str(caught.value)
+
+
+def test_workers_are_not_ahead_without_bound() -> None:
+    """A sink that takes nothing more stops the source."""
+    pulled = 0
+
+    def items() -> Iterator[int]:
+        nonlocal pulled
+        for n in range(1_000_000):
+            pulled = n
+            yield n
+
+    running = pipe(items(), batch(10), parallel(map(square), workers=2))
+    next(iter(running.batches()))
+    assert pulled < 2000
+    running.close()
+
+
+def test_a_worker_that_dies_is_an_error() -> None:
+    with pytest.raises(StageFailed) as caught:
+        pipe(range(10), parallel(map(lambda n: os._exit(1)), workers=2, using="processes"), collect())
+    assert caught.value.record == 0
+
+
+def test_statistics() -> None:
+    running = pipe(range(10), map(square), filter(lambda n: n > 10), parallel(map(square), workers=2), take(2))
+    summary = running.run()
+    assert [(stage.name, stage.items) for stage in summary.stages][:2] == [
+        ("map", 10),
+        ("filter", 6),
+    ] or summary.records < 10
+    assert [stage.name for stage in summary.stages] == ["map", "filter", "parallel", "take"]
+    assert summary.stages[-1].items == summary.items == 2
+    assert summary.elapsed >= summary.source_waited >= 0
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: map(3),  # type: ignore[arg-type]
+        lambda: take(-1),
+        lambda: batch(0),
+        lambda: skip("1"),  # type: ignore[arg-type]
+        lambda: parallel(take(1)),
+        lambda: parallel(map(int), workers=0),
+        lambda: parallel(map(int), using="magic"),  # type: ignore[call-overload]
+        lambda: pipe("text", collect()),
+        lambda: pipe(3, collect()),  # type: ignore[call-overload]
+        lambda: pipe([1], int, collect()),
+        lambda: pipe([1], collect(), on_error="ignore"),  # type: ignore[call-overload]
+    ],
+)
+def test_what_cannot_be_is_refused(wrong: Callable[[], object]) -> None:
+    with pytest.raises(millstream.OptionError):
+        wrong()
+
+
+# A chain at random, and the same one item at a time, which is obviously right.
+
+
+class Wrong(Exception):
+    pass
+
+
+def _map(n: int) -> int:
+    if n % 13 == 5:
+        raise Wrong(n)
+    return n * 3 + 1
+
+
+def _filter(n: int) -> bool:
+    if n % 17 == 3:
+        raise Wrong(n)
+    return n % 4 != 1
+
+
+def _flat_map(n: int) -> list[int]:
+    if n % 19 == 7:
+        raise Wrong(n)
+    return list(range(n, n + n % 3))
+
+
+FUNCTIONS: dict[str, Callable[[int], Any]] = {"map": _map, "filter": _filter, "flat_map": _flat_map}
+STAGES: dict[str, Callable[..., millstream.Stage[Any, Any]]] = {
+    "map": map,
+    "filter": filter,
+    "flat_map": flat_map,
+    "take": take,
+    "skip": skip,
+    "batch": batch,
+}
+
+chains = st.lists(
+    st.tuples(st.sampled_from(["map", "filter", "flat_map"]), st.just(0))
+    | st.tuples(st.sampled_from(["take", "skip", "batch"]), st.integers(0, 30)),
+    max_size=6,
+)
+
+
+class _End(Exception):
+    """A `take` has all it wants."""
+
+
+def naive(numbers: list[int], chain: list[tuple[str, int]], on_error: str) -> tuple[list[int], set[int], int | None]:
+    """What comes out, the records that were passed over, and the one that ended it."""
+    out: list[int] = []
+    failed: set[int] = set()
+    left = [size for _, size in chain]
+
+    def push(record: int, item: int, at: int) -> None:
+        if at == len(chain):
+            out.append(item)
+            return
+        kind = chain[at][0]
+        if kind == "take":
+            left[at] -= 1
+            push(record, item, at + 1)
+            if left[at] == 0:
+                raise _End
+        elif kind == "skip" and left[at] > 0:
+            left[at] -= 1
+        elif kind in FUNCTIONS:
+            try:
+                made = FUNCTIONS[kind](item)
+            except Wrong:
+                if on_error == "stop":
+                    raise
+                failed.add(record)
+                return
+            for next_item in {"map": [made], "filter": [item] if made else [], "flat_map": made}[kind]:
+                push(record, next_item, at + 1)
+        else:
+            push(record, item, at + 1)
+
+    if ("take", 0) in chain:
+        return out, failed, None
+    for record, item in enumerate(numbers):
+        try:
+            push(record, item, 0)
+        except Wrong:
+            return out, failed, record
+        except _End:
+            break
+    return out, failed, None
+
+
+@given(
+    numbers=st.lists(st.integers(0, 1000), max_size=60),
+    chain=chains,
+    split=st.integers(0, 6),
+    on_error=st.sampled_from(["stop", "skip"]),
+    size=st.integers(1, 100),
+    workers=st.booleans(),
+)
+@settings(max_examples=300)
+def test_as_if_one_at_a_time(
+    numbers: list[int],
+    chain: list[tuple[str, int]],
+    split: int,
+    on_error: Literal["stop", "skip"],
+    size: int,
+    workers: bool,
+) -> None:
+    chain = [(kind, max(size, 1) if kind == "batch" else size) for kind, size in chain]
+    stages = [STAGES[kind](FUNCTIONS[kind]) if kind in FUNCTIONS else STAGES[kind](size) for kind, size in chain]
+    if workers:
+        # As many of the stages as may run there.
+        stages = [
+            parallel(stage, workers=2) if at >= split and kind in FUNCTIONS else stage
+            for at, (stage, (kind, _)) in enumerate(zip(stages, chain, strict=True))
+        ]
+    data = b"".join(b"%d\n" % n for n in numbers)
+    # The source delivers in pieces of any size.
+    pieces = [data[at : at + size] for at in range(0, len(data), size)][::-1]
+    source = millstream.from_callable(lambda _: pieces.pop() if pieces else b"")
+    aside: list[int | None] = []
+    running = Pipe[int](
+        pipe(source, map(int)),
+        tuple(stages),
+        "stop" if on_error == "stop" else lambda item, error: aside.append(error.record),
+    )
+    out: list[int] = []
+    ended_by = None
+    try:
+        running.run(for_each(out.append))
+    except StageFailed as error:
+        ended_by = error.record
+    assert (out, set(aside), ended_by) == naive(numbers, chain, on_error)
+    assert len(aside) == running.summary.failed
