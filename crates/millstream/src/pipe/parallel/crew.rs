@@ -4,15 +4,13 @@
 //! room for as many lots as are allowed to be under way.
 
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use bumpalo::Bump;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 
 use super::super::chain::Chain;
-use super::super::scope::{Flow, Run, Scope};
 use super::lot::{Lot, SendItem};
-use crate::error::Result;
+use super::worker::Worker;
 
 /// Threads that run copies of the same stages. Dropped, it waits for them.
 pub(super) struct Crew<I: SendItem, O: SendItem> {
@@ -25,8 +23,8 @@ pub(super) struct Crew<I: SendItem, O: SendItem> {
 }
 
 impl<I: SendItem, O: SendItem> Crew<I, O> {
-    /// Starts up to `count` threads for at most `room` lots. Fewer will do, if the system has no more.
-    pub(super) fn start<P>(stages: &P, count: usize, room: usize) -> Result<Crew<I, O>>
+    /// Starts up to `count` threads for at most `room` lots. Fewer will do, if the system has no more: even none.
+    pub(super) fn start<P>(stages: &P, count: usize, room: usize) -> Crew<I, O>
     where
         P: Chain<I, Out = O> + Clone + Send + 'static,
     {
@@ -34,15 +32,21 @@ impl<I: SendItem, O: SendItem> Crew<I, O> {
         let (finished, done) = bounded(room);
         let mut crew = Crew { jobs: Some(jobs), unbegun, done, threads: Vec::with_capacity(count) };
         for _ in 0..count {
-            let (stages, jobs, finished) = (stages.clone(), crew.unbegun.clone(), finished.clone());
-            let thread = std::thread::Builder::new().name("millstream-stages".into());
-            match thread.spawn(move || work(stages, &jobs, &finished)) {
+            let (mut worker, jobs, finished) = (Worker::new(stages.clone()), crew.unbegun.clone(), finished.clone());
+            let work = move || {
+                for (turn, mut lot) in jobs {
+                    worker.pass(&mut lot);
+                    if finished.send((turn, lot)).is_err() {
+                        break;
+                    }
+                }
+            };
+            match std::thread::Builder::new().name("millstream-stages".into()).spawn(work) {
                 Ok(thread) => crew.threads.push(thread),
-                Err(error) if crew.threads.is_empty() => return Err(error.into()),
                 Err(_) => break,
             }
         }
-        Ok(crew)
+        crew
     }
 
     /// Gives out a lot. There must be room for it.
@@ -51,13 +55,24 @@ impl<I: SendItem, O: SendItem> Crew<I, O> {
         jobs.try_send((turn, lot)).expect("there is room for what may be under way");
     }
 
-    /// A lot that is done, if there is one by then.
-    pub(super) fn receive(&self, patience: Duration) -> Option<(u64, Lot<I, O>)> {
+    /// A lot that is done, if there is one now.
+    pub(super) fn done(&self) -> Option<(u64, Lot<I, O>)> {
+        self.done.try_recv().ok()
+    }
+
+    /// A lot that is done, if there is one by then. There must be threads.
+    pub(super) fn wait(&self, patience: Duration) -> Option<(u64, Lot<I, O>)> {
         match self.done.recv_timeout(patience) {
             Ok(done) => Some(done),
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => panic!("a thread ends only when it is told to"),
         }
+    }
+
+    /// Takes back a lot that no thread is free for. So many have gone out and have not been received.
+    pub(super) fn take_back(&self, under_way: usize) -> Option<(u64, Lot<I, O>)> {
+        let unfinished = under_way.saturating_sub(self.done.len());
+        if unfinished > self.threads.len() { self.unbegun.try_recv().ok() } else { None }
     }
 }
 
@@ -69,50 +84,4 @@ impl<I: SendItem, O: SendItem> Drop for Crew<I, O> {
             let _ = thread.join();
         }
     }
-}
-
-/// What a thread does.
-fn work<I, O, P>(mut stages: P, jobs: &Receiver<(u64, Lot<I, O>)>, finished: &Sender<(u64, Lot<I, O>)>)
-where
-    I: SendItem,
-    O: SendItem,
-    P: Chain<I, Out = O>,
-{
-    let (mut run, mut arena) = (Run::new(), Bump::new());
-    for (turn, mut lot) in jobs {
-        pass(&mut stages, &mut lot, &mut run, &arena);
-        arena.reset();
-        if finished.send((turn, lot)).is_err() {
-            break;
-        }
-    }
-}
-
-/// Sends a lot through stages.
-fn pass<I, O, P>(stages: &mut P, lot: &mut Lot<I, O>, run: &mut Run, arena: &Bump)
-where
-    I: SendItem,
-    O: SendItem,
-    P: Chain<I, Out = O>,
-{
-    let began = Instant::now();
-    let Lot { given, made, origins, on_error, failures, flow, work } = lot;
-    let count = given.records.len();
-    run.on_error = *on_error;
-    std::mem::swap(run.handed.get_mut(), origins);
-    // How many items had come out before each failure.
-    let mut failed_at = Vec::new();
-    let scope = Scope { arena, batch: None, run };
-    *flow = scope.guard(|| {
-        stages.run(given.records.drain(..).zip(I::open(&mut given.items)), scope, &mut |record, item| {
-            failed_at.resize(run.failures.borrow().len(), made.records.len());
-            made.push(record, item);
-            Flow::Continue(())
-        })
-    });
-    let failed = run.failures.take();
-    failed_at.resize(failed.len(), made.records.len());
-    failures.extend(failed_at.into_iter().zip(failed));
-    std::mem::swap(run.handed.get_mut(), origins);
-    *work = (count, began.elapsed());
 }

@@ -1,18 +1,18 @@
 //! Stages on several threads, with the order kept.
 //!
 //! The pipe's own thread reads the source, runs the stages before and behind, and feeds the sink. It packs items into lots,
-//! gives these to the threads, and hands on what has become of them, lot by lot, in the order of their going out if that is
-//! wanted. There are at most twice as many lots under way as threads: then it waits, and so a slow sink stops the source,
-//! and memory is bounded. A lot is as large as half a millisecond's work, but at most 64 KiB, and goes out earlier when the
-//! source has nothing at the moment.
+//! gives these to the other threads, and hands on what has become of them, lot by lot, in the order of their going out if
+//! that is wanted. There are at most twice as many lots under way as threads: then it works on one itself that no thread is
+//! free for, or waits, and so a slow sink stops the source, and memory is bounded. A lot is as large as half a millisecond's
+//! work, but at most 64 KiB, and goes out earlier when the source has nothing at the moment.
 //!
 //! Failures travel with their lot, so that all that came before has reached the sink when they are told.
 
 mod crew;
 mod lot;
+mod worker;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 pub use lot::SendItem;
@@ -24,13 +24,13 @@ use super::scope::{Flow, Scope};
 use super::stages::{Filter, FilterMap, FlatMap, Inspect, Map, MapBytes, Pieces, Rewrite, TryFilter, TryMap};
 use super::stats::StageStats;
 use super::{Detached, Pipe};
-use crate::error::Error;
 use crew::Crew;
 use lot::Lot;
 use sealed::Sealed;
+use worker::Worker;
 
-/// How many threads run the stages of [`Pipe::parallel`], and in which order comes out what they make. A number alone keeps
-/// the order.
+/// How many threads run the stages of [`Pipe::parallel`], the caller's among them, and in which order comes out what they
+/// make. A number alone keeps the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Threads {
     count: usize,
@@ -100,7 +100,8 @@ impl<C: Stateless, S: Stateless> Stateless for Then<C, S> {}
 /// Stages on threads.
 impl<F, I: Item, C: Chain<I, Out = M>, M: SendItem> Pipe<F, I, C, M> {
     /// Runs stages on several threads at once, each with its own copy of them. The source, all other stages and the sink stay
-    /// on the caller's thread.
+    /// on the caller's thread, which is one of the several: where the others are behind, it works on these stages too
+    /// instead of waiting.
     ///
     /// - Items come out in order, unless [`Threads::unordered`] says otherwise.
     /// - It pays where the stages compute: packing an item for another thread costs some nanoseconds.
@@ -164,12 +165,14 @@ where
         sink: &mut impl FnMut(u64, O::Of<'a>) -> Flow,
     ) -> Flow {
         let Parallel { chain, section } = self;
+        let whole = scope.batch.map_or(&[][..], |batch| batch.bytes());
         let flow = scope.guard(|| {
             chain.run(input, scope, &mut |record, item| {
-                section.push(record, item);
+                section.push(record, item, whole);
                 Flow::Continue(())
             })
         });
+        M::seal(&mut section.lot.given.items, whole);
         section.go_on(flow, scope, sink)
     }
 
@@ -178,13 +181,13 @@ where
         if chain.holds() {
             let flow = scope.guard(|| {
                 chain.settle(scope, &mut |record, item| {
-                    section.push(record, item);
+                    section.push(record, item, &[]);
                     Flow::Continue(())
                 })
             });
             section.go_on(flow, scope, sink)?;
         }
-        section.close_lot();
+        section.close_lot(&[]);
         section.hand_on_one(MOMENT, scope, sink)
     }
 
@@ -198,7 +201,7 @@ where
 
     fn report(&self, stages: &mut Vec<StageStats>) {
         self.chain.report(stages);
-        stages.push(self.section.stats.clone());
+        stages.push(self.section.report());
     }
 }
 
@@ -214,9 +217,10 @@ const LOT_ITEMS: usize = 8192;
 
 /// The stages on threads, and what is on its way to them and from them.
 struct Section<P, M: SendItem, O: SendItem> {
-    stages: P,
+    /// The caller's own, when it works on lots too.
+    worker: Worker<P>,
     how: Threads,
-    /// The threads, from the first lot on.
+    /// The other threads, from the first lot on.
     crew: Option<Crew<M, O>>,
     /// The lot that is being filled.
     lot: Lot<M, O>,
@@ -231,13 +235,15 @@ struct Section<P, M: SendItem, O: SendItem> {
     early: BTreeMap<u64, Lot<M, O>>,
     /// Those that have been handed on, to be filled again: new memory for each would cost as much as a light stage.
     empty: Vec<Lot<M, O>>,
+    /// For how long the caller's thread has worked on lots.
+    worked: Duration,
     stats: StageStats,
 }
 
 impl<P, M: SendItem, O: SendItem> Section<P, M, O> {
     fn new(stages: P, how: Threads) -> Self {
         Section {
-            stages,
+            worker: Worker::new(stages),
             how,
             crew: None,
             lot: Lot::new(),
@@ -247,6 +253,7 @@ impl<P, M: SendItem, O: SendItem> Section<P, M, O> {
             handed: 0,
             early: BTreeMap::new(),
             empty: Vec::new(),
+            worked: Duration::ZERO,
             stats: StageStats { name: "parallel".into(), ..StageStats::default() },
         }
     }
@@ -255,19 +262,24 @@ impl<P, M: SendItem, O: SendItem> Section<P, M, O> {
         !self.lot.is_empty() || !self.ready.is_empty() || self.sent != self.handed
     }
 
+    fn report(&self) -> StageStats {
+        StageStats { elsewhere: self.stats.time.saturating_sub(self.worked), ..self.stats.clone() }
+    }
+
     /// Adds an item to a lot. Nothing goes out while the stages before are at work: what goes wrong there must find all that
     /// was before it still to be handed on, and nothing handed on twice.
     #[inline]
-    fn push(&mut self, record: u64, item: M::Of<'_>) {
-        self.lot.given.push(record, item);
+    fn push(&mut self, record: u64, item: M::Of<'_>, whole: &[u8]) {
+        self.lot.given.push(record, item, whole);
         if self.lot.given.records.len() >= self.most || self.lot.given.weight() >= LOT_BYTES {
-            self.close_lot();
+            self.close_lot(whole);
         }
     }
 
     #[inline(never)]
-    fn close_lot(&mut self) {
+    fn close_lot(&mut self, whole: &[u8]) {
         if !self.lot.is_empty() {
+            M::seal(&mut self.lot.given.items, whole);
             let next = self.empty.pop().unwrap_or_else(Lot::new);
             self.ready.push_back(std::mem::replace(&mut self.lot, next));
         }
@@ -302,10 +314,10 @@ where
     fn go_on<'a>(&mut self, flow: Flow, scope: Scope<'a>, sink: &mut impl FnMut(u64, O::Of<'a>) -> Flow) -> Flow {
         self.note_origins(scope);
         if flow.is_break() {
-            self.close_lot();
+            self.close_lot(&[]);
         }
         loop {
-            let waits_for_room = !self.send(scope)?;
+            let waits_for_room = !self.send();
             let patience = if waits_for_room || flow.is_break() { MOMENT } else { Duration::ZERO };
             let handed = self.handed;
             self.hand_on_one(patience, scope, sink)?;
@@ -332,26 +344,15 @@ where
     }
 
     /// Gives out lots while there is room for them. Whether all have gone out.
-    fn send(&mut self, scope: Scope<'_>) -> ControlFlow<(), bool> {
+    fn send(&mut self) -> bool {
         let room = 2 * self.how.count;
         while self.sent - self.handed < room as u64 {
             let Some(lot) = self.ready.pop_front() else { break };
-            if self.crew.is_none() {
-                match Crew::start(&self.stages, self.how.count, room) {
-                    Ok(crew) => self.crew = Some(crew),
-                    Err(error) => return self.fail_to_start(lot, error, scope),
-                }
-            }
-            self.crew.as_ref().expect("it has just been started").send(self.sent, lot);
+            let start = || Crew::start(self.worker.stages(), self.how.count - 1, room);
+            self.crew.get_or_insert_with(start).send(self.sent, lot);
             self.sent += 1;
         }
-        ControlFlow::Continue(self.ready.is_empty())
-    }
-
-    #[cold]
-    fn fail_to_start(&mut self, lot: Lot<M, O>, error: Error, scope: Scope<'_>) -> ControlFlow<(), bool> {
-        self.abandon();
-        scope.end(lot.given.records[0], error).map_continue(|()| true)
+        self.ready.is_empty()
     }
 
     /// Gives out what there is room for, and hands on the next lot that is done, if there is one by then.
@@ -361,7 +362,7 @@ where
         scope: Scope<'a>,
         sink: &mut impl FnMut(u64, O::Of<'a>) -> Flow,
     ) -> Flow {
-        self.send(scope)?;
+        self.send();
         let Some(mut lot) = self.next_done(patience) else { return Flow::Continue(()) };
         self.learn(&lot, scope);
         let flow = unpack(&mut lot, scope, sink);
@@ -372,26 +373,40 @@ where
         flow
     }
 
-    /// The lot whose turn it is, if it is done by then.
+    /// The lot whose turn it is, if it is done by then. Works on one that no other thread is free for, rather than wait.
     fn next_done(&mut self, patience: Duration) -> Option<Lot<M, O>> {
         if self.sent == self.handed {
             return None;
         }
-        let began = Instant::now();
+        let (began, worked) = (Instant::now(), self.worked);
         let done = loop {
             if let Some(done) = self.early.remove(&self.handed) {
                 break Some(done);
             }
             let left = patience.saturating_sub(began.elapsed());
-            let Some((turn, done)) = self.crew.as_ref()?.receive(left) else { break None };
+            let Some((turn, done)) = self.one_done(left) else { break None };
             if turn == self.handed || self.how.order == Order::AsTheyCome {
                 break Some(done);
             }
             self.early.insert(turn, done);
         };
-        self.stats.waited += began.elapsed();
+        self.stats.waited += began.elapsed().saturating_sub(self.worked - worked);
         self.handed += u64::from(done.is_some());
         done
+    }
+
+    /// A lot that is done, if there is one by then.
+    fn one_done(&mut self, patience: Duration) -> Option<(u64, Lot<M, O>)> {
+        let crew = self.crew.as_ref()?;
+        let done = crew.done();
+        if done.is_some() || patience.is_zero() {
+            return done;
+        }
+        let under_way = (self.sent - self.handed) as usize - self.early.len();
+        let Some((turn, mut lot)) = crew.take_back(under_way) else { return crew.wait(patience) };
+        self.worker.pass(&mut lot);
+        self.worked += lot.work.1;
+        Some((turn, lot))
     }
 
     /// How large lots should be, and what is told of the stages.
@@ -401,7 +416,6 @@ where
         self.most = usize::try_from(wanted).unwrap_or(LOT_ITEMS).clamp(1, LOT_ITEMS);
         if scope.run.measures {
             self.stats.time += time;
-            self.stats.elsewhere += time;
             self.stats.items += lot.made.records.len() as u64;
             self.stats.bytes += O::size_of_all(&lot.made.items) as u64;
         }

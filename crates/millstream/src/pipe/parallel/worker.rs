@@ -1,0 +1,57 @@
+//! What works on lots: stages, and what they need besides. Each thread has one, the caller's too.
+
+use std::time::Instant;
+
+use bumpalo::Bump;
+
+use super::super::chain::Chain;
+use super::super::scope::{Flow, Run, Scope};
+use super::lot::{Lot, SendItem};
+
+/// Stages with an account and memory of their own.
+pub(super) struct Worker<P> {
+    stages: P,
+    run: Run,
+    arena: Bump,
+}
+
+impl<P> Worker<P> {
+    pub(super) fn new(stages: P) -> Worker<P> {
+        Worker { stages, run: Run::new(), arena: Bump::new() }
+    }
+
+    pub(super) fn stages(&self) -> &P {
+        &self.stages
+    }
+
+    /// Sends a lot through the stages.
+    pub(super) fn pass<I, O>(&mut self, lot: &mut Lot<I, O>)
+    where
+        I: SendItem,
+        O: SendItem,
+        P: Chain<I, Out = O>,
+    {
+        let began = Instant::now();
+        let Worker { stages, run, arena } = self;
+        let Lot { given, made, origins, on_error, failures, flow, work } = lot;
+        let count = given.records.len();
+        run.on_error = *on_error;
+        std::mem::swap(run.handed.get_mut(), origins);
+        // How many items had come out before each failure.
+        let mut failed_at = Vec::new();
+        let scope = Scope { arena, batch: None, run };
+        *flow = scope.guard(|| {
+            stages.run(given.records.drain(..).zip(I::open(&mut given.items)), scope, &mut |record, item| {
+                failed_at.resize(run.failures.borrow().len(), made.records.len());
+                made.push(record, item, &[]);
+                Flow::Continue(())
+            })
+        });
+        let failed = run.failures.take();
+        failed_at.resize(failed.len(), made.records.len());
+        failures.extend(failed_at.into_iter().zip(failed));
+        std::mem::swap(run.handed.get_mut(), origins);
+        arena.reset();
+        *work = (count, began.elapsed());
+    }
+}
