@@ -2338,12 +2338,6 @@ typedef uint32_t millstream_on_error;
 typedef struct millstream_pipe millstream_pipe;
 
 /**
- * What a stage may ask for while it is called: memory for new bytes, more items than there were, and to be told to
- * have failed.
- */
-typedef struct millstream_stage_scope millstream_stage_scope;
-
-/**
  * An item between two stages: `len` bytes at `data`, made from the record of this number.
  */
 typedef struct {
@@ -2356,28 +2350,11 @@ typedef struct {
      */
     size_t len;
     /**
-     * Which record it was made from. A stage hands it on as it is, so that an error can name the record.
+     * Which record it was made from: its number in its own reader, as errors tell it; the first is 0. A stage hands it on
+     * as it is, so that an error can name the record.
      */
     uint64_t record;
 } millstream_span;
-
-/**
- * A stage. It is given `*count` items, at least one, writes those that go on over the front of the array, and sets
- * `*count` to how many these are. For a filter and for parts of items that is all. The bytes that a span points to are
- * part of what it was given, or from millstream_stage_keep() or millstream_stage_space(), or stay where and what they
- * are as long as the pipe exists.
- *
- * A stage that makes more items than it was given gives all of them to millstream_stage_put(), and leaves none.
- *
- * It returns MILLSTREAM_OK; or, if it fails at an item, what millstream_stage_fail() returns, or another code after it
- * has called that, with the items before that one done and counted. What happens then millstream_pipe_set_on_error()
- * says; where records that fail are passed over, the stage is called again with the items behind this one. The code
- * MILLSTREAM_STAGE_PANICKED is the end in any case.
- */
-typedef millstream_code (*millstream_stage_callback)(void *user,
-                                                     millstream_stage_scope *scope,
-                                                     millstream_span *items,
-                                                     size_t *count);
 
 /**
  * A sink: takes `count` items, at least one, which are valid during the call, and returns how many it has taken. Fewer
@@ -2489,6 +2466,96 @@ millstream_code millstream_pipe_set_cancel(millstream_pipe *pipe,
 millstream_code millstream_pipe_measure(millstream_pipe *pipe, millstream_error **error);
 
 /**
+ * Runs it to the end, and gives the items to `sink`, batch by batch; NULL for what the stages do by themselves.
+ * `summary`, which may be NULL, is what was done so far, also after an error.
+ *
+ * After MILLSTREAM_CANCELLED it can be run again, and goes on where it was. After any other error it has ended:
+ * MILLSTREAM_CLOSED. Once all has come through, or a stage has ended it, it succeeds and does nothing.
+ */
+millstream_code millstream_pipe_run(millstream_pipe *pipe,
+                                    millstream_sink_callback sink,
+                                    void *user,
+                                    millstream_summary *summary,
+                                    millstream_error **error);
+
+/**
+ * Runs it to the end as millstream_pipe_run() does, and writes each item, and behind it what ends a record of the
+ * source: a newline for lines. The writer is neither flushed nor closed. At the end all is with the writer, or there is
+ * an error.
+ */
+millstream_code millstream_pipe_write_to(millstream_pipe *pipe,
+                                         millstream_writer *writer,
+                                         millstream_summary *summary,
+                                         millstream_error **error);
+
+/**
+ * How the sources' commands ended that have ended so far: an array of `count` that is valid until the next call on the
+ * pipe that is not const.
+ */
+millstream_code millstream_pipe_command_ends(millstream_pipe *pipe,
+                                             const millstream_command_end **ends,
+                                             size_t *count,
+                                             millstream_error **error);
+
+/**
+ * Where the time went, if it is measured: for how long the pipe has run, for how long of this it waited for its
+ * sources, and what each stage has done, the sink as the last one: an array of `count` that is valid until the next
+ * call on the pipe that is not const.
+ */
+millstream_code millstream_pipe_stats(millstream_pipe *pipe,
+                                      uint64_t *elapsed_ns,
+                                      uint64_t *source_waited_ns,
+                                      const millstream_stage_stats **stages,
+                                      size_t *count,
+                                      millstream_error **error);
+
+/**
+ * Frees a pipe, ending it wherever it is, and gives back the writers that were lent to it. Commands that are still
+ * running are stopped, as millstream_reader_free() does it. NULL is fine.
+ */
+void millstream_pipe_free(millstream_pipe *pipe);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+/* ---- pipe_stage ----
+ *
+ * Stages of pipes.
+ *
+ * A stage of yours is a function that is called with many items; others are the library's. Each is given to a pipe before
+ * that runs for the first time.
+ */
+
+/**
+ * What a stage may ask for while it is called: memory for new bytes, more items than there were, and to be told to
+ * have failed.
+ */
+typedef struct millstream_stage_scope millstream_stage_scope;
+
+/**
+ * A stage. It is given `*count` items, at least one, writes those that go on over the front of the array, and sets
+ * `*count` to how many these are. For a filter and for parts of items that is all. The bytes that a span points to are
+ * part of what it was given, or from millstream_stage_keep() or millstream_stage_space(), or stay where and what they
+ * are as long as the pipe exists.
+ *
+ * A stage that makes more items than it was given gives all of them to millstream_stage_put(), and leaves none.
+ *
+ * It returns MILLSTREAM_OK; or, if it fails at an item, what millstream_stage_fail() returns, or another code after it
+ * has called that, with the items before that one done and counted. What happens then millstream_pipe_set_on_error()
+ * says; where records that fail are passed over, the stage is called again with the items behind this one. The code
+ * MILLSTREAM_STAGE_PANICKED is the end in any case.
+ */
+typedef millstream_code (*millstream_stage_callback)(void *user,
+                                                     millstream_stage_scope *scope,
+                                                     millstream_span *items,
+                                                     size_t *count);
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
  * Adds a stage behind those that are there, under a name for statistics. `stage` is called with `user`, which
  * `release` (NULL: nobody) is given once, also if this call fails: when nobody needs it any more.
  */
@@ -2545,56 +2612,6 @@ millstream_code millstream_pipe_skip(millstream_pipe *pipe, uint64_t count, mill
 millstream_code millstream_pipe_tee(millstream_pipe *pipe,
                                     millstream_writer *writer,
                                     millstream_error **error);
-
-/**
- * Runs it to the end, and gives the items to `sink`, batch by batch; NULL for what the stages do by themselves.
- * `summary`, which may be NULL, is what was done so far, also after an error.
- *
- * After MILLSTREAM_CANCELLED it can be run again, and goes on where it was. After any other error it has ended:
- * MILLSTREAM_CLOSED. Once all has come through, or a stage has ended it, it succeeds and does nothing.
- */
-millstream_code millstream_pipe_run(millstream_pipe *pipe,
-                                    millstream_sink_callback sink,
-                                    void *user,
-                                    millstream_summary *summary,
-                                    millstream_error **error);
-
-/**
- * Runs it to the end as millstream_pipe_run() does, and writes each item, and behind it what ends a record of the
- * source: a newline for lines. The writer is neither flushed nor closed. At the end all is with the writer, or there is
- * an error.
- */
-millstream_code millstream_pipe_write_to(millstream_pipe *pipe,
-                                         millstream_writer *writer,
-                                         millstream_summary *summary,
-                                         millstream_error **error);
-
-/**
- * How the sources' commands ended that have ended so far: an array of `count` that is valid until the next call on the
- * pipe that is not const.
- */
-millstream_code millstream_pipe_command_ends(millstream_pipe *pipe,
-                                             const millstream_command_end **ends,
-                                             size_t *count,
-                                             millstream_error **error);
-
-/**
- * Where the time went, if it is measured: for how long the pipe has run, for how long of this it waited for its
- * sources, and what each stage has done, the sink as the last one: an array of `count` that is valid until the next
- * call on the pipe that is not const.
- */
-millstream_code millstream_pipe_stats(millstream_pipe *pipe,
-                                      uint64_t *elapsed_ns,
-                                      uint64_t *source_waited_ns,
-                                      const millstream_stage_stats **stages,
-                                      size_t *count,
-                                      millstream_error **error);
-
-/**
- * Frees a pipe, ending it wherever it is, and gives back the writers that were lent to it. Commands that are still
- * running are stopped, as millstream_reader_free() does it. NULL is fine.
- */
-void millstream_pipe_free(millstream_pipe *pipe);
 
 #ifdef __cplusplus
 }  // extern "C"

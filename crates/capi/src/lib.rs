@@ -26,6 +26,7 @@ mod command;
 mod error;
 mod frame;
 mod pipe;
+mod pipe_stage;
 mod put;
 mod reader;
 mod scan;

@@ -11,7 +11,7 @@ use cbindgen::{Config, DocumentationStyle, EnumConfig, ExportConfig, FunctionCon
 use millstream::ErrorKind;
 
 /// The rooms in the order in which they need each other.
-const ROOMS: [&str; 16] = [
+const ROOMS: [&str; 17] = [
     "version",
     "error",
     "cancel",
@@ -23,6 +23,7 @@ const ROOMS: [&str; 16] = [
     "shared",
     "put",
     "pipe",
+    "pipe_stage",
     "bson",
     "bson_scalar",
     "bson_owned",

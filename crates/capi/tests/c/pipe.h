@@ -329,16 +329,36 @@ static void pipe_cancelling(void) {
     millstream_cancel_token_free(alarm_token);
 }
 
+/* Of lines that say their own numbers. */
+static size_t their_own_numbers(void *user, const millstream_span *items, size_t count) {
+    size_t i;
+    (void)user;
+    for (i = 0; i < count; i++)
+        CHECK((long)items[i].record == number_of(items[i]));
+    return count;
+}
+
 static void pipe_merging(void) {
-    struct stage even = {2, 0, 0};
-    millstream_pipe *pipe = piped_text("0\n2\n");
+    struct stage even = {2, 0, 0}, fails = {8, 0, 0};
+    millstream_pipe *pipe = piped_text("0\n1\n2\n");
     millstream_summary summary;
+    uint64_t record = 0;
 
     MUST(millstream_pipe_merge(pipe, numbers(10), &error));
     MUST(millstream_pipe_add_stage(pipe, "even", multiples, &even, NULL, &error));
-    MUST(millstream_pipe_run(pipe, NULL, NULL, &summary, &error));
-    CHECK(summary.records == 12 && summary.items == 7);
+    MUST(millstream_pipe_run(pipe, their_own_numbers, NULL, &summary, &error));
+    CHECK(summary.records == 13 && summary.items == 7);
     FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_pipe_merge(pipe, memory_reader("late\n"), &error));
+    millstream_pipe_free(pipe);
+
+    pipe = piped_text("0\n1\n2\n");
+    MUST(millstream_pipe_merge(pipe, numbers(10), &error));
+    MUST(millstream_pipe_add_stage(pipe, "even", multiples, &even, NULL, &error));
+    MUST(millstream_pipe_add_stage(pipe, "fails", fails_at, &fails, NULL, &error));
+    CHECK(millstream_pipe_run(pipe, their_own_numbers, NULL, NULL, &error) == MILLSTREAM_STAGE_FAILED);
+    CHECK(millstream_error_record(error, &record) && record == 8);
+    millstream_error_free(error);
+    error = NULL;
     millstream_pipe_free(pipe);
 }
 
