@@ -73,9 +73,10 @@ export class Batch implements Iterable<Uint8Array> {
     return records;
   }
 
-  /** The content of a record as a string. Bytes that are no UTF-8 become U+FFFD. */
-  text(index: number): string {
+  /** The content of a record as a string. `invalid` is as for `texts`. */
+  text(index: number, invalid: InvalidUtf8 = "replace"): string {
     this.#check(index);
+    if (invalid === "error") this.#checkBlock(index, index + 1);
     const { start, end } = this.#content(index);
     return platform.decode(this.bytes, start, end);
   }
@@ -100,6 +101,30 @@ export class Batch implements Iterable<Uint8Array> {
       first = last;
     }
     return texts;
+  }
+
+  /**
+   * The indexes of the records whose content contains `what` (a string: as UTF-8), ascending.
+   *
+   * The block is searched as a whole, before anybody looks for single records: one without it costs next to nothing.
+   */
+  matching(what: string | Uint8Array): Uint32Array {
+    const { bytes, offsets, length } = this;
+    const wanted = typeof what === "string" ? platform.encode(what) : what;
+    if (wanted.length === 0) return Uint32Array.from({ length }, (_, index) => index);
+    const found: number[] = [];
+    for (let first = 0, from = offsets[0]; first < length; ) {
+      const at = platform.find(bytes, wanted, from);
+      if (at < 0 || at >= offsets[length]) break;
+      const index = lastWithin(offsets, first, length + 1, at) - 1;
+      const { start, end } = this.#content(index);
+      // Else it is a delimiter, or lies across one: there may be another in the same record.
+      const isContent = at >= start && at + wanted.length <= end;
+      if (isContent) found.push(index);
+      first = isContent ? index + 1 : index;
+      from = isContent ? offsets[index + 1] : at + 1;
+    }
+    return Uint32Array.from(found);
   }
 
   /** The contents of the records, in order, as views into `bytes`. */

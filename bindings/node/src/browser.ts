@@ -43,6 +43,7 @@ export {
 export { from, type Input, lines } from "./from.js";
 export type { OnError, StageStatistics, Summary } from "./pipe/context.js";
 export { stampingAllowed } from "./pipe/loop.js";
+export { matching } from "./pipe/matching.js";
 export { type Ending, type Pipe, Pipeline, type PipeOptions, pipe } from "./pipe/pipe.js";
 export { collect, count, fold, forEach, type Sink, type StreamSink, type StreamSummary } from "./pipe/sink.js";
 export type { PipeSource } from "./pipe/source.js";

@@ -53,6 +53,7 @@ interface Binding {
   readonly NativeReader: {
     command(words: NativeCommand, wake: () => void): NativeReader;
     path(path: string, wake: () => void): NativeReader;
+    fd(fd: number, wake: () => void): NativeReader;
   };
 }
 
@@ -101,7 +102,7 @@ export interface Native {
   readonly version?: string;
 }
 
-/** Whether the native part is there, which makes `command` and `open` faster, and nothing else different. */
+/** Whether the native part is there, which makes `command`, `open`, `fd` and `stdin` faster, and nothing else different. */
 export const native: Native = {
   get available() {
     return nativeBinding() !== undefined;

@@ -49,12 +49,18 @@ export function open<A extends As = "text">(
 }
 
 /** Reads a file descriptor, which stays the caller's: a file, a pipe, a socket. */
-export function fd<A extends As = "text">(fd: number, options: OpenOptions<A> = {}): Reader<ItemOf<A>> {
-  return reader(new LateSource(`fd ${fd}`, () => FileSource.fd(fd)), options);
+export function fd<A extends As = "text">(fd: number, options: OpenOptions<A> & NativeOptions = {}): Reader<ItemOf<A>> {
+  const name = `fd ${fd}`;
+  const binding = bindingFor(options);
+  if (binding !== undefined) {
+    const start = (wake: () => void) => binding.NativeReader.fd(fd, wake);
+    return reader(NativeSource.late(name, start), options);
+  }
+  return reader(new LateSource(name, () => FileSource.fd(fd)), options);
 }
 
 /** Reads standard input. */
-export function stdin<A extends As = "text">(options: OpenOptions<A> = {}): Reader<ItemOf<A>> {
+export function stdin<A extends As = "text">(options: OpenOptions<A> & NativeOptions = {}): Reader<ItemOf<A>> {
   return fd(0, { name: "standard input", ...options });
 }
 

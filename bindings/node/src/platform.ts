@@ -17,4 +17,5 @@ platform.decodeAscii = (bytes, start, end) => latin1Slice.call(bytes, start, end
 platform.encode = (text) => Buffer.from(text, "utf8");
 platform.encodeInto = (text, target, start) => utf8Write.call(target, text, start);
 platform.indexOf = (bytes, byte, start) => indexOf.call(bytes, byte, start);
+platform.find = (bytes, what, start) => indexOf.call(bytes, what, start);
 platform.allocate = (length) => new Uint8Array(Buffer.allocUnsafeSlow(length).buffer);

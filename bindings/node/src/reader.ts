@@ -104,6 +104,12 @@ const NO_BLOCK: Block = { view: { framer: lineFramer(), as: "text" }, items: [],
 /** For `pipe`: the next items at once, `null` at the end. */
 export let takeItems: <T extends string | Uint8Array>(reader: Reader<T>) => Promise<Items<T> | null>;
 
+/** For `matching`: the same of records that contain something, and which of those from `first` on they are. */
+export let takeMatching: <T extends string | Uint8Array>(
+  reader: Reader<T>,
+  what: Uint8Array,
+) => Promise<(Items<T> & { readonly from: Uint32Array }) | null>;
+
 /** Sources whose reader nobody holds any more are closed. */
 const abandoned =
   typeof FinalizationRegistry === "undefined"
@@ -166,6 +172,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
 
   static {
     takeItems = (reader) => reader.#inTurn(() => reader.#takeItems());
+    takeMatching = (reader, what) => reader.#inTurn(() => reader.#takeMatching(what));
   }
 
   constructor(source: Source, options: ReaderOptions = {}) {
@@ -309,6 +316,20 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     return { items: (index === 0 ? items : items.slice(index)) as I[], first: first + index };
   }
 
+  async #takeMatching<I>(what: Uint8Array): Promise<(Items<I> & { from: Uint32Array }) | null> {
+    this.#giveBack();
+    const { framer, as } = this.#view;
+    for (;;) {
+      const batch = await this.#takeBatch(framer);
+      if (batch === null) return null;
+      const from = batch.matching(what);
+      if (from.length === 0) continue;
+      if (as === "bytes") this.#lent = true;
+      const items = as === "text" ? this.#textsOf(batch, from) : Array.from(from, (index) => batch.record(index));
+      if (items.length > 0) return { items: items as I[], first: batch.firstRecord, from };
+    }
+  }
+
   async #takeBlock(view: View): Promise<boolean> {
     const { framer, as } = view;
     const fast =
@@ -401,14 +422,29 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     try {
       return batch.texts(this.#invalidUtf8);
     } catch (error) {
-      const failure = fromSystem(error, "utf8_invalid", { stream: this.name });
-      const good = (failure.record ?? batch.firstRecord) - batch.firstRecord;
-      this.#failure = failure;
-      this.#state = "ending";
-      // What follows is no record any more.
-      this.#end = this.#pos;
+      const good = this.#endAt(error, batch);
       return new Batch(batch.bytes, batch.offsets.slice(0, good + 1), batch.trim, true).texts();
     }
+  }
+
+  /** The strings of some of its records, likewise. */
+  #textsOf(batch: Batch, indexes: Uint32Array): string[] {
+    const texts: string[] = [];
+    try {
+      for (const index of indexes) texts.push(batch.text(index, this.#invalidUtf8));
+    } catch (error) {
+      this.#endAt(error, batch);
+    }
+    return texts;
+  }
+
+  /** Nothing is a record any more from one on that is no UTF-8: its index. */
+  #endAt(error: unknown, batch: Batch): number {
+    const failure = fromSystem(error, "utf8_invalid", { stream: this.name });
+    this.#failure = failure;
+    this.#state = "ending";
+    this.#end = this.#pos;
+    return (failure.record ?? batch.firstRecord) - batch.firstRecord;
   }
 
   async #takeBatch(framer: Framer): Promise<Batch | null> {

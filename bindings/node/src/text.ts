@@ -15,6 +15,8 @@ export interface Platform {
   encodeInto(text: string, target: Uint8Array, start: number): number;
   /** Where a byte is from `start` on; -1 if it is nowhere. */
   indexOf(bytes: Uint8Array, byte: number, start: number): number;
+  /** Where some bytes are, at least one, from `start` on; -1 if they are nowhere. */
+  find(bytes: Uint8Array, what: Uint8Array, start: number): number;
   /** Whether all is ASCII, where that is known much sooner than it is decoded. */
   isAscii?(bytes: Uint8Array, start: number, end: number): boolean;
   /** What is known to be ASCII as a string. */
@@ -34,8 +36,17 @@ export const platform: Platform = {
   encode: (text) => encoder.encode(text),
   encodeInto: (text, target, start) => encoder.encodeInto(text, target.subarray(start)).written,
   indexOf: (bytes, byte, start) => bytes.indexOf(byte, start),
+  find,
   allocate: (length) => new Uint8Array(length),
 };
+
+function find(bytes: Uint8Array, what: Uint8Array, start: number): number {
+  const last = bytes.length - what.length;
+  for (let at = bytes.indexOf(what[0], start); at >= 0 && at <= last; at = bytes.indexOf(what[0], at + 1)) {
+    if (what.every((byte, index) => bytes[at + index] === byte)) return at;
+  }
+  return -1;
+}
 
 /** UTF-8 to a string, or `undefined` if it is none. */
 export function decodeStrictly(bytes: Uint8Array): string | undefined {

@@ -199,11 +199,13 @@ test("writing to a command: its status counts", async () => {
 
 test("standard input", () => {
   const entry = fileURLToPath(new URL("bindings/node/dist/index.js", repository));
-  const program = `
-    import { stdin, pipe, map, Writer } from ${JSON.stringify(entry)};
-    await pipe(stdin(), map((line) => line.toUpperCase()), Writer.stdout());
-  `;
   const input = readFileSync(new URL("vectors/frames.tsv", repository), "utf8");
-  const run = spawnSync(process.execPath, ["--input-type=module", "-e", program], { input, encoding: "utf8" });
-  assert.equal(run.stdout, input.toUpperCase());
+  for (const native of [false, undefined]) {
+    const program = `
+      import { stdin, pipe, map, Writer } from ${JSON.stringify(entry)};
+      await pipe(stdin({ native: ${native} }), map((line) => line.toUpperCase()), Writer.stdout());
+    `;
+    const run = spawnSync(process.execPath, ["--input-type=module", "-e", program], { input, encoding: "utf8" });
+    assert.equal(run.stdout, input.toUpperCase());
+  }
 });

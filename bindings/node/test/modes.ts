@@ -3,7 +3,7 @@
 import { describe, test } from "node:test";
 import * as ms from "millstream";
 
-/** `command` and `open` in one mode, which is also to be said to programs that tests start. */
+/** `command`, `open` and `fd` in one mode, which is also to be said to programs that tests start. */
 export interface Mode {
   native: boolean;
   command<A extends ms.As = "text">(
@@ -15,6 +15,7 @@ export interface Mode {
     path: string | URL,
     options?: ms.OpenOptions<A> & ms.NativeOptions,
   ): ms.Reader<ms.ItemOf<A>>;
+  fd<A extends ms.As = "text">(fd: number, options?: ms.OpenOptions<A> & ms.NativeOptions): ms.Reader<ms.ItemOf<A>>;
 }
 
 /** Runs these tests in each mode that there is. */
@@ -24,6 +25,7 @@ export function inEachMode(tests: (mode: Mode) => void): void {
       native,
       command: (file, args, options) => ms.command(file, args, { native, ...options }),
       open: (path, options) => ms.open(path, { native, ...options }),
+      fd: (fd, options) => ms.fd(fd, { native, ...options }),
     };
     const name = native ? "native" : "TypeScript";
     if (native && !ms.native.available) test(name, { skip: ms.native.reason });

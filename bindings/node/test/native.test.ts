@@ -1,13 +1,14 @@
 // What only the native part could do wrong: memory that grows, blocks that mix, processes and threads that stay.
 
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, readdirSync } from "node:fs";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
-import { anyOf, command, lineFramer, native } from "millstream";
-import { failure, repository, sleep } from "./twin.js";
+import { anyOf, command, lineFramer, lines, native } from "millstream";
+import { failure, repository, sleep, toArray } from "./twin.js";
 
 const skip = native.available ? false : native.reason;
 const threads = () => readdirSync("/proc/self/task").length;
@@ -105,6 +106,22 @@ test("readers that are closed early leave no thread and no process", { skip }, a
   for (let wait = 0; wait < 500 && threads() > before; wait++) await sleep(10);
   // Threads of earlier tests may have ended meanwhile.
   assert(threads() <= before, `${threads()} threads, ${before} before`);
+});
+
+test("standard input that says nothing holds up no exit", { skip }, async () => {
+  const entry = new URL("bindings/node/dist/index.js", repository).href;
+  const program = `
+    const { stdin } = await import(${JSON.stringify(entry)});
+    const reader = stdin({ native: true });
+    const waiting = reader.nextBatch().catch((error) => console.log(error.kind));
+    setTimeout(() => reader.close(), 50);
+    await waiting;
+  `;
+  const child = spawn(process.execPath, ["--input-type=module", "-e", program], { stdio: ["pipe", "pipe", "inherit"] });
+  const said = toArray(lines(child.stdout));
+  // Its standard input stays open until it has gone.
+  assert.deepEqual([await said, (await once(child, "close"))[0]], [["closed"], 0]);
+  child.stdin.destroy();
 });
 
 test("many silent commands take nothing from Node's own threads", { skip }, async () => {

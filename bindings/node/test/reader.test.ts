@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { closeSync, mkdtempSync, openSync, readSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
@@ -22,7 +22,7 @@ async function firstOf<T extends string | Uint8Array>(reader: Reader<T>): Promis
   return undefined;
 }
 
-inEachMode(({ command, open }) => {
+inEachMode(({ command, open, fd }) => {
   test("everything that can be read", async () => {
     const expected = ["Grüße", "→ no ASCII", "plain", "", "🦀 outside of the first plane"];
     const bytes = Buffer.from(NAMES_LIST);
@@ -132,6 +132,22 @@ inEachMode(({ command, open }) => {
     assert.equal(await firstOf(reader), "line");
     truncateSync(path, 10);
     assert.equal((await failure(toArray(reader))).kind, "source_shrank");
+  });
+
+  test("a descriptor, from where it is, which stays the caller's", async () => {
+    const number = openSync(file("descriptor", "0123\n4\n56"), "r");
+    readSync(number, Buffer.alloc(2));
+    const reader = fd(number);
+    assert.equal(reader.name, `fd ${number}`);
+    assert.deepEqual(await toArray(reader), ["23", "4", "56"]);
+    closeSync(number);
+    for (const wrong of [999_999, -1]) {
+      const error = await failure(toArray(fd(wrong)));
+      assert.deepEqual([error.kind, error.stream], ["open_failed", `fd ${wrong}`]);
+    }
+    const directories = openSync(directory, "r");
+    assert.equal((await failure(toArray(fd(directories)))).kind, "open_failed");
+    closeSync(directories);
   });
 
   test("closing ends a loop that waits, and one that waits for the command's end", async () => {

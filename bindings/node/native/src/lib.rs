@@ -1,6 +1,6 @@
 //! The native part of Millstream's package for Node.
 //!
-//! It reads commands and files by the core crate, on a thread per reader, and says where the lines end. It promises: no
+//! It reads commands, files and descriptors by the core crate, on a thread per reader, and says where the lines end. It promises: no
 //! memory of JavaScript's is touched outside of a call that was given it, so that nothing has to be pinned, kept alive or
 //! believed; no panic and no exception crosses the boundary, failures are data. What a record is, what errors look like
 //! and when they are due is decided in TypeScript (`src/source/native.ts`), for both kinds of source alike.

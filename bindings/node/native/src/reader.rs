@@ -1,10 +1,11 @@
 //! What JavaScript sees of a reader. Every call returns at once.
 
 use std::cell::RefCell;
+use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use millstream::{CancelToken, Command, Decode, Error, ReadAhead, Reader, ReaderBuilder};
+use millstream::{CancelToken, Command, Decode, Error, ErrorKind, ReadAhead, Reader, ReaderBuilder};
 use napi::Status;
 use napi::bindgen_prelude::{BufferSlice, Function};
 use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
@@ -14,10 +15,13 @@ use crate::command::CommandWords;
 use crate::error::{End, Failure};
 use crate::filler::{Block, Next, Shared};
 
+/// What the system says of a number that is no open descriptor; the same on Linux, macOS and the BSDs.
+const EBADF: i32 = 9;
+
 /// Calls a function on JavaScript's thread. It does not keep the process alive: who waits does.
 type Wake = ThreadsafeFunction<(), (), (), Status, false, true>;
 
-/// A command's standard output or a file, read by a thread of its own.
+/// A command's standard output, a file or a descriptor, read by a thread of its own.
 #[napi]
 pub struct NativeReader {
     shared: Arc<Shared>,
@@ -41,6 +45,14 @@ impl NativeReader {
     #[napi(factory)]
     pub fn path(path: String, wake: Function<(), ()>) -> napi::Result<NativeReader> {
         start(wake, |builder| move || builder.path(path))
+    }
+
+    /// Reads a duplicate of a descriptor, which stays the caller's: made here, because the caller may close it next.
+    #[napi(factory)]
+    pub fn fd(fd: RawFd, wake: Function<(), ()>) -> napi::Result<NativeReader> {
+        // Before there are descriptors of ours: they could have the number of one that was closed by mistake.
+        let fd = duplicate(fd);
+        start(wake, |builder| move || builder.fd(fd?))
     }
 
     /// How many bytes the next block has: 0 if there is none yet, -1 if there is an outcome.
@@ -111,6 +123,18 @@ impl Drop for NativeReader {
     fn drop(&mut self) {
         self.shared.stop();
     }
+}
+
+/// A descriptor that is ours to close.
+fn duplicate(fd: RawFd) -> Result<OwnedFd, Error> {
+    let refuse = |error| Error::new(ErrorKind::OpenFailed).with_io(error);
+    if fd < 0 {
+        return Err(refuse(std::io::Error::from_raw_os_error(EBADF)));
+    }
+    // SAFETY: it is borrowed for this call only. A number that is no open descriptor makes `dup` fail.
+    #[allow(unsafe_code)]
+    let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
+    borrowed.try_clone_to_owned().map_err(refuse)
 }
 
 /// Starts the thread. `open` runs here, and what it returns runs there.

@@ -1,5 +1,5 @@
 /**
- * A command's standard output or a file, read by the native part on a thread of its own.
+ * A command's standard output, a file or a descriptor, read by the native part on a thread of its own.
  *
  * Blocks are copied from the thread into memory of ours, once: what a user does to a batch cannot reach what is being
  * filled, memory is as long as what is in it where that is little, and nothing outlives the process's environment. A
