@@ -1,9 +1,10 @@
 //! Delimited text as columns of one type each: a table, in the memory of Apache Arrow.
 //!
-//! A batch of records is split once, by the core's framer for the separator; then each column takes its fields of all
-//! these records in one loop.
+//! A batch of records is split once, by the core's framer for the separator; of a few batches each column then takes its
+//! fields in one loop, several columns at a time on as many threads.
 
 use std::sync::Arc;
+use std::thread;
 
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::*;
@@ -15,6 +16,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use millstream::frame::{Batch, Delimiter, Framer, text};
 use millstream::scan::{self, Number, Separator};
 use millstream::{Error, ErrorKind};
+use parking_lot::Mutex;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList, PyMapping, PyString, PyTuple, PyType};
@@ -22,8 +24,13 @@ use pyo3::types::{PyCapsule, PyList, PyMapping, PyString, PyTuple, PyType};
 use crate::error;
 use crate::memory::{Memory, Owner};
 
-/// Text of a column up to which its offsets fit: then a new block of rows begins.
-const MOST_TEXT: usize = 1 << 30;
+/// So much text in a column begins a new block of rows, and so long is a record at most: then all offsets fit.
+const MOST_TEXT: usize = 1 << 29;
+
+/// How many bytes of records are put into columns at once, by several threads: some milliseconds of work, because on a busy
+/// machine a thread is not there at once. Below `FEW` it is one thread.
+const WAITING: usize = 8 << 20;
+const FEW: usize = 1 << 20;
 
 /// What the columns are.
 pub struct Layout {
@@ -291,7 +298,7 @@ impl Column for Pieces {
                 self.bytes.extend_from_slice(field);
                 self.nulls.append_non_null();
             }
-            // The text of a batch is 256 KiB, or one record, whose limit is less than what is left here.
+            // It fits: see `MOST_TEXT`.
             self.offsets.push(self.bytes.len() as i32);
         }
         Ok(())
@@ -334,12 +341,28 @@ fn show(field: &[u8]) -> String {
 /// A table that grows, batch by batch.
 pub struct Growing {
     layout: Layout,
+    /// Each with the number of its field.
     columns: Vec<(usize, Box<dyn Column>)>,
+    schema: SchemaRef,
+    /// Rows of the columns, and blocks of rows that came before.
     rows: usize,
     blocks: Vec<RecordBatch>,
-    schema: SchemaRef,
-    separators: Vec<u32>,
+    /// Records that are in no column yet.
+    waiting: Waiting,
+}
+
+/// Records with their fields, of several batches, so that starting threads for them pays.
+#[derive(Default)]
+struct Waiting {
+    bytes: Vec<u8>,
+    /// As [`Fields`] has them.
     bounds: Vec<u32>,
+    rows: usize,
+    /// Where the first one is in the stream: bytes and records.
+    position: (u64, u64),
+    /// A record that has too few fields, behind all others.
+    wrong: Option<Wrong>,
+    separators: Vec<u32>,
 }
 
 impl Growing {
@@ -352,7 +375,7 @@ impl Growing {
             columns.push((at, column));
         }
         let schema = Arc::new(Schema::new(fields));
-        Growing { layout, columns, rows: 0, blocks: Vec::new(), schema, separators: Vec::new(), bounds: Vec::new() }
+        Growing { layout, columns, schema, rows: 0, blocks: Vec::new(), waiting: Waiting::default() }
     }
 
     /// Appends the records of a batch as rows.
@@ -360,78 +383,62 @@ impl Growing {
     /// # Errors
     /// For the first field that is wrong, in the order of the records; the rows before it are there.
     pub fn append(&mut self, batch: &Batch<'_>) -> Result<(), Error> {
-        let mut wrong = self.split(batch);
-        let fields = |column| Fields {
-            bytes: batch.bytes(),
-            bounds: &self.bounds,
+        let len = batch.bytes().len();
+        if len > MOST_TEXT {
+            return Err(Error::new(ErrorKind::MemoryLimit)
+                .with_record(batch.first_record())
+                .with_offset(batch.offset())
+                .with_found(format!("a record of {len} bytes"))
+                .with_expected(format!("at most {MOST_TEXT} for columns")));
+        }
+        self.waiting.split(batch, self.layout.separator, self.layout.columns.len());
+        match self.waiting.bytes.len() >= WAITING || self.waiting.wrong.is_some() {
+            true => self.settle(),
+            false => Ok(()),
+        }
+    }
+
+    /// Puts what is waiting into the columns.
+    ///
+    /// # Errors
+    /// As [`append`](Growing::append).
+    pub fn settle(&mut self) -> Result<(), Error> {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        let fields = Fields {
+            bytes: &waiting.bytes,
+            bounds: &waiting.bounds,
             stride: self.layout.columns.len() + 1,
-            column,
+            column: 0,
             missing: self.layout.missing.as_deref(),
             separator: self.layout.lines.then_some(Separator::Byte(self.layout.separator)),
-            is_text: std::str::from_utf8(batch.bytes()).is_ok(),
+            is_text: std::str::from_utf8(&waiting.bytes).is_ok(),
         };
-        let fields_of_first = fields(0);
-        for (at, column) in &mut self.columns {
-            let fields = Fields { column: *at, ..fields_of_first };
-            if let Err(other) = column.append(&fields)
-                && wrong.as_ref().is_none_or(|wrong| other.row < wrong.row)
-            {
-                wrong = Some(other);
-            }
-        }
-        let Some(wrong) = wrong else {
-            self.rows += batch.len();
+        let wrong = append_all(&mut self.columns, &fields);
+        // A field that is wrong is in front of a record that has too few.
+        let Some(wrong) = wrong.or(waiting.wrong.take()) else {
+            self.rows += waiting.rows;
             if self.columns.iter().any(|(_, column)| column.text_len() > MOST_TEXT) {
                 self.end_block();
             }
+            waiting.clear();
+            self.waiting = waiting;
             return Ok(());
         };
         self.rows += wrong.row;
         for (_, column) in &mut self.columns {
             column.truncate(self.rows);
         }
-        let name = match &self.layout.columns.get(wrong.column) {
+        let name = match self.layout.columns.get(wrong.column) {
             Some(Some((name, _))) => name.clone(),
             _ => wrong.column.to_string(),
         };
+        let (offset, first_record) = waiting.position;
         Err(Error::new(wrong.kind)
-            .with_record(batch.first_record() + wrong.row as u64)
-            .with_offset(batch.offset() + wrong.at as u64)
+            .with_record(first_record + wrong.row as u64)
+            .with_offset(offset + wrong.at as u64)
             .with_path(name)
             .with_found(wrong.found)
             .with_expected(wrong.expected))
-    }
-
-    /// Finds the fields of all records, up to the first that has too few.
-    fn split(&mut self, batch: &Batch<'_>) -> Option<Wrong> {
-        let (bytes, count) = (batch.bytes(), self.layout.columns.len());
-        self.bounds.clear();
-        self.separators.clear();
-        let mut framer = Delimiter::byte(self.layout.separator);
-        if !framer.batch(bytes, true, usize::MAX, &mut self.separators).unwrap_or(true) {
-            // The end of the bytes, which is no separator.
-            self.separators.pop();
-        }
-        let mut separators = self.separators.iter().copied().peekable();
-        for (row, record) in batch.iter().enumerate() {
-            let start = record.as_ptr().addr() - bytes.as_ptr().addr();
-            let end = start + record.len();
-            while separators.next_if(|&behind| behind as usize <= start).is_some() {}
-            self.bounds.push(start as u32);
-            for column in 1..count {
-                let Some(behind) = separators.next_if(|&behind| behind as usize <= end) else {
-                    self.bounds.truncate(row * (count + 1));
-                    let found = if column == 1 { "1 field".to_owned() } else { format!("{column} fields") };
-                    let expected = format!("at least {count}");
-                    return Some(Wrong { row, column, kind: ErrorKind::ValueMissing, found, expected, at: end });
-                };
-                self.bounds.push(behind);
-            }
-            // Fields behind the last column are left aside.
-            let behind = separators.peek().map_or(end + 1, |&behind| (behind as usize).min(end + 1));
-            self.bounds.push(behind as u32);
-        }
-        None
     }
 
     fn end_block(&mut self) {
@@ -441,17 +448,97 @@ impl Growing {
         self.blocks.extend(RecordBatch::try_new(self.schema.clone(), arrays).ok());
     }
 
+    /// How many records have been appended.
     pub fn rows(&self) -> usize {
-        self.rows + self.blocks.iter().map(RecordBatch::num_rows).sum::<usize>()
+        self.waiting.rows + self.rows + self.blocks.iter().map(RecordBatch::num_rows).sum::<usize>()
     }
 
-    /// What has been appended.
+    /// What is in the columns.
     pub fn finish(mut self) -> Table {
         if self.rows > 0 || self.blocks.is_empty() {
             self.end_block();
         }
         Table { schema: self.schema, blocks: self.blocks }
     }
+}
+
+impl Waiting {
+    /// Adds the records of a batch, up to the first that has too few fields.
+    fn split(&mut self, batch: &Batch<'_>, separator: u8, count: usize) {
+        let (bytes, base) = (batch.bytes(), self.bytes.len());
+        if self.rows == 0 {
+            self.position = (batch.offset(), batch.first_record());
+        }
+        self.bytes.extend_from_slice(bytes);
+        self.separators.clear();
+        let mut framer = Delimiter::byte(separator);
+        if !framer.batch(bytes, true, usize::MAX, &mut self.separators).unwrap_or(true) {
+            // The end of the bytes, which is no separator.
+            self.separators.pop();
+        }
+        let mut separators = self.separators.iter().copied().peekable();
+        for record in batch.iter() {
+            let start = record.as_ptr().addr() - bytes.as_ptr().addr();
+            let end = start + record.len();
+            while separators.next_if(|&behind| behind as usize <= start).is_some() {}
+            let complete = self.bounds.len();
+            self.bounds.push((base + start) as u32);
+            for column in 1..count {
+                let Some(behind) = separators.next_if(|&behind| behind as usize <= end) else {
+                    self.bounds.truncate(complete);
+                    self.wrong = Some(Wrong {
+                        row: self.rows,
+                        column,
+                        kind: ErrorKind::ValueMissing,
+                        found: if column == 1 { "1 field".to_owned() } else { format!("{column} fields") },
+                        expected: format!("at least {count}"),
+                        at: base + end,
+                    });
+                    return;
+                };
+                self.bounds.push(base as u32 + behind);
+            }
+            // Fields behind the last column are left aside.
+            let behind = separators.peek().map_or(end + 1, |&behind| (behind as usize).min(end + 1));
+            self.bounds.push((base + behind) as u32);
+            self.rows += 1;
+        }
+    }
+
+    /// Forgets all, and keeps the memory.
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.bounds.clear();
+        self.rows = 0;
+    }
+}
+
+/// Appends each column's fields, on several threads where there is enough to do: what is wrong in the first record where
+/// something is.
+fn append_all(columns: &mut [(usize, Box<dyn Column>)], fields: &Fields<'_>) -> Option<Wrong> {
+    let threads = match fields.bytes.len() {
+        0..FEW => 1,
+        _ => thread::available_parallelism().map_or(1, usize::from).min(columns.len()),
+    };
+    let mut jobs: Vec<_> = columns.iter_mut().collect();
+    // The longest ones first, so that no thread is left with one at the end.
+    jobs.sort_by_key(|(_, column)| column.text_len());
+    let jobs = Mutex::new(jobs);
+    let work = || {
+        let mut first: Option<Wrong> = None;
+        loop {
+            let Some((at, column)) = jobs.lock().pop() else { return first };
+            if let Err(wrong) = column.append(&Fields { column: *at, ..*fields }) {
+                first = Some(wrong).into_iter().chain(first).min_by_key(|wrong| (wrong.row, wrong.column));
+            }
+        }
+    };
+    thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        let first = work();
+        let others = others.into_iter().filter_map(|other| other.join().ok().flatten());
+        first.into_iter().chain(others).min_by_key(|wrong| (wrong.row, wrong.column))
+    })
 }
 
 /// Columns of one length, each with its name and type.

@@ -376,19 +376,22 @@ impl Reader {
         let done = self.token.slices(py, |deadline| {
             let Some((reader, framer)) = parts(state) else { return Err(Error::new(ErrorKind::Closed)) };
             while table.rows() < max {
-                let Some(batch) = reader.next_batch_of(framer, max - table.rows())? else { break };
-                table.append(&batch).map_err(|error| error.with_name(&self.name))?;
+                let next = reader.next_batch_of(framer, max - table.rows());
+                let Some(batch) = next.or_else(|error| table.settle().and(Err(error)))? else { break };
+                table.append(&batch)?;
                 if deadline.has_passed() {
                     return Ok(None);
                 }
             }
-            Ok(Some(()))
+            table.settle().map(Some)
         });
         let raised = match done {
             Ok(Ok(())) => return Ok(py.detach(|| table.finish())),
-            Ok(Err(error)) => error::raise(py, &error),
+            Ok(Err(error)) => error::raise(py, &error.with_name(&self.name)),
             Err(raised) => raised,
         };
+        // Where a signal has ended it, some are still waiting.
+        drop(py.detach(|| table.settle()));
         raised.value(py).setattr("partial", Py::new(py, table.finish())?)?;
         Err(raised)
     }

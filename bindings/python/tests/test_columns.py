@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
+import signal
+import threading
 from typing import Any
 
 import millstream
@@ -96,6 +99,39 @@ def test_errors_name_record_column_and_byte(data: bytes, kind: str, where: tuple
     assert (error.kind, error.name) == (kind, "it")
     assert (error.record, error.offset, error.path, error.found) == where
     assert (error.partial["a"].tolist(), error.partial["b"].tolist()) == ([1], [2])
+
+
+@pytest.mark.parametrize("column", [0, 1, 2])
+def test_the_first_wrong_field_is_told_wherever_it_is(column: int) -> None:
+    """Large enough for several threads and several rounds."""
+    rows = [f"{n}\t{n}\t{n}\ttext {n}\n".encode() for n in range(400_000)]
+    wrong = rows[350_000].split(b"\t")
+    wrong[column] = b"x"
+    rows[350_000] = b"\t".join(wrong)
+    rows[350_001] = b"y\ty\ty\ty\n"
+    rows[350_002] = b"too few\n"
+    data = b"".join(rows)
+    types: dict[str, type | str] = {"a": int, "b": float, "c": "uint32", "d": str}
+    with pytest.raises(millstream.NumberError) as caught:
+        millstream.from_bytes(data).columns("\t", types)
+    error = caught.value
+    place = sum(map(len, rows[:350_000])) + sum(len(field) + 1 for field in wrong[:column])
+    assert (error.record, error.path, error.offset) == (350_000, "abc"[column], place)
+    assert error.partial["a"].tolist() == list(range(350_000))
+    assert error.partial["d"][-1] == "text 349999"
+
+
+def test_ctrl_c_loses_no_row() -> None:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        reader = millstream.command(["sh", "-c", "echo 1; sleep 0.5; echo 2"])
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt) as caught:
+            reader.columns("\t", {"n": int})
+        first = caught.value.partial  # type: ignore[attr-defined]
+        assert [*first["n"], *reader.columns("\t", {"n": int})["n"]] == [1, 2]
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_text_is_text() -> None:
