@@ -7,7 +7,7 @@ use clap::{Parser, ValueEnum};
 use clap_complete::Shell;
 
 use crate::run::{Options, Source};
-use crate::{Ending, bson, forgotten, message};
+use crate::{Ending, bench, bson, forgotten, message};
 
 /// Move streams of records between commands, files and sockets, and know that all of them arrived
 #[derive(Parser)]
@@ -24,6 +24,7 @@ pub(crate) enum Subcommand {
     // Described where its options are.
     Run(Box<Options>),
     Bson(Box<bson::Options>),
+    Bench(bench::Options),
     /// Print the completion script of a shell
     Completions {
         /// The shell that will read it
@@ -41,6 +42,7 @@ pub(crate) enum Subcommand {
 pub(crate) enum Page {
     Run,
     Bson,
+    Bench,
     Completions,
     Man,
 }
@@ -51,6 +53,7 @@ impl Page {
         match self {
             Page::Run => "run",
             Page::Bson => "bson",
+            Page::Bench => "bench",
             Page::Completions => "completions",
             Page::Man => "man",
         }
@@ -85,7 +88,9 @@ fn explain(error: &clap::Error, subcommand: Option<Page>, args: &[OsString]) -> 
     };
     match subcommand {
         Some(page) => message::say(&format!("{line} (see `millstream {} --help`)", page.name())),
-        None => message::say(&format!("{line}: expected run, bson, completions or man (see `millstream --help`)")),
+        None => {
+            message::say(&format!("{line}: expected run, bson, bench, completions or man (see `millstream --help`)"))
+        }
     }
     Ending::USAGE
 }

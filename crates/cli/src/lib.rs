@@ -10,6 +10,7 @@
 //! soon. The `millstream` crate itself never touches a signal.
 
 mod arguments;
+mod bench;
 mod bson;
 mod ending;
 mod escape;
@@ -38,6 +39,7 @@ pub fn main(args: impl IntoIterator<Item = impl Into<OsString>>) -> Ending {
     match arguments::parse(args.into_iter().map(Into::into).collect()) {
         Ok(Arguments { subcommand: Subcommand::Run(options) }) => run::run(&options),
         Ok(Arguments { subcommand: Subcommand::Bson(options) }) => bson::run(&options),
+        Ok(Arguments { subcommand: Subcommand::Bench(options) }) => bench::run(&options),
         Ok(Arguments { subcommand: Subcommand::Completions { shell } }) => generate::completions(shell),
         Ok(Arguments { subcommand: Subcommand::Man { page } }) => generate::man(page),
         Err(ending) => ending,

@@ -141,7 +141,7 @@ fn a_command_that_is_not_there() {
 fn subcommands() {
     let place = Place::new();
     place.words("").gets_refused().says(
-        "millstream: a subcommand is missing: expected run, bson, completions or man (see `millstream --help`)\n",
+        "millstream: a subcommand is missing: expected run, bson, bench, completions or man (see `millstream --help`)\n",
     );
     place.words("rum").gets_refused().says(
         "millstream: unrecognized subcommand 'rum'; tip: a similar subcommand exists: 'run': expected run, bson, completions \

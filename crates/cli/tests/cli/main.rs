@@ -1,6 +1,7 @@
 //! What the built `millstream` command does, as its users see it: files, output, messages, and how it ends.
 
 mod bad_use;
+mod bench;
 mod bson;
 mod each;
 mod endings;

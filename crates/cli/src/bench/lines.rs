@@ -1,0 +1,198 @@
+//! `millstream bench lines`: the lines of a file.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueHint};
+use millstream::frame::Lines;
+use millstream::{ReadAhead, Reader, ReaderBuilder, Result};
+
+use super::measure::{Answer, Stop, Stoppable, Way};
+use super::report::{Report, Results, Subject, factor, size};
+use super::{Bench, check_file, file_stdin, program};
+
+/// Measure reading the lines of a file
+///
+/// Every way finds all lines; those inside this process also look at how long each of them is.
+#[derive(Args)]
+pub(super) struct Options {
+    /// A regular file
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    file: PathBuf,
+}
+
+const BATCHES: &str = "batches";
+const ONE: &str = "one at a time";
+const AHEAD: &str = "batches, read-ahead on";
+const SMALL: &str = "batches, 32 KiB buffer";
+const LARGE: &str = "batches, 4 MiB buffer";
+const MAPPED: &str = "batches, mapped";
+const READ: &str = "read, not looked at";
+
+pub(super) fn run(options: &Options, bench: &Bench<'_>) -> Result<Report> {
+    let path = &check_file(&options.file)?;
+    let expected = count(File::open(path)?, bench.stop)?;
+    let [lines, bytes] = ["lines", "bytes"].map(|name| expected.get(name).unwrap_or(0));
+    let subject = Subject { question: format!("lines of {}", path.display()), bytes, records: lines, noun: "lines" };
+    bench.report(subject, expected, ways(path), advise)
+}
+
+fn ways(path: &Path) -> Vec<Way<'_>> {
+    let open = move |build: fn(ReaderBuilder) -> ReaderBuilder| {
+        move |stop: &Stop| build(Reader::builder().cancel(stop.token())).path(path)
+    };
+    let stdin = || file_stdin(path);
+    let in_batches = |build| move |stop: &Stop| batches(open(build)(stop)?);
+    let mut ways = vec![
+        Way::ours(BATCHES, in_batches(|builder| builder)),
+        Way::ours(ONE, move |stop| one_at_a_time(open(|builder| builder)(stop)?)),
+        Way::ours(AHEAD, in_batches(|builder| builder.read_ahead(ReadAhead::On))),
+        Way::ours(SMALL, in_batches(|builder| builder.capacity(32 << 10))),
+        Way::ours(LARGE, in_batches(|builder| builder.capacity(4 << 20))),
+        Way::ours(MAPPED, move |stop| batches(Reader::builder().cancel(stop.token()).mapped(path)?)),
+        Way::rival(READ, move |stop| read(File::open(path)?, stop)),
+        Way::rival("BufReader::read_until", move |stop| read_until(8 << 10, File::open(path)?, stop)),
+        Way::rival("BufReader::read_until, 256 KiB", move |stop| read_until(256 << 10, File::open(path)?, stop)),
+        Way::rival("BufReader::lines", move |stop| strings(File::open(path)?, stop)),
+    ];
+    ways.extend(PROGRAMS.iter().map(|(name, argv)| program::way(*name, argv, &["lines"], stdin)));
+    ways
+}
+
+/// Programs that print the number of lines on standard input.
+pub(super) const PROGRAMS: [(&str, &[&str]); 6] = [
+    ("wc -l", &["wc", "-l"]),
+    ("grep -c ''", &["grep", "-c", ""]),
+    ("sed -n '$='", &["sed", "-n", "$="]),
+    ("awk 'END { print NR }'", &["awk", "END { print NR }"]),
+    ("perl, while (<STDIN>)", &["perl", "-e", "while (<STDIN>) { $count++ } print $count + 0"]),
+    (
+        "python3, for line in",
+        &["python3", "-c", "import sys\nn = 0\nfor line in sys.stdin.buffer:\n    n += 1\nprint(n)"],
+    ),
+];
+
+fn tally(lines: u64, content: u64) -> Answer {
+    Answer::default().and("lines", lines).and("bytes without line ends", content)
+}
+
+/// Ours, a batch after the other.
+pub(super) fn batches(mut reader: Reader) -> Result<Answer> {
+    let (mut count, mut content) = (0, 0);
+    let mut lines = Lines::new();
+    while let Some(batch) = reader.next_batch(&mut lines)? {
+        for line in &batch {
+            count += 1;
+            content += line.len() as u64;
+        }
+    }
+    reader.close()?;
+    Ok(tally(count, content))
+}
+
+/// Ours, a line after the other.
+pub(super) fn one_at_a_time(mut reader: Reader) -> Result<Answer> {
+    let (mut count, mut content) = (0, 0);
+    while let Some(line) = reader.next_line()? {
+        count += 1;
+        content += line.len() as u64;
+    }
+    reader.close()?;
+    Ok(tally(count, content))
+}
+
+/// Reads everything, which no way can do without.
+pub(super) fn read(stream: impl Read, stop: &Stop) -> Result<Answer> {
+    let mut stream = Stoppable { inner: stream, stop };
+    let mut space = vec![0; 256 << 10];
+    let mut bytes = 0;
+    loop {
+        match stream.read(&mut space)? {
+            0 => return Ok(Answer::default().and("bytes", bytes)),
+            len => bytes += len as u64,
+        }
+    }
+}
+
+/// As one does it with the standard library for any bytes.
+pub(super) fn read_until(buffer: usize, stream: impl Read, stop: &Stop) -> Result<Answer> {
+    let mut reader = BufReader::with_capacity(buffer, Stoppable { inner: stream, stop });
+    let (mut count, mut content) = (0, 0);
+    let mut line = Vec::new();
+    while reader.read_until(b'\n', &mut line)? > 0 {
+        count += 1;
+        let stripped = line.strip_suffix(b"\n").map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+        content += stripped.unwrap_or(&line).len() as u64;
+        line.clear();
+    }
+    Ok(tally(count, content))
+}
+
+/// As most people do it: UTF-8 only, a new string for each line.
+fn strings(stream: impl Read, stop: &Stop) -> Result<Answer> {
+    let (mut count, mut content) = (0, 0);
+    for line in BufReader::new(Stoppable { inner: stream, stop }).lines() {
+        count += 1;
+        content += line?.len() as u64;
+    }
+    Ok(tally(count, content))
+}
+
+/// What is expected: counted byte by byte, without a line being made of them.
+pub(super) fn count(stream: impl Read, stop: &Stop) -> io::Result<Answer> {
+    let mut stream = Stoppable { inner: stream, stop };
+    let mut space = vec![0; 256 << 10];
+    let (mut bytes, mut feeds, mut ends_crlf, mut last) = (0, 0, 0, b'\n');
+    loop {
+        let len = stream.read(&mut space)?;
+        let chunk = &space[..len];
+        let Some(&end) = chunk.last() else { break };
+        bytes += len as u64;
+        for at in memchr::memchr_iter(b'\n', chunk) {
+            feeds += 1;
+            ends_crlf += u64::from(at.checked_sub(1).map_or(last, |before| chunk[before]) == b'\r');
+        }
+        last = end;
+    }
+    let lines = feeds + u64::from(last != b'\n');
+    Ok(tally(lines, bytes - feeds - ends_crlf).and("bytes", bytes))
+}
+
+fn advise(results: &Results) -> Vec<String> {
+    let mut advice = Vec::new();
+    if let Some(ratio) = results.ratio(ONE, BATCHES) {
+        advice.push(match ratio {
+            ratio if ratio < 1.1 => "next_line costs what batches cost here: take what is easier to write".to_string(),
+            ratio => format!("batches (next_batch) save {} of the time of next_line", share(1.0 - 1.0 / ratio)),
+        });
+    }
+    if let Some(ratio) = results.ratio(AHEAD, BATCHES) {
+        advice.push(match ratio {
+            ratio if ratio > 1.0 => {
+                format!("leave read-ahead as it is (Auto): On takes {} times as long here", factor(ratio))
+            }
+            ratio if ratio < 1.0 => format!("ReadAhead::On saves {} of the time here", share(1.0 - ratio)),
+            _ => "leave read-ahead as it is (Auto): On makes no difference here".to_string(),
+        });
+    }
+    let buffers = [(SMALL, 32 << 10), (LARGE, 4 << 20)];
+    let better = buffers.iter().filter_map(|(way, size)| Some((results.ratio(way, BATCHES)?, size)));
+    advice.extend(better.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(ratio, &bytes)| match ratio {
+        ratio if ratio < 1.0 => format!("a buffer of {} saves {} of the time", size(bytes), share(1.0 - ratio)),
+        _ => "no other buffer size than the usual 256 KiB is faster here".to_string(),
+    }));
+    if let (Some(floor), Some(ours)) = (results.median(READ), results.fastest(true).and_then(|way| results.median(way)))
+    {
+        let part = share((floor / ours).min(1.0));
+        advice.push(format!(
+            "reading alone is {part} of our fastest way's time: no way to find lines can save more than the rest"
+        ));
+    }
+    advice
+}
+
+/// A part of something.
+pub(super) fn share(part: f64) -> String {
+    format!("{:.0} %", part * 100.0)
+}

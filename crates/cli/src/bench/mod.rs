@@ -1,0 +1,153 @@
+//! `millstream bench`: what the ways to do something cost on this machine, with the user's own data.
+//!
+//! One file per question: which ways there are, and what advice follows from their times. `measure` is the loop that
+//! runs them, `program` starts those that are programs, `report` shows what came of it. Ways are run as a user would
+//! write them: ours through the public interface of the library, the others by the standard library or by programs of
+//! this machine.
+
+mod lines;
+mod measure;
+mod program;
+mod report;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use indicatif::{ProgressBar, ProgressStyle};
+use millstream::{Error, ErrorKind, Result};
+
+use crate::run::Source;
+use crate::signals::Signals;
+use crate::{Ending, message};
+
+use measure::{Answer, Plan, Stop, Way, measure};
+use report::{Report, Results, Subject};
+
+/// The end of `--help` and of the manual page.
+const MORE_HELP: &str = "\
+How it is measured:
+  Every way runs once to warm up, then once in each round, so that a slow
+  moment hits all of them. Its time is that of the whole way: opening the
+  file, starting the program. Ways of Millstream have a star. A way whose
+  answer is another one than the expected is shown as wrong and has no
+  time; one that takes more than its share of --seconds is ended.
+
+Exit status:
+  0  measured, whoever won
+  1  the file or command cannot be read, and one line says why
+  2  the command line cannot be understood
+
+Examples:
+  Lines of a file, against wc, awk, Python and whatever else is there:
+    millstream bench lines big.csv
+
+  As JSON, with twice the time:
+    millstream bench lines big.csv --seconds 40 --json";
+
+/// Measure ways to read, print and decode on this machine, with your data, and say what follows from it
+#[derive(Args)]
+#[command(after_help = MORE_HELP)]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    question: Question,
+
+    /// How many rounds are timed, if the time suffices
+    #[arg(long, value_name = "N", global = true, default_value = "5", value_parser = clap::value_parser!(u16).range(1..))]
+    runs: u16,
+
+    /// How long it may take all together; one round is timed in any case
+    #[arg(long, value_name = "S", global = true, default_value = "20", value_parser = clap::value_parser!(u32).range(1..))]
+    seconds: u32,
+
+    /// Print JSON, with the time of every run, instead of the table
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Subcommand)]
+enum Question {
+    // Described where their options are.
+    Lines(lines::Options),
+}
+
+/// Does what the options say.
+pub(crate) fn run(options: &Options) -> Ending {
+    let mut signals = match Signals::new() {
+        Ok(signals) => signals,
+        Err(error) => return message::fail(&error),
+    };
+    match answer(options, &mut signals) {
+        Ok(report) if options.json => message::print(format!("{:#}\n", report.json()).as_bytes()),
+        Ok(report) => message::print(report.text().as_bytes()),
+        Err(error) => match signals.caught() {
+            Some(signal) => Ending::Signaled(signal),
+            None => message::fail(&error),
+        },
+    }
+}
+
+fn answer(options: &Options, signals: &mut Signals) -> Result<Report> {
+    let stop = Arc::new(Stop::new()?);
+    let stopped = stop.clone();
+    signals.on_arrival(move || stopped.stop());
+    signals.watch()?;
+    let plan = Plan { runs: options.runs.into(), time: Duration::from_secs(options.seconds.into()) };
+    let bench = Bench { plan, stop: &stop, signals };
+    match &options.question {
+        Question::Lines(options) => lines::run(options, &bench),
+    }
+}
+
+/// What all questions are measured with.
+struct Bench<'a> {
+    plan: Plan,
+    stop: &'a Stop,
+    signals: &'a Signals,
+}
+
+impl Bench<'_> {
+    /// Measures the ways, and asks for advice about their times.
+    fn report(
+        &self,
+        subject: Subject,
+        expected: Answer,
+        ways: Vec<Way<'_>>,
+        advise: impl FnOnce(&Results) -> Vec<String>,
+    ) -> Result<Report> {
+        // Drawn before a run, by this thread: nothing happens while a way is timed.
+        let most = ways.len() * (1 + self.plan.runs);
+        let style = ProgressStyle::with_template("{pos} of at most {len} runs in {elapsed}  {wide_msg}");
+        let progress = ProgressBar::new(most as u64).with_style(style.expect("the template is right"));
+        let tell = |name: &str| {
+            progress.set_message(message::printable(name));
+            progress.inc(1);
+        };
+        let interrupted = || self.signals.caught().is_some();
+        let measured = measure(ways, &expected, self.plan, self.stop, interrupted, tell);
+        progress.finish_and_clear();
+        let results = Results::new(measured?);
+        let mut advice = results.summary();
+        advice.extend(advise(&results));
+        Ok(Report { subject, expected, results, advice })
+    }
+}
+
+/// Fails unless it is a file that can be read again and again.
+fn check_file(path: &Path) -> Result<PathBuf> {
+    Source::File(path.to_path_buf()).preview()?;
+    match std::fs::metadata(path)?.is_file() {
+        true => Ok(path.to_path_buf()),
+        false => Err(Error::new(ErrorKind::OpenFailed)
+            .with_name(path.to_string_lossy())
+            .with_found("something that can be read only once")
+            .with_expected("a regular file, which every way reads anew")),
+    }
+}
+
+/// A file as the standard input of a program.
+fn file_stdin(path: &Path) -> io::Result<std::process::Stdio> {
+    Ok(std::fs::File::open(path)?.into())
+}
