@@ -37,6 +37,8 @@ pub struct Definition {
     pub lesson: Option<String>,
     /// Measured rounds, where this definition needs another number than the tool's default.
     pub runs: Option<usize>,
+    /// Seconds that one run may take, where that is known to be more than others get.
+    pub patience: Option<u64>,
     /// What the wall time covers.
     #[serde(default)]
     pub clock: Clock,

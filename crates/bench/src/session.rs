@@ -3,6 +3,7 @@
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -57,7 +58,8 @@ impl Session {
             Scale::Full => self.plan.warm_up,
             Scale::Quick => self.plan.warm_up && definition.clock == Clock::Process,
         };
-        Plan { warm_up, ..self.plan }
+        let limit = definition.patience.map_or(self.plan.limit, Duration::from_secs);
+        Plan { warm_up, limit, ..self.plan }
     }
 
     fn answer(&mut self, definition: &Definition, bar: &ProgressBar) -> Result<Question> {

@@ -15,6 +15,9 @@ pub struct Ours {
     /// Whether a thread reads ahead.
     #[arg(long, value_enum, default_value_t = Ahead::Auto)]
     read_ahead: Ahead,
+    /// The size of the buffer in bytes, if it is not to be the library's own.
+    #[arg(long)]
+    buffer: Option<usize>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -31,7 +34,10 @@ impl Ours {
             Ahead::On => ReadAhead::On,
             Ahead::Off => ReadAhead::Off,
         };
-        let builder = Reader::builder().read_ahead(read_ahead);
+        let mut builder = Reader::builder().read_ahead(read_ahead);
+        if let Some(bytes) = self.buffer {
+            builder = builder.capacity(bytes);
+        }
         match &self.source.file {
             Some(path) => builder.path(path),
             None => builder.command(self.source.command.as_slice()),
