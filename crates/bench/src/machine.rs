@@ -20,9 +20,18 @@ pub fn look(root: &Path, definitions: &[Definition], search_path: &OsStr) -> Mac
 
     let git = |args: &[&str]| first_line(Command::new("git").args(args).current_dir(root));
     // Definitions and notes may change between measuring and committing; measured code may not.
-    let changed =
-        git(&["status", "--porcelain", "--", "crates", "bindings", "bench/rivals", "Cargo.toml", "Cargo.lock"])
-            .is_some();
+    let changed = git(&[
+        "status",
+        "--porcelain",
+        "--",
+        "crates",
+        "bindings",
+        "bench/ours",
+        "bench/rivals",
+        "Cargo.toml",
+        "Cargo.lock",
+    ])
+    .is_some();
     let commit = git(&["rev-parse", "--short=12", "HEAD"]).unwrap_or("unknown".into());
 
     let programs: BTreeSet<&String> =

@@ -40,6 +40,9 @@ pub struct Noise {
 /// Shorter runs than these are a few ticks, of which nothing can be said.
 const SHORTEST: Duration = Duration::from_millis(100);
 
+/// Ticks that may be a matter of when the clock was looked at.
+const ROUNDING: u64 = 2;
+
 impl Watch {
     /// Begins to watch.
     pub fn start() -> Watch {
@@ -58,7 +61,7 @@ impl Watch {
         match (self.ticks, Ticks::now()) {
             (Some(before), Some(after)) if elapsed >= SHORTEST => {
                 let cores = |ticks: f64| ticks / clock_ticks_per_second() as f64 / elapsed.as_secs_f64();
-                let busy = (after.busy - before.busy).saturating_sub(after.own - before.own);
+                let busy = (after.busy - before.busy).saturating_sub(after.own - before.own + ROUNDING);
                 Noise {
                     others: (cores(busy as f64) - run.as_secs_f64() / elapsed.as_secs_f64()).max(0.0),
                     stolen: cores((after.stolen - before.stolen) as f64),
@@ -98,7 +101,7 @@ fn frequency() -> Option<f64> {
 ///
 /// ```
 /// use millstream_bench::noise::warnings;
-/// let found = warnings(&[1.0, 1.01, 0.99, 1.02, 1.0, 1.9], &[]);
+/// let found = warnings(&[1.0, 1.01, 0.99, 1.0, 1.0, 1.9], &[]);
 /// assert_eq!(found, ["run 6 of 6 took 1.90 times the median"]);
 /// ```
 pub fn warnings(seconds: &[f64], noises: &[Noise]) -> Vec<String> {

@@ -59,7 +59,7 @@ const RESAMPLES: usize = 2000;
 /// use millstream_bench::statistics::interval;
 /// let (ours, rival) = ([1.0, 1.1, 1.0, 0.9, 1.0, 1.0], [2.0, 2.2, 2.0, 1.8, 2.1, 2.0]);
 /// let (low, high) = interval(&ours, &rival, |ours, rival| rival / ours).unwrap();
-/// assert!(low < 2.0 && 2.0 < high);
+/// assert!(low <= 2.0 && 2.0 <= high);
 /// assert_eq!(interval(&ours[..5], &rival, |ours, rival| rival / ours), None);
 /// ```
 pub fn interval(ours: &[f64], rival: &[f64], compare: impl Fn(f64, f64) -> f64) -> Option<(f64, f64)> {
