@@ -156,18 +156,25 @@ export function splitLines(bytes: Uint8Array, start: number, end: number): strin
 function split(bytes: Uint8Array, start: number, end: number): string[] {
   if (platform.isAscii === undefined) return platform.decode(bytes, start, end - 1).split("\n");
   if (platform.isAscii(bytes, start, end)) return platform.decodeAscii(bytes, start, end - 1).split("\n");
-  if (end - start <= PIECE) return platform.decode(bytes, start, end - 1).split("\n");
-  const texts: string[] = [];
+  const parts: string[][] = [];
+  // From here on all is ASCII, and not split yet: much at once, since each call has its price.
+  let clean = start;
   for (let at = start; at < end; ) {
-    let next = end;
-    if (at + PIECE < end) {
-      const last = bytes.lastIndexOf(LF, at + PIECE - 1);
-      next = last >= at ? last + 1 : platform.indexOf(bytes, LF, at + PIECE) + 1;
+    const next = endOfPiece(bytes, at, end);
+    if (!platform.isAscii(bytes, at, next)) {
+      if (clean < at) parts.push(platform.decodeAscii(bytes, clean, at - 1).split("\n"));
+      parts.push(platform.decode(bytes, at, next - 1).split("\n"));
+      clean = next;
     }
-    const isAscii = platform.isAscii(bytes, at, next);
-    const piece = isAscii ? platform.decodeAscii(bytes, at, next - 1) : platform.decode(bytes, at, next - 1);
-    for (const text of piece.split("\n")) texts.push(text);
     at = next;
   }
-  return texts;
+  if (clean < end) parts.push(platform.decodeAscii(bytes, clean, end - 1).split("\n"));
+  return parts.length === 1 ? parts[0] : parts[0].concat(...parts.slice(1));
+}
+
+/** Where the lines end that are looked at together: behind a line feed. */
+function endOfPiece(bytes: Uint8Array, at: number, end: number): number {
+  if (at + PIECE >= end) return end;
+  const last = bytes.lastIndexOf(LF, at + PIECE - 1);
+  return last >= at ? last + 1 : platform.indexOf(bytes, LF, at + PIECE) + 1;
 }
