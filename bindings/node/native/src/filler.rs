@@ -15,6 +15,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+use millstream::frame::{Framer, Lines};
 use millstream::{CancelToken, CommandEnd, Error, ErrorKind, Reader};
 
 /// How many bytes a block has. With the unread end of a line in front of them, they are no more than the 256 KiB of a batch.
@@ -33,9 +34,12 @@ pub struct Block {
 
 impl Block {
     fn append(&mut self, bytes: &[u8]) {
-        let start = self.bytes.len();
+        let known = self.line_ends.len();
+        let found = Lines::new().batch(bytes, false, usize::MAX, &mut self.line_ends);
+        debug_assert!(found.is_ok(), "any bytes are lines");
         // In range: a block has at most `BLOCK_BYTES`.
-        self.line_ends.extend(memchr::memchr_iter(b'\n', bytes).map(|at| (start + at + 1) as u32));
+        let start = self.bytes.len() as u32;
+        self.line_ends[known..].iter_mut().for_each(|end| *end += start);
         self.bytes.extend_from_slice(bytes);
     }
 }
