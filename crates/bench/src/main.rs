@@ -17,7 +17,7 @@ use millstream_bench::results::{Question, Results, SCHEMA};
 use millstream_bench::revision::Revision;
 use millstream_bench::session::{self, Session};
 use millstream_bench::tap::Tap;
-use millstream_bench::{html, instructions, machine, readme, report, revision, rivals, sweep};
+use millstream_bench::{flame, html, instructions, machine, readme, report, revision, rivals, sweep};
 
 /// Measure Millstream against its rivals.
 ///
@@ -91,6 +91,17 @@ enum Work {
         #[arg(long, value_name = "FILE")]
         input: Option<PathBuf>,
     },
+    /// Run runners once as they are, once sampled and once under strace, and keep flame graphs and counts in a record.
+    Profile {
+        /// The definition.
+        name: String,
+        /// Only the runners of this name, with or without the value of a swept parameter.
+        #[arg(long, value_name = "NAME")]
+        runner: Option<String>,
+        /// The directory of the record; otherwise the newest.
+        #[arg(long, value_name = "RECORD_DIR")]
+        record: Option<PathBuf>,
+    },
     /// Write one HTML file out of a record: who wins, tables, charts.
     Report {
         /// The directory of the record; otherwise the newest.
@@ -152,6 +163,14 @@ fn main() -> Result<ExitCode> {
                 sweep::take_text(&mut definitions, path)?;
             }
             table(&root, choose(definitions, only)?, *runs as usize)
+        }
+        Some(Work::Profile { name, runner, record }) => {
+            let record = record.clone().map_or_else(|| html::newest(&root), Ok)?;
+            let definition = choose(definitions()?, std::slice::from_ref(name))?.remove(0);
+            let scratch = tempfile::tempdir()?;
+            let place = Place { inputs: scratch.path().to_owned(), ..build_all(&root)? };
+            flame::profile::profile(&definition, runner.as_deref(), &place, &record.join(flame::profile::DIRECTORY))?;
+            Ok(ExitCode::SUCCESS)
         }
         Some(Work::Report { record, output }) => {
             println!("{}", html::write(&root, record.as_deref(), output.as_deref())?.display());

@@ -5,9 +5,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use millstream_bench::html;
+use millstream_bench::flame::profile::{Profile, SystemCalls};
 use millstream_bench::results::{Outcome, Question, Results, Runner};
 use millstream_bench::statistics::median;
+use millstream_bench::{flame, html};
 use scraper::{ElementRef, Html, Selector};
 
 /// What names are in the results to do harm.
@@ -18,7 +19,21 @@ fn results() -> Results {
 }
 
 fn page() -> String {
-    html::page(&results()).unwrap()
+    html::page(&results(), &[profile()]).unwrap()
+}
+
+fn profile() -> (Profile, String) {
+    let system_calls = vec![SystemCalls { name: "write".to_owned(), calls: 4321 }];
+    let profile = Profile {
+        question: "stages".to_owned(),
+        runner: format!("core Transform {HOSTILE} n=10"),
+        plain: 0.125,
+        profiled: 0.25,
+        sampler: "node --cpu-prof".to_owned(),
+        system_calls,
+    };
+    let folded = format!("main;read {HOSTILE} 30\nmain;write 10\n");
+    (profile, flame::svg(&folded, HOSTILE, "samples").unwrap())
 }
 
 fn all<'a>(html: &'a Html, selector: &str) -> Vec<ElementRef<'a>> {
@@ -151,6 +166,28 @@ fn its_numbers_are_those_of_the_results() {
 }
 
 #[test]
+fn a_flame_graph_is_in_a_frame_beside_both_times() {
+    let page = page();
+    let html = Html::parse_document(&page);
+    let frames = all(&html, "section[id='stages'] iframe");
+    assert_eq!(frames.len(), 1);
+    // Its scripts run, and reach nothing.
+    assert_eq!(frames[0].attr("sandbox"), Some("allow-scripts"));
+    let inside = Html::parse_document(frames[0].attr("srcdoc").unwrap());
+    assert_eq!(inside.errors, [""; 0]);
+    assert!(all(&inside, "title").iter().any(|title| text(title).contains(HOSTILE)));
+    assert_eq!(all(&inside, "script").len(), 2);
+    let cells: Vec<String> = all(&html, "section[id='stages'] table")
+        .iter()
+        .flat_map(|table| {
+            let cells = table.select(&Selector::parse("td").unwrap()).map(|cell| text(&cell)).collect::<Vec<_>>();
+            if text(table).trim_start().starts_with("Times of one run") { cells } else { Vec::new() }
+        })
+        .collect();
+    assert_eq!(cells, ["125.0", "250.0", "node --cpu-prof", "4,321", "write 4,321"]);
+}
+
+#[test]
 fn the_overview_says_who_wins() {
     let page = page();
     let html = Html::parse_document(&page);
@@ -159,8 +196,8 @@ fn the_overview_says_who_wins() {
         &format!("put is 2.30 times faster than rival {HOSTILE}, the best rival (2.2"),
         "sh is 3.73 times faster than ours, the best of ours (",
         "With stages = 100: boxed is 245 times faster than core Transform, the best rival (",
-        "ours and theirs cannot be told apart: 1.02 (",
-        "ours buffer=65536 takes 10.50 ms; there is nobody to compare it with.",
+        "theirs and ours cannot be told apart: 1.02 (",
+        "With buffer = 65,536: ours takes 10.50\u{a0}ms; there is nobody to compare it with.",
         "Nobody was measured.",
     ];
     for (said, begin) in said.iter().zip(begin) {

@@ -11,6 +11,7 @@ use anyhow::{Context, Result};
 use askama::Template;
 
 use crate::definition::Clock;
+use crate::flame::{self, profile::Profile};
 use crate::results::{Met, Outcome, Question, Results, Target};
 
 pub mod bars;
@@ -28,12 +29,13 @@ use text::Text;
 use times::Times;
 use verdict::{Comparison, Verdict};
 
-/// The whole page.
+/// The whole page, with these profiles and their flame graphs as SVG.
 ///
 /// # Errors
 /// A chart cannot be drawn.
-pub fn page(results: &Results) -> Result<String> {
-    let sections = results.definitions.iter().map(Section::new).collect::<Result<Vec<_>>>()?;
+pub fn page(results: &Results, profiles: &[(Profile, String)]) -> Result<String> {
+    let section = |question| Section::new(question, profiles);
+    let sections = results.definitions.iter().map(section).collect::<Result<Vec<_>>>()?;
     let targets: Vec<&Target> = results.definitions.iter().flat_map(|question| &question.targets).collect();
     let count = |met: Met| targets.iter().filter(|target| target.row.met == met).count();
     let page = Page {
@@ -56,27 +58,29 @@ pub fn page(results: &Results) -> Result<String> {
 }
 
 /// Writes the page of a record, or of the newest one below this root of the repository; where it is then. Without a
-/// place of its own it is `report.html` in the record.
+/// place of its own it is `report.html` in the record. The record's profiles are in it.
 ///
 /// # Errors
 /// There is no record, it is of another form, or the file cannot be written.
 pub fn write(root: &Path, record: Option<&Path>, output: Option<&Path>) -> Result<PathBuf> {
-    let record = match record {
-        Some(record) => record.to_owned(),
-        None => newest(&root.join("bench/record").join(env::consts::ARCH))?,
-    };
+    let record = record.map_or_else(|| newest(root), |record| Ok(record.to_owned()))?;
     let path = record.join("results.json");
     let context = || path.display().to_string();
     let results: Results =
         serde_json::from_str(&fs::read_to_string(&path).with_context(context)?).with_context(context)?;
     let output = output.map_or_else(|| record.join("report.html"), Path::to_owned);
-    fs::write(&output, page(&results)?).with_context(|| output.display().to_string())?;
+    let profiles = flame::profile::load_all(&record.join(flame::profile::DIRECTORY))?;
+    fs::write(&output, page(&results, &profiles)?).with_context(|| output.display().to_string())?;
     Ok(output)
 }
 
 /// The last record by name, which is its date.
-fn newest(records: &Path) -> Result<PathBuf> {
-    let entries = fs::read_dir(records).with_context(|| records.display().to_string())?;
+///
+/// # Errors
+/// There is none.
+pub fn newest(root: &Path) -> Result<PathBuf> {
+    let records = root.join("bench/record").join(env::consts::ARCH);
+    let entries = fs::read_dir(&records).with_context(|| records.display().to_string())?;
     let paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
     let newest = paths.into_iter().filter(|path| path.join("results.json").is_file()).max();
     newest.with_context(|| format!("{} has no record with a results.json: measure first", records.display()))
@@ -113,6 +117,8 @@ struct Section<'a> {
     sweep: Option<Sweep<'a>>,
     ranking: Table,
     targets: Table,
+    profiles: Table,
+    graphs: Vec<Graph<'a>>,
     notes: Vec<Note<'a>>,
     how: &'static str,
 }
@@ -123,6 +129,26 @@ struct Sweep<'a> {
     table: Table,
 }
 
+/// A flame graph in a frame of its own, whose scripts and styles cannot reach the page.
+struct Graph<'a> {
+    runner: &'a str,
+    document: String,
+    height: u32,
+}
+
+impl<'a> Graph<'a> {
+    fn new(profile: &'a Profile, svg: &str) -> Graph<'a> {
+        // Without what is before the element: that is for a file of its own.
+        let element = svg.find("<svg").map_or("", |at| &svg[at..]);
+        let height = element.split_once("height=\"").and_then(|(_, rest)| rest.split_once('"')?.0.parse().ok());
+        // The graph would put where one looks into an address, which a frame without one refuses.
+        let head =
+            "<title>Flame graph</title><style>body{margin:0}</style><script>history.replaceState=()=>{}</script>";
+        let document = format!("<!doctype html>{head}{element}");
+        Graph { runner: &profile.runner, document, height: height.unwrap_or(600) }
+    }
+}
+
 /// Something that is not as it should be.
 struct Note<'a> {
     kind: &'static str,
@@ -131,7 +157,8 @@ struct Note<'a> {
 }
 
 impl<'a> Section<'a> {
-    fn new(question: &'a Question) -> Result<Section<'a>> {
+    fn new(question: &'a Question, profiles: &'a [(Profile, String)]) -> Result<Section<'a>> {
+        let profiles: Vec<_> = profiles.iter().filter(|(profile, _)| profile.question == question.name).collect();
         let ranked = verdict::ranked(question);
         let lines = lines::lines(question)?;
         let verdict = verdict::judge(question);
@@ -147,6 +174,8 @@ impl<'a> Section<'a> {
             sweep: sweep.map(|(sweep, table)| Sweep { parameter: &sweep.parameter, table }),
             ranking: table::ranking(question),
             targets: table::targets(&question.targets.iter().collect::<Vec<_>>()),
+            profiles: table::profiles(&profiles.iter().map(|(profile, _)| profile).collect::<Vec<_>>()),
+            graphs: profiles.iter().map(|(profile, svg)| Graph::new(profile, svg)).collect(),
             notes: notes(question),
             how: match question.clock {
                 Clock::Process => "Times are of whole processes.",

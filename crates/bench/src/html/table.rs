@@ -7,6 +7,7 @@ use super::side;
 use super::text::Text;
 use super::times::Times;
 use super::verdict::{Measured, is_floor, ranked, runs, walls};
+use crate::flame::profile::Profile;
 use crate::results::{Met, Question, Run, Target};
 use crate::statistics::median;
 
@@ -201,6 +202,27 @@ pub fn targets(targets: &[&Target]) -> Table {
     table.texts("target", targets.iter().map(|target| Cell::text(&target.row.target)));
     table.texts("", targets.iter().map(|target| Cell { class: met(target), ..Cell::text(met(target)) }));
     table.columns.last_mut().expect("there are columns").title = "met?".to_owned();
+    table
+}
+
+/// What was seen of runners that were watched.
+pub fn profiles(profiles: &[&Profile]) -> Table {
+    let mut table =
+        Table::new("Times of one run, as it is and while it was sampled, and its system calls".to_owned(), "runner");
+    let row = |profile: &&Profile| Row { class: "", cells: vec![Cell::text(&profile.runner)] };
+    table.rows = profiles.iter().map(row).collect();
+    let column = |value: fn(&Profile) -> f64| profiles.iter().map(|profile| Some(value(profile))).collect::<Vec<_>>();
+    table.values("plain", Unit::time, &column(|profile| profile.plain));
+    table.values("profiled", Unit::time, &column(|profile| profile.profiled));
+    table.texts("by", profiles.iter().map(|profile| Cell::text(&profile.sampler)));
+    let all = |profile: &&Profile| profile.system_calls.iter().map(|one| one.calls).sum::<u64>() as f64;
+    table.column("system calls", "", true, profiles.iter().map(|profile| number(all(profile), 0)));
+    let most = |profile: &&Profile| {
+        let most =
+            profile.system_calls.iter().take(5).map(|one| format!("{} {}", one.name, grouped(one.calls as f64, 0)));
+        Cell::text(most.collect::<Vec<_>>().join(", "))
+    };
+    table.texts("of these most", profiles.iter().map(most));
     table
 }
 

@@ -35,6 +35,7 @@ impl Text {
         match verdict {
             Verdict::Compared(comparison) => text.compare(question, comparison),
             Verdict::Alone(one) => {
+                text.with(question, one.runner.at);
                 text.name(one);
                 text.say(format!(" takes {}; there is nobody to compare it with.", quantity::time(one.median)));
             }
@@ -45,9 +46,7 @@ impl Text {
 
     fn compare(&mut self, question: &Question, comparison: &Comparison) {
         let Comparison { at, winner, loser, times, over_floor } = comparison;
-        if let Some((at, sweep)) = at.zip(question.sweep.as_ref()) {
-            self.say(format!("With {} = {}: ", sweep.parameter, grouped(at as f64, 0)));
-        }
+        self.with(question, *at);
         self.name(winner);
         if comparison.is_told() {
             self.say(" is ");
@@ -66,6 +65,12 @@ impl Text {
         }
         if let Some(over) = over_floor {
             self.say(format!(" Ours takes {} times as long as the floor.", ratio(*over)));
+        }
+    }
+
+    fn with(&mut self, question: &Question, at: Option<u64>) {
+        if let Some((at, sweep)) = at.zip(question.sweep.as_ref()) {
+            self.say(format!("With {} = {}: ", sweep.parameter, grouped(at as f64, 0)));
         }
     }
 

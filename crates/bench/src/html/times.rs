@@ -3,9 +3,7 @@
 use std::fmt;
 
 use super::quantity::ratio;
-use crate::statistics::{median, quantile};
-use rand_xoshiro::SplitMix64;
-use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use crate::statistics::{interval, median};
 
 /// A ratio of medians.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,15 +35,4 @@ impl fmt::Display for Times {
         f.write_str(&ratio(self.value))?;
         self.interval.map_or(Ok(()), |(low, high)| write!(f, " ({}–{})", ratio(low), ratio(high)))
     }
-}
-
-/// The percentile bootstrap of `compare(median, median)`; none with fewer than five runs.
-fn interval(fast: &[f64], slow: &[f64], compare: impl Fn(f64, f64) -> f64) -> Option<(f64, f64)> {
-    let mut random = SplitMix64::seed_from_u64(1);
-    let mut again = |values: &[f64]| {
-        let draw = |_| values[random.next_u64() as usize % values.len()];
-        median(&values.iter().map(draw).collect::<Vec<_>>())
-    };
-    let ratios: Vec<f64> = (0..4000).map(|_| compare(again(fast), again(slow))).collect();
-    (fast.len().min(slow.len()) >= 5).then(|| (quantile(&ratios, 0.025), quantile(&ratios, 0.975)))
 }

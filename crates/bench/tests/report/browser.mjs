@@ -129,6 +129,20 @@ test("by keyboard: the skip link first, then from top to bottom, and the focus i
   await page.close();
 });
 
+test("a flame graph can be looked into, in its frame", async () => {
+  const { page, complaints } = await open(1280);
+  await page.locator("#stages summary", { hasText: "Flame graph" }).click();
+  const graph = page.frameLocator("#stages iframe");
+  const read = graph.locator("#frames g", { has: graph.locator("title", { hasText: "read" }) }).locator("rect");
+  const before = (await read.boundingBox()).width;
+  await read.click({ force: true }); // its name is over it
+  await graph.locator("#frames g.parent").first().waitFor();
+  assert((await read.boundingBox()).width > before * 1.2);
+  await picture(page, "flame");
+  assert.deepEqual(complaints, []);
+  await page.close();
+});
+
 test("headings go down one level at a time, and tables say what they are", async () => {
   const { page } = await open(1280);
   const levels = await page.$$eval("h1, h2, h3, h4", (all) => all.map((one) => Number(one.tagName[1])));

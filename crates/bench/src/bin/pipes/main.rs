@@ -69,6 +69,7 @@ fn tell(mut pass: impl FnMut() -> Result<String>) -> Result<()> {
 }
 
 fn main() -> Result<()> {
+    let _sampler = millstream_bench::flame::sample::from_environment();
     match Options::parse().runner {
         Runner::Added { way, stage, n, input } => tell(|| added::pass(way, stage, n, &input)),
         Runner::Hashed { way, threads, input } => {

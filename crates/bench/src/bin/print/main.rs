@@ -58,6 +58,7 @@ enum Way {
 }
 
 fn main() -> Result<()> {
+    let _sampler = millstream_bench::flame::sample::from_environment();
     let Options { numbers, count, way } = Options::parse();
     match numbers {
         Numbers::Counter => print(way, 0..count as u64),

@@ -1,0 +1,278 @@
+//! Runs a runner as it is, under a sampler, and under `strace`, and keeps what they say.
+//!
+//! The sampler is whichever says something: Node's own (a `node` in front of the real one adds `--cpu-prof`), the one inside
+//! our programs ([`super::sample`]), or else `perf`. A run that is watched is slower, so both times are kept: only the
+//! plain one is a measurement.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail, ensure};
+use inferno::collapse::Collapse;
+use inferno::collapse::perf::{Folder, Options};
+use serde::{Deserialize, Serialize};
+
+use super::{cpuprofile, png, sample, svg};
+use crate::answer::Answer;
+use crate::definition::{Definition, Runner, Scale, Stdin};
+use crate::destination::Destination;
+use crate::measure::Place;
+
+/// Where profiles are in a record.
+pub const DIRECTORY: &str = "profiles";
+
+/// Where the time of one runner went. The files beside it have the same name: `.svg`, `.png`, `.folded`, and from Node
+/// `.cpuprofile`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Profile {
+    /// The definition.
+    pub question: String,
+    /// The runner.
+    pub runner: String,
+    /// Seconds of the run that nobody watched.
+    pub plain: f64,
+    /// Seconds of the run that was sampled.
+    pub profiled: f64,
+    /// Who sampled.
+    pub sampler: String,
+    /// How often the runner and its children called the system, the most frequent call first; none without `strace`.
+    pub system_calls: Vec<SystemCalls>,
+}
+
+/// One kind of system call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SystemCalls {
+    /// Its name.
+    pub name: String,
+    /// How many there were.
+    pub calls: u64,
+}
+
+/// Profiles the runners with this name, with or without the value of a swept parameter; or all of them. What was seen is
+/// written to the directory.
+///
+/// # Errors
+/// There is no such runner, it fails, or nothing on this machine can sample it.
+pub fn profile(definition: &Definition, name: Option<&str>, place: &Place, directory: &Path) -> Result<Vec<Profile>> {
+    let is_meant = |runner: &&Runner| name.is_none_or(|name| runner.name == name || runner.base() == name);
+    let runners: Vec<&Runner> = definition.runners.iter().filter(is_meant).collect();
+    if runners.is_empty() {
+        let names: Vec<&str> = definition.runners.iter().map(|runner| runner.name.as_str()).collect();
+        bail!("{} has no runner {:?}; it has {}", definition.name, name.unwrap_or_default(), names.join(", "));
+    }
+    fs::create_dir_all(directory)?;
+    let size = definition.size(Scale::Full);
+    let mut profiles = Vec::new();
+    for runner in runners {
+        eprintln!("{}: {}", definition.name, runner.name);
+        let input = runner.input(size).map(|input| input.make(&place.inputs)).transpose()?;
+        let output = place.inputs.join("output");
+        let words = runner.argv(size, input.as_deref(), Some(&output))?;
+        let run = Run { definition, runner, words, input: input.as_deref(), output: &output, place };
+        let stem = directory.join(file_name(&definition.name, &runner.name));
+        let profile = run.profile(&stem).with_context(|| runner.name.clone())?;
+        fs::write(stem.with_added_extension("json"), serde_json::to_string_pretty(&profile)?)?;
+        profiles.push(profile);
+    }
+    Ok(profiles)
+}
+
+/// The profiles of a directory in the order of their names, each with its SVG.
+///
+/// # Errors
+/// A file that cannot be read, or is none.
+pub fn load_all(directory: &Path) -> Result<Vec<(Profile, String)>> {
+    let Ok(entries) = fs::read_dir(directory) else { return Ok(Vec::new()) };
+    let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+    paths.sort();
+    let read = |path: &Path| fs::read_to_string(path).with_context(|| path.display().to_string());
+    let load = |path: &PathBuf| {
+        let profile = serde_json::from_str(&read(path)?).with_context(|| path.display().to_string())?;
+        Ok((profile, read(&path.with_extension("svg"))?))
+    };
+    paths.iter().map(load).collect()
+}
+
+/// As `node-stages.through2-n=10`. Names are plain already, except for blanks.
+fn file_name(definition: &str, runner: &str) -> String {
+    format!("{definition}.{}", runner.replace(' ', "-"))
+}
+
+/// A runner, ready to start.
+struct Run<'a> {
+    definition: &'a Definition,
+    runner: &'a Runner,
+    words: Vec<String>,
+    input: Option<&'a Path>,
+    output: &'a Path,
+    place: &'a Place,
+}
+
+impl Run<'_> {
+    fn profile(&self, stem: &Path) -> Result<Profile> {
+        let plain = self.time(&[], &[])?;
+        let (profiled, sampler, folded, count) = self.sample(stem)?;
+        fs::write(stem.with_added_extension("folded"), &folded)?;
+        let Definition { name, .. } = self.definition;
+        let title = format!("{name}: {} ({plain:.3} s plain, {profiled:.3} s profiled)", self.runner.name);
+        let graph = svg(&folded, &title, count)?;
+        fs::write(stem.with_added_extension("svg"), &graph)?;
+        fs::write(stem.with_added_extension("png"), png(&graph)?)?;
+        Ok(Profile {
+            question: name.clone(),
+            runner: self.runner.name.clone(),
+            plain,
+            profiled,
+            sampler: sampler.to_owned(),
+            system_calls: self.system_calls()?,
+        })
+    }
+
+    /// The time under a sampler, its name, the folded stacks and what they count.
+    fn sample(&self, stem: &Path) -> Result<(f64, &'static str, String, &'static str)> {
+        let scratch = tempfile::tempdir()?;
+        let folded = scratch.path().join("folded");
+        let mut first = self.runner.programs.clone();
+        shim(scratch.path(), &self.place.search_path(&first))?;
+        first.insert(0, scratch.path().to_owned());
+        let variables = [("PATH", self.place.search_path(&first)), (sample::VARIABLE, folded.clone().into())];
+        let seconds = self.time(&[], &variables)?;
+        if let Ok(folded) = fs::read_to_string(&folded) {
+            return Ok((seconds, "the sampler inside the program", folded, "samples"));
+        }
+        // Of several processes the one with the most to say.
+        let profiles = fs::read_dir(scratch.path())?.flatten().map(|entry| entry.path());
+        let is_profile = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "cpuprofile");
+        if let Some(path) = profiles.filter(is_profile).max_by_key(|path| path.metadata().map_or(0, |data| data.len()))
+        {
+            let kept = stem.with_added_extension("cpuprofile");
+            fs::copy(&path, &kept)?;
+            return Ok((seconds, "node --cpu-prof", cpuprofile::fold(&fs::read_to_string(kept)?)?, "µs"));
+        }
+        let (seconds, folded) = self.perf(scratch.path())?;
+        Ok((seconds, "perf, by the clock", folded, "ns"))
+    }
+
+    /// Under `perf`, which many kernels allow to root only, or to nobody.
+    fn perf(&self, scratch: &Path) -> Result<(f64, String)> {
+        let data = scratch.join("perf.data").display().to_string();
+        let record = [
+            "perf",
+            "record",
+            "--quiet",
+            "--event=cpu-clock",
+            "--freq=997",
+            "--call-graph=dwarf,16384",
+            "-o",
+            &data,
+            "--",
+        ];
+        let seconds = self.time(&record, &[]).context(
+            "no sampler fits: it is neither Node nor a program of ours, and perf cannot run it (does this kernel allow it?)",
+        )?;
+        let script = Command::new("perf").args(["script", "-i", &data]).stderr(Stdio::null()).output()?;
+        ensure!(script.status.success(), "perf script: {}", script.status);
+        let mut folded = Vec::new();
+        Folder::from(Options::default()).collapse(script.stdout.as_slice(), &mut folded)?;
+        Ok((seconds, String::from_utf8_lossy(&folded).into_owned()))
+    }
+
+    /// Counts system calls, of children too.
+    fn system_calls(&self) -> Result<Vec<SystemCalls>> {
+        let summary = tempfile::NamedTempFile::new()?;
+        let path = summary.path().display().to_string();
+        match self.time(&["strace", "-c", "-f", "-o", &path, "--"], &[]) {
+            Ok(_) => Ok(parse_strace(&fs::read_to_string(&path)?)),
+            Err(error) => {
+                eprintln!("SKIPPED: {}: no system calls are counted: {error:#}", self.runner.name);
+                Ok(Vec::new())
+            }
+        }
+    }
+
+    /// Runs it behind these words with these variables; how long it took in seconds, by the clock of the definition.
+    fn time(&self, before: &[&str], variables: &[(&str, OsString)]) -> Result<f64> {
+        let words: Vec<&str> = before.iter().copied().chain(self.words.iter().map(String::as_str)).collect();
+        let mut command = Command::new(words[0]);
+        command
+            .args(&words[1..])
+            .current_dir(&self.place.root)
+            .env("PATH", self.place.search_path(&self.runner.programs));
+        command.envs(variables.iter().map(|(name, value)| (name, value)));
+        command.stdin(match (self.definition.stdin, self.input) {
+            (Stdin::Input, Some(path)) => Stdio::from(File::open(path)?),
+            _ => Stdio::null(),
+        });
+        command.stdout(match self.definition.destination {
+            Destination::Tool | Destination::Pipe => Stdio::piped(),
+            Destination::File => Stdio::from(File::create(self.output)?),
+            Destination::Nowhere => Stdio::null(),
+        });
+        let start = Instant::now();
+        let mut child = command.spawn().with_context(|| words[0].to_owned())?;
+        let mut answer = Vec::new();
+        match child.stdout.take() {
+            Some(mut pipe) if self.definition.destination == Destination::Tool => drop(pipe.read_to_end(&mut answer)?),
+            Some(mut pipe) => drop(io::copy(&mut pipe, &mut io::sink())?),
+            None => {}
+        }
+        let status = child.wait()?;
+        let seconds = start.elapsed().as_secs_f64();
+        ensure!(status.success(), "{}: {status}", words.join(" "));
+        let inside =
+            Answer::parse(self.runner.output, &answer).ok().and_then(|mut answer| answer.take_inside().nanoseconds);
+        Ok(inside.map_or(seconds, |nanoseconds| nanoseconds as f64 / 1e9))
+    }
+}
+
+/// Puts a `node` into this directory that samples: NODE_OPTIONS does not take `--cpu-prof` everywhere.
+fn shim(directory: &Path, search_path: &OsString) -> Result<()> {
+    let Some(node) = env::split_paths(search_path).map(|directory| directory.join("node")).find(|path| path.is_file())
+    else {
+        return Ok(());
+    };
+    let shim = directory.join("node");
+    let (node, profiles) = (node.display(), directory.display());
+    fs::write(&shim, format!("#!/bin/sh\nexec '{node}' --cpu-prof --cpu-prof-dir='{profiles}' \"$@\"\n"))?;
+    fs::set_permissions(&shim, fs::Permissions::from_mode(0o755))?;
+    Ok(())
+}
+
+/// The lines of `strace -c` that count a call; its sum is not one.
+fn parse_strace(summary: &str) -> Vec<SystemCalls> {
+    let line = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let name = words.last().filter(|name| **name != "total")?;
+        // Share, seconds, microseconds for each, calls, errors if there were any, name.
+        Some(SystemCalls { calls: words.get(3)?.parse().ok()?, name: (*name).to_owned() })
+    };
+    let mut calls: Vec<_> = summary.lines().filter_map(line).collect();
+    calls.sort_by(|a, b| b.calls.cmp(&a.calls).then(a.name.cmp(&b.name)));
+    calls
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_summary_of_strace_is_understood() {
+        let summary = "\
+% time     seconds  usecs/call     calls    errors syscall
+------ ----------- ----------- --------- --------- ----------------
+ 60.10    0.002301          11       200           write
+ 39.90    0.001527           3       412         7 openat
+------ ----------- ----------- --------- --------- ----------------
+100.00    0.003828           6       612         7 total
+";
+        let calls = |name: &str, calls| SystemCalls { name: name.to_owned(), calls };
+        assert_eq!(parse_strace(summary), [calls("openat", 412), calls("write", 200)]);
+    }
+}

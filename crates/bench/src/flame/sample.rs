@@ -1,0 +1,58 @@
+//! A sampler inside our own programs, which a variable of the environment turns on.
+//!
+//! Where it is not set, the cost is one look at the environment at the start of the program; nothing else is done, and no
+//! signal is sent.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::fs;
+use std::path::PathBuf;
+
+use pprof::{ProfilerGuard, ProfilerGuardBuilder};
+
+/// The variable: the file to write the folded stacks to.
+pub const VARIABLE: &str = "MILLSTREAM_PROFILE";
+
+/// How often to look, in samples for each second of processor time: not a divisor of what programs do regularly.
+const FREQUENCY: i32 = 997;
+
+/// A profile that is being taken; dropping it writes the file.
+pub struct Sampler {
+    guard: ProfilerGuard<'static>,
+    path: PathBuf,
+}
+
+/// Starts sampling, if [`VARIABLE`] says where to. Keep what it gives until the end of the program.
+pub fn from_environment() -> Option<Sampler> {
+    let path = env::var_os(VARIABLE)?.into();
+    let guard = ProfilerGuardBuilder::default().frequency(FREQUENCY).blocklist(&["libc", "libgcc", "vdso"]).build();
+    match guard {
+        Ok(guard) => Some(Sampler { guard, path }),
+        Err(error) => {
+            eprintln!("{VARIABLE}: no profile is taken: {error}");
+            None
+        }
+    }
+}
+
+impl Drop for Sampler {
+    fn drop(&mut self) {
+        let written = self.guard.report().build().map_err(|error| error.to_string()).and_then(|report| {
+            // The same functions at several addresses are one stack.
+            let mut stacks: BTreeMap<String, isize> = BTreeMap::new();
+            for (stack, count) in &report.data {
+                // A frame is several functions where some were inlined; the innermost of all comes first.
+                let functions = stack.frames.iter().rev().flat_map(|frame| frame.iter().rev());
+                let names = functions.map(|symbol| symbol.name().replace(';', ","));
+                // Behind what was interrupted comes the sampler itself.
+                let names: Vec<String> = names.take_while(|name| !name.contains("pprof::")).collect();
+                *stacks.entry(names.join(";")).or_default() += count;
+            }
+            let folded: String = stacks.into_iter().map(|(stack, count)| format!("{stack} {count}\n")).collect();
+            fs::write(&self.path, folded).map_err(|error| error.to_string())
+        });
+        if let Err(error) = written {
+            eprintln!("{VARIABLE}: the profile is lost: {error}");
+        }
+    }
+}
