@@ -1,13 +1,13 @@
 # The front door: plain targets, no logic. What needs a decision is in tools/.
 
-# How deep `make test-deep` goes; `.ci/run` turns these down.
+# How deep `make test-deep` goes.
 FUZZ_SECONDS ?= 300
 PROPTEST_CASES ?= 5000
 
 # Builds with other compiler flags get their own directory, so that they do not push out the usual one.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: test test-deep lint bench instructions header setup loom cpp cpp-deep node python julia miri fuzz sweeps latency
+.PHONY: test test-deep lint bench instructions header setup loom cpp cpp-deep node python julia miri miri-big-endian fuzz sweeps latency
 .NOTPARALLEL:
 
 # All tests: minutes, and a quarter of an hour where nothing is built yet. This is the test command.
@@ -15,11 +15,12 @@ test: setup loom cpp node python julia
 	cargo test --workspace --no-fail-fast --features millstream/async
 
 # What takes longer: undefined behaviour, fuzzing, every fault at every call, many more random cases.
-test-deep: setup cpp-deep miri fuzz sweeps latency
+test-deep: setup cpp-deep miri miri-big-endian fuzz sweeps latency
 
 lint: setup
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --features millstream/async -- -D warnings
+	cargo clippy --manifest-path fuzz/Cargo.toml --target-dir $(TARGET) -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --lib --exclude millstream-capi --features millstream/async
 	tools/cpp format
 	tools/node lint
@@ -70,11 +71,15 @@ cpp-deep:
 	tools/cpp clang++ threads
 
 miri:
-	tools/setup deep
+	tools/setup miri
 	tools/miri
 
+miri-big-endian:
+	tools/setup miri
+	tools/miri big-endian
+
 fuzz:
-	tools/setup deep
+	tools/setup fuzz
 	tools/fuzz $(FUZZ_SECONDS)
 
 # The whole test suite again, with every fault at every system call and many more random cases.

@@ -43,7 +43,8 @@ fn walked_and_checked() {
 #[test]
 fn every_cut_is_an_error() {
     let bytes = everything();
-    for len in 0..bytes.len() {
+    // Under Miri, which takes minutes for all of them, every seventh.
+    for len in (0..bytes.len()).step_by(if cfg!(miri) { 7 } else { 1 }) {
         assert!(Document::new(&bytes[..len]).is_err(), "{len}");
         // The same behind a length that is right.
         if len > 4 {
