@@ -200,6 +200,7 @@ def test_a_mapped_file(tmp_path: Path) -> None:
     assert model["layer"]["name"] == "first"
     assert bytes(model["layer"]["weights"][:4]) == weights.tobytes()[:4]
     assert model["list"]["1"]["a"] == 2
+    assert (list(model["list"]), len(model["list"])) == (["0", "1"], 2)
     assert model["list"].to_dict() == [1, {"a": 2}]
     assert model["layer"].to_dict()["name"] == "first"
     assert model.to_dict()["list"] == [1, {"a": 2}]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use millstream::bson::{ElementType, Mapped as CoreMapped};
+use millstream::bson::{Array, Document, ElementType, Mapped as CoreMapped};
 use pyo3::prelude::*;
 
 use super::Types;
@@ -39,8 +39,14 @@ impl Mapped {
     fn keys(&self, py: Python<'_>, path: Vec<String>) -> PyResult<Vec<String>> {
         let document = self.file.document().map_err(|error| error::raise(py, &error))?;
         let mut keys = Vec::new();
-        let found =
-            if path.is_empty() { Ok(document) } else { document.require_path::<millstream::bson::Document<'_>>(&path) };
+        let found = match path.is_empty() {
+            true => Ok(document),
+            // An array is a document whose keys are numbers.
+            false => match document.require_path::<Array<'_>>(&path) {
+                Ok(array) => Ok(array.as_document()),
+                Err(_) => document.require_path::<Document<'_>>(&path),
+            },
+        };
         for element in found.map_err(|error| error::raise(py, &error.with_name(self.file.name())))?.iter() {
             keys.push(
                 element
