@@ -29,6 +29,7 @@ lint: setup
 bench:
 	tools/setup bench
 	cargo build --release --package millstream-capi
+	tools/python wheel
 	cargo run --release --package millstream-bench
 
 # Counts instructions, which no noise disturbs: fails where a runner needs more than bench/baseline says. WRITE=--write stores.
