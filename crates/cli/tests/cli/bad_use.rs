@@ -144,8 +144,8 @@ fn subcommands() {
         "millstream: a subcommand is missing: expected run, bson, bench, completions or man (see `millstream --help`)\n",
     );
     place.words("rum").gets_refused().says(
-        "millstream: unrecognized subcommand 'rum'; tip: a similar subcommand exists: 'run': expected run, bson, completions \
-         or man (see `millstream --help`)\n",
+        "millstream: unrecognized subcommand 'rum'; tip: a similar subcommand exists: 'run': expected run, bson, bench, \
+         completions or man (see `millstream --help`)\n",
     );
     place.words("completions csh").gets_refused().complains_of(&["invalid value 'csh'", "expected one of bash"]);
 }
