@@ -10,7 +10,7 @@ use millstream::{ReadAhead, Reader, ReaderBuilder, Result};
 
 use super::measure::{Answer, Stop, Stoppable, Way};
 use super::report::{Report, Results, Subject, factor, size};
-use super::{Bench, check_file, file_stdin, program};
+use super::{Bench, input, program};
 
 /// Measure reading the lines of a file
 ///
@@ -31,10 +31,11 @@ const MAPPED: &str = "batches, mapped";
 const READ: &str = "read, not looked at";
 
 pub(super) fn run(options: &Options, bench: &Bench<'_>) -> Result<Report> {
-    let path = &check_file(&options.file)?;
+    let path = &options.file;
+    input::check(path)?;
     let expected = count(File::open(path)?, bench.stop)?;
     let [lines, bytes] = ["lines", "bytes"].map(|name| expected.get(name).unwrap_or(0));
-    let subject = Subject { question: format!("lines of {}", path.display()), bytes, records: lines, noun: "lines" };
+    let subject = Subject { question: format!("lines of {}", path.display()), bytes, records: lines, noun: "line" };
     bench.report(subject, expected, ways(path), advise)
 }
 
@@ -42,7 +43,7 @@ fn ways(path: &Path) -> Vec<Way<'_>> {
     let open = move |build: fn(ReaderBuilder) -> ReaderBuilder| {
         move |stop: &Stop| build(Reader::builder().cancel(stop.token())).path(path)
     };
-    let stdin = || file_stdin(path);
+    let stdin = move || Ok(File::open(path)?.into());
     let in_batches = |build| move |stop: &Stop| batches(open(build)(stop)?);
     let mut ways = vec![
         Way::ours(BATCHES, in_batches(|builder| builder)),
@@ -130,7 +131,7 @@ pub(super) fn read_until(buffer: usize, stream: impl Read, stop: &Stop) -> Resul
 }
 
 /// As most people do it: UTF-8 only, a new string for each line.
-fn strings(stream: impl Read, stop: &Stop) -> Result<Answer> {
+pub(super) fn strings(stream: impl Read, stop: &Stop) -> Result<Answer> {
     let (mut count, mut content) = (0, 0);
     for line in BufReader::new(Stoppable { inner: stream, stop }).lines() {
         count += 1;
@@ -160,13 +161,7 @@ pub(super) fn count(stream: impl Read, stop: &Stop) -> io::Result<Answer> {
 }
 
 fn advise(results: &Results) -> Vec<String> {
-    let mut advice = Vec::new();
-    if let Some(ratio) = results.ratio(ONE, BATCHES) {
-        advice.push(match ratio {
-            ratio if ratio < 1.1 => "next_line costs what batches cost here: take what is easier to write".to_string(),
-            ratio => format!("batches (next_batch) save {} of the time of next_line", share(1.0 - 1.0 / ratio)),
-        });
-    }
+    let mut advice: Vec<_> = advise_on_batches(results, ONE, BATCHES).into_iter().collect();
     if let Some(ratio) = results.ratio(AHEAD, BATCHES) {
         advice.push(match ratio {
             ratio if ratio > 1.0 => {
@@ -190,6 +185,14 @@ fn advise(results: &Results) -> Vec<String> {
         ));
     }
     advice
+}
+
+/// Whether batches pay.
+pub(super) fn advise_on_batches(results: &Results, one: &str, batches: &str) -> Option<String> {
+    Some(match results.ratio(one, batches)? {
+        ratio if ratio < 1.1 => "next_line costs what batches cost here: take what is easier to write".to_string(),
+        ratio => format!("batches (next_batch) save {} of the time of next_line", share(1.0 - 1.0 / ratio)),
+    })
 }
 
 /// A part of something.

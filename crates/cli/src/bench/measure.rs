@@ -1,8 +1,8 @@
 //! The one loop that measures: ways to answer the same question, in rounds, so that a slow moment hits all of them.
 //!
-//! Each way runs once to warm up, then once in every round. A way whose answer is not the expected one is wrong and has no
-//! time; one that takes longer than its share of the time there is, is ended. What a run does besides its way (a thread
-//! that waits for its limit) sleeps.
+//! Each way runs once to warm up, then once in every round. A way whose answer is not the expected one is wrong and has
+//! no time; one that takes longer than its share of the time there is, is ended. What a run does besides its way (a
+//! thread that waits for its limit) sleeps.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -173,9 +173,11 @@ pub(super) fn measure(
     };
     let mut candidates: Vec<_> = ways.into_iter().map(Candidate::new).collect();
     let mut waiting = candidates.iter().filter(|candidate| candidate.way.run.is_ok()).count() as u32;
+    let least = plan.time / (4 * waiting.max(1));
     for candidate in candidates.iter_mut().filter(|candidate| candidate.way.run.is_ok()) {
-        // What the quick ones leave is for the slow ones; as much again is kept for the rounds.
-        candidate.share = deadline.saturating_duration_since(Instant::now()) / (2 * waiting);
+        // What the quick ones leave is for the slow ones; as much again is kept for the rounds. Ending a way takes time,
+        // too, for which the next ones shall not pay with all of theirs.
+        candidate.share = (deadline.saturating_duration_since(Instant::now()) / (2 * waiting)).max(least);
         waiting -= 1;
         once(candidate, candidate.share)?;
     }
@@ -269,8 +271,8 @@ impl Stop {
         stopped
     }
 
-    /// Lets `work` use a child, which leads a process group, and waits for its end. Whatever is left of the group when the
-    /// child has ended is killed.
+    /// Lets `work` use a child, which leads a process group, and waits for its end. Whatever is left of the group when
+    /// the child has ended is killed.
     pub(super) fn with_child<T>(
         &self,
         child: &mut Child,

@@ -5,26 +5,32 @@
 //! write them: ours through the public interface of the library, the others by the standard library or by programs of
 //! this machine.
 
+mod bson;
+mod command;
+mod input;
 mod lines;
 mod measure;
+mod numbers;
+mod print;
 mod program;
 mod report;
+mod stages;
 
-use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
-use millstream::{Error, ErrorKind, Result};
+use millstream::Result;
 
-use crate::run::Source;
 use crate::signals::Signals;
 use crate::{Ending, message};
 
 use measure::{Answer, Plan, Stop, Way, measure};
 use report::{Report, Results, Subject};
+
+/// Where what is printed goes to, and where programs read that need no input.
+const NOTHING: &str = "/dev/null";
 
 /// The end of `--help` and of the manual page.
 const MORE_HELP: &str = "\
@@ -44,8 +50,17 @@ Examples:
   Lines of a file, against wc, awk, Python and whatever else is there:
     millstream bench lines big.csv
 
+  Lines of a command, with read-ahead or without:
+    millstream bench command -- samtools view -h x.bam
+
+  What standard output's lock and line ends cost:
+    millstream bench print
+
+  What one more stage costs, and one more thread:
+    millstream bench stages big.csv
+
   As JSON, with twice the time:
-    millstream bench lines big.csv --seconds 40 --json";
+    millstream bench bson dump.bson --seconds 40 --json";
 
 /// Measure ways to read, print and decode on this machine, with your data, and say what follows from it
 #[derive(Args)]
@@ -55,11 +70,13 @@ pub(crate) struct Options {
     question: Question,
 
     /// How many rounds are timed, if the time suffices
-    #[arg(long, value_name = "N", global = true, default_value = "5", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", global = true, default_value = "5")]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
     runs: u16,
 
     /// How long it may take all together; one round is timed in any case
-    #[arg(long, value_name = "S", global = true, default_value = "20", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "S", global = true, default_value = "20")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     seconds: u32,
 
     /// Print JSON, with the time of every run, instead of the table
@@ -71,6 +88,11 @@ pub(crate) struct Options {
 enum Question {
     // Described where their options are.
     Lines(lines::Options),
+    Command(command::Options),
+    Print(print::Options),
+    Numbers(numbers::Options),
+    Stages(stages::Options),
+    Bson(bson::Options),
 }
 
 /// Does what the options say.
@@ -98,6 +120,11 @@ fn answer(options: &Options, signals: &mut Signals) -> Result<Report> {
     let bench = Bench { plan, stop: &stop, signals };
     match &options.question {
         Question::Lines(options) => lines::run(options, &bench),
+        Question::Command(options) => command::run(options, &bench),
+        Question::Print(options) => print::run(options, &bench),
+        Question::Numbers(options) => numbers::run(options, &bench),
+        Question::Stages(options) => stages::run(options, &bench),
+        Question::Bson(options) => bson::run(options, &bench),
     }
 }
 
@@ -133,21 +160,4 @@ impl Bench<'_> {
         advice.extend(advise(&results));
         Ok(Report { subject, expected, results, advice })
     }
-}
-
-/// Fails unless it is a file that can be read again and again.
-fn check_file(path: &Path) -> Result<PathBuf> {
-    Source::File(path.to_path_buf()).preview()?;
-    match std::fs::metadata(path)?.is_file() {
-        true => Ok(path.to_path_buf()),
-        false => Err(Error::new(ErrorKind::OpenFailed)
-            .with_name(path.to_string_lossy())
-            .with_found("something that can be read only once")
-            .with_expected("a regular file, which every way reads anew")),
-    }
-}
-
-/// A file as the standard input of a program.
-fn file_stdin(path: &Path) -> io::Result<std::process::Stdio> {
-    Ok(std::fs::File::open(path)?.into())
 }

@@ -41,19 +41,19 @@ pub(super) fn where_found<'a>(
 
 /// What a command prints, if it succeeds.
 pub(super) fn output(command: &mut Command, stop: &Stop) -> Result<Vec<u8>> {
-    run(command, stop, |child| {
+    run(command.stdout(Stdio::piped()), stop, |child| {
         let mut printed = Vec::new();
         child.stdout.take().expect("it is a pipe").read_to_end(&mut printed)?;
         Ok(printed)
     })
 }
 
-/// Starts a command in a process group of its own, lets `work` read its standard output, and waits for its end.
+/// Starts a command in a process group of its own, lets `work` have it, and waits for its end.
 ///
 /// # Errors
 /// [`ErrorKind::CommandNotStarted`]; [`ErrorKind::CommandFailed`] with the last that it said, unless `work` failed.
 pub(super) fn run<T>(command: &mut Command, stop: &Stop, work: impl FnOnce(&mut Child) -> io::Result<T>) -> Result<T> {
-    command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.process_group(0).stderr(Stdio::piped());
     let name = command.get_program().to_string_lossy().into_owned();
     let argv = std::iter::once(command.get_program()).chain(command.get_args()).map(Into::into).collect();
     let mut child =
@@ -92,7 +92,7 @@ fn ended(status: ExitStatus) -> CommandStatus {
 }
 
 /// The numbers in what was printed.
-fn answer(printed: &[u8], names: &'static [&'static str]) -> Result<Answer> {
+pub(super) fn answer(printed: &[u8], names: &'static [&'static str]) -> Result<Answer> {
     let text = String::from_utf8_lossy(printed);
     let numbers: Vec<_> = text.split_ascii_whitespace().map(str::parse).collect();
     let unexpected = || {

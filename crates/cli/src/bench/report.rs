@@ -5,6 +5,7 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 
 use super::measure::{Answer, Measured, Outcome, Times};
+use crate::run::count_text;
 
 /// What the ways have worked on.
 pub(super) struct Subject {
@@ -12,7 +13,7 @@ pub(super) struct Subject {
     pub(super) question: String,
     pub(super) bytes: u64,
     pub(super) records: u64,
-    /// What a record is called, many of them: `lines`.
+    /// What a record is called: `line`.
     pub(super) noun: &'static str,
 }
 
@@ -79,8 +80,10 @@ impl Results {
         }
         let over = self.0.iter().filter(|way| matches!(way.outcome, Outcome::Over(_))).count();
         if over > 0 {
-            let ways = if over == 1 { "1 way was ended" } else { &format!("{over} ways were ended") };
-            lines.push(format!("{ways} for taking too long: a larger --seconds gives more"));
+            lines.push(format!(
+                "{} took too long and had to end: a larger --seconds gives more",
+                count_text(over as u64, "way")
+            ));
         }
         lines
     }
@@ -99,9 +102,9 @@ impl Report {
         let Subject { question, bytes, records, noun } = &self.subject;
         let rows = &self.results.0;
         let runs = rows.iter().filter_map(|way| times(way).map(|times| times.all().len())).min().unwrap_or(0);
-        let rounds = if runs == 1 { "1 round" } else { &format!("{runs} rounds") };
-        let mut text = format!("{question}: {}, {records} {noun}; {rounds}, medians\n\n", size(*bytes));
-        let per_second = format!("{noun}/s");
+        let (records, rounds) = (count_text(*records, noun), count_text(runs as u64, "round"));
+        let mut text = format!("{question}: {}, {records}; {rounds}, medians\n\n", size(*bytes));
+        let per_second = format!("{noun}s/s");
         let mut table =
             vec![["way", "median", "middle half", "MB/s", &per_second, "against the fastest"].map(String::from)];
         let fastest = rows.first().and_then(times).map(Times::median);
@@ -273,7 +276,7 @@ mod tests {
             way("sleeper", false, Outcome::Over(Duration::from_secs(2))),
             way("absent", false, Outcome::Skipped("this machine has no absent".to_string())),
         ]);
-        let subject = Subject { question: "lines of a".to_string(), bytes: 20_000_000, records: 7, noun: "lines" };
+        let subject = Subject { question: "lines of a".to_string(), bytes: 20_000_000, records: 7, noun: "line" };
         let advice = results.summary();
         Report { subject, expected: Answer::default().and("lines", 7).and("bytes", 20_000_000), results, advice }
     }
@@ -295,7 +298,7 @@ way            median         middle half   MB/s  lines/s  against the fastest
 
 advice
 - fastest of ours against fastest of others: quick is 3.10 times as fast as slow
-- 1 way was ended for taking too long: a larger --seconds gives more
+- 1 way took too long and had to end: a larger --seconds gives more
 "
         );
     }

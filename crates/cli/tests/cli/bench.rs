@@ -1,8 +1,10 @@
 //! What `millstream bench` says: not how fast anything is, but that every way was tried and all found the same.
 
+use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::place::Place;
+use crate::bson::documents;
+use crate::place::{Place, is_there, until};
 
 /// Runs every way once or twice, as JSON.
 fn bench(place: &Place, words: &str) -> Value {
@@ -85,7 +87,7 @@ fn what_is_missing_is_named() {
 fn a_table_and_advice() {
     let seen = Place::new().file("a", "one\n").words("bench lines a --runs 2").succeeds();
     let text = String::from_utf8(seen.stdout).unwrap();
-    assert!(text.starts_with("lines of a: 4 B, 1 lines; 2 rounds, medians\n\nway "), "{text}");
+    assert!(text.starts_with("lines of a: 4 B, 1 line; 2 rounds, medians\n\nway "), "{text}");
     assert!(text.contains("\n* batches, mapped "), "{text}");
     assert!(text.contains("\n  wc -l "), "{text}");
     assert!(text.contains("\nadvice\n- fastest of ours against fastest of others: "), "{text}");
@@ -99,4 +101,97 @@ fn what_cannot_be_measured_is_an_error() {
     place.words("bench lines /dev/null").fails().prints("").complains_of(&["/dev/null: ", "expected a regular file"]);
     place.words("bench lines").gets_refused().complains_of(&["<FILE>", "(see `millstream bench --help`)"]);
     place.words("bench lines a --runs 0").gets_refused().complains_of(&["--runs"]);
+}
+
+#[test]
+fn lines_of_a_command() {
+    let json = bench(&Place::new(), "command -- seq 10000");
+    all_agree(&json, &["batches", "batches, read-ahead off", "BufReader::read_until", "wc -l", "sed -n '$='"]);
+    assert_eq!((&json["records"], &json["bytes"]), (&10_000.into(), &48_894.into()));
+    assert_eq!(json["question"], "lines of seq 10000");
+}
+
+#[test]
+fn a_command_that_fails_is_an_error() {
+    let place = Place::new();
+    let failing = || place.words("bench command").shell("echo one; echo oops >&2; exit 3");
+    failing().fails().prints("").complains_of(&["exited with status 3"]);
+    place.words("bench command -- no-such-program").fails().complains_of(&["no-such-program: command not started"]);
+    place.words("bench command --").gets_refused();
+}
+
+#[test]
+fn ways_to_print() {
+    let json = bench(&Place::new(), "print --count 20000");
+    all_agree(&json, &["put!", "put! through a shared writer", "println!", "writeln! to locked stdout", "seq -f"]);
+    assert_eq!((&json["records"], &json["bytes"]), (&20_000.into(), &248_890.into()));
+}
+
+#[test]
+fn ways_to_read_numbers() {
+    let place = Place::new().file("a", "1 2\n3\n\n  4294967296 \n").file("large", "18446744073709551\n2\n");
+    let json = bench(&place, "numbers a --buffer 16");
+    all_agree(&json, &["scan", "BufReader::lines, parse", "read_to_string, split, parse"]);
+    assert_eq!((&json["expected"]["numbers"], &json["expected"]["as sum"]), (&4.into(), &4_294_967_302_u64.into()));
+    // awk has numbers of 53 bits.
+    assert_eq!(ways(&bench(&place, "numbers large"), "wrong"), ["awk, s += $i"]);
+    let wrong = Place::new().file("a", "1\nx\n");
+    wrong.words("bench numbers a").fails().prints("").complains_of(&["a: ", "\"x\"", "a whole number", "record 1"]);
+    place.words("bench numbers a --buffer 12Q").gets_refused().complains_of(&["--buffer"]);
+}
+
+#[test]
+fn stages_and_threads() {
+    let place = Place::new().file("a", "one\nand another line\n".repeat(2000));
+    let json = bench(&place, "stages a");
+    all_agree(&json, &["10 stages, fused", "10 stages, boxed", "SHA-256, all threads", "10 cat, wc -l"]);
+    assert_eq!(json["expected"]["lines"], 4000);
+}
+
+#[test]
+fn input_that_is_made() {
+    for words in ["numbers", "stages"] {
+        let place = Place::new();
+        let json = bench(&place, words);
+        all_agree(&json, &[]);
+        assert!(json["records"].as_u64().unwrap() >= 400_000, "{words}");
+        assert_eq!(place.names(), [""; 0], "nothing is left behind");
+    }
+}
+
+#[test]
+fn ways_to_look_into_documents() {
+    let documents = documents(&[r#"{"a": 1, "b": {"c": [2, "x"]}}"#, r#"{"b": 1.5}"#, r#"{"a": null}"#]);
+    let json = bench(&Place::new().file("a.bson", documents.repeat(300)), "bson a.bson");
+    all_agree(&json, &["lengths alone", "one value, lazily", "tree", "columns", "BufReader, lengths by hand"]);
+    assert_eq!((&json["records"], &json["expected"]["with the key"]), (&900.into(), &600.into()));
+    assert_eq!(json["expected"]["members"], 1200);
+    let cut = Place::new().file("a.bson", &documents[..documents.len() - 1]);
+    cut.words("bench bson a.bson").fails().prints("").complains_of(&["a.bson: "]);
+    Place::new().words("bench bson a.bson").fails().complains_of(&["a.bson: open failed"]);
+}
+
+#[test]
+fn an_overrun_is_told_and_leaves_nothing_behind() {
+    let place = Place::new();
+    // The second time it lasts for ever: only because ways are ended does this end.
+    let line = "echo one; test -e seen || { touch seen; exit; }; echo $$ >> pids; exec sleep 1000";
+    let seen = place.words("bench --json --seconds 1 --runs 1 command").shell(line).succeeds();
+    let json: Value = serde_json::from_slice(&seen.stdout).unwrap();
+    assert_eq!(ways(&json, "timed"), [""; 0]);
+    all_of(&ways(&json, "over"), &["batches", "one at a time", "BufReader::lines", "wc -l"]);
+    let pids = place.text("pids");
+    assert!(pids.lines().count() >= 8, "{pids}");
+    until("all of them are gone", || (!pids.lines().any(is_there)).then_some(()));
+}
+
+#[test]
+fn a_signal_ends_it_and_its_children() {
+    let place = Place::new();
+    let line = "echo one; test -e seen || { touch seen; exit; }; echo $$ > pid; exec sleep 1000";
+    let live = place.words("bench --seconds 1000 command").shell(line).start();
+    let pid = place.wait_for("pid");
+    live.send(Signal::TERM);
+    live.dies_by(Signal::TERM);
+    until("the child is gone", || (!is_there(&pid)).then_some(()));
 }

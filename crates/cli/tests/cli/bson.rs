@@ -8,7 +8,7 @@ use crate::place::{Place, Words};
 use crate::terminal::on_a_terminal;
 
 /// Documents of Extended JSON, one after the other.
-fn documents(texts: &[&str]) -> Vec<u8> {
+pub(crate) fn documents(texts: &[&str]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for text in texts {
         json_to_bson(text, Rules::new(), &mut bytes).unwrap();

@@ -1,0 +1,66 @@
+//! What ways read: a file of the user's, or one that is made for them.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Seek, Write};
+use std::path::{Path, PathBuf};
+
+use millstream::{Error, ErrorKind, Result};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng;
+
+use crate::run::Source;
+
+/// A regular file that every way reads from its start.
+pub(super) enum Input {
+    Named(PathBuf),
+    /// Without a name, so that nothing is left behind, however we end.
+    Made(File),
+}
+
+impl Input {
+    /// The user's file, or one that `make` writes with random numbers that are the same each time.
+    pub(super) fn new(
+        path: Option<&PathBuf>,
+        make: impl FnOnce(&mut dyn Write, &mut Xoshiro256PlusPlus) -> io::Result<()>,
+    ) -> Result<Input> {
+        let Some(path) = path else {
+            let mut out = BufWriter::new(tempfile::tempfile()?);
+            make(&mut out, &mut Xoshiro256PlusPlus::seed_from_u64(1))?;
+            return Ok(Input::Made(out.into_inner().map_err(io::Error::from)?));
+        };
+        check(path)?;
+        Ok(Input::Named(path.clone()))
+    }
+
+    /// The file at its start. Those without a name share one position: only one way may read at a time.
+    pub(super) fn open(&self) -> io::Result<File> {
+        match self {
+            Input::Named(path) => File::open(path),
+            Input::Made(file) => {
+                let mut file = file.try_clone()?;
+                file.rewind()?;
+                Ok(file)
+            }
+        }
+    }
+
+    /// What it is called in a sentence; `made` are its contents if it was made.
+    pub(super) fn name(&self, made: &str) -> String {
+        match self {
+            Input::Named(path) => path.display().to_string(),
+            Input::Made(_) => made.to_string(),
+        }
+    }
+}
+
+/// Fails unless it is a file that can be read again and again.
+pub(super) fn check(path: &Path) -> Result<()> {
+    Source::File(path.to_path_buf()).preview()?;
+    match std::fs::metadata(path)?.is_file() {
+        true => Ok(()),
+        false => Err(Error::new(ErrorKind::OpenFailed)
+            .with_name(path.to_string_lossy())
+            .with_found("something that can be read only once")
+            .with_expected("a regular file, which every way reads anew")),
+    }
+}
