@@ -116,7 +116,7 @@ fn ways(path: &Path, key: String) -> Vec<Way<'_>> {
             Ok(tally(count).and(FOUND, found).and(MEMBERS, members))
         }),
         Way::ours(COLUMNS, move |stop| columns(open(path, stop)?)),
-        Way::rival("read, not looked at", move |stop| lines::read(File::open(path)?, stop)),
+        Way::rival(lines::READ, move |stop| lines::read(File::open(path)?, stop)),
         Way::rival("BufReader, lengths by hand", move |stop| lengths(path, stop)),
     ];
     ways.push(program::where_found("bsondump, wc -l", &["sh", "bsondump", "wc"], move |stop| {

@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use clap::{Args, ValueHint};
 use millstream::{ReadAhead, Reader, Result, Stderr};
 
-use super::lines::{self, PROGRAMS, share};
+use super::lines::{self, PROGRAMS, READ, share};
 use super::measure::{Answer, Stop, Way};
 use super::report::{Report, Results, Subject};
 use super::{Bench, NOTHING, program};
@@ -28,7 +28,6 @@ const BATCHES: &str = "batches";
 const ONE: &str = "one at a time";
 const ON: &str = "batches, read-ahead on";
 const OFF: &str = "batches, read-ahead off";
-const READ: &str = "read, not looked at";
 
 pub(super) fn run(options: &Options, bench: &Bench<'_>) -> Result<Report> {
     let argv = &options.command[..];
