@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
 
-use millstream::{Error, ErrorKind, Result};
+use millstream::{Error, ErrorKind, Reader, Result};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
@@ -53,14 +53,26 @@ impl Input {
     }
 }
 
-/// Fails unless it is a file that can be read again and again.
+/// Fails unless it is a file that can be read again and again, and is to everybody what it is to us.
 pub(super) fn check(path: &Path) -> Result<()> {
     Source::File(path.to_path_buf()).preview()?;
-    match std::fs::metadata(path)?.is_file() {
-        true => Ok(()),
-        false => Err(Error::new(ErrorKind::OpenFailed)
-            .with_name(path.to_string_lossy())
-            .with_found("something that can be read only once")
-            .with_expected("a regular file, which every way reads anew")),
+    let refused = |found: String, expected: &str| {
+        let error = Error::new(ErrorKind::OpenFailed).with_name(path.to_string_lossy());
+        Err(error.with_found(found).with_expected(expected))
+    };
+    if !std::fs::metadata(path)?.is_file() {
+        return refused(
+            "something that can be read only once".to_string(),
+            "a regular file, which every way reads anew",
+        );
+    }
+    let mut reader = Reader::path(path)?;
+    reader.fill()?;
+    match reader.progress().format {
+        None => Ok(()),
+        Some(format) => refused(
+            format!("{format}, which other programs do not decode"),
+            "a file that is not compressed; `millstream bench command` measures what a decoder writes",
+        ),
     }
 }

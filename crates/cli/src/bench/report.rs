@@ -56,7 +56,9 @@ impl Results {
         let (way, other) = (self.times(way)?, self.times(other)?);
         let ratio = way.median() / other.median();
         let ((low, high), (other_low, other_high)) = (way.middle_half(), other.middle_half());
-        let is_clear = high < other_low || other_high < low;
+        // Two runs have hardly a middle half.
+        let are_enough = way.all().len().min(other.all().len()) >= 3;
+        let is_clear = are_enough && (high < other_low || other_high < low);
         Some(if is_clear && (ratio - 1.0).abs() > 0.03 { ratio } else { 1.0 })
     }
 
@@ -323,6 +325,9 @@ advice
         assert_eq!(results.ratio("like quick", "quick"), Some(1.0), "their middle halves touch");
         assert_eq!(results.compare("slow", "quick").unwrap(), "slow takes 3.10 times as long as quick");
         assert_eq!(results.ratio("liar", "quick"), None);
+        let once = |name, time| way(name, true, Outcome::Timed(Times::new(&[Duration::from_millis(time)])));
+        let results = Results::new(vec![once("one", 10), once("other", 99)]);
+        assert_eq!(results.ratio("other", "one"), Some(1.0), "a run of each shows nothing");
     }
 
     #[test]
