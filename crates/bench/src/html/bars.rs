@@ -1,7 +1,7 @@
 //! A bar for each runner: from nothing to its median, and a whisker from its fastest to its slowest run.
 //!
 //! Positions are per cent of the width, so that the page can be of any width. Where the slowest takes more than
-//! [`WIDE`] times as long as the fastest, bars would show nothing of the fast ones: there the scale is logarithmic, and
+//! `WIDE` times as long as the fastest, bars would show nothing of the fast ones: there the scale is logarithmic, and
 //! the medians are dots, because a bar's length would mean nothing.
 
 use askama::Template;
