@@ -6,6 +6,7 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
+use millstream::bson::join_path;
 use millstream::{CommandEnd, CommandStatus, Error, ErrorKind};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -49,6 +50,32 @@ pub fn refuse(py: Python<'_>, found: impl Into<String>, expected: impl Into<Stri
 #[pyfunction]
 pub fn option_error(py: Python<'_>, found: String, expected: String) -> Py<PyAny> {
     refuse(py, found, expected).into_value(py).into_any()
+}
+
+/// For a document that is not of the type asked for: `key_missing`, `value_out_of_range` or `shape_mismatch`.
+#[pyfunction]
+#[pyo3(signature = (kind, keys, found, expected, record = None))]
+pub fn document_error(
+    py: Python<'_>,
+    kind: &str,
+    keys: Vec<String>,
+    found: String,
+    expected: String,
+    record: Option<u64>,
+) -> Py<PyAny> {
+    let kind = match kind {
+        "key_missing" => ErrorKind::KeyMissing,
+        "value_out_of_range" => ErrorKind::ValueOutOfRange,
+        _ => ErrorKind::ShapeMismatch,
+    };
+    let mut error = Error::new(kind).with_found(found).with_expected(expected);
+    if !keys.is_empty() {
+        error = error.with_path(join_path(keys));
+    }
+    if let Some(record) = record {
+        error = error.with_record(record);
+    }
+    raise(py, &error).into_value(py).into_any()
 }
 
 /// What a pipe raises: `stage_failed`, or `cancelled`.

@@ -46,7 +46,7 @@ mod _native {
     #[pymodule_export]
     use crate::columns::Table;
     #[pymodule_export]
-    use crate::error::{option_error, pipe_error};
+    use crate::error::{document_error, option_error, pipe_error};
     #[pymodule_export]
     use crate::framer::Framer;
     #[pymodule_export]

@@ -9,7 +9,7 @@ from typing import Any, Generic, Literal, Self, TypeAlias, TypedDict, TypeVar, U
 import numpy as np
 from typing_extensions import Buffer
 
-from ._errors import CommandEnd, Error
+from ._errors import CommandEnd, DocumentError, Error
 
 T = TypeVar("T", bytes, str)
 
@@ -19,6 +19,13 @@ ColumnType: TypeAlias = type | str | None
 __version__: str
 
 def option_error(found: str, expected: str) -> Error: ...
+def document_error(
+    kind: Literal["key_missing", "value_out_of_range", "shape_mismatch"],
+    keys: list[str],
+    found: str,
+    expected: str,
+    record: int | None = None,
+) -> DocumentError: ...
 def pipe_error(
     kind: Literal["stage_failed", "cancelled"],
     name: str | None,

@@ -7,6 +7,7 @@ bson.loads(bson.dumps({"a": [1, 2.5, "x"]}))
 
 from __future__ import annotations
 
+import builtins
 import datetime
 import decimal
 import gc
@@ -15,9 +16,9 @@ import re
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, overload
 
-from . import _native
+from . import _native, _typed
 from ._errors import DocumentKeyError
 
 if TYPE_CHECKING:
@@ -36,11 +37,14 @@ __all__ = [
     "Regex",
     "Timestamp",
     "columns",
+    "decode",
     "decode_all",
     "dumps",
     "loads",
     "open",
 ]
+
+T = TypeVar("T")
 
 Columns = _native.Columns
 
@@ -180,24 +184,91 @@ def _types(classes: Classes) -> _native.Types:
     return _pymongos
 
 
-def loads(data: bytes | bytearray, *, classes: Classes = "millstream") -> dict[str, Any]:
-    """The dict of one document. Dates are aware, in UTC.
+@overload
+def loads(data: bytes | bytearray, *, classes: Classes = "millstream") -> dict[str, Any]: ...
+@overload
+def loads(
+    data: bytes | bytearray,
+    *,
+    type: builtins.type[T],
+    classes: Classes = "millstream",
+    forbid_unknown: bool = False,
+) -> T: ...
+@overload
+def loads(
+    data: bytes | bytearray, *, type: Any, classes: Classes = "millstream", forbid_unknown: bool = False
+) -> Any: ...
+def loads(
+    data: bytes | bytearray,
+    *,
+    type: Any = None,
+    classes: Classes = "millstream",
+    forbid_unknown: bool = False,
+) -> Any:
+    """The dict of one document, or an object of `type`. Dates are aware, in UTC.
 
-    Raises `DocumentError`, with the byte at which something is wrong.
+    A type is a dataclass or a `msgspec.Struct`, of fields that are Python's or ours, lists, tuples, sets and dicts of
+    them, `Optional` and other unions, `Literal`, enumerations, and again such classes. An `int` takes a double without
+    a fraction, a `float` an integer that it can be exactly; nothing else is converted. Members that the type does not
+    know are left aside, or an error with `forbid_unknown`. A Struct is read by msgspec, by its own rules.
+
+    Raises `DocumentError`, with the byte at which something is wrong; or, where a document is not of its type, with the
+    `path` of keys. A member that is missing and has no default is a `DocumentKeyError`.
     """
-    return _native.bson_loads(data, _types(classes))
+    document = _native.bson_loads(data, _types(classes))
+    return document if type is None else _typed.convert(document, type, forbid_unknown)
 
 
-def decode_all(data: bytes | bytearray, *, classes: Classes = "millstream") -> list[dict[str, Any]]:
-    """The dicts of documents that follow each other, as mongodump writes them.
+@overload
+def decode(
+    data: bytes | bytearray,
+    type: builtins.type[T],
+    *,
+    classes: Classes = "millstream",
+    forbid_unknown: bool = False,
+) -> T: ...
+@overload
+def decode(
+    data: bytes | bytearray, type: Any, *, classes: Classes = "millstream", forbid_unknown: bool = False
+) -> Any: ...
+def decode(data: bytes | bytearray, type: Any, *, classes: Classes = "millstream", forbid_unknown: bool = False) -> Any:
+    """One document as an object of `type`, as `loads` makes it."""
+    return loads(data, type=type, classes=classes, forbid_unknown=forbid_unknown)
+
+
+@overload
+def decode_all(data: bytes | bytearray, *, classes: Classes = "millstream") -> list[dict[str, Any]]: ...
+@overload
+def decode_all(
+    data: bytes | bytearray,
+    *,
+    type: builtins.type[T],
+    classes: Classes = "millstream",
+    forbid_unknown: bool = False,
+) -> list[T]: ...
+@overload
+def decode_all(
+    data: bytes | bytearray, *, type: Any, classes: Classes = "millstream", forbid_unknown: bool = False
+) -> list[Any]: ...
+def decode_all(
+    data: bytes | bytearray,
+    *,
+    type: Any = None,
+    classes: Classes = "millstream",
+    forbid_unknown: bool = False,
+) -> list[Any]:
+    """The dicts, or objects of `type`, of documents that follow each other, as mongodump writes them. See `loads`.
 
     The collector of cycles rests meanwhile: it would look through all the dicts again and again, and there are none.
-    Raises `DocumentError`, with the byte and the document at which something is wrong.
+    Raises `DocumentError`, with the document at which something is wrong as its `record`.
     """
     collects = gc.isenabled()
     gc.disable()
     try:
-        return _native.bson_decode_all(data, _types(classes))
+        documents: list[Any] = _native.bson_decode_all(data, _types(classes))
+        if type is not None:
+            _typed.convert_all(documents, type, forbid_unknown)
+        return documents
     finally:
         if collects:
             gc.enable()
