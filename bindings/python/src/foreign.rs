@@ -4,11 +4,66 @@
 
 use std::collections::TryReserveError;
 use std::io::{Error as IoError, ErrorKind, Result as IoResult};
+use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
 use pyo3::buffer::PyBuffer;
-use pyo3::exceptions::{PyMemoryError, PyTypeError};
+use pyo3::call::PyCallArgs;
+use pyo3::exceptions::{PyMemoryError, PyRuntimeError, PyTypeError};
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
+
+/// A function that the core calls for us, and owns.
+#[derive(Clone)]
+pub struct Function(Arc<Mutex<Option<Py<PyAny>>>>);
+
+/// The same for Python's collector of cycles: a function can lead back to the reader or writer that calls it.
+#[derive(Default)]
+pub struct Functions(Vec<Weak<Mutex<Option<Py<PyAny>>>>>);
+
+impl Function {
+    pub fn new(function: Py<PyAny>) -> Function {
+        Function(Arc::new(Mutex::new(Some(function))))
+    }
+
+    fn bind<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match &*self.0.lock() {
+            Some(function) => Ok(function.bind(py).clone()),
+            None => Err(PyRuntimeError::new_err("the function is gone: the collector of cycles has taken it")),
+        }
+    }
+
+    pub fn call<'py>(&self, py: Python<'py>, args: impl PyCallArgs<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.bind(py)?.call1(args)
+    }
+}
+
+impl Functions {
+    pub fn add(&mut self, function: &Function) {
+        self.0.push(Arc::downgrade(&function.0));
+    }
+
+    /// Shows the collector each reference once: all clones of a `Function` hold one and the same.
+    pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        for function in self.0.iter().filter_map(Weak::upgrade) {
+            // Whoever has it locked is at work with it, so it is no garbage.
+            if let Some(function) = function.try_lock() {
+                visit.call(function.as_ref())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets go of them.
+    pub fn clear(&self) {
+        for function in self.0.iter().filter_map(Weak::upgrade) {
+            let taken = function.lock().take();
+            // What this calls may come here again.
+            drop(taken);
+        }
+    }
+}
 
 /// Bytes that Python owns, and that cannot change.
 pub struct Memory(pub PyBackedBytes);
@@ -20,7 +75,7 @@ impl AsRef<[u8]> for Memory {
 }
 
 /// A reader's source: `read(n)` returns at most `n` bytes, nothing at the end.
-pub fn source(read: Py<PyAny>) -> impl FnMut(&mut [u8]) -> IoResult<usize> + Send + 'static {
+pub fn source(read: Function) -> impl FnMut(&mut [u8]) -> IoResult<usize> + Send + 'static {
     // What a function returned beyond what was asked for.
     let mut left: Option<(PyBackedBytes, usize)> = None;
     move |space| {
@@ -42,9 +97,9 @@ pub fn source(read: Py<PyAny>) -> impl FnMut(&mut [u8]) -> IoResult<usize> + Sen
 }
 
 /// `None`: nothing yet, as files that do not block say it.
-fn call(py: Python<'_>, read: &Py<PyAny>, len: usize) -> PyResult<Option<PyBackedBytes>> {
+fn call(py: Python<'_>, read: &Function, len: usize) -> PyResult<Option<PyBackedBytes>> {
     py.check_signals()?;
-    let bytes = read.bind(py).call1((len,))?;
+    let bytes = read.call(py, (len,))?;
     if bytes.is_none() {
         return Ok(None);
     }
@@ -58,11 +113,11 @@ fn call(py: Python<'_>, read: &Py<PyAny>, len: usize) -> PyResult<Option<PyBacke
 }
 
 /// A writer's sink: `write(bytes)` returns how many it took, or nothing for all.
-pub fn sink(write: Py<PyAny>) -> impl FnMut(&[u8]) -> IoResult<usize> + Send + 'static {
+pub fn sink(write: Function) -> impl FnMut(&[u8]) -> IoResult<usize> + Send + 'static {
     move |bytes| {
         let taken = Python::attach(|py| {
             py.check_signals()?;
-            write.bind(py).call1((bytes,))?.extract::<Option<usize>>()
+            write.call(py, (bytes,))?.extract::<Option<usize>>()
         });
         let taken = taken.map_err(IoError::other)?.unwrap_or(bytes.len());
         if taken > bytes.len() {

@@ -7,7 +7,7 @@
 //!
 //! Unsafe code: PyO3 has no word for such a type.
 
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
@@ -54,6 +54,7 @@ fn make_class(py: Python<'_>) -> PyResult<Py<PyType>> {
     let slot = |slot, function| ffi::PyType_Slot { slot, pfunc: function };
     let mut slots = [
         slot(ffi::Py_tp_dealloc, dealloc as *mut c_void),
+        slot(ffi::Py_tp_traverse, traverse as *mut c_void),
         slot(ffi::Py_tp_iter, ffi::PyObject_SelfIter as *mut c_void),
         slot(ffi::Py_tp_iternext, next as *mut c_void),
         slot(0, ptr::null_mut()),
@@ -62,7 +63,7 @@ fn make_class(py: Python<'_>) -> PyResult<Py<PyType>> {
         name: c"millstream._native.Lines".as_ptr(),
         basicsize: size_of::<Lines>() as i32,
         itemsize: 0,
-        flags: (ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_DISALLOW_INSTANTIATION) as u32,
+        flags: (ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_HAVE_GC | ffi::Py_TPFLAGS_DISALLOW_INSTANTIATION) as u32,
         slots: slots.as_mut_ptr(),
     };
     // SAFETY: the name lives for ever, the slots end with a 0 and their functions have the types that Python expects. Nobody
@@ -91,14 +92,30 @@ unsafe extern "C" fn next(object: *mut ffi::PyObject) -> *mut ffi::PyObject {
     }
 }
 
+/// `tp_traverse`: what it holds. There is no `tp_clear`, since the reader lets go of what leads here.
+unsafe extern "C" fn traverse(object: *mut ffi::PyObject, visit: ffi::visitproc, arg: *mut c_void) -> c_int {
+    // SAFETY: Python calls this with an object of the class, whose fields are zero until `iterate` has written them, and with
+    // a function for the references that the object holds, of which the reader may be null here only.
+    unsafe {
+        let held = [(*object.cast::<Lines>()).reader, ffi::Py_TYPE(object).cast()];
+        held.into_iter()
+            .filter(|held| !held.is_null())
+            .map(|held| visit(held, arg))
+            .find(|told| *told != 0)
+            .unwrap_or(0)
+    }
+}
+
 /// `tp_dealloc`.
 unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
-    // SAFETY: Python calls this once, for an object that nobody has any more. What it held is let go of, and the memory given
-    // back to whom `PyType_GenericAlloc` had it from; an object of such a type holds its type.
+    // SAFETY: Python calls this once, for an object that nobody has any more. The collector of cycles hears of that first;
+    // then what it held is let go of, and the memory given back to whom `PyType_GenericAlloc` had it from; an object of such
+    // a type holds its type.
     unsafe {
         let class = ffi::Py_TYPE(object);
+        ffi::PyObject_GC_UnTrack(object.cast());
         ffi::Py_DECREF((*object.cast::<Lines>()).reader);
-        ffi::PyObject_Free(object.cast());
+        ffi::PyObject_GC_Del(object.cast());
         ffi::Py_DECREF(class.cast());
     }
 }

@@ -9,6 +9,7 @@ use pyo3::types::PyDict;
 
 use crate::command::take;
 use crate::error;
+use crate::foreign::{Function, Functions};
 use crate::framer::{Framer, Spec, Words};
 use crate::record::Encoding;
 
@@ -25,7 +26,7 @@ pub struct Options {
     pub stall_timeout: Option<Duration>,
     follow: Follow,
     name: Option<String>,
-    progress: Option<(Py<PyAny>, Duration)>,
+    progress: Option<(Function, Duration)>,
 }
 
 impl Options {
@@ -55,13 +56,20 @@ impl Options {
             name: take(keywords, "name")?,
             progress: {
                 let every = seconds(py, keywords, "progress_interval")?.unwrap_or(Duration::from_millis(100));
-                take::<Py<PyAny>>(keywords, "progress")?.map(|call| (call, every))
+                take(keywords, "progress")?.map(|call| (Function::new(call), every))
             },
         };
         match keywords.iter().next() {
             Some((key, _)) => Err(PyTypeError::new_err(format!("unknown option {key}"))),
             None => Ok(options),
         }
+    }
+
+    /// The functions that the core will call.
+    pub fn functions(&self) -> Functions {
+        let mut functions = Functions::default();
+        self.progress.iter().for_each(|(call, _)| functions.add(call));
+        functions
     }
 
     /// The core's builder.
@@ -87,12 +95,12 @@ impl Options {
             builder = builder.name(name.clone());
         }
         if let Some((call, every)) = &self.progress {
-            let call = Python::attach(|py| call.clone_ref(py));
+            let call = call.clone();
             builder = builder.observer(*every, move |progress| {
                 Python::attach(|py| {
-                    let told = call.call1(py, (progress.source_bytes, progress.source_size, progress.records));
+                    let told = call.call(py, (progress.source_bytes, progress.source_size, progress.records));
                     // Reading goes on where a display fails.
-                    told.map_or_else(|error| error.write_unraisable(py, Some(call.bind(py))), drop);
+                    told.map_or_else(|error| error.write_unraisable(py, None), drop);
                 });
             });
         }

@@ -9,6 +9,7 @@ use millstream::frame::{Delimiter, Framer as CoreFramer, Lines};
 
 use millstream::{CommandEnd, Error, ErrorKind, Reader as CoreReader, ReaderBuilder, Waits};
 use parking_lot::{Mutex, MutexGuard};
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyList, PyMemoryView, PySlice, PyType};
@@ -16,11 +17,12 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyMemoryView, PySlice, PyType};
 use crate::batch::{Batch, Loose};
 use crate::columns::{Growing, Layout, Table};
 use crate::command::{self, duplicate};
+use crate::foreign::{self, Function, Functions};
 use crate::framer::{Spec, Words};
 use crate::options::Options;
 use crate::record::Encoding;
 use crate::wait::{Patience, Token};
-use crate::{error, foreign, lines};
+use crate::{error, lines};
 
 /// A source, record by record.
 #[pyclass(frozen, weakref, generic, module = "millstream")]
@@ -31,6 +33,7 @@ pub struct Reader {
     /// Lines without their ends, the usual case, which has a way of its own.
     plain_lines: bool,
     name: String,
+    functions: Functions,
 }
 
 struct State {
@@ -80,6 +83,7 @@ impl Reader {
         );
         Ok(Reader {
             token,
+            functions: options.functions(),
             encoding: options.encoding,
             plain_lines: options.framer == Spec::Lines { keep: false },
             name: reader.name().to_owned(),
@@ -292,11 +296,22 @@ impl Reader {
     #[pyo3(signature = (read, **options))]
     fn callback(py: Python<'_>, read: Py<PyAny>, options: Option<Bound<'_, PyDict>>) -> PyResult<Reader> {
         let options = options.unwrap_or_else(|| PyDict::new(py));
-        let mut source = Some(foreign::source(read));
-        Reader::open(py, &options, |builder| match source.take() {
+        let read = Function::new(read);
+        let mut source = Some(foreign::source(read.clone()));
+        let mut reader = Reader::open(py, &options, |builder| match source.take() {
             Some(source) => builder.callback(source),
             None => Err(Error::new(ErrorKind::Internal)),
-        })
+        })?;
+        reader.functions.add(&read);
+        Ok(reader)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.functions.traverse(&visit)
+    }
+
+    fn __clear__(&self) {
+        self.functions.clear();
     }
 
     fn __iter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, PyAny>> {
@@ -667,6 +682,11 @@ impl Batches {
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Batch>> {
         self.reader.get().next_batch(py, self.max_records)
+    }
+
+    /// The reader lets go of what leads here.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.reader)
     }
 }
 

@@ -14,13 +14,15 @@ use millstream::{
 };
 use parking_lot::{Mutex, MutexGuard};
 use pyo3::exceptions::PyTypeError;
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyString, PyTuple};
 
 use crate::command::{self, duplicate, take};
+use crate::error;
+use crate::foreign::{self, Function, Functions};
 use crate::options::{seconds, word};
 use crate::wait::Token;
-use crate::{error, foreign};
 
 /// Records into a sink.
 #[pyclass(frozen, weakref, module = "millstream")]
@@ -28,6 +30,7 @@ pub struct Writer {
     state: Mutex<State>,
     token: Token,
     name: String,
+    functions: Functions,
 }
 
 struct State {
@@ -74,7 +77,8 @@ impl Writer {
         }
         let writer = py.detach(|| open(builder)).map_err(|error| error::raise(py, &error))?;
         let name = writer.name().to_owned();
-        Ok(Writer { state: Mutex::new(State { writer: Some(writer), line: Vec::new() }), token, name })
+        let state = Mutex::new(State { writer: Some(writer), line: Vec::new() });
+        Ok(Writer { state, token, name, functions: Functions::default() })
     }
 
     fn state(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, State>> {
@@ -128,8 +132,19 @@ impl Writer {
     #[staticmethod]
     #[pyo3(signature = (write, **options))]
     fn callable(py: Python<'_>, write: Py<PyAny>, options: Option<Bound<'_, PyDict>>) -> PyResult<Writer> {
-        let sink = foreign::sink(write);
-        Writer::open(py, &keywords(py, options), |builder| builder.callback(sink))
+        let write = Function::new(write);
+        let sink = foreign::sink(write.clone());
+        let mut writer = Writer::open(py, &keywords(py, options), |builder| builder.callback(sink))?;
+        writer.functions.add(&write);
+        Ok(writer)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.functions.traverse(&visit)
+    }
+
+    fn __clear__(&self) {
+        self.functions.clear();
     }
 
     /// Writes bytes, or text in UTF-8; how many bytes there were.
