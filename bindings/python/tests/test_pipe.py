@@ -27,10 +27,13 @@ from millstream import (
     for_each,
     inspect,
     map,
+    merge,
     parallel,
     pipe,
+    scan_state,
     skip,
     take,
+    tee,
 )
 
 
@@ -152,6 +155,104 @@ def test_errors_of_the_source_come_behind_its_records() -> None:
     with pytest.raises(millstream.EncodingError):
         pipe(millstream.from_bytes(b"a\nb\n\xff\nc\n", encoding="utf-8"), for_each(texts.append))
     assert texts == ["a", "b"]
+
+
+def test_a_state_goes_from_item_to_item() -> None:
+    numbered: millstream.Stage[bytes, str] = scan_state(
+        1, lambda number, line: (number + 1, f"{number} {line.decode()}")
+    )
+    for _ in range(2):
+        assert pipe(lines(b"a\nb\nc\n"), batch(2), numbered, collect()) == ["1 a", "2 b", "3 c"]
+    sums: millstream.Stage[bytes, int] = scan_state(0, lambda sum, line: (sum + int(line),) * 2)
+    running = pipe(lines(b"1\nx\n3\n"), sums, on_error="skip")
+    assert (list(running), running.summary.failed) == ([1, 4], 1)
+    with pytest.raises(StageFailed, match="in scan_state") as caught:
+        pipe(lines(b"1\nx\n3\n"), sums, collect())
+    assert caught.value.record == 1
+    with pytest.raises(StageFailed, match="in scan_state: TypeError"):
+        pipe([1], scan_state(0, lambda state, item: 3), collect())  # type: ignore[arg-type, return-value]
+
+
+def test_a_copy_to_a_writer(tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    upper = pipe(lines(b"a\nb\nc\n"), tee(Writer.path(copy)), filter(lambda line: line != b"b"), collect())
+    assert (upper, copy.read_bytes()) == ([b"a", b"c"], b"a\nb\nc\n")
+    source = millstream.from_bytes(b"a; b; c; ", delimiter="; ")
+    pipe(source, tee(Writer.path(copy)), take(2), Writer.path(tmp_path / "out"))
+    assert (tmp_path / "out").read_bytes() == b"a; b; "
+    assert copy.read_bytes() == b"a; b; c; ", "it was in front of take"
+    pipe(lines(b"1\n2\n3\n"), batch(1), tee(Writer.path(copy)), take(2), collect())
+    assert copy.read_bytes() == b"1\n2\n"
+
+
+def test_a_copy_that_is_not_whole_is_given_up(tmp_path: Path) -> None:
+    copy, other = tmp_path / "copy", tmp_path / "other"
+    with pytest.raises(StageFailed):
+        pipe(lines(b"1\nx\n"), tee(Writer.path(copy)), map(int), collect())
+    assert not copy.exists()
+    with pytest.raises(millstream.CommandFailed):
+        pipe(millstream.command(["sh", "-c", "echo one; exit 3"]), tee(Writer.path(copy)), collect())
+    assert not copy.exists()
+    left = pipe(millstream.command(["yes"]), tee(Writer.path(copy)))
+    next(iter(left))
+    left.close()
+    assert not copy.exists()
+
+    def full(data: bytes) -> int:
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space"):
+        pipe(range(10), tee(Writer.path(copy)), tee(Writer.callable(full)), Writer.path(other), on_error="skip")
+    assert not other.exists()
+
+
+def test_several_sources_in_turn() -> None:
+    running = pipe(merge(lines(b"1\n2\n3\n"), range(10, 13), pipe(lines(b"7\n"), map(int))), map(int))
+    found = list(running)
+    assert sorted(found) == [1, 2, 3, 7, 10, 11, 12]
+    assert [n for n in found if n < 4] == [1, 2, 3], "the items of each stay in order"
+    assert [n for n in found if n >= 10] == [10, 11, 12]
+    assert running.summary.records == 7
+    assert pipe(merge(), count()) == 0
+    assert sorted(merge([1], merge([2], [3]))) == [1, 2, 3]
+    summary = pipe(merge(millstream.command(["echo", "a"]), millstream.command(["echo", "b"])), for_each(bytes))
+    assert (summary.items, [end.argv for end in summary.commands]) == (2, [("echo", "a"), ("echo", "b")])
+
+
+def test_a_source_that_waits_is_passed_over() -> None:
+    """The one in front goes on only when all that the other has are through."""
+    there, answer = os.pipe()
+    waiting = millstream.command(["sh", "-c", "read line; echo $line"], stdin=there, decode="off")
+    os.close(there)
+    watch = threading.Timer(20, waiting.cancel)
+    watch.start()
+    got: list[bytes] = []
+
+    def reply(line: bytes) -> None:
+        got.append(line)
+        if len(got) == 1000:
+            os.write(answer, b"last\n")
+
+    pipe(merge(waiting, lines(b"x\n" * 1000)), for_each(reply))
+    watch.cancel()
+    os.close(answer)
+    assert got == [*[b"x"] * 1000, b"last"]
+
+
+def test_all_of_several_must_succeed() -> None:
+    healthy = millstream.command(["yes"])
+    with pytest.raises(millstream.CommandFailed):
+        pipe(merge(healthy, millstream.command(["sh", "-c", "echo one; exit 3"])), for_each(bytes))
+    assert healthy.closed
+    with pytest.raises(StageFailed) as caught:
+        pipe(merge(lines(b"1\n2\n"), millstream.from_bytes(b"3\n4\nx\n", name="second")), map(int), collect())
+    assert (caught.value.record, caught.value.offset, caught.value.name) == (2, 4, "second")
+    both = [millstream.command(["sleep", "60"]) for _ in range(2)]
+    waiting = pipe(merge(*both), parallel(map(bytes), workers=2))
+    threading.Timer(0.1, waiting.cancel).start()
+    with pytest.raises(millstream.Cancelled):
+        waiting.run()
+    assert all(reader.closed for reader in both)
 
 
 def test_take_ends_the_command() -> None:
@@ -326,6 +427,10 @@ def test_statistics() -> None:
         lambda: parallel(take(1)),
         lambda: parallel(map(int), workers=0),
         lambda: parallel(map(int), using="magic"),  # type: ignore[call-overload]
+        lambda: scan_state(0, 1),  # type: ignore[arg-type]
+        lambda: tee("text"),  # type: ignore[arg-type]
+        lambda: parallel(tee(Writer.memory())),
+        lambda: merge([1], "text"),
         lambda: pipe("text", collect()),
         lambda: pipe(3, collect()),  # type: ignore[call-overload]
         lambda: pipe([1], int, collect()),

@@ -37,7 +37,8 @@ from ._open import command, from_bytes, from_callable, from_fd, from_file, open,
 from ._pipe.parallel import parallel
 from ._pipe.pipe import Pipe, StageStats, Summary, pipe
 from ._pipe.sink import Sink, collect, count, fold, for_each
-from ._pipe.stage import Stage, batch, filter, flat_map, inspect, map, skip, take
+from ._pipe.source import merge
+from ._pipe.stage import Stage, batch, filter, flat_map, inspect, map, scan_state, skip, take, tee
 
 # They are what the abstract classes ask for, and csv, pandas and others look for those.
 _io.BufferedIOBase.register(Reader)
@@ -90,13 +91,16 @@ __all__ = [
     "from_file",
     "inspect",
     "map",
+    "merge",
     "open",
     "parallel",
     "pipe",
     "pipeline",
+    "scan_state",
     "shell",
     "skip",
     "stdin",
     "take",
     "tcp",
+    "tee",
 ]

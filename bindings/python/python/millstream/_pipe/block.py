@@ -13,8 +13,12 @@ class Records(Protocol):
     """What the source delivered at once."""
 
     @property
+    def name(self) -> str | None:
+        """What errors call their source."""
+
+    @property
     def first_record(self) -> int:
-        """The number of the first one."""
+        """The number of the first one there."""
 
     def record(self, index: int) -> Any:
         """One of them, as it came."""

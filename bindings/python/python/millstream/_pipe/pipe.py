@@ -10,12 +10,12 @@ from time import perf_counter
 from typing import Any, Generic, Literal, Self, TypeAlias, TypeVar, overload
 
 from .._errors import CommandEnd, Error
-from .._native import Reader, Writer, WriterEnd, option_error, pipe_error
+from .._native import Writer, WriterEnd, option_error, pipe_error
 from .block import Block, Blocks, Failure
 from .parallel import Parallel, Workers
 from .sink import Sink, Sinking, Writing
-from .source import IterableSource, ReaderSource, Source
-from .stage import Batch, Stage, Step
+from .source import source_of
+from .stage import Batch, Stage, Step, Tee, Teeing
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -76,8 +76,8 @@ class Pipe(Generic[T]):
         self.summary = Summary(stages=[StageStats(stage.name) for stage in stages])
         self._stages = stages
         self._on_error = on_error
-        self._source = _source(source)
-        self._commands: Callable[[], list[CommandEnd]] = (lambda: source.ends) if isinstance(source, Reader) else list
+        self._source = source_of(source)
+        self._tees: list[Teeing] = []
         self._cancelled = Event()
         self._batches = self._run()
 
@@ -142,6 +142,8 @@ class Pipe(Generic[T]):
                     raise pipe_error("cancelled", self._source.name)
             _close(parts)
             self._source.close()
+            for tee in self._tees:
+                tee.finish()
         except BaseException:
             # What ends it is what is to be heard of.
             try:
@@ -149,10 +151,12 @@ class Pipe(Generic[T]):
                 self._source.close()
             except Exception:
                 pass
+            for tee in self._tees:
+                tee.abandon()
             raise
         finally:
             summary.elapsed = perf_counter() - began
-            summary.commands = self._commands()
+            summary.commands = self._source.ends()
             if isinstance(self._on_error, Writer):
                 self._on_error.close()
 
@@ -173,6 +177,9 @@ class Pipe(Generic[T]):
             elif isinstance(stage, Batch):
                 fuse()
                 parts.append(_cut(parts[-1], stage.count, stats))
+            elif isinstance(stage, Tee):
+                self._tees.append(tee := Teeing(stage.writer, self._source.terminator))
+                fused.append((tee, stats))
             else:
                 fused.append((stage.start(), stats))
         fuse()
@@ -237,9 +244,10 @@ class Pipe(Generic[T]):
             self._on_error(record, self._error(block, failure))
 
     def _error(self, block: Block, failure: Failure) -> Error:
-        error, record, offset = failure.error, None, None
+        error, name, record, offset = failure.error, self._source.name, None, None
         if block.records is not None:
             index = block.record_of(failure)
+            name = block.records.name
             record = block.records.first_record + index
             offset = block.records.offset(index)
         if isinstance(error, Error):
@@ -247,7 +255,7 @@ class Pipe(Generic[T]):
             error.record = record if error.record is None else error.record
             return error
         found = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        told: Error = pipe_error("stage_failed", self._source.name, record, offset, f"in {failure.stage}: {found}")
+        told: Error = pipe_error("stage_failed", name, record, offset, f"in {failure.stage}: {found}")
         told.__cause__ = error
         return told
 
@@ -378,26 +386,16 @@ def pipe(source: Iterable[Any], /, *parts: Any, on_error: OnError = "stop") -> A
 def pipe(source: Iterable[Any], /, *parts: Any, on_error: OnError = "stop") -> Any:
     """Sends the records of a source through stages into a sink, and returns what the sink comes to.
 
-    The source is a reader, or any iterable, and a pipe without a sink too; the sink is a `Writer`, or what `for_each`,
-    `collect`, `count` and `fold` make. Without a sink there is a `Pipe`, to be iterated over or run.
+    The source is a reader, any iterable, a pipe without a sink, or several by `merge`; the sink is a `Writer`, or what
+    `for_each`, `collect`, `count` and `fold` make. Without a sink there is a `Pipe`, to be iterated over or run.
 
-    The pipe owns its source and its sink: it closes the one, finishes the other, or gives it up after an error. What a
-    stage raises becomes a `StageFailed` with the record's number, and is its cause; what came before it has reached the
-    sink.
+    The pipe owns its source, its sink and the writers of `tee`: it closes the one, and finishes the others or gives
+    them up after an error. What a stage raises becomes a `StageFailed` with the record's number, and is its cause; what
+    came before it has reached the sink.
     """
     if parts and isinstance(parts[-1], (Sink, Writer)):
         return Pipe[Any](source, parts[:-1], on_error).run(parts[-1])
     return Pipe[Any](source, parts, on_error)
-
-
-def _source(source: Any) -> Source:
-    if isinstance(source, Reader):
-        return ReaderSource(source)
-    if isinstance(source, (str, bytes)):
-        raise option_error(f"{type(source).__name__} as a source", "a reader, such as open(path), or another iterable")
-    if isinstance(source, Iterable):
-        return IterableSource(source)
-    raise option_error(f"{type(source).__name__} as a source", "a reader or another iterable")
 
 
 def _cut(blocks: Blocks, count: int, stats: StageStats) -> Blocks:

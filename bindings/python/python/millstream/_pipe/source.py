@@ -1,16 +1,19 @@
-"""Where a pipe's items come from: a reader's batches, or what any iterable yields."""
+"""Where a pipe's items come from: a reader's batches, what any iterable yields, or several of these in turn."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from time import perf_counter
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from .._errors import EncodingError
-from .._native import Batch, Reader
+from .._errors import CommandEnd, EncodingError
+from .._native import Batch, Reader, option_error
 from .block import Block, Blocks
+
+A = TypeVar("A")
 
 #: Of an iterable: how many items are taken at once at most, and how long that may take, in seconds.
 _MOST = 1024
@@ -33,6 +36,10 @@ class Source:
         """Whether the next block has to be waited for."""
         return False
 
+    def ends(self) -> list[CommandEnd]:
+        """How its commands ended."""
+        return []
+
     def cancel(self) -> None:
         """Ends a wait of another thread."""
 
@@ -43,6 +50,7 @@ class Source:
 @dataclass(frozen=True, slots=True)
 class _BatchRecords:
     batch: Batch[Any]
+    name: str | None
 
     @property
     def first_record(self) -> int:
@@ -65,7 +73,7 @@ class ReaderSource(Source):
 
     def blocks(self, goes_on: bool) -> Blocks:
         for batch in self._reader.batches():
-            records = _BatchRecords(batch)
+            records = _BatchRecords(batch, self.name)
             try:
                 items = batch.to_list()
             except EncodingError as error:
@@ -76,6 +84,9 @@ class ReaderSource(Source):
 
     def waits(self) -> bool:
         return self._reader.waits()
+
+    def ends(self) -> list[CommandEnd]:
+        return self._reader.ends
 
     def cancel(self) -> None:
         self._reader.cancel()
@@ -88,6 +99,7 @@ class ReaderSource(Source):
 class _ListRecords:
     first_record: int
     items: list[Any]
+    name: str | None = None
 
     def record(self, index: int) -> Any:
         return self.items[index]
@@ -122,3 +134,80 @@ class IterableSource(Source):
         close = getattr(self._iterable, "close", None)
         if close is not None:
             close()
+
+
+class MergedSource(Source):
+    """Several sources, which take turns, a block at a time. One that would have to be waited for is passed over while
+    another would not."""
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self._sources = sources
+        #: Those that have not ended, the one whose turn it is in front.
+        self._running = deque(sources)
+        if sources:
+            self.terminator = sources[0].terminator
+
+    def blocks(self, goes_on: bool) -> Blocks:
+        running, blocks = self._running, {source: source.blocks(goes_on) for source in self._sources}
+        while running:
+            running.rotate(-next((turn for turn, source in enumerate(running) if not source.waits()), 0))
+            block = next(blocks[running[0]], None)
+            if block is None:
+                running.popleft()
+            else:
+                running.rotate(-1)
+                yield block
+
+    def waits(self) -> bool:
+        return bool(self._running) and all(source.waits() for source in self._running)
+
+    def ends(self) -> list[CommandEnd]:
+        return [end for source in self._sources for end in source.ends()]
+
+    def cancel(self) -> None:
+        for source in self._sources:
+            source.cancel()
+
+    def close(self) -> None:
+        failed: Exception | None = None
+        for source in self._sources:
+            try:
+                source.close()
+            except Exception as error:
+                failed = failed or error
+        if failed is not None:
+            raise failed
+
+
+class Merged(Generic[A]):
+    """Sources that are one to a pipe. Made by `merge`."""
+
+    def __init__(self, sources: Sequence[Iterable[A]]) -> None:
+        self.source = MergedSource([source_of(source) for source in sources])
+
+    def __iter__(self) -> Iterator[A]:
+        for block in self.source.blocks(goes_on=False):
+            yield from block.items
+
+
+def merge(*sources: Iterable[A]) -> Merged[A]:
+    """The items of several sources, for a pipe: `pipe(merge(a, b), ...)`.
+
+    They take turns, a batch at a time, and a reader that has nothing at the moment is passed over while another source
+    has something; where all have to be waited for, it is the one whose turn it is. The items of each stay in order, and
+    a record's number is that in its own source. The end means that all have succeeded; one that fails ends the pipe.
+    """
+    return Merged(sources)
+
+
+def source_of(source: Any) -> Source:
+    """What a pipe can read."""
+    if isinstance(source, Reader):
+        return ReaderSource(source)
+    if isinstance(source, Merged):
+        return source.source
+    if isinstance(source, (str, bytes)):
+        raise option_error(f"{type(source).__name__} as a source", "a reader, such as open(path), or another iterable")
+    if isinstance(source, Iterable):
+        return IterableSource(source)
+    raise option_error(f"{type(source).__name__} as a source", "a reader or another iterable")

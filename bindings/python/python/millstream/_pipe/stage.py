@@ -8,11 +8,13 @@ from itertools import chain, compress
 from operator import truth
 from typing import Any, Generic, TypeVar
 
-from .._native import option_error
+from .._native import Writer, option_error
 from .block import Block, Kept, Shifted, Spread
+from .sink import Writing
 
 A = TypeVar("A")
 B = TypeVar("B")
+S = TypeVar("S")
 
 
 class Step:
@@ -73,6 +75,55 @@ def _several(result: Iterable[Any]) -> list[Any]:
     if isinstance(result, (bytes, str)):
         raise TypeError(f"flat_map's function returned {type(result).__name__}: return a list with it")
     return list(result)
+
+
+@dataclass(frozen=True)
+class _ScanState(Stage[A, B]):
+    initial: Any
+    function: Callable[[Any, Any], tuple[Any, Any]]
+
+    def start(self) -> Step:
+        return _Scanning(self)
+
+
+class _Scanning(Step):
+    def __init__(self, stage: _ScanState[Any, Any]) -> None:
+        self._stage = stage
+        self._state = stage.initial
+
+    def run(self, block: Block) -> None:
+        block.step(block.each(self._stage.name, self._next))
+
+    def _next(self, item: Any) -> Any:
+        self._state, made = self._stage.function(self._state, item)
+        return made
+
+
+@dataclass(frozen=True)
+class Tee(Stage[A, A]):
+    """A copy of each item to a writer."""
+
+    writer: Writer
+
+
+class Teeing(Step):
+    """The same at work. The writer's errors end the pipe, whatever `on_error` says."""
+
+    def __init__(self, writer: Writer, terminator: bytes) -> None:
+        self._writer = writer
+        self._writing = Writing(writer, terminator)
+
+    def run(self, block: Block) -> None:
+        if block.items:
+            self._writing.take(block.items)
+
+    def finish(self) -> None:
+        """All have gone through."""
+        self._writer.close()
+
+    def abandon(self) -> None:
+        """Not all have."""
+        self._writer.abort()
 
 
 @dataclass(frozen=True)
@@ -142,6 +193,28 @@ def flat_map(function: Callable[[A], Iterable[B]]) -> Stage[A, B]:
 def inspect(function: Callable[[A], object]) -> Stage[A, A]:
     """Shows each item to `function`, and hands it on."""
     return _Inspect("inspect", _function(function))
+
+
+def scan_state(initial: S, function: Callable[[S, A], tuple[S, B]]) -> Stage[A, B]:
+    """Each item becomes what `function` makes of it and of those before: it is given a state and an item, and returns
+    the next state and what the item becomes. The state begins as `initial` in each pipe; where the function raises, it
+    stays as it was.
+
+        pipe(names, scan_state(1, lambda number, name: (number + 1, f"{number} {name}")), collect())
+    """
+    return _ScanState("scan_state", initial, _function(function))
+
+
+def tee(writer: Writer) -> Stage[Any, Any]:
+    """Writes each item to a writer as well, which the pipe owns as it does its sink. A slow one stops the source, and
+    one that fails ends the pipe.
+
+    Items go through stages many at a time: it may have written some that are behind one that a later stage raises for,
+    or that a later `take` drops. A `batch(1)` in front forbids that.
+    """
+    if isinstance(writer, Writer):
+        return Tee("tee", writer)
+    raise option_error(f"{type(writer).__name__} in tee()", "a Writer")
 
 
 def take(count: int) -> Stage[Any, Any]:
