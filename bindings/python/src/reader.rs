@@ -4,6 +4,7 @@
 //! time: another thread's is refused, never made to wait.
 
 use std::ops::{Deref, DerefMut};
+use std::os::fd::{AsRawFd, RawFd};
 
 use millstream::frame::{Delimiter, Framer as CoreFramer, Lines};
 
@@ -502,10 +503,19 @@ impl Reader {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Whether the next batch has to be waited for.
-    fn waits(&self, py: Python<'_>) -> PyResult<bool> {
+    /// Whether the next batch has to be waited for; nothing where nobody can say.
+    fn waits(&self, py: Python<'_>) -> PyResult<Option<bool>> {
         let state = self.enter(py)?;
-        Ok(state.reader.as_ref().is_some_and(|reader| reader.waits() == Waits::Yes))
+        Ok(match state.reader.as_ref().map(CoreReader::waits) {
+            Some(Waits::Unknown) => None,
+            waits => Some(waits == Some(Waits::Yes)),
+        })
+    }
+
+    /// The file descriptor that is readable when the next batch need not be waited for, if there is one.
+    fn waits_for(&self, py: Python<'_>) -> PyResult<Option<RawFd>> {
+        let state = self.enter(py)?;
+        Ok(state.reader.as_ref().and_then(CoreReader::waits_for).map(|fd| fd.as_raw_fd()))
     }
 
     /// What ends a record, where it is written again.

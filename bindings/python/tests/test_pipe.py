@@ -222,7 +222,7 @@ def test_several_sources_in_turn() -> None:
 def test_a_source_that_waits_is_passed_over() -> None:
     """The one in front goes on only when all that the other has are through."""
     there, answer = os.pipe()
-    waiting = millstream.command(["sh", "-c", "read line; echo $line"], stdin=there, decode="off")
+    waiting = millstream.command(["sh", "-c", "read line; echo $line"], stdin=there)
     os.close(there)
     watch = threading.Timer(20, waiting.cancel)
     watch.start()

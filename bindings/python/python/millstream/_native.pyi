@@ -160,8 +160,10 @@ class Reader(Iterator[T], Generic[T]):
         """The bytes up to a delimiter, with it; at the end what is left, or nothing."""
     def peek(self, size: int | None = 0, /) -> bytes:
         """What is in the buffer, after one read if it is empty. Nothing is consumed."""
-    def waits(self) -> bool:
-        """Whether the next batch has to be waited for, as far as one can say."""
+    def waits(self) -> bool | None:
+        """Whether the next batch has to be waited for; `None` where nobody can say, as of a function."""
+    def waits_for(self) -> int | None:
+        """The file descriptor that is readable when the next batch need not be waited for, if there is one."""
     @property
     def terminator(self) -> bytes:
         """What ends a record, where it is written again."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -33,7 +34,7 @@ class Source:
         raise NotImplementedError
 
     def waits(self) -> bool:
-        """Whether the next block has to be waited for."""
+        """Whether the next block has to be waited for, as far as one can say."""
         return False
 
     def ends(self) -> list[CommandEnd]:
@@ -83,7 +84,13 @@ class ReaderSource(Source):
             yield Block(items, records, goes_on)
 
     def waits(self) -> bool:
-        return self._reader.waits()
+        waits = self._reader.waits()
+        if waits is None and (fd := self._reader.waits_for()) is not None:
+            # Its first bytes, which will say how to go on.
+            poll = select.poll()
+            poll.register(fd, select.POLLIN)
+            return not poll.poll(0)
+        return bool(waits)
 
     def ends(self) -> list[CommandEnd]:
         return self._reader.ends
