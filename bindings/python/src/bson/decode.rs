@@ -133,14 +133,13 @@ impl<'t, 'py> Decoder<'t, 'py> {
     /// Python's dates go from the year 1 to 9999; others are numbers of milliseconds.
     fn date(&self, milliseconds: i64) -> Result<Bound<'py, PyAny>, Trouble> {
         let (days, within) = (milliseconds.div_euclid(86_400_000), milliseconds.rem_euclid(86_400_000));
-        if !(-719_162..=2_932_896).contains(&days) {
-            return Ok(self.types.other_date.bind(self.py).call1((milliseconds,))?);
-        }
+        let date = self.types.date.as_ref().filter(|_| (-719_162..=2_932_896).contains(&days));
+        let Some(date) = date else { return Ok(self.types.other_date.bind(self.py).call1((milliseconds,))?) };
         let (year, month, day) = civil(days);
         let (seconds, thousandths) = (within / 1000, within % 1000);
         let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
         let parts = (year, month, day, hour, minute, second, thousandths * 1000, &self.types.zone);
-        Ok(self.types.date.bind(self.py).call1(parts)?)
+        Ok(date.bind(self.py).call1(parts)?)
     }
 }
 

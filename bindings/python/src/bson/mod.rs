@@ -15,7 +15,9 @@ use pyo3::prelude::*;
 #[pyclass(frozen, module = "millstream._native")]
 pub struct Types {
     object_id: Py<PyAny>,
-    date: Py<PyAny>,
+    /// Nothing: all dates are `other_date`.
+    date: Option<Py<PyAny>>,
+    /// What no date of Python's can be.
     other_date: Py<PyAny>,
     decimal: Py<PyAny>,
     binary: Py<PyAny>,
@@ -33,7 +35,7 @@ impl Types {
     #[expect(clippy::too_many_arguments, reason = "one for each type")]
     fn new(
         object_id: Py<PyAny>,
-        date: Py<PyAny>,
+        date: Option<Py<PyAny>>,
         other_date: Py<PyAny>,
         decimal: Py<PyAny>,
         binary: Py<PyAny>,

@@ -20,8 +20,8 @@ from collections.abc import Callable, Iterable
 from functools import cached_property, lru_cache
 from typing import Annotated, Any, Final, Literal, TypeAlias, Union, get_args, get_origin
 
-from ._errors import Error
-from ._native import document_error, option_error
+from .._errors import Error
+from .._native import document_error, option_error
 
 Plan: TypeAlias = Callable[[Any], Any]
 Kind: TypeAlias = Literal["key_missing", "value_out_of_range", "shape_mismatch"]
@@ -86,7 +86,7 @@ def _plan(hint: Any, forbid_unknown: bool) -> Plan:
         raise option_error(f"the type {_name(hint)}", "a dataclass, a msgspec.Struct, or what they are made of")
     if hint in _SCALARS:
         return _SCALARS[hint]
-    if dataclasses.is_dataclass(hint) and hint.__module__ != f"{__package__}.bson":
+    if dataclasses.is_dataclass(hint) and hint.__module__ != __package__:
         return _dataclass(hint, forbid_unknown)
     if issubclass(hint, enum.Enum):
         return _enumeration(hint)

@@ -16,10 +16,12 @@ import re
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, overload
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args, overload
 
-from . import _native, _typed
-from ._errors import DocumentKeyError
+from .. import _native
+from .._errors import DocumentKeyError
+from . import _typed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,6 +52,8 @@ Columns = _native.Columns
 
 #: Which classes stand for what Python has no word for: ours, or those of pymongo's package `bson`.
 Classes: TypeAlias = Literal["millstream", "pymongo"]
+#: What a date is: Python's, with a `DatetimeMS` where that cannot be; or always a `DatetimeMS`.
+Dates: TypeAlias = Literal["datetime", "milliseconds"]
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -144,68 +148,75 @@ class MaxKey:
     """Compares higher than everything."""
 
 
-_OURS = _native.Types(
-    ObjectId,
-    datetime.datetime,
-    DatetimeMS,
-    Decimal128,
-    Binary,
-    Regex,
-    Code,
-    Timestamp,
-    MinKey(),
-    MaxKey(),
-    datetime.UTC,
-)
-_pymongos: _native.Types | None = None
-
-
-def _types(classes: Classes) -> _native.Types:
-    global _pymongos
+@cache
+def _types(classes: Classes, dates: Dates = "datetime") -> _native.Types:
+    """The classes as the native part wants them."""
+    if classes not in get_args(Classes) or dates not in get_args(Dates):
+        raise _native.option_error(
+            f"classes={classes!r}, dates={dates!r}", '"millstream" or "pymongo", "datetime" or "milliseconds"'
+        )
+    date = datetime.datetime if dates == "datetime" else None
     if classes == "millstream":
-        return _OURS
-    if _pymongos is None:
-        import bson as theirs  # of pymongo
-        from bson import binary, datetime_ms, max_key, min_key
-
-        _pymongos = _native.Types(
-            theirs.ObjectId,
-            datetime.datetime,
-            datetime_ms.DatetimeMS,
-            theirs.Decimal128.from_bid,
-            binary.Binary,
-            lambda pattern, flags: theirs.Regex(pattern, flags),
-            theirs.Code,
-            theirs.Timestamp,
-            min_key.MinKey(),
-            max_key.MaxKey(),
+        return _native.Types(
+            ObjectId,
+            date,
+            DatetimeMS,
+            Decimal128,
+            Binary,
+            Regex,
+            Code,
+            Timestamp,
+            MinKey(),
+            MaxKey(),
             datetime.UTC,
         )
-    return _pymongos
+    import bson as theirs  # of pymongo
+    from bson import binary, datetime_ms, max_key, min_key
+
+    return _native.Types(
+        theirs.ObjectId,
+        date,
+        datetime_ms.DatetimeMS,
+        theirs.Decimal128.from_bid,
+        binary.Binary,
+        lambda pattern, flags: theirs.Regex(pattern, flags),
+        theirs.Code,
+        theirs.Timestamp,
+        min_key.MinKey(),
+        max_key.MaxKey(),
+        datetime.UTC,
+    )
 
 
 @overload
-def loads(data: bytes | bytearray, *, classes: Classes = "millstream") -> dict[str, Any]: ...
+def loads(data: bytes | bytearray, *, classes: Classes = "millstream", dates: Dates = "datetime") -> dict[str, Any]: ...
 @overload
 def loads(
     data: bytes | bytearray,
     *,
     type: builtins.type[T],
     classes: Classes = "millstream",
+    dates: Dates = "datetime",
     forbid_unknown: bool = False,
 ) -> T: ...
 @overload
 def loads(
-    data: bytes | bytearray, *, type: Any, classes: Classes = "millstream", forbid_unknown: bool = False
+    data: bytes | bytearray,
+    *,
+    type: Any,
+    classes: Classes = "millstream",
+    dates: Dates = "datetime",
+    forbid_unknown: bool = False,
 ) -> Any: ...
 def loads(
     data: bytes | bytearray,
     *,
     type: Any = None,
     classes: Classes = "millstream",
+    dates: Dates = "datetime",
     forbid_unknown: bool = False,
 ) -> Any:
-    """The dict of one document, or an object of `type`. Dates are aware, in UTC.
+    """The dict of one document, or an object of `type`. Dates are aware, in UTC; or all `DatetimeMS`, as `dates` says.
 
     A type is a dataclass or a `msgspec.Struct`, of fields that are Python's or ours, lists, tuples, sets and dicts of
     them, `Optional` and other unions, `Literal`, enumerations, and again such classes. An `int` takes a double without
@@ -215,7 +226,7 @@ def loads(
     Raises `DocumentError`, with the byte at which something is wrong; or, where a document is not of its type, with the
     `path` of keys. A member that is missing and has no default is a `DocumentKeyError`.
     """
-    document = _native.bson_loads(data, _types(classes))
+    document = _native.bson_loads(data, _types(classes, dates))
     return document if type is None else _typed.convert(document, type, forbid_unknown)
 
 
@@ -225,36 +236,58 @@ def decode(
     type: builtins.type[T],
     *,
     classes: Classes = "millstream",
+    dates: Dates = "datetime",
     forbid_unknown: bool = False,
 ) -> T: ...
 @overload
 def decode(
-    data: bytes | bytearray, type: Any, *, classes: Classes = "millstream", forbid_unknown: bool = False
+    data: bytes | bytearray,
+    type: Any,
+    *,
+    classes: Classes = "millstream",
+    dates: Dates = "datetime",
+    forbid_unknown: bool = False,
 ) -> Any: ...
-def decode(data: bytes | bytearray, type: Any, *, classes: Classes = "millstream", forbid_unknown: bool = False) -> Any:
+def decode(
+    data: bytes | bytearray,
+    type: Any,
+    *,
+    classes: Classes = "millstream",
+    dates: Dates = "datetime",
+    forbid_unknown: bool = False,
+) -> Any:
     """One document as an object of `type`, as `loads` makes it."""
-    return loads(data, type=type, classes=classes, forbid_unknown=forbid_unknown)
+    return loads(data, type=type, classes=classes, dates=dates, forbid_unknown=forbid_unknown)
 
 
 @overload
-def decode_all(data: bytes | bytearray, *, classes: Classes = "millstream") -> list[dict[str, Any]]: ...
+def decode_all(
+    data: bytes | bytearray, *, classes: Classes = "millstream", dates: Dates = "datetime"
+) -> list[dict[str, Any]]: ...
 @overload
 def decode_all(
     data: bytes | bytearray,
     *,
     type: builtins.type[T],
     classes: Classes = "millstream",
+    dates: Dates = "datetime",
     forbid_unknown: bool = False,
 ) -> list[T]: ...
 @overload
 def decode_all(
-    data: bytes | bytearray, *, type: Any, classes: Classes = "millstream", forbid_unknown: bool = False
+    data: bytes | bytearray,
+    *,
+    type: Any,
+    classes: Classes = "millstream",
+    dates: Dates = "datetime",
+    forbid_unknown: bool = False,
 ) -> list[Any]: ...
 def decode_all(
     data: bytes | bytearray,
     *,
     type: Any = None,
     classes: Classes = "millstream",
+    dates: Dates = "datetime",
     forbid_unknown: bool = False,
 ) -> list[Any]:
     """The dicts, or objects of `type`, of documents that follow each other, as mongodump writes them. See `loads`.
@@ -265,7 +298,7 @@ def decode_all(
     collects = gc.isenabled()
     gc.disable()
     try:
-        documents: list[Any] = _native.bson_decode_all(data, _types(classes))
+        documents: list[Any] = _native.bson_decode_all(data, _types(classes, dates))
         if type is not None:
             _typed.convert_all(documents, type, forbid_unknown)
         return documents
@@ -399,6 +432,6 @@ class Document(Mapping[str, Any]):
         return found
 
 
-def open(path: str | os.PathLike[str]) -> Document:
+def open(path: str | os.PathLike[str], *, classes: Classes = "millstream") -> Document:
     """Maps a file of one document, such as the weights of a model."""
-    return Document(_native.Mapped(path, _OURS), [])
+    return Document(_native.Mapped(path, _types(classes)), [])
