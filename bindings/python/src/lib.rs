@@ -42,6 +42,8 @@ mod _native {
     #[pymodule_export]
     use crate::bson::encode::bson_dumps;
     #[pymodule_export]
+    use crate::bson::julia::julia_load;
+    #[pymodule_export]
     use crate::bson::mapped::Mapped;
     #[pymodule_export]
     use crate::columns::Table;

@@ -3,7 +3,7 @@
 import builtins
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import Any, Generic, Literal, Self, TypeAlias, TypedDict, TypeVar, Unpack, final
 
 import numpy as np
@@ -333,6 +333,13 @@ class Types:
 def bson_loads(data: Buffer, types: Types) -> dict[str, Any]: ...
 def bson_decode_all(data: Buffer, types: Types) -> list[dict[str, Any]]: ...
 def bson_dumps(document: dict[str, Any], other: Callable[[Any], tuple[str, tuple[Any, ...]]]) -> bytes: ...
+def julia_load(
+    module: ModuleType,
+    path: str | PathLike[str] | None,
+    data: Buffer | None,
+    memory: int,
+    types: list[tuple[str, list[str]]],
+) -> Any: ...
 
 @final
 class Mapped:

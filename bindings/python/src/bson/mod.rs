@@ -2,11 +2,12 @@
 //!
 //! - `decode`: documents into dicts. `encode`: dicts into documents.
 //! - `mapped`: one document of a mapped file, of which arrays are seen without a copy.
-//! - `columns`: documents as Arrow's stream of batches.
+//! - `columns`: documents as Arrow's stream of batches. `julia`: files of Julia's.
 
 pub mod columns;
 pub mod decode;
 pub mod encode;
+pub mod julia;
 pub mod mapped;
 
 use pyo3::prelude::*;

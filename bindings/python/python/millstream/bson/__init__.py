@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args, ov
 
 from .. import _native
 from .._errors import DocumentKeyError
-from . import _typed
+from . import _typed, julia
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,6 +42,7 @@ __all__ = [
     "decode",
     "decode_all",
     "dumps",
+    "julia",
     "loads",
     "open",
 ]

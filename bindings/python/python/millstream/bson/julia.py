@@ -1,0 +1,269 @@
+"""Files of Julia's packages BSON.jl and BSONqs as plain data.
+
+from millstream.bson import julia
+
+model = julia.load("model.bson")["model"]
+model.type, model.fields
+
+No code is run and no name is looked up, whatever a file says. What is one object in Julia is one object here, also
+where it contains itself.
+
+| Julia | Python |
+|---|---|
+| `nothing`, Bool, integers, floating point | `None`, `bool`, `int`, `float` |
+| String | `str`; `bytes` where it is no text |
+| an array of numbers, a BitArray | numpy's, of the same shape, the first index the fastest, read-only |
+| other arrays | a list; of several dimensions, numpy's array of objects |
+| Tuple, Dict, Set | `tuple`, `dict`, `set`; a `Struct` of keys and values where those are no keys in Python |
+| NamedTuple, Pair, Symbol, Char | `NamedTuple`, `Pair`, `Symbol`, `Char` |
+| Complex, Rational, UnitRange | `complex`, `Fraction`, `range`; a `Struct` where they cannot be |
+| a struct, a Ref, a function with a body | `Struct` with `type` and `fields`; a file has no names of fields |
+| types, modules, functions with a name | `Type`, `Module`, `Function`: their names |
+| `missing`, what has no value | `missing`, `undef` |
+| anything else, such as an enumeration | `Primitive` with `type` and `data` |
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import reprlib
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeAlias
+from typing import NamedTuple as _NamedTuple
+
+from .. import _native
+
+__all__ = [
+    "Char",
+    "Function",
+    "Missing",
+    "Module",
+    "NamedTuple",
+    "Pair",
+    "Primitive",
+    "Struct",
+    "Symbol",
+    "Type",
+    "Undef",
+    "load",
+    "loads",
+    "missing",
+    "undef",
+]
+
+
+class Struct:
+    """A value with fields, in the order of their declaration. Like Julia's, it is equal to itself only."""
+
+    __slots__ = ("__weakref__", "fields", "type")
+
+    def __init__(self, type: str, fields: list[Any]) -> None:
+        self.type = type
+        self.fields = fields
+
+    def __getitem__(self, index: int) -> Any:
+        return self.fields[index]
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+    @reprlib.recursive_repr()
+    def __repr__(self) -> str:
+        return f"{self.type}({', '.join(map(repr, self.fields))})"
+
+
+class NamedTuple(tuple[Any, ...]):
+    """A tuple whose elements have names: `t["a"]`."""
+
+    names: tuple[str, ...]
+
+    def __getitem__(self, key: Any) -> Any:
+        return tuple.__getitem__(self, self.names.index(key) if isinstance(key, str) else key)
+
+
+class Pair(_NamedTuple):
+    """`first => second`."""
+
+    first: Any
+    second: Any
+
+
+class Symbol(str):
+    """A name; to Python it is equal to the text."""
+
+    __slots__ = ()
+
+
+class Char(str):
+    """One character; to Python it is equal to the text."""
+
+    __slots__ = ()
+
+
+class Type(str):
+    """The name of a type with its parameters, as Julia writes it."""
+
+    __slots__ = ()
+
+
+class Module(str):
+    """The name of a module."""
+
+    __slots__ = ()
+
+
+class Function(str):
+    """The name of a function."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Primitive:
+    """A value as it lies in memory, the lowest byte first: of a type whose content the file does not describe."""
+
+    type: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """No value, in statistics."""
+
+
+@dataclass(frozen=True, slots=True)
+class Undef:
+    """A field or an element that was never set."""
+
+
+missing = Missing()
+undef = Undef()
+
+
+def load(
+    path: str | os.PathLike[str], *, memory: int = 1 << 30, types: Mapping[str, Sequence[str]] | None = None
+) -> Any:
+    """The values of a file: a dict as a rule.
+
+    The file is mapped, and arrays of numbers are seen where they lie: it must not be changed as long as they are used.
+    What is read takes `memory` bytes at most, arrays of numbers not counted. `types` says of immutable structs what the
+    types of their fields are, so that arrays of them are more than bytes: `{"Main.Point": ["Float64", "Float64"]}`.
+
+    Raises `DocumentError`, and `TooMuchMemory`.
+    """
+    return _native.julia_load(_MODULE, path, None, memory, _described(types))
+
+
+def loads(data: bytes | bytearray, *, memory: int = 1 << 30, types: Mapping[str, Sequence[str]] | None = None) -> Any:
+    """The same of bytes, from which arrays are copied."""
+    return _native.julia_load(_MODULE, None, data, memory, _described(types))
+
+
+_MODULE = sys.modules[__name__]
+
+
+def _described(types: Mapping[str, Sequence[str]] | None) -> list[tuple[str, list[str]]]:
+    return [(name, list(fields)) for name, fields in (types or {}).items()]
+
+
+# What the native part makes objects by. What can change comes with a function that fills it: what it contains may not
+# be there yet.
+
+#: The type of Julia's, and of numpy's.
+_NUMBERS = {
+    "Bool": "?",
+    **{f"Int{8 * size}": f"<i{size}" for size in (1, 2, 4, 8)},
+    **{f"UInt{8 * size}": f"<u{size}" for size in (1, 2, 4, 8)},
+    **{f"Float{8 * size}": f"<f{size}" for size in (2, 4, 8)},
+    **{f"Complex{{Float{8 * size}}}": f"<c{2 * size}" for size in (4, 8)},
+}
+_Filled: TypeAlias = tuple[Any, Callable[[list[Any]], object]]
+
+
+def _numbers(memory: Any, of: str, size: list[int]) -> Any:
+    if of not in _NUMBERS:
+        return None
+    import numpy
+
+    return numpy.ndarray(size, _NUMBERS[of], memory, order="F")
+
+
+def _array(size: list[int]) -> _Filled:
+    if len(size) == 1:
+        made: list[Any] = []
+        return made, made.extend
+    import numpy
+
+    flat = numpy.empty(math.prod(size), object)
+
+    def fill(elements: list[Any]) -> None:
+        # One by one: numpy would look into lists.
+        for index, element in enumerate(elements):
+            flat[index] = element
+
+    return flat.reshape(size, order="F"), fill
+
+
+def _document(keys: list[Any]) -> _Filled:
+    made: dict[Any, Any] = {}
+    return made, lambda values: made.update(zip(keys, values, strict=True))
+
+
+def _struct(of: str) -> _Filled:
+    fields: list[Any] = []
+    return Struct(of, fields), fields.extend
+
+
+def _dict(of: str, keys: list[Any]) -> _Filled:
+    if _are_distinct(keys):
+        return _document(keys)
+    values: list[Any] = []
+    return Struct(of, [keys, values]), values.extend
+
+
+def _set(of: str, elements: list[Any]) -> Any:
+    return set(elements) if _are_distinct(elements) else Struct(of, elements)
+
+
+def _are_distinct(keys: list[Any]) -> bool:
+    """They are so in Julia; but Python cannot hash a list, and takes 0.0 for -0.0."""
+    try:
+        return len(set(keys)) == len(keys)
+    except TypeError:
+        return False
+
+
+def _tuple(_: str, parts: list[Any]) -> tuple[Any, ...]:
+    return tuple(parts)
+
+
+def _named_tuple(_: str, parts: list[Any]) -> NamedTuple:
+    count = len(parts) // 2
+    made = NamedTuple(parts[count:])
+    made.names = tuple(parts[:count])
+    return made
+
+
+def _pair(_: str, parts: list[Any]) -> Pair:
+    return Pair(*parts)
+
+
+def _complex(_: str, parts: list[Any]) -> Any:
+    is_float = all(isinstance(part, float) for part in parts)
+    return complex(*parts) if is_float else Struct("Complex", parts)
+
+
+def _rational(_: str, parts: list[Any]) -> Any:
+    numerator, denominator = parts
+    is_good = isinstance(numerator, int) and isinstance(denominator, int) and denominator != 0
+    return Fraction(numerator, denominator) if is_good else Struct("Rational", parts)
+
+
+def _range(_: str, parts: list[Any]) -> Any:
+    start, stop = parts
+    is_good = isinstance(start, int) and isinstance(stop, int)
+    return range(start, stop + 1) if is_good else Struct("UnitRange", parts)
