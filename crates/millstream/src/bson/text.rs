@@ -89,6 +89,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 8 } else { 1024 }, failure_persistence: None, ..Default::default() })]
+
         #[test]
         fn text_is_what_the_standard_library_says(bytes in any_bytes(), cut in 0usize..70) {
             let cut = cut.min(bytes.len());
