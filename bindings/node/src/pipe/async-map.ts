@@ -6,27 +6,44 @@
  * waits for results is woken when there are as many as may be under way, or in the next turn of the event loop.
  */
 
-import { type Block, type BlockSource, recordOf } from "./block.js";
+import { type Block, type BlockSource, Indexes, recordOf } from "./block.js";
 import { type Context, stageFailed } from "./context.js";
 import { nextTurn } from "./source.js";
 
-/** One item on its way. */
-interface Slot {
-  readonly item: unknown;
-  readonly record: number;
+/** One item on its way. It is used again for others: what listens to a promise costs as much as the promise. */
+class Slot {
+  item: unknown;
+  record = 0;
   value: unknown;
-  state: "running" | "done" | "failed";
+  state: "running" | "done" | "failed" = "running";
+  readonly fulfilled: (value: unknown) => void;
+  readonly rejected: (error: unknown) => void;
+
+  constructor(settled: (slot: Slot) => void) {
+    const settle = (state: "done" | "failed", value: unknown) => {
+      this.state = state;
+      this.value = value;
+      settled(this);
+    };
+    this.fulfilled = (value) => settle("done", value);
+    this.rejected = (error) => settle("failed", error);
+  }
 }
 
 export class AsyncMapped implements BlockSource {
   /** In order: what is begun and not handed on, from `#head` on. Otherwise: what has ended and is not handed on. */
   #slots: Slot[] = [];
   #head = 0;
+  /** Those that no item is in. */
+  #free: Slot[] = [];
   #running = 0;
   /** Begun and not handed on. */
   #begun = 0;
   /** Ended since somebody was woken. */
   #ended = 0;
+  /** The records of the items that are handed on next, and their indexes: memory that is used again. */
+  readonly #records: number[] = [];
+  readonly #indexes = new Indexes();
   #block: Block | null = null;
   #index = 0;
   /** The upstream: whether it was asked, whether it has more, what went wrong with it. */
@@ -37,6 +54,8 @@ export class AsyncMapped implements BlockSource {
   #closed = false;
   #wake: (() => void) | undefined;
   #willWake = false;
+  /** How often somebody was woken. */
+  #woken = 0;
   #beginning = false;
 
   constructor(
@@ -58,7 +77,7 @@ export class AsyncMapped implements BlockSource {
       this.#begin();
       const isolating = this.context.isolate();
       if (isolating !== undefined) await this.context.orCancelled(isolating);
-      if (ready.length > 0) return this.#asBlock(ready);
+      if (ready !== null) return ready;
       if (this.#failure !== undefined && (this.ordered || this.#running === 0)) {
         this.#closed = true;
         throw this.#failure;
@@ -81,6 +100,7 @@ export class AsyncMapped implements BlockSource {
   async close(): Promise<void> {
     this.#closed = true;
     this.#slots = [];
+    this.#free = [];
     this.#block = null;
     this.#wakeUp();
     await this.upstream.close();
@@ -108,7 +128,10 @@ export class AsyncMapped implements BlockSource {
   }
 
   #beginOne(block: Block, index: number): void {
-    const slot: Slot = { item: block.items[index], record: recordOf(block, index), value: undefined, state: "running" };
+    const slot = this.#free.pop() ?? new Slot(this.#settled);
+    slot.item = block.items[index];
+    slot.record = recordOf(block, index);
+    slot.state = "running";
     if (this.ordered) this.#slots.push(slot);
     this.#running++;
     this.#begun++;
@@ -116,34 +139,35 @@ export class AsyncMapped implements BlockSource {
     try {
       result = this.f(slot.item);
     } catch (error) {
-      this.#settle(slot, "failed", error);
+      slot.rejected(error);
       return;
     }
-    Promise.resolve(result).then(
-      (value) => this.#settle(slot, "done", value),
-      (error) => this.#settle(slot, "failed", error),
-    );
+    Promise.resolve(result).then(slot.fulfilled, slot.rejected);
   }
 
-  #settle(slot: Slot, state: "done" | "failed", value: unknown): void {
+  readonly #settled = (slot: Slot): void => {
     this.#running--;
-    slot.state = state;
-    slot.value = value;
     if (!this.ordered) this.#slots.push(slot);
     this.#begin();
     this.#ended++;
     if (this.#ended >= this.concurrency || this.#running === 0) this.#wakeUp();
-    else if (!this.#willWake) {
-      this.#willWake = true;
-      nextTurn(() => {
-        this.#willWake = false;
-        this.#wakeUp();
-      });
-    }
+    else if (!this.#willWake) this.#wakeNextTurn();
+  };
+
+  #wakeNextTurn(): void {
+    this.#willWake = true;
+    const before = this.#woken;
+    nextTurn(() => {
+      this.#willWake = false;
+      if (this.#woken === before) this.#wakeUp();
+      // What there is has only begun to come since then.
+      else if (this.#ended > 0) this.#wakeNextTurn();
+    });
   }
 
   #wakeUp(): void {
     this.#ended = 0;
+    this.#woken++;
     const wake = this.#wake;
     this.#wake = undefined;
     wake?.();
@@ -152,42 +176,46 @@ export class AsyncMapped implements BlockSource {
   #ask(): void {
     if (this.#asked || this.#upstreamEnded) return;
     this.#asked = true;
-    this.upstream.next().then(
-      (block) => {
-        this.#asked = false;
-        this.#upstreamEnded = block === null;
-        this.#block = block;
-        this.#index = 0;
-        this.#begin();
-        if (block === null) this.#wakeUp();
-      },
-      (error) => {
-        this.#asked = false;
-        this.#upstreamEnded = true;
-        this.#upstreamFailure = { error };
-        this.#wakeUp();
-      },
-    );
+    this.upstream.next().then(this.#came, this.#brokeOff);
   }
 
+  readonly #came = (block: Block | null): void => {
+    this.#asked = false;
+    this.#upstreamEnded = block === null;
+    this.#block = block;
+    this.#index = 0;
+    this.#begin();
+    if (block === null) this.#wakeUp();
+  };
+
+  readonly #brokeOff = (error: unknown): void => {
+    this.#asked = false;
+    this.#upstreamEnded = true;
+    this.#upstreamFailure = { error };
+    this.#wakeUp();
+  };
+
   /** Takes what can be handed on: in order, or whatever has ended. */
-  #takeReady(): Slot[] {
+  #takeReady(): Block | null {
     const slots = this.#slots;
-    const ready: Slot[] = [];
+    const items: unknown[] = [];
+    const records = this.#records;
+    records.length = 0;
     let head = this.#head;
-    for (; head < slots.length && this.#failure === undefined; head++) {
+    for (; head < slots.length; head++) {
       const slot = slots[head];
-      if (slot.state === "running") break;
+      // One that failed keeps no other that has ended from going on, unless they are in order.
+      if (this.ordered && (slot.state === "running" || this.#failure !== undefined)) break;
       this.#begun--;
-      if (slot.state === "done") ready.push(slot);
-      else this.#fail(slot);
-    }
-    if (!this.ordered) {
-      // One that failed keeps no other that has ended from going on.
-      for (; head < slots.length; head++) {
-        this.#begun--;
-        if (slots[head].state === "done") ready.push(slots[head]);
+      if (slot.state === "done") {
+        items.push(slot.value);
+        records.push(slot.record);
+      } else if (this.#failure === undefined) {
+        this.#fail(slot);
       }
+      slot.item = undefined;
+      slot.value = undefined;
+      this.#free.push(slot);
     }
     if (head === slots.length) {
       slots.length = 0;
@@ -197,7 +225,7 @@ export class AsyncMapped implements BlockSource {
       head = 0;
     }
     this.#head = head;
-    return ready;
+    return items.length === 0 ? null : this.#asBlock(items, records);
   }
 
   #fail(slot: Slot): void {
@@ -205,16 +233,12 @@ export class AsyncMapped implements BlockSource {
     if (!this.context.goesOnWithout(slot.item, error)) this.#failure ??= error;
   }
 
-  #asBlock(ready: readonly Slot[]): Block {
-    const { length } = ready;
-    const items = new Array(length);
-    const from = new Uint32Array(length);
-    let first = ready[0].record;
-    if (!this.ordered) for (const { record } of ready) first = Math.min(first, record);
-    for (let index = 0; index < length; index++) {
-      items[index] = ready[index].value;
-      from[index] = ready[index].record - first;
-    }
+  #asBlock(items: unknown[], records: readonly number[]): Block {
+    const { length } = items;
+    const from = this.#indexes.atLeast(length);
+    let first = records[0];
+    if (!this.ordered) for (const record of records) first = Math.min(first, record);
+    for (let index = 0; index < length; index++) from[index] = records[index] - first;
     if (this.context.stats) {
       const statistics = this.context.stages[this.stage];
       statistics.recordsOut += length;

@@ -26,6 +26,16 @@ export interface Origin {
   readonly parent: Origin | null;
 }
 
+/** An index for each item of a block, in memory that is used again for the next. */
+export class Indexes {
+  #memory = new Uint32Array(1024);
+
+  atLeast(length: number): Uint32Array {
+    if (this.#memory.length < length) this.#memory = new Uint32Array(2 * length);
+    return this.#memory;
+  }
+}
+
 /** A block as a source makes it. */
 export function sourceBlock(items: any[], first: number): Block {
   return { items, first, shift: 0, origin: null };

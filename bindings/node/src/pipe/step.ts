@@ -6,7 +6,7 @@
  */
 
 import { MillstreamError } from "../error.js";
-import { type Block, descend, part } from "./block.js";
+import { type Block, descend, Indexes, part } from "./block.js";
 import type { Place, Step } from "./chain.js";
 import { isAsync, isPromise, newRun, type Run, StageLoop, type Stamping } from "./loop.js";
 import type { RunningSink } from "./sink.js";
@@ -93,16 +93,6 @@ function valuesAtOnce(promises: readonly unknown[]): Promise<any[] | undefined> 
       resolve(!rejected && values.length === promises.length ? values : undefined);
     });
   });
-}
-
-/** An index for each item of a block, in memory that is used again for the next. */
-class Indexes {
-  #memory = new Uint32Array(1024);
-
-  atLeast(length: number): Uint32Array {
-    if (this.#memory.length < length) this.#memory = new Uint32Array(2 * length);
-    return this.#memory;
-  }
 }
 
 /** `map` and `inspect`: as many items come out as go in. */
