@@ -209,6 +209,8 @@ pub struct Target {
     pub goal: Goal,
     /// What the processor must have for this goal.
     pub processor: Option<Feature>,
+    /// What stands in the way where it is missed, with what was measured: one or two sentences.
+    pub if_missed: Option<String>,
 }
 
 /// Something that some processors have.

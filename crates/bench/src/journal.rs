@@ -96,18 +96,7 @@ mod tests {
     use crate::results::Outcome;
 
     fn header(commit: &str, asked: &str) -> Header {
-        let unknown = || "unknown".to_owned();
-        let machine = Machine {
-            time: unknown(),
-            processor: unknown(),
-            cores: 1,
-            kernel: unknown(),
-            compiler: unknown(),
-            commit: commit.to_owned(),
-            others: 0.0,
-            rivals: vec![],
-            warnings: vec![],
-        };
+        let machine = Machine { commit: commit.to_owned(), ..Machine::default() };
         Header { machine, asked: asked.to_owned() }
     }
 

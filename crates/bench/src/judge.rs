@@ -39,6 +39,21 @@ pub fn question(definition: &Definition, scale: Scale, outcomes: Vec<Outcome>) -
     question
 }
 
+/// Says what stands in the way of targets as the definitions have it now: a reason is looked for once a target has been missed,
+/// and so is younger than the measurement.
+pub fn explain(questions: &mut [Question], definitions: &[Definition]) {
+    for question in questions {
+        let Some(definition) = definitions.iter().find(|one| one.name == question.name) else { continue };
+        for target in &mut question.targets {
+            let is_it =
+                |one: &&Target| one.work == target.work && one.ours == target.ours && one.rivals == target.rivals;
+            if let Some(found) = definition.targets.iter().find(is_it) {
+                target.if_missed.clone_from(&found.if_missed);
+            }
+        }
+    }
+}
+
 /// Why there is no number to compare.
 enum Lack {
     Wrong,
@@ -73,6 +88,7 @@ impl Question {
             measure: target.measure,
             goal: target.goal,
             row: self.row(target),
+            if_missed: target.if_missed.clone(),
         }
     }
 
@@ -237,6 +253,7 @@ fn goal(goal: &Goal) -> String {
 mod tests {
     use super::*;
     use crate::definition::Feature;
+    use crate::report;
     use crate::results::Run;
 
     fn runs(milliseconds: &[u64]) -> Outcome {
@@ -359,6 +376,29 @@ mod tests {
         assert_eq!((row.ours.as_str(), row.ratio.as_str(), row.met), ("wrong", "", Met::Wrong));
         let row = row_of("at_most = 1.0", "wall", [runs(&[1]), slower, Outcome::Skipped("c".into())]);
         assert_eq!((row.rival.as_str(), row.met), ("slow: skipped", Met::Skipped));
+    }
+
+    #[test]
+    fn what_is_missed_says_what_stands_in_its_way() {
+        let because = |reason: Option<&str>, goal: &str| {
+            let mut definition = definition(goal, "wall");
+            definition.targets[0].if_missed = reason.map(str::to_owned);
+            definition
+        };
+        let reached = because(Some("never seen"), "times_faster = 2.9");
+        assert_eq!(question(&reached, Scale::Full, three().into()).targets[0].obstacle(), None);
+        let missed = because(Some("the\ncopy"), "times_faster = 3.1");
+        let mut questions = [question(&missed, Scale::Full, three().into())];
+        assert_eq!(questions[0].targets[0].obstacle().as_deref(), Some("the copy"));
+
+        // What is known later counts for what was measured before.
+        explain(&mut questions, &[because(Some("both copies"), "times_faster = 3.1")]);
+        assert_eq!(questions[0].targets[0].obstacle().as_deref(), Some("both copies"));
+        let table = report::table(&questions);
+        assert!(table.contains("| **no** (1) |\n\nWhat stands in the way:\n\n1. both copies\n"), "{table}");
+        assert!(report::lines(&questions[0]).contains("\nwhy     both copies\n"));
+        explain(&mut questions, &[because(None, "times_faster = 3.1")]);
+        assert_eq!(questions[0].targets[0].obstacle(), None);
     }
 
     #[test]

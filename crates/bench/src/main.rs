@@ -173,14 +173,14 @@ fn main() -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Some(Work::Report { record, output }) => {
-            println!("{}", html::write(&root, record.as_deref(), output.as_deref())?.display());
+            println!("{}", html::write(&root, &definitions()?, record.as_deref(), output.as_deref())?.display());
             Ok(ExitCode::SUCCESS)
         }
         Some(Work::Instructions { write }) => instructions(&root, &definitions()?, *write),
         Some(Work::Readme) => {
             let path = root.join("README.md");
-            let text = readme::update(&fs::read_to_string(&path)?, &readme::records(&root)?)?;
-            fs::write(&path, text)?;
+            let records = readme::records(&root, &definitions()?)?;
+            fs::write(&path, readme::update(&fs::read_to_string(&path)?, &records)?)?;
             Ok(ExitCode::SUCCESS)
         }
         None if options.vs.is_some() => versus(&root, choose(definitions()?, &options.only)?, &options),

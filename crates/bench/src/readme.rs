@@ -8,6 +8,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
+use crate::definition::Definition;
+use crate::judge::explain;
 use crate::report;
 use crate::results::{Question, Results};
 
@@ -23,11 +25,12 @@ pub struct Record {
     pub results: Results,
 }
 
-/// The records of the repository at `root`, the newest first. Old ones that have no results are left out.
+/// The records of the repository at `root`, the newest first, with what these definitions say of targets that were missed. Old
+/// records that have no results are left out.
 ///
 /// # Errors
 /// The system's, and results that cannot be read.
-pub fn records(root: &Path) -> Result<Vec<Record>> {
+pub fn records(root: &Path, definitions: &[Definition]) -> Result<Vec<Record>> {
     let mut records = Vec::new();
     let entries = |path: &Path| fs::read_dir(path).with_context(|| path.display().to_string());
     for machine in entries(&root.join("bench/record"))? {
@@ -36,7 +39,9 @@ pub fn records(root: &Path) -> Result<Vec<Record>> {
             let results = path.join("results.json");
             if results.exists() {
                 let table = path.join("table.md").strip_prefix(root)?.display().to_string();
-                records.push(Record { table, results: Results::load(&results)? });
+                let mut results = Results::load(&results)?;
+                explain(&mut results.definitions, definitions);
+                records.push(Record { table, results });
             }
         }
     }
@@ -92,7 +97,7 @@ fn section(names: &[&str], records: &[Record]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::definition::{Definition, Scale};
+    use crate::definition::Scale;
     use crate::judge::question;
     use crate::results::{Machine, Outcome, SCHEMA};
 
@@ -113,13 +118,8 @@ mod tests {
         let machine = Machine {
             time: time.to_owned(),
             processor: "P".to_owned(),
-            cores: 1,
-            kernel: String::new(),
-            compiler: String::new(),
             commit: "abc".to_owned(),
-            others: 0.0,
-            rivals: vec![],
-            warnings: vec![],
+            ..Machine::default()
         };
         let definitions = names.iter().map(asked).collect();
         Record {

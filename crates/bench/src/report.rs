@@ -19,12 +19,29 @@ impl Met {
     }
 }
 
-/// The table of targets in Markdown.
+/// The table of targets in Markdown, and below it in a numbered list what stands in the way of those that were missed.
 pub fn table(questions: &[Question]) -> String {
     let mut text = String::from("| work | rival | ours | ratio | target | met? |\n|---|---|---|---|---|---|\n");
-    for Target { work, row, .. } in questions.iter().flat_map(|question| &question.targets) {
-        let Row { rival, ours, ratio, target, met, .. } = row;
-        writeln!(text, "| {work} | {rival} | {ours} | {ratio} | {target} | {} |", met.word()).expect(INFALLIBLE);
+    let mut obstacles: Vec<String> = Vec::new();
+    for target in questions.iter().flat_map(|question| &question.targets) {
+        let number = target.obstacle().map(|obstacle| {
+            // One that stands in the way of several is said once.
+            let known = obstacles.iter().position(|known| *known == obstacle);
+            known.unwrap_or_else(|| {
+                obstacles.push(obstacle);
+                obstacles.len() - 1
+            }) + 1
+        });
+        let Target { work, row: Row { rival, ours, ratio, target, met, .. }, .. } = target;
+        let number = number.map_or(String::new(), |number| format!(" ({number})"));
+        writeln!(text, "| {work} | {rival} | {ours} | {ratio} | {target} | {}{number} |", met.word())
+            .expect(INFALLIBLE);
+    }
+    if !obstacles.is_empty() {
+        text.push_str("\nWhat stands in the way:\n\n");
+    }
+    for (number, obstacle) in (1..).zip(obstacles) {
+        writeln!(text, "{number}. {obstacle}").expect(INFALLIBLE);
     }
     text
 }
@@ -34,8 +51,8 @@ pub fn table(questions: &[Question]) -> String {
 pub fn lines(question: &Question) -> String {
     let mut text = String::new();
     let name = &question.name;
-    for Target { work, row, .. } in &question.targets {
-        let Row { rival, ours, ratio, target, met, .. } = row;
+    for reached in &question.targets {
+        let Target { work, row: Row { rival, ours, ratio, target, met, .. }, .. } = reached;
         let word = match met {
             Met::Yes => "yes",
             Met::No => "NO",
@@ -45,6 +62,9 @@ pub fn lines(question: &Question) -> String {
         let against = if rival.is_empty() { String::new() } else { format!(" against {rival}") };
         let ratio = if ratio.is_empty() { String::new() } else { format!(": {ratio}") };
         writeln!(text, "{word:7} {name}: {work}: {ours}{against}{ratio} (target {target})").expect(INFALLIBLE);
+        if let Some(obstacle) = reached.obstacle() {
+            writeln!(text, "{:7} {obstacle}", "why").expect(INFALLIBLE);
+        }
     }
     if question.targets.is_empty() {
         let mut runners: Vec<_> = question.measured().map(|(runner, runs, _)| (middle(runs), &runner.name)).collect();
@@ -239,15 +259,10 @@ mod tests {
         let wrong = Outcome::Wrong("count=2 instead of 1".into());
         let outcomes = [runs(&[1, 2]), wrong, Outcome::Skipped("pv".into()), Outcome::Over(10.0)];
         let machine = Machine {
-            time: "2026-11-22-1400".into(),
-            processor: "one".into(),
-            cores: 2,
-            kernel: "Linux".into(),
-            compiler: "rustc".into(),
-            commit: "abc".into(),
             others: 0.7,
             rivals: vec!["pv 1".into()],
             warnings: vec!["a reason".into()],
+            ..Machine::default()
         };
         Results { schema: SCHEMA, machine, rounds: 2, quick: false, definitions: vec![asked(outcomes)] }
     }

@@ -31,7 +31,7 @@ pub struct Results {
 }
 
 /// The machine, the compiler and the programs. What could not be found out is `unknown`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Machine {
     /// UTC date and time of day of the start, as `2026-11-22-1400`.
     pub time: String,
@@ -165,6 +165,9 @@ pub struct Target {
     pub goal: Goal,
     /// What we have reached.
     pub row: Row,
+    /// What stands in the way where that is missed.
+    #[serde(default)]
+    pub if_missed: Option<String>,
 }
 
 /// The line of the table for a target: the first four as text.
@@ -233,6 +236,14 @@ impl Question {
             Outcome::Measured { runs, warnings } => Some((runner, runs.as_slice(), warnings.as_slice())),
             _ => None,
         })
+    }
+}
+
+impl Target {
+    /// What stands in its way, if it was missed and anybody knows; in one line.
+    pub fn obstacle(&self) -> Option<String> {
+        let reason = self.if_missed.as_ref().filter(|_| self.row.met == Met::No)?;
+        Some(reason.split_whitespace().collect::<Vec<_>>().join(" "))
     }
 }
 

@@ -71,6 +71,7 @@ impl Revision {
             measure: Measure::Wall,
             goal: Goal::AtMost(1.0 + TOLERANCE),
             processor: None,
+            if_missed: None,
         };
         (!ours.is_empty()).then(|| Definition {
             runs: None,

@@ -48,15 +48,18 @@ impl Tap {
         let name = &question.name;
         let wrong: Vec<_> = question.wrong().map(|(runner, reason)| (runner.name.as_str(), reason)).collect();
         let mut text = self.point(wrong.is_empty(), &format!("{name}: every answer is right"), "", &wrong);
-        for Target { work, row, .. } in &question.targets {
-            let Row { rival, ours, ratio, target, met, .. } = row;
+        for reached in &question.targets {
+            let Target { work, row: Row { rival, ours, ratio, target, met, .. }, .. } = reached;
             let what = format!("{name}: {work}");
             text += &match met {
                 Met::Yes => self.point(true, &what, "", &[]),
                 Met::Skipped => self.point(true, &what, &skip(ours, rival), &[]),
                 Met::No | Met::Wrong => {
-                    let numbers = [("ours", ours), ("rival", rival), ("ratio", ratio), ("target", target)];
-                    self.point(false, &what, "", &numbers.map(|(key, value)| (key, value.as_str())))
+                    let obstacle = reached.obstacle();
+                    let known = [("ours", ours), ("rival", rival), ("ratio", ratio), ("target", target)];
+                    let known = known.into_iter().chain(obstacle.iter().map(|obstacle| ("why", obstacle)));
+                    let tell: Vec<_> = known.map(|(key, value)| (key, value.as_str())).collect();
+                    self.point(false, &what, "", &tell)
                 }
             };
         }

@@ -207,6 +207,11 @@ fn the_overview_says_who_wins() {
     assert!(said[0].contains("). Ours takes 1.99 times as long as the floor."), "{}", said[0]);
     // Misses are not hidden.
     assert!(said[1].contains("Missed: starts: 3.73 (3.33–4.20) instead of ≤ 1.00."), "{}", said[1]);
+    // Nor is what stands in the way.
+    let obstacle = format!("The copy of write {HOSTILE}");
+    assert!(said[0].contains(&format!("instead of ≤ 1.20. {obstacle}")), "{}", said[0]);
+    let beside: Vec<String> = all(&html, "#ours-wins .obstacles > *").iter().map(text).collect();
+    assert_eq!(beside, ["prints as the drain", &obstacle]);
     assert!(
         text(&all(&html, ".lead")[0]).contains("Of 4 targets, 2 are met and 2 missed; 1 could not be judged here.")
     );

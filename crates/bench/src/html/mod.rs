@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use askama::Template;
 
-use crate::definition::Clock;
+use crate::definition::{Clock, Definition};
 use crate::flame::{self, profile::Profile};
+use crate::judge::explain;
 use crate::results::{Met, Outcome, Question, Results, Target};
 
 pub mod bars;
@@ -58,16 +59,15 @@ pub fn page(results: &Results, profiles: &[(Profile, String)]) -> Result<String>
 }
 
 /// Writes the page of a record, or of the newest one below this root of the repository; where it is then. Without a
-/// place of its own it is `report.html` in the record. The record's profiles are in it.
+/// place of its own it is `report.html` in the record. The record's profiles are in it, and what the definitions say of
+/// targets that were missed.
 ///
 /// # Errors
 /// There is no record, it is of another form, or the file cannot be written.
-pub fn write(root: &Path, record: Option<&Path>, output: Option<&Path>) -> Result<PathBuf> {
+pub fn write(root: &Path, definitions: &[Definition], record: Option<&Path>, output: Option<&Path>) -> Result<PathBuf> {
     let record = record.map_or_else(|| newest(root), |record| Ok(record.to_owned()))?;
-    let path = record.join("results.json");
-    let context = || path.display().to_string();
-    let results: Results =
-        serde_json::from_str(&fs::read_to_string(&path).with_context(context)?).with_context(context)?;
+    let mut results = Results::load(&record.join("results.json"))?;
+    explain(&mut results.definitions, definitions);
     let output = output.map_or_else(|| record.join("report.html"), Path::to_owned);
     let profiles = flame::profile::load_all(&record.join(flame::profile::DIRECTORY))?;
     fs::write(&output, page(&results, &profiles)?).with_context(|| output.display().to_string())?;
@@ -112,6 +112,8 @@ struct Section<'a> {
     sentence: Text,
     class: &'static str,
     missed: Vec<&'a Target>,
+    /// The work, and what stands in its way.
+    obstacles: Vec<(&'a str, String)>,
     bars: Option<Bars>,
     lines: Option<Lines>,
     sweep: Option<Sweep<'a>>,
@@ -163,12 +165,14 @@ impl<'a> Section<'a> {
         let lines = lines::lines(question)?;
         let verdict = verdict::judge(question);
         let sweep = question.sweep.as_ref().zip(table::sweep(question));
+        let obstacle = |target: &'a Target| Some((target.work.as_str(), target.obstacle()?));
         Ok(Section {
             question,
             sentence: Text::verdict(question, &verdict),
             class: if let Verdict::Compared(comparison) = &verdict { comparison.class() } else { "alone" },
             verdict,
             missed: question.targets.iter().filter(|target| target.row.met == Met::No).collect(),
+            obstacles: question.targets.iter().filter_map(obstacle).collect(),
             bars: if lines.is_some() { None } else { bars::bars(question, &ranked) },
             lines,
             sweep: sweep.map(|(sweep, table)| Sweep { parameter: &sweep.parameter, table }),
