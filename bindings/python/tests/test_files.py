@@ -19,8 +19,9 @@ TABLE = b"a,b\n1,2\n3,4\n"
 
 def test_it_is_a_file() -> None:
     reader = millstream.from_bytes(b"one\ntwo\nthree")
-    assert isinstance(reader, io.BufferedIOBase)
-    assert isinstance(reader, io.IOBase)
+    file: object = reader
+    assert isinstance(file, io.BufferedIOBase)
+    assert isinstance(file, io.IOBase)
     assert (reader.readable(), reader.writable(), reader.seekable(), reader.isatty()) == (True, False, False, False)
     assert (reader.closed, reader.mode) == (False, "rb")
     for call in (reader.fileno, lambda: reader.seek(0), reader.truncate, lambda: reader.write(b""), reader.detach):

@@ -51,7 +51,8 @@ def test_stages_and_sinks() -> None:
     summary = pipe(iter(range(3)), inspect(shown.append), for_each(got.append))
     assert (shown, got, summary.records, summary.items) == ([0, 1, 2], [0, 1, 2], 3, 3)
     assert pipe([], map(int), collect()) == []
-    assert pipe(range(100), *[map(lambda n: n + 1)] * 1000, fold(0, max)) == 1099
+    more: millstream.Stage[int, int] = map(lambda n: n + 1)
+    assert pipe(range(100), *[more] * 1000, fold(0, max)) == 1099
 
 
 def test_a_pipe_without_a_sink_is_a_source() -> None:
@@ -163,7 +164,11 @@ def test_a_state_goes_from_item_to_item() -> None:
     )
     for _ in range(2):
         assert pipe(lines(b"a\nb\nc\n"), batch(2), numbered, collect()) == ["1 a", "2 b", "3 c"]
-    sums: millstream.Stage[bytes, int] = scan_state(0, lambda sum, line: (sum + int(line),) * 2)
+
+    def add(sum: int, line: bytes) -> tuple[int, int]:
+        return sum + int(line), sum + int(line)
+
+    sums = scan_state(0, add)
     running = pipe(lines(b"1\nx\n3\n"), sums, on_error="skip")
     assert (list(running), running.summary.failed) == ([1, 4], 1)
     with pytest.raises(StageFailed, match="in scan_state") as caught:

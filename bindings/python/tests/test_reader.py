@@ -183,10 +183,11 @@ def test_leaving_early_stops_the_command() -> None:
 def test_what_cannot_be_opened_is_an_oserror(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError) as caught:
         millstream.open(tmp_path / "missing")
-    assert isinstance(caught.value, millstream.Error)
-    assert isinstance(caught.value, millstream.FileError)
-    assert (caught.value.errno, caught.value.kind, caught.value.code) == (2, "open_failed", 2)
-    assert caught.value.filename == str(tmp_path / "missing")
+    error: OSError = caught.value
+    assert isinstance(error, millstream.Error)
+    assert isinstance(error, millstream.FileError)
+    assert (error.errno, error.kind, error.code) == (2, "open_failed", 2)
+    assert error.filename == str(tmp_path / "missing")
     with pytest.raises(millstream.FileError):
         millstream.open(tmp_path)
     with pytest.raises(millstream.CommandNotStarted) as not_started:
@@ -238,7 +239,7 @@ def test_a_record_that_is_too_long_can_be_skipped() -> None:
     for _ in range(2):
         with pytest.raises(millstream.RecordTooLong) as caught:
             next(reader)
-    assert (caught.value.record, caught.value.offset) == (1, 4)
+        assert (caught.value.record, caught.value.offset) == (1, 4)
     assert reader.skip_record()
     assert list(reader) == [b"two"]
     assert reader.position == (22, 3)

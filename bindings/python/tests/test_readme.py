@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-
-README = Path(__file__).resolve().parents[1] / "README.md"
-EXAMPLES = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+from readme import EXAMPLES, README
 
 
 def test_every_example_says_what_it_prints() -> None:
-    assert README.read_text(encoding="utf-8").count("```python") == len(EXAMPLES) > 0
+    assert README.count("```python") == len(EXAMPLES) > 0
 
 
 @pytest.mark.parametrize(("program", "output"), EXAMPLES, ids=lambda text: text.split("\n")[-2] if text else "")

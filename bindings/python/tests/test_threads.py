@@ -190,7 +190,7 @@ def test_a_million_records_leave_nothing_behind() -> None:
 
     def batches() -> None:
         for batch in millstream.from_bytes(data).batches():
-            batch.data, batch.offsets, batch[0]
+            _ = batch.data, batch.offsets, batch[0]
 
     for work in (records, texts, batches):
         assert grows(work) == 0, work

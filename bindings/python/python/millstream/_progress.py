@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 from ._types import Progress
 
 
 def hook(progress: Progress) -> Callable[[int, int | None, int], object]:
     """A function for the core to call: of bytes read, bytes in all, and records."""
-    if not hasattr(progress, "update"):
-        return progress
-    bar = cast(Any, progress)
+    bar: Any = progress
+    if not hasattr(bar, "update"):
+        told: Callable[[int, int | None, int], object] = bar
+        return told
     shown = 0
 
     def update(source_bytes: int, source_size: int | None, records: int) -> None:

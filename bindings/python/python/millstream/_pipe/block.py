@@ -19,6 +19,7 @@ class Records(Protocol):
     @property
     def first_record(self) -> int:
         """The number of the first one there."""
+        ...
 
     def record(self, index: int) -> Any:
         """One of them, as it came."""

@@ -49,7 +49,8 @@ class _Misfit(Exception):
     """A value is not of its type."""
 
     def __init__(self, kind: Kind, found: str, expected: str, keys: Iterable[str] = ()) -> None:
-        self.kind, self.found, self.expected = kind, found, expected
+        self.kind: Kind = kind
+        self.found, self.expected = found, expected
         #: From the innermost on.
         self.keys = list(keys)
 
