@@ -9,12 +9,13 @@
 //! - `columns`: delimited text as typed columns.
 //! - `bson`: documents into dicts and back, mapped arrays, columns.
 //! - `foreign`: objects of Python's as sources and sinks. `memory`: memory of ours that Python looks at.
-//! - `wait`: waits, and signals. `error`: exceptions.
+//! - `command_line`: the command-line tool. `wait`: waits, and signals. `error`: exceptions.
 
 mod batch;
 mod bson;
 mod columns;
 mod command;
+mod command_line;
 mod error;
 mod foreign;
 mod framer;
@@ -47,6 +48,8 @@ mod _native {
     use crate::bson::mapped::Mapped;
     #[pymodule_export]
     use crate::columns::Table;
+    #[pymodule_export]
+    use crate::command_line::command_line;
     #[pymodule_export]
     use crate::error::{document_error, option_error, pipe_error};
     #[pymodule_export]

@@ -18,6 +18,7 @@ ColumnType: TypeAlias = type | str | None
 
 __version__: str
 
+def command_line(argv: Sequence[str]) -> int: ...
 def option_error(found: str, expected: str) -> Error: ...
 def document_error(
     kind: Literal["key_missing", "value_out_of_range", "shape_mismatch"],
