@@ -11,6 +11,22 @@ export {
   type WebWritableOptions,
 } from "./adapters/web.js";
 export { Batch, type InvalidUtf8, type Trim } from "./batch.js";
+export {
+  BoolColumn,
+  type Column,
+  type ColumnKind,
+  type ColumnOf,
+  Columns,
+  FixedColumn,
+  ListColumn,
+  NullColumn,
+  type NumberArrays,
+  NumberColumn,
+  PieceColumn,
+  StructColumn,
+} from "./bson/columns/column.js";
+export type { ColumnBatchesOptions, ColumnsOptions } from "./bson/columns/columns.js";
+export type { ColumnType, DataType, Field, ScalarName, Schema } from "./bson/columns/schema.js";
 export { Decimal128 } from "./bson/decimal.js";
 export type { DecodeOptions, Document } from "./bson/decode.js";
 export {

@@ -1,6 +1,7 @@
 /** Millstream for Node. */
 
 import "./platform.js";
+import "./bson/node.js";
 
 export {
   type ReadableOptions,

@@ -6,6 +6,7 @@
  */
 
 import { createRequire } from "node:module";
+import type { FillerOptions } from "./bson/columns/filler.js";
 
 declare const MILLSTREAM_VERSION: string;
 
@@ -25,6 +26,8 @@ export interface NativeFailure {
   readonly expected?: string;
   readonly errno?: number;
   readonly system?: string;
+  readonly offset?: number;
+  readonly path?: string;
 }
 
 /** A reader of the native part. Every call returns at once; `native/src/reader.rs` says what each does. */
@@ -48,8 +51,26 @@ export interface NativeCommand {
   readonly failure: string;
 }
 
+/** A column, as the native part wants it: `kind` is the name of a type, `list` or `struct`. */
+export interface NativeField {
+  readonly name: string;
+  readonly keys: readonly string[];
+  readonly kind: string;
+  readonly nullable: boolean;
+  readonly inside: readonly NativeField[];
+}
+
+/** Columns of the native part: `native/src/bson/columns.rs` says what each call does. */
+export interface NativeColumns {
+  readonly isFull: boolean;
+  append(bytes: Uint8Array): { rows: number; bytes: number; failure?: NativeFailure };
+  take(): { rows: number; mismatched: number; unknown: number; parts: number[] };
+  fill(targets: Uint8Array[]): boolean;
+}
+
 interface Binding {
   version(): string;
+  readonly NativeColumns: new (fields: readonly NativeField[], options: FillerOptions) => NativeColumns;
   readonly NativeReader: {
     command(words: NativeCommand, wake: () => void): NativeReader;
     path(path: string, wake: () => void): NativeReader;

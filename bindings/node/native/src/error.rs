@@ -32,6 +32,18 @@ pub struct Failure {
     pub errno: Option<i32>,
     /// What the system, or a library, says of it.
     pub system: Option<String>,
+    /// Of documents: where, in bytes from the first that were given.
+    pub offset: Option<i64>,
+    /// Of documents: the keys to what is wrong.
+    pub path: Option<String>,
+}
+
+impl Failure {
+    /// The error of something that begins behind so many bytes.
+    pub fn behind(error: &Error, bytes: usize) -> Failure {
+        let offset = error.offset().map_or(0, |offset| offset as i64);
+        Failure { offset: Some(offset + bytes as i64), ..Failure::from(error) }
+    }
 }
 
 impl From<&CommandEnd> for End {
@@ -55,6 +67,8 @@ impl From<&Error> for Failure {
             expected: error.expected().map(str::to_owned),
             errno: error.errno(),
             system: error.io().map(ToString::to_string),
+            offset: None,
+            path: error.path().map(str::to_owned),
         }
     }
 }

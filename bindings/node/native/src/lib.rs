@@ -8,8 +8,10 @@
 //! - `filler`: the thread, and the blocks between it and JavaScript.
 //! - `reader`: what JavaScript sees.
 //! - `command`: the words of a command.
+//! - `bson`: documents as columns.
 //! - `error`: a core error as plain data.
 
+mod bson;
 mod command;
 mod error;
 mod filler;

@@ -1,0 +1,3 @@
+//! BSON at the core's speed: bytes of JavaScript's go in, and what is found is copied into memory of JavaScript's.
+
+mod columns;

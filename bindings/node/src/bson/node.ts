@@ -1,0 +1,60 @@
+/** What Node has of BSON besides: files, and the native part. Imported for its effect. */
+
+import { MillstreamError } from "../error.js";
+import { ERROR_CODES, type ErrorKind } from "../errors.js";
+import { type NativeColumns, type NativeFailure, type NativeField, native, nativeBinding } from "../native.js";
+import { open } from "../open.js";
+import { platform } from "../text.js";
+import type { Appended, Filler, Taken } from "./columns/filler.js";
+import type { DataType, Field } from "./columns/schema.js";
+import { room } from "./room.js";
+
+room.open = (path) => open(path, { as: "bytes" });
+room.filler = (fields, options) => {
+  const binding = nativeBinding();
+  return binding && new NativeFiller(new binding.NativeColumns(fields.map(nativeField), options));
+};
+room.reason = () => native.reason;
+
+function nativeField({ name, keys, type, nullable }: Field): NativeField {
+  return { name, keys, nullable, ...nativeType(type) };
+}
+
+function nativeType(type: DataType): Pick<NativeField, "kind" | "inside"> {
+  if (typeof type === "string") return { kind: type, inside: [] };
+  if ("struct" in type) return { kind: "struct", inside: type.struct.map(nativeField) };
+  return { kind: "list", inside: [nativeField({ name: "item", keys: ["item"], type: type.list, nullable: true })] };
+}
+
+class NativeFiller implements Filler {
+  readonly #columns: NativeColumns;
+
+  constructor(columns: NativeColumns) {
+    this.#columns = columns;
+  }
+
+  get isFull(): boolean {
+    return this.#columns.isFull;
+  }
+
+  append(bytes: Uint8Array): Appended {
+    // What another thread could change meanwhile is no memory to check and then believe.
+    const isShared = typeof SharedArrayBuffer !== "undefined" && bytes.buffer instanceof SharedArrayBuffer;
+    const { failure, ...appended } = this.#columns.append(isShared ? bytes.slice() : bytes);
+    return failure === undefined ? appended : { ...appended, error: errorOf(failure) };
+  }
+
+  take(): Taken {
+    const { parts: lengths, ...taken } = this.#columns.take();
+    const parts = lengths.map((length) => (length === 0 ? new Uint8Array(0) : platform.allocate(length)));
+    if (!this.#columns.fill(parts.filter((part) => part.length > 0))) {
+      throw new MillstreamError("internal", { found: "columns of other sizes than were told" });
+    }
+    return { ...taken, parts };
+  }
+}
+
+function errorOf({ kind, found, expected, offset }: NativeFailure): MillstreamError {
+  const known = kind in ERROR_CODES ? (kind as ErrorKind) : "internal";
+  return new MillstreamError(known, { found, expected, offset });
+}

@@ -1,0 +1,49 @@
+/** Paths of keys as people write them: twins of `split_path` and `join_path` of the core. */
+
+import { MillstreamError } from "../error.js";
+
+/** A JSON string at the front. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: those are what a JSON string cannot have
+const QUOTED = /^"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/;
+
+/** What a key must not have to be written without quotes. */
+const SPECIAL = /[."\\\p{Cc}]/u;
+
+/**
+ * The keys of a path: keys and array positions with dots between them. One with a dot, a quote or nothing in it is written as a
+ * JSON string.
+ *
+ * @throws `text_invalid` for a quoted key that does not end, or with something else behind it.
+ */
+export function splitPath(path: string): string[] {
+  const keys: string[] = [];
+  for (let at = 0; at < path.length; ) {
+    let end: number;
+    if (path[at] === '"') {
+      const quoted = QUOTED.exec(path.slice(at))?.[0];
+      const key = quoted === undefined ? undefined : (JSON.parse(quoted) as string);
+      // Half of a surrogate pair is no text.
+      if (quoted === undefined || key === undefined || /\p{Cs}/u.test(key)) throw bad(path, at);
+      keys.push(key);
+      end = at + quoted.length;
+    } else {
+      const dot = path.indexOf(".", at);
+      end = dot < 0 ? path.length : dot;
+      keys.push(path.slice(at, end));
+    }
+    if (end === path.length) break;
+    if (path[end] !== "." || end + 1 === path.length) throw bad(path, end);
+    at = end + 1;
+  }
+  return keys;
+}
+
+/** Joins keys to a path that `splitPath` splits again. */
+export function joinPath(keys: readonly string[]): string {
+  return keys.map((key) => (key === "" || SPECIAL.test(key) ? JSON.stringify(key) : key)).join(".");
+}
+
+function bad(path: string, offset: number): MillstreamError {
+  const expected = "keys with dots between them, those with a dot or a quote in them as JSON strings";
+  return new MillstreamError("text_invalid", { found: `the path ${JSON.stringify(path)}`, expected, offset });
+}

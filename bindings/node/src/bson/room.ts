@@ -1,0 +1,14 @@
+/** What only Node has of this room. Its entry puts it here (`node.ts`), so that a browser's bundle has nothing of it. */
+
+import type { Reader } from "../reader.js";
+import type { Filler, FillerOptions } from "./columns/filler.js";
+import type { Field } from "./columns/schema.js";
+
+export const room: {
+  /** The reader of a file. */
+  open?: (path: string | URL) => Reader<Uint8Array>;
+  /** What the native part fills columns with, if it is there. */
+  filler?: (fields: readonly Field[], options: FillerOptions) => Filler | undefined;
+  /** Why it is not. */
+  reason?: () => string | undefined;
+} = {};
