@@ -2,6 +2,9 @@
 
 import { columnBatches, columns } from "./bson/columns/columns.js";
 import { type DecodeOptions, type Document, decode, decodeAll } from "./bson/decode.js";
+import type { DocumentFile } from "./bson/file.js";
+import { room } from "./bson/room.js";
+import { MillstreamError } from "./error.js";
 import { documentFramer, type Framer } from "./frame.js";
 
 /** The framer, and what makes values of the bytes that it finds. */
@@ -24,7 +27,20 @@ export interface Bson {
 
   /** The same for a file, memory or a reader, batch by batch. What came before an error is handed out before it is thrown. */
   readonly columnBatches: typeof columnBatches;
+
+  /**
+   * A file of one document, such as the weights of a model: only what is asked for is read, and arrays of numbers become typed
+   * arrays. In Node only.
+   *
+   * @throws `open_failed`; what is wrong with the document's length; `unsupported` in a browser.
+   */
+  open(path: string | URL): Promise<DocumentFile>;
 }
 
 /** Documents of BSON: `bson()` finds them in a stream, `bson.decode` makes objects of them. */
-export const bson: Bson = Object.assign(() => documentFramer(), { decode, decodeAll, columns, columnBatches });
+export const bson: Bson = Object.assign(() => documentFramer(), { decode, decodeAll, columns, columnBatches, open });
+
+async function open(path: string | URL): Promise<DocumentFile> {
+  if (room.openDocument !== undefined) return room.openDocument(path);
+  throw new MillstreamError("unsupported", { found: "a platform without files", expected: "Node" });
+}

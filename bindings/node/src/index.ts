@@ -12,6 +12,7 @@ export {
   type WritableInputOptions,
 } from "./adapters/node.js";
 export * from "./browser.js";
+export type { DocumentFile, NumberArrayClass } from "./bson/file.js";
 export type { CommandOptions, Stderr } from "./command.js";
 export { type Native, native } from "./native.js";
 export { type CommandReaderOptions, command, fd, type NativeOptions, type OpenOptions, open, stdin } from "./open.js";

@@ -32,7 +32,7 @@ export const TYPES: { readonly [byte: number]: string | undefined } = {
 const MOST_DEPTH = 200;
 
 /** How many bytes a payload has, where that is always the same; -1 where it is not. */
-const SIZES = new Int8Array(256).fill(-1);
+export const SIZES = new Int8Array(256).fill(-1);
 for (const [type, size] of [
   [0x01, 8],
   [0x06, 0],
@@ -54,7 +54,7 @@ export function bytesText(count: number): string {
   return count === 1 ? "1 byte" : `${count} bytes`;
 }
 
-const byteText = (byte: number) => `0x${byte.toString(16).padStart(2, "0")}`;
+export const byteText = (byte: number) => `0x${byte.toString(16).padStart(2, "0")}`;
 
 export class Cursor {
   readonly bytes: Uint8Array;

@@ -7,8 +7,10 @@ import { open } from "../open.js";
 import { platform } from "../text.js";
 import type { Appended, Filler, Taken } from "./columns/filler.js";
 import type { DataType, Field } from "./columns/schema.js";
+import { DocumentFile } from "./file.js";
 import { room } from "./room.js";
 
+room.openDocument = DocumentFile.open;
 room.open = (path) => open(path, { as: "bytes" });
 room.filler = (fields, options) => {
   const binding = nativeBinding();

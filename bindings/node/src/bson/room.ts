@@ -3,8 +3,11 @@
 import type { Reader } from "../reader.js";
 import type { Filler, FillerOptions } from "./columns/filler.js";
 import type { Field } from "./columns/schema.js";
+import type { DocumentFile } from "./file.js";
 
 export const room: {
+  /** The document of a file. */
+  openDocument?: (path: string | URL) => Promise<DocumentFile>;
   /** The reader of a file. */
   open?: (path: string | URL) => Reader<Uint8Array>;
   /** What the native part fills columns with, if it is there. */

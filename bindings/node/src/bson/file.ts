@@ -1,0 +1,333 @@
+/**
+ * A file of one document, such as the weights of a model: only what is asked for is read.
+ *
+ * The lengths in a document lead from member to member, so a look-up reads some KiB in front of it, and an array is read where it is
+ * needed: right into its own memory. That is as fast as a mapping, which a file that shrinks would turn into the end of the
+ * process.
+ */
+
+import { type FileHandle, open } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { fromSystem, MillstreamError } from "../error.js";
+import type { ErrorKind } from "../errors.js";
+import { platform } from "../text.js";
+import { bytesText, byteText, SIZES, TYPES } from "./cursor.js";
+import { type DecodeOptions, decode } from "./decode.js";
+import { splitPath } from "./path.js";
+
+/** How much of the file is looked at together. */
+const WINDOW = 16 << 10;
+
+/** The most that one read is asked for: more is refused by some systems. */
+const MOST_READ = 1 << 30;
+
+/** Where a value lies. */
+interface Place {
+  readonly type: number;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The arrays of numbers that there are. */
+type NumberArray =
+  | Int8Array
+  | Uint8Array
+  | Int16Array
+  | Uint16Array
+  | Int32Array
+  | Uint32Array
+  | BigInt64Array
+  | BigUint64Array
+  | Float32Array
+  | Float64Array;
+
+/** The class of an array of numbers, such as `Float32Array`. */
+export interface NumberArrayClass<A extends NumberArray> {
+  readonly name: string;
+  readonly BYTES_PER_ELEMENT: number;
+  new (buffer: ArrayBuffer): A;
+}
+
+/** A document in a file. Paths are keys and positions with dots between them; the empty one is the document itself. */
+export class DocumentFile {
+  /** The path of the file. */
+  readonly name: string;
+  readonly #file: FileHandle;
+  readonly #length: number;
+  #window = new Uint8Array(0);
+  #windowAt = 0;
+
+  private constructor(name: string, file: FileHandle, length: number) {
+    this.name = name;
+    this.#file = file;
+    this.#length = length;
+  }
+
+  /** @throws `open_failed`; `document_invalid` and `document_truncated` where its length is not that of the file. */
+  static async open(path: string | URL): Promise<DocumentFile> {
+    const name = path instanceof URL ? fileURLToPath(path) : path;
+    let file: FileHandle | undefined;
+    try {
+      file = await open(name, "r");
+      const stat = await file.stat();
+      if (!stat.isFile()) {
+        throw new MillstreamError("open_failed", { found: "something else", expected: "a regular file" });
+      }
+      const opened = new DocumentFile(name, file, stat.size);
+      const { end } = await opened.#document(0, stat.size);
+      if (end < stat.size)
+        opened.#fail("document_invalid", end, `${bytesText(stat.size - end)} behind the document`, "its end");
+      return opened;
+    } catch (error) {
+      await file?.close();
+      throw fromSystem(error, "open_failed", { stream: name });
+    }
+  }
+
+  /**
+   * The keys of the document or array at this path.
+   *
+   * @throws `key_missing`; `shape_mismatch` where there is something else.
+   */
+  async keys(path = ""): Promise<string[]> {
+    const place = await this.#find(path);
+    if (!isInside(place.type)) this.#mismatch(place, "a document or an array");
+    const keys: string[] = [];
+    for await (const { key } of this.#members(place)) keys.push(key);
+    return keys;
+  }
+
+  /** Whether there is something at this path. */
+  async has(path: string): Promise<boolean> {
+    return (await this.#follow(splitPath(path))) !== undefined;
+  }
+
+  /**
+   * What is at this path, as `bson.decode` makes it; all of the file for the empty one.
+   *
+   * @throws `key_missing`; what `bson.decode` throws.
+   */
+  async get(path = "", options: DecodeOptions = {}): Promise<unknown> {
+    const { type, start, end } = await this.#find(path);
+    if (start === 0) {
+      const bytes = new Uint8Array(end);
+      await this.#read(0, bytes);
+      return decode(bytes, options);
+    }
+    // As the only member of a document, whose key is empty.
+    const FRONT = 6;
+    const bytes = new Uint8Array(FRONT + end - start + 1);
+    new DataView(bytes.buffer).setInt32(0, bytes.length, true);
+    bytes[4] = type;
+    await this.#read(start, bytes.subarray(FRONT, -1));
+    try {
+      return decode(bytes, options)[""];
+    } catch (error) {
+      if (!(error instanceof MillstreamError) || error.offset === undefined) throw error;
+      const { kind, found, expected, offset } = error;
+      throw new MillstreamError(kind, { stream: this.name, found, expected, offset: start + offset - FRONT });
+    }
+  }
+
+  /**
+   * The binary data at this path as numbers, the lowest byte of each first: of a vector (subtype 9) those behind its header.
+   *
+   * @throws `key_missing`; `shape_mismatch` where there is something else, or no whole number of numbers.
+   */
+  async array<A extends NumberArray>(path: string, type: NumberArrayClass<A>): Promise<A> {
+    const place = await this.#find(path);
+    if (place.type !== 0x05) this.#mismatch(place, "numbers as bytes");
+    // The length, the subtype, and the header of a vector.
+    const head = (await this.#look(place.start, Math.min(7, place.end - place.start))).slice(4);
+    const subtype = head[0];
+    // The old subtype has its length twice, and a vector says what it is.
+    const skipped = subtype === 2 ? 4 : subtype === 9 ? 2 : 0;
+    const [start, size] = [place.start + 5 + skipped, type.BYTES_PER_ELEMENT];
+    const length = place.end - start;
+    if (subtype === 9 && !(length >= 0 && VECTORS[`${head[1]} ${head[2]}`] === type.name)) {
+      const header = Array.from(head.subarray(1), byteText).join(" ");
+      this.#fail("shape_mismatch", place.start, `a vector with the header ${header}`, `one for ${type.name}`);
+    }
+    if (length < 0 || length % size !== 0) {
+      this.#fail(
+        "shape_mismatch",
+        place.start,
+        bytesText(Math.max(length, 0)),
+        `a multiple of ${size}, the size of a number`,
+      );
+    }
+    const target = platform.allocate(length);
+    await this.#read(start, target);
+    if (IS_BIG) for (let at = 0; at < length; at += size) target.subarray(at, at + size).reverse();
+    return new type(target.buffer);
+  }
+
+  /** Closes the file. Can be repeated. */
+  async close(): Promise<void> {
+    await this.#file.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #find(path: string): Promise<Place> {
+    const found = await this.#follow(splitPath(path));
+    if (found !== undefined) return found;
+    throw new MillstreamError("key_missing", {
+      stream: this.name,
+      found: "no such member",
+      expected: `one at ${path}`,
+    });
+  }
+
+  async #follow(keys: readonly string[]): Promise<Place | undefined> {
+    let place: Place | undefined = { type: 0x03, start: 0, end: this.#length };
+    for (const key of keys) {
+      if (place === undefined || !isInside(place.type)) return undefined;
+      place = await this.#member(place, key);
+    }
+    return place;
+  }
+
+  async #member(inside: Place, wanted: string): Promise<Place | undefined> {
+    let position = 0;
+    for await (const { key, place } of this.#members(inside)) {
+      // Whatever keys are written in an array.
+      if ((inside.type === 0x04 ? String(position++) : key) === wanted) return place;
+    }
+    return undefined;
+  }
+
+  /** The members of the document at a place, one after the other: they are passed by their lengths. */
+  async *#members({ start, end }: Place): AsyncGenerator<{ key: string; place: Place }> {
+    const document = await this.#document(start, end);
+    const last = document.end - 1;
+    for (let at = start + 4; at < last; ) {
+      const [type] = await this.#look(at, 1);
+      if (TYPES[type] === undefined) {
+        const expected = "the type of an element, or the end where the document's length says";
+        this.#fail("document_invalid", at, byteText(type), expected);
+      }
+      const keyEnd = await this.#nul(at + 1, last);
+      const bytes = await this.#look(at + 1, keyEnd - at - 1);
+      const key = platform.decode(bytes, 0, bytes.length);
+      const place = { type, start: keyEnd + 1, end: await this.#end(type, keyEnd + 1, last) };
+      yield { key, place };
+      at = place.end;
+    }
+  }
+
+  /** Where the document at `start` is, which ends in front of `limit` or there. */
+  async #document(start: number, limit: number): Promise<Place> {
+    const length = await this.#lengthAt(start, 5, 0, limit);
+    const end = start + length;
+    const [last] = await this.#look(end - 1, 1);
+    if (last !== 0) {
+      this.#fail(
+        "document_invalid",
+        end - 1,
+        `byte ${byteText(last)}`,
+        "a zero byte where the length says that it ends",
+      );
+    }
+    return { type: 0x03, start, end };
+  }
+
+  /** Where a value of this type ends. */
+  async #end(type: number, start: number, limit: number): Promise<number> {
+    const size = SIZES[type];
+    switch (true) {
+      case size >= 0:
+        if (size > limit - start) this.#fail("document_truncated", start, bytesText(limit - start), bytesText(size));
+        return start + size;
+      case isInside(type):
+        return start + (await this.#lengthAt(start, 5, 0, limit));
+      case type === 0x05:
+        return start + 5 + (await this.#lengthAt(start, 0, 5, limit));
+      case type === 0x0b:
+        return (await this.#nul((await this.#nul(start, limit)) + 1, limit)) + 1;
+      case type === 0x0f:
+        return start + (await this.#lengthAt(start, 14, 0, limit));
+      default: {
+        // A string, behind which is an id in a pointer.
+        const end = start + 4 + (await this.#lengthAt(start, 1, 4, limit));
+        return type === 0x0c ? this.#end(0x07, end, limit) : end;
+      }
+    }
+  }
+
+  /** The length that is written here, of what comes behind so many bytes from here. */
+  async #lengthAt(at: number, least: number, behind: number, limit: number): Promise<number> {
+    const left = limit - at;
+    if (left < 4) this.#fail("document_truncated", at, bytesText(left), bytesText(4));
+    const bytes = await this.#look(at, 4);
+    const length = new DataView(bytes.buffer, bytes.byteOffset, 4).getInt32(0, true);
+    if (length >= least && length <= left - behind) return length;
+    const found = `the length ${length} with ${bytesText(left)} left`;
+    const kind = length < least ? "document_invalid" : "document_truncated";
+    return this.#fail(kind, at, found, `a length of ${least} or more that fits in what is left`);
+  }
+
+  /** Where the first zero byte is. */
+  async #nul(start: number, limit: number): Promise<number> {
+    for (let at = start; at < limit; ) {
+      const bytes = await this.#look(at, Math.min(256, limit - at));
+      const found = bytes.indexOf(0);
+      if (found >= 0) return at + found;
+      at += bytes.length;
+    }
+    return this.#fail(
+      "document_invalid",
+      start,
+      "a key or pattern without an end",
+      "a zero byte before the document's end",
+    );
+  }
+
+  /** So many bytes, which are there. */
+  async #look(at: number, count: number): Promise<Uint8Array> {
+    const inside = at - this.#windowAt;
+    if (inside < 0 || inside + count > this.#window.length) {
+      const window = new Uint8Array(Math.min(Math.max(WINDOW, count), this.#length - at));
+      await this.#read(at, window);
+      this.#window = window;
+      this.#windowAt = at;
+      return window.subarray(0, count);
+    }
+    return this.#window.subarray(inside, inside + count);
+  }
+
+  /** @throws `source_shrank`, `io` */
+  async #read(at: number, target: Uint8Array): Promise<void> {
+    for (let done = 0; done < target.length; ) {
+      const length = Math.min(target.length - done, MOST_READ);
+      const { bytesRead } = await this.#file.read(target, done, length, at + done).catch((error) => {
+        throw fromSystem(error, "io", { stream: this.name });
+      });
+      if (bytesRead === 0) {
+        const found = bytesText(at + done);
+        throw new MillstreamError("source_shrank", { stream: this.name, found, expected: bytesText(this.#length) });
+      }
+      done += bytesRead;
+    }
+  }
+
+  #mismatch({ type, start }: Place, expected: string): never {
+    return this.#fail("shape_mismatch", start, `a value of type ${TYPES[type]}`, expected);
+  }
+
+  #fail(kind: ErrorKind, offset: number, found: string, expected: string): never {
+    throw new MillstreamError(kind, { stream: this.name, offset, found, expected });
+  }
+}
+
+/** Vectors by their header: what an array of their numbers is called. */
+const VECTORS: { readonly [header: string]: string | undefined } = { "3 0": "Int8Array", "39 0": "Float32Array" };
+
+/** Whether this machine has the high byte of a number first. */
+const IS_BIG = new Uint8Array(Uint16Array.of(1).buffer)[0] === 0;
+
+function isInside(type: number): boolean {
+  return type === 0x03 || type === 0x04;
+}
