@@ -177,6 +177,26 @@ impl Buffer {
             }
         }
     }
+
+    /// Consumes the unread bytes and swaps memory: they are in `memory` then, in the range that is returned. Lent memory is
+    /// copied from.
+    pub(crate) fn exchange(&mut self, memory: &mut Vec<u8>) -> std::ops::Range<usize> {
+        let unread = self.pos..self.end;
+        let Store::Own(own) = &mut self.store else {
+            memory.clear();
+            memory.extend_from_slice(self.unread());
+            self.pos = self.end;
+            return 0..memory.len();
+        };
+        if memory.len() < own.len() {
+            *memory = vec![0; own.len()];
+        }
+        std::mem::swap(own, memory);
+        (self.base, self.capacity) = (own.as_ptr(), own.len());
+        (self.pos, self.end) = (0, 0);
+        self.origin = self.origin.wrapping_add(unread.end as u64);
+        unread
+    }
 }
 
 #[cfg(test)]
@@ -189,6 +209,7 @@ mod tests {
         Fill(usize),
         Consume(usize),
         Block { headroom: usize, len: usize },
+        Exchange(usize),
     }
 
     fn act() -> impl Strategy<Value = Act> {
@@ -196,6 +217,7 @@ mod tests {
             (0..40usize).prop_map(Act::Fill),
             (0..40usize).prop_map(Act::Consume),
             (0..20usize, 1..40usize).prop_map(|(headroom, len)| Act::Block { headroom, len }),
+            (0..40usize).prop_map(Act::Exchange),
         ]
     }
 
@@ -234,6 +256,12 @@ mod tests {
                         }
                         buffer.append_block(&mut block, headroom..headroom + len, 1 << 20);
                     }
+                    Act::Exchange(len) => {
+                        let mut memory = vec![0xff; len];
+                        let taken = buffer.exchange(&mut memory);
+                        prop_assert_eq!(&memory[taken], &all[pos..]);
+                        pos = all.len();
+                    }
                 }
                 prop_assert_eq!(buffer.unread(), &all[pos..]);
                 prop_assert_eq!(buffer.offset(), pos as u64);
@@ -259,6 +287,10 @@ mod tests {
         buffer.reveal(3);
         assert_eq!(buffer.unread(), b"ello");
         assert_eq!(buffer.offset(), 1);
+        let mut memory = Vec::new();
+        let taken = buffer.exchange(&mut memory);
+        assert_eq!(&memory[taken], b"ello");
+        assert_eq!((buffer.unread(), buffer.offset()), (&b""[..], 5));
     }
 
     #[test]

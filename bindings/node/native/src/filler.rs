@@ -5,6 +5,9 @@
 //!                 thread   at most BLOCKS of them    JavaScript's thread
 //! ```
 //!
+//! A block is the memory that the core reader has read into: it goes on in another one. Where nobody reads any more, blocks
+//! stay for the next reader, since fresh memory costs more than what is read into it.
+//!
 //! It promises: bytes arrive in order, and all of them before the outcome; memory is bounded by `BLOCKS` blocks; a
 //! JavaScript thread never waits for more than the copying of one block. Nothing is lost between "there is nothing yet" and
 //! the wake-up that follows: both are decided under one lock.
@@ -13,6 +16,7 @@
 //! every file and every look-up of a name.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use millstream::frame::{Framer, Lines};
@@ -24,25 +28,57 @@ pub const BLOCK_BYTES: usize = 240 << 10;
 /// How many blocks there are at most: one that JavaScript takes, one that is filled, two for bursts.
 const BLOCKS: usize = 4;
 
+/// So few bytes are copied into the last block, so that their number is no limit.
+const SMALL: usize = 16 << 10;
+
 /// Bytes, and where the lines in them end.
 #[derive(Default)]
 pub struct Block {
-    pub bytes: Vec<u8>,
-    /// Behind each line feed.
+    memory: Vec<u8>,
+    filled: Range<usize>,
+    /// Behind each line feed, from the first byte.
     pub line_ends: Vec<u32>,
 }
 
 impl Block {
+    pub fn bytes(&self) -> &[u8] {
+        &self.memory[self.filled.clone()]
+    }
+
+    fn room(&self) -> usize {
+        self.memory.len() - self.filled.end
+    }
+
+    /// Takes what the reader has, for what it had itself.
+    fn exchange(&mut self, reader: &mut Reader) {
+        self.filled = reader.exchange(&mut self.memory);
+        self.line_ends.clear();
+        self.look(self.filled.start);
+    }
+
+    /// Copies bytes, for which there is room.
     fn append(&mut self, bytes: &[u8]) {
+        let start = self.filled.end;
+        self.filled.end += bytes.len();
+        self.memory[start..self.filled.end].copy_from_slice(bytes);
+        self.look(start);
+    }
+
+    /// Finds the lines that end behind `start` in the memory.
+    fn look(&mut self, start: usize) {
         let known = self.line_ends.len();
-        let found = Lines::new().batch(bytes, false, usize::MAX, &mut self.line_ends);
+        let found = Lines::new().batch(&self.memory[start..self.filled.end], false, usize::MAX, &mut self.line_ends);
         debug_assert!(found.is_ok(), "any bytes are lines");
         // In range: a block has at most `BLOCK_BYTES`.
-        let start = self.bytes.len() as u32;
-        self.line_ends[known..].iter_mut().for_each(|end| *end += start);
-        self.bytes.extend_from_slice(bytes);
+        let before = (start - self.filled.start) as u32;
+        if before > 0 {
+            self.line_ends[known..].iter_mut().for_each(|end| *end += before);
+        }
     }
 }
+
+/// Blocks that no reader has.
+static SPARE: Mutex<Vec<Block>> = Mutex::new(Vec::new());
 
 /// What the filler and JavaScript share.
 #[derive(Default)]
@@ -53,6 +89,8 @@ struct State {
     blocks: usize,
     /// JavaScript has found nothing and is to be woken.
     waits: bool,
+    /// The filler has found no free block.
+    filler_waits: bool,
     /// Nobody wants to read on.
     stops: bool,
     /// Behind the last block: the source's end, or how it failed.
@@ -61,6 +99,15 @@ struct State {
     ends: Vec<CommandEnd>,
     /// The source has been closed, and the thread ends.
     gone: bool,
+}
+
+impl State {
+    /// Leaves the blocks to other readers.
+    fn leave_blocks(&mut self) {
+        let mut spare = spare();
+        let room = BLOCKS.saturating_sub(spare.len());
+        spare.extend(self.free.drain(..).chain(self.full.drain(..)).take(room));
+    }
 }
 
 /// What comes next.
@@ -93,6 +140,8 @@ impl Shared {
             return Next::Block(block);
         }
         if state.outcome.is_some() {
+            // Now: what holds this one may wait long for JavaScript's collector.
+            state.leave_blocks();
             return Next::Outcome;
         }
         state.waits = true;
@@ -100,11 +149,14 @@ impl Shared {
     }
 
     /// Gives a block back, to be filled again.
-    pub fn give_back(&self, mut block: Block) {
-        block.bytes.clear();
-        block.line_ends.clear();
-        self.lock().free.push(block);
-        self.changed.notify_one();
+    pub fn give_back(&self, block: Block) {
+        let mut state = self.lock();
+        state.free.push(block);
+        let wakes = std::mem::take(&mut state.filler_waits);
+        drop(state);
+        if wakes {
+            self.changed.notify_one();
+        }
     }
 
     /// Has the source closed. Can be repeated.
@@ -179,40 +231,42 @@ impl Shared {
     fn read_all(&self, reader: &mut Reader, wake: &impl Fn()) -> Result<(), Error> {
         while reader.fill()? > 0 {
             while !reader.buffer().is_empty() {
-                let count = self.hand_over(reader.buffer(), wake)?;
-                reader.consume(count);
+                self.hand_over(reader, wake)?;
             }
         }
         Ok(())
     }
 
-    /// Puts bytes behind the others, and says how many; waits for room.
-    fn hand_over(&self, bytes: &[u8], wake: &impl Fn()) -> Result<usize, Error> {
+    /// Puts what the reader has behind the rest, or some of it; waits for room.
+    fn hand_over(&self, reader: &mut Reader, wake: &impl Fn()) -> Result<(), Error> {
+        let bytes = reader.buffer();
         let mut state = self.lock();
         loop {
             if state.stops {
                 return Err(Error::new(ErrorKind::Cancelled));
             }
-            // Small pieces share a block, so that their number is no limit.
-            let room = state.full.back().map_or(0, |block| BLOCK_BYTES - block.bytes.len());
-            if room > 0 && (bytes.len() <= room || state.full.len() == BLOCKS) {
-                let count = bytes.len().min(room);
-                if let Some(block) = state.full.back_mut() {
-                    block.append(&bytes[..count]);
-                }
-                return Ok(count);
+            let is_last = state.free.is_empty() && state.blocks == BLOCKS;
+            let back = state.full.back_mut().filter(|block| block.room() > 0);
+            if let Some(block) = back
+                && (is_last || bytes.len() <= SMALL.min(block.room()))
+            {
+                let count = bytes.len().min(block.room());
+                block.append(&bytes[..count]);
+                drop(state);
+                reader.consume(count);
+                return Ok(());
             }
             if state.free.is_empty() && state.blocks < BLOCKS {
                 state.blocks += 1;
-                state.free.push(Block::default());
+                state.free.push(spare().pop().unwrap_or_default());
             }
             if let Some(mut block) = state.free.pop() {
                 drop(state);
-                let count = bytes.len().min(BLOCK_BYTES);
-                block.append(&bytes[..count]);
+                block.exchange(reader);
                 self.update(wake, |state| state.full.push_back(block));
-                return Ok(count);
+                return Ok(());
             }
+            state.filler_waits = true;
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
@@ -229,5 +283,16 @@ impl Shared {
     /// A panic of the filler's leaves a state that is whole: each change is one step.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What is left behind is whole, as with `Shared::lock`.
+fn spare() -> MutexGuard<'static, Vec<Block>> {
+    SPARE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.state.get_mut().unwrap_or_else(PoisonError::into_inner).leave_blocks();
     }
 }

@@ -13,7 +13,7 @@ use napi_derive::napi;
 
 use crate::command::CommandWords;
 use crate::error::{End, Failure};
-use crate::filler::{Block, Next, Shared};
+use crate::filler::{BLOCK_BYTES, Block, Next, Shared};
 
 /// What the system says of a number that is no open descriptor; the same on Linux, macOS and the BSDs.
 const EBADF: i32 = 9;
@@ -67,7 +67,7 @@ impl NativeReader {
             }
         }
         // In range: a block has at most `BLOCK_BYTES`.
-        front.as_ref().map_or(0, |block| block.bytes.len() as i32)
+        front.as_ref().map_or(0, |block| block.bytes().len() as i32)
     }
 
     /// How many lines end in the block that `front` spoke of.
@@ -82,10 +82,10 @@ impl NativeReader {
     pub fn take(&self, mut bytes: BufferSlice, mut line_ends: BufferSlice) -> bool {
         let mut front = self.front.borrow_mut();
         let fits = |block: &mut Block| {
-            block.bytes.len() <= bytes.len() && block.line_ends.len() <= line_ends.len() / size_of::<u32>()
+            block.bytes().len() <= bytes.len() && block.line_ends.len() <= line_ends.len() / size_of::<u32>()
         };
         let Some(block) = front.take_if(fits) else { return false };
-        bytes[..block.bytes.len()].copy_from_slice(&block.bytes);
+        bytes[..block.bytes().len()].copy_from_slice(block.bytes());
         for (to, end) in line_ends.chunks_exact_mut(size_of::<u32>()).zip(&block.line_ends) {
             to.copy_from_slice(&end.to_ne_bytes());
         }
@@ -146,7 +146,7 @@ where
     let token = CancelToken::new().map_err(|error| napi::Error::from_reason(error.to_string()))?;
     // The thread that reads reads ahead: another one behind it would be one too many. What is compressed is decoded by Node,
     // as without the native part: two decoders would call the same damage by two names.
-    let builder = Reader::builder().cancel(&token).decode(Decode::Off).read_ahead(ReadAhead::Off);
+    let builder = Reader::builder().cancel(&token).decode(Decode::Off).read_ahead(ReadAhead::Off).capacity(BLOCK_BYTES);
     let shared = Shared::new(token);
     let open = open(builder);
     let filler = shared.clone();

@@ -23,6 +23,9 @@ const HEADROOM = 16 << 10;
 /** From here on a block gets memory that any other fits in, so that it can be used again. */
 const LARGE = 16 << 10;
 
+/** Memory that nobody looks at any more, of any source: fresh memory costs more than what is put there. */
+let spare: Uint8Array<ArrayBuffer> | undefined;
+
 export class NativeSource implements Source {
   readonly name: string;
   /** Small blocks have none: to copy them costs nothing, and to keep them should not cost more. */
@@ -30,8 +33,6 @@ export class NativeSource implements Source {
   lineEnds: Uint32Array | undefined;
   readonly #start: (wake: () => void) => NativeReader;
   #reader: NativeReader | undefined;
-  /** Memory that nobody looks at any more. */
-  #spare: Uint8Array<ArrayBuffer> | undefined;
   #ends = new Uint32Array(1024);
   #woken: Promise<void> | undefined;
   #wake = () => {};
@@ -68,7 +69,7 @@ export class NativeSource implements Source {
   }
 
   reuse(chunk: Uint8Array): void {
-    if (chunk.buffer.byteLength === HEADROOM + BLOCK_BYTES) this.#spare = new Uint8Array(chunk.buffer as ArrayBuffer);
+    if (chunk.buffer.byteLength === HEADROOM + BLOCK_BYTES) spare = new Uint8Array(chunk.buffer as ArrayBuffer);
   }
 
   async finish(): Promise<void> {
@@ -98,14 +99,13 @@ export class NativeSource implements Source {
     const lines = reader.lines();
     if (lines > this.#ends.length) this.#ends = new Uint32Array(lines * 2);
     this.headroom = length < LARGE ? 0 : HEADROOM;
-    const spare = this.#spare;
     let memory: Uint8Array;
     if (this.headroom === 0) {
       memory = platform.allocate(length);
     } else {
       // It has no length if it was transferred to somebody else.
       memory = spare !== undefined && spare.length > 0 ? spare : platform.allocate(HEADROOM + BLOCK_BYTES);
-      this.#spare = undefined;
+      spare = undefined;
     }
     const chunk = memory.subarray(this.headroom, this.headroom + length);
     if (!reader.take(chunk, this.#ends)) {

@@ -14,6 +14,7 @@ mod supply;
 
 use std::io::{BufRead, Read};
 use std::net::ToSocketAddrs;
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -327,6 +328,25 @@ impl Reader {
             self.skip = None;
         }
         self.buffer.consume(count);
+    }
+
+    /// Consumes all of [`buffer`](Reader::buffer) without copying it: the reader goes on in `memory`, and `memory` becomes what
+    /// it had, with those bytes in the range that is returned. For who hands them to another thread.
+    ///
+    /// ```
+    /// let mut reader = millstream::Reader::from_read(&b"hello"[..])?;
+    /// let mut memory = Vec::new();
+    /// while reader.fill()? > 0 {
+    ///     let taken = reader.exchange(&mut memory);
+    ///     assert_eq!(&memory[taken], b"hello");
+    /// }
+    /// assert_eq!(reader.position().bytes, 5);
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    pub fn exchange(&mut self, memory: &mut Vec<u8>) -> Range<usize> {
+        self.settle();
+        (self.too_long, self.skip) = (false, None);
+        self.buffer.exchange(memory)
     }
 
     /// Keeps the beginning of a document, which ends here.
