@@ -20,7 +20,7 @@ import { Batch, type InvalidUtf8, isPlainLines } from "./batch.js";
 import { type CommandEnd, cancelled, fromSystem, MillstreamError } from "./error.js";
 import { batchOf, Ends, type Framer, lineFramer } from "./frame.js";
 import type { Source } from "./source/source.js";
-import { arrayFor, cutTexts, lastWithin, splitLines, TEXT_BLOCK } from "./strings.js";
+import { arrayFor, cutsPay, cutTexts, lastWithin, splitLines, TEXT_BLOCK } from "./strings.js";
 import { platform } from "./text.js";
 
 /** How much of the unread bytes one batch covers at most: what fits the processor's cache with its offsets. */
@@ -360,7 +360,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
   /** Whole lines as strings without offsets, if there are any. */
   #takeLines(view: View): boolean {
     const start = this.#pos;
-    const { items, end } = this.#linesAtKnownEnds(view.framer) ?? this.#linesOfBlock();
+    const { items, end } = (cutsPay() ? this.#linesAtKnownEnds(view.framer) : undefined) ?? this.#linesOfBlock();
     if (items.length === 0) return false;
     this.#block = { view, items, index: 0, start, first: this.#records };
     this.#take(end - start, items.length);
@@ -701,6 +701,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     abandoned?.unregister(this);
     const failed = this.#failure;
     const { position } = this;
+    this.#release();
     this.#forget();
     if (failed !== undefined) {
       this.#failure = undefined;

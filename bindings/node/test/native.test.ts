@@ -55,6 +55,12 @@ test("lines that cross blocks, in each kind of memory, by its own ends and by ot
   }
 });
 
+test("strings are the same split off, as the first ones are, and cut out, as later ones", { skip }, async () => {
+  let next = 1;
+  for await (const line of command("seq", ["300000"], { native: true })) assert.equal(line, `${next++}`);
+  assert.equal(next, 300_001);
+});
+
 test("batches that are kept stay as they are", { skip }, async () => {
   const kept: { texts(): string[] }[] = [];
   for await (const batch of command("seq", ["200000"], { native: true }).batches()) kept.push(batch);

@@ -109,13 +109,16 @@ function text(kind: LoopKind, name: string): string {
 };`;
 }
 
-/** The loops that all stages share, as plain functions: the same text where there is no `new Function`. */
+/**
+ * The loops that all stages share, as plain functions: the same text where there is no `new Function`. The first items come
+ * here when nothing is compiled yet and each call is dear, so few values are asked whether they are promises.
+ */
 const SHARED: { readonly [kind in LoopKind]: (f: (...of: any[]) => any) => Loop } = {
   map: (f) => (run, items, index, end) => {
     try {
       for (; index < end; index++) {
         const value = f(items[index]);
-        if (isPromise(value)) return stop(run, value, index);
+        if (typeof value === "object" && isPromise(value)) return stop(run, value, index);
         items[index] = value;
       }
     } catch (error) {
@@ -135,7 +138,7 @@ const SHARED: { readonly [kind in LoopKind]: (f: (...of: any[]) => any) => Loop 
     try {
       for (; index < end; index++) {
         const value = f(items[index]);
-        if (isPromise(value)) return stop(run, value, index);
+        if (typeof value === "object" && isPromise(value)) return stop(run, value, index);
       }
     } catch (error) {
       thrown(run, error);
@@ -149,7 +152,7 @@ const SHARED: { readonly [kind in LoopKind]: (f: (...of: any[]) => any) => Loop 
       for (; index < end; index++) {
         const item = items[index];
         const value = f(item);
-        if (isPromise(value)) {
+        if (typeof value === "object" && isPromise(value)) {
           run.kept = kept;
           return stop(run, value, index);
         }
@@ -168,7 +171,7 @@ const SHARED: { readonly [kind in LoopKind]: (f: (...of: any[]) => any) => Loop 
     try {
       for (; index < end; index++) {
         const value = f(run.state, items[index]);
-        if (isPromise(value)) return stop(run, value, index);
+        if (typeof value === "object" && isPromise(value)) return stop(run, value, index);
         items[index] = value;
       }
     } catch (error) {
@@ -180,7 +183,7 @@ const SHARED: { readonly [kind in LoopKind]: (f: (...of: any[]) => any) => Loop 
     try {
       for (; index < end; index++) {
         const value = f(run.state, items[index]);
-        if (isPromise(value)) return stop(run, value, index);
+        if (typeof value === "object" && isPromise(value)) return stop(run, value, index);
         run.state = value;
       }
     } catch (error) {
