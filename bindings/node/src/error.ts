@@ -26,6 +26,7 @@ export interface ErrorDetails {
   record?: number;
   found?: string;
   expected?: string;
+  path?: string;
   written?: number;
   command?: CommandEnd;
   /** The stage's place in its pipeline; the first is 0. */
@@ -33,7 +34,7 @@ export interface ErrorDetails {
   cause?: unknown;
 }
 
-const DETAILS = ["stream", "offset", "record", "found", "expected", "written", "command", "stage"] as const;
+const DETAILS = ["stream", "offset", "record", "found", "expected", "path", "written", "command", "stage"] as const;
 
 /** Shared by the ESM and the CommonJS build of this package, so that an error of either is an error for both. */
 const BRAND = Symbol.for("millstream.error");
@@ -58,6 +59,8 @@ export class MillstreamError extends Error {
   declare readonly found?: string;
   /** What was expected. */
   declare readonly expected?: string;
+  /** Which value in a document: its keys from the outermost on, with dots between them. */
+  declare readonly path?: string;
   /** Of a writer's error: how many bytes the system has taken for certain. */
   declare readonly written?: number;
   /** Which command ended, and how. */
@@ -117,12 +120,13 @@ export function showArgv(argv: readonly string[]): string {
 
 /** What was found, what was expected, where, and what to do. */
 function message(kind: ErrorKind, details: ErrorDetails): string {
-  const { stream, offset, record, found, expected, written, command, stage, cause } = details;
+  const { stream, offset, record, found, expected, path, written, command, stage, cause } = details;
   let text = stream && !command ? `${stream}: ` : "";
   text += command ? `the command \`${showArgv(command.argv)}\` ${showEnd(command)}` : kind.replaceAll("_", " ");
   if (found !== undefined) text += `: found ${found}`;
   if (expected !== undefined) text += `${found === undefined ? ":" : ","} expected ${expected}`;
   if (cause !== undefined) text += `: ${cause instanceof Error ? cause.message : String(cause)}`;
+  if (path !== undefined) text += `, in ${path}`;
   if (stage !== undefined) text += `, in stage ${stage} (the first is 0)`;
   if (offset !== undefined) text += `, at byte ${offset}`;
   if (record !== undefined) text += `, record ${record} (the first is 0)`;

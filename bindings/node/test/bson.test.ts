@@ -164,6 +164,17 @@ test("a key is a key, whatever it is called", () => {
   for (let i = 0; i < 4000; i++) assert.deepEqual(Object.keys(bson.decode(key(`key${i % 2000}`))), [`key${i % 2000}`]);
 });
 
+test("an error says where the value is", () => {
+  // {"a": [true, 2 as a boolean]}
+  const array = "0461000d000000083000010831000200";
+  const bytes = Buffer.from(`15000000${array}00`, "hex");
+  const { kind, path, offset, message } = thrown(() => bson.decode(bytes));
+  assert.deepEqual([kind, path, offset], ["document_invalid", "a.1", 18]);
+  assert.match(message, /, in a\.1, at byte 18/);
+  const second = thrown(() => bson.decodeAll(Buffer.concat([Buffer.from("0500000000", "hex"), bytes])));
+  assert.deepEqual([second.path, second.offset, second.record], ["a.1", 23, 1]);
+});
+
 test("depth has a limit", () => {
   let bytes = Buffer.from("0500000000", "hex");
   for (let depth = 0; depth < 300; depth++) {

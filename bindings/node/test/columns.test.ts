@@ -52,8 +52,8 @@ function outcome(call: () => Columns): unknown {
     return { schema, length, mismatched, unknown, columns: columns.columns };
   } catch (error) {
     if (!(error instanceof ms.MillstreamError)) throw error;
-    const { kind, offset, record, found, expected } = error;
-    return { kind, offset, record, found, expected };
+    const { kind, offset, record, path, found, expected } = error;
+    return { kind, offset, record, path, found, expected };
   }
 }
 

@@ -10,6 +10,7 @@ import type { ErrorKind } from "../errors.js";
 import { decodeStrictly, platform } from "../text.js";
 import { Decimal128 } from "./decimal.js";
 import { knownKey } from "./keys.js";
+import { pathAt } from "./path.js";
 import {
   Binary,
   BsonSymbol,
@@ -67,7 +68,10 @@ export function decodeAll(bytes: Uint8Array, options: DecodeOptions = {}): Docum
   const decoder = new Decoder(bytes, options);
   const documents: Document[] = [];
   try {
-    while (decoder.at < bytes.length) documents.push(decoder.document(bytes.length, 0));
+    while (decoder.at < bytes.length) {
+      decoder.start = decoder.at;
+      documents.push(decoder.document(bytes.length, 0));
+    }
   } catch (error) {
     throw error instanceof MillstreamError ? error.at({ record: documents.length }) : error;
   }
@@ -80,6 +84,8 @@ class Decoder {
   readonly #deepest: number;
   readonly #bigints: boolean;
   at = 0;
+  /** Where the outermost document begins. */
+  start = 0;
 
   constructor(bytes: Uint8Array, { int64 = "number", depth = 200 }: DecodeOptions) {
     if (!(bytes instanceof Uint8Array)) {
@@ -312,6 +318,7 @@ class Decoder {
   }
 
   fail(kind: ErrorKind, offset: number, found: string | undefined, expected: string): never {
-    throw new MillstreamError(kind, { offset, found, expected });
+    const path = pathAt(this.#bytes.subarray(this.start), offset - this.start);
+    throw new MillstreamError(kind, { offset, found, expected, path });
   }
 }

@@ -124,8 +124,18 @@ export class DocumentFile {
       return decode(bytes, options)[""];
     } catch (error) {
       if (!(error instanceof MillstreamError) || error.offset === undefined) throw error;
-      const { kind, found, expected, offset } = error;
-      throw new MillstreamError(kind, { stream: this.name, found, expected, offset: start + offset - FRONT });
+      const { kind, found, expected, offset, path: inside } = error;
+      // Behind the empty key.
+      const whole = [path, ...(inside === undefined ? [] : [inside.replace(/^""\.?/, "")])].filter(
+        (part) => part !== "",
+      );
+      throw new MillstreamError(kind, {
+        stream: this.name,
+        found,
+        expected,
+        offset: start + offset - FRONT,
+        path: whole.join("."),
+      });
     }
   }
 

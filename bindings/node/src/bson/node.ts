@@ -56,7 +56,7 @@ class NativeFiller implements Filler {
   }
 }
 
-function errorOf({ kind, found, expected, offset }: NativeFailure): MillstreamError {
+function errorOf({ kind, found, expected, offset, path }: NativeFailure): MillstreamError {
   const known = kind in ERROR_CODES ? (kind as ErrorKind) : "internal";
-  return new MillstreamError(known, { found, expected, offset });
+  return new MillstreamError(known, { found, expected, offset, path });
 }

@@ -6,8 +6,9 @@
 
 import { MillstreamError } from "../../error.js";
 import { platform } from "../../text.js";
-import { Cursor, invalidAt } from "../cursor.js";
+import { Cursor, documentLength, invalidAt } from "../cursor.js";
 import { appendJson } from "../json.js";
+import { locate } from "../path.js";
 import type { Appended, Filler, FillerOptions, Taken } from "./filler.js";
 import type { DataType, Field } from "./schema.js";
 
@@ -84,12 +85,11 @@ export class PlainFiller implements Filler {
 
   /** Appends the document at `start` and returns its length. Offsets of errors are counted from the first of the bytes. */
   #append(bytes: Uint8Array, start: number): number {
-    const cursor = new Cursor(bytes.subarray(start));
+    const length = documentLength(bytes, start);
+    const document = bytes.subarray(start, start + length);
+    const cursor = new Cursor(document);
     const { used, unknown, mismatched } = this.#walk;
     try {
-      const length = cursor.documentEnd();
-      // What is wrong is told by the document's own end.
-      cursor.end = length;
       spend(this.#walk, this.#width + length);
       this.#root.append(cursor, this.#rows, this.#walk);
       this.#rows++;
@@ -97,9 +97,7 @@ export class PlainFiller implements Filler {
     } catch (error) {
       this.#root.truncate(this.#rows);
       Object.assign(this.#walk, { used, unknown, mismatched });
-      if (!(error instanceof MillstreamError)) throw error;
-      const { kind, found, expected, offset = 0 } = error;
-      throw new MillstreamError(kind, { found, expected, offset: start + offset });
+      throw locate(error, document, start);
     }
   }
 }

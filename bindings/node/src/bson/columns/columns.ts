@@ -217,6 +217,6 @@ function taken(fields: readonly Field[], filler: Filler, firstRecord: number): C
 /** An error of a document, with its place in the stream instead of that in some of its bytes. */
 function located(error: unknown, stream: string | undefined, offset: number, record: number): unknown {
   if (!(error instanceof MillstreamError)) return error;
-  const { kind, found, expected, offset: inside = 0 } = error;
-  return new MillstreamError(kind, { stream, offset: offset + inside, record, found, expected });
+  const { kind, found, expected, path, offset: inside = 0 } = error;
+  return new MillstreamError(kind, { stream, offset: offset + inside, record, found, expected, path });
 }

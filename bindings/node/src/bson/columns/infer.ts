@@ -2,8 +2,8 @@
 
 import { MillstreamError } from "../../error.js";
 import { platform } from "../../text.js";
-import { Cursor, TYPES } from "../cursor.js";
-import { joinPath } from "../path.js";
+import { Cursor, documentLength, TYPES } from "../cursor.js";
+import { joinPath, locate } from "../path.js";
 import type { DataType, Field, ScalarName } from "./schema.js";
 
 /** How many columns are found at most, inner ones included: each takes room in every row. */
@@ -46,16 +46,14 @@ export class Inference {
 
   /** Looks at the document at `start`, and returns where it ends. */
   observe(bytes: Uint8Array, start: number): number {
-    const cursor = new Cursor(bytes.subarray(start));
+    const length = documentLength(bytes, start);
+    const document = bytes.subarray(start, start + length);
     try {
-      cursor.end = cursor.documentEnd();
-      this.#members(this.#root, cursor, 0);
+      this.#members(this.#root, new Cursor(document), 0);
     } catch (error) {
-      if (!(error instanceof MillstreamError)) throw error;
-      const { kind, found, expected, offset = 0 } = error;
-      throw new MillstreamError(kind, { found, expected, offset: start + offset });
+      throw locate(error, document, start);
     }
-    return start + cursor.at;
+    return start + length;
   }
 
   /** @throws `shape_mismatch` where types do not go together, and that is an error. */
@@ -126,6 +124,6 @@ function typeOf(shape: Shape, mixed: "json" | "error", path: readonly string[]):
   if (mixed === "json") return "json";
   const names = Object.keys(TYPES).filter((type) => types.has(Number(type)));
   const found = `values of type ${names.map((type) => TYPES[Number(type)]).join(", ")}${isTooDeep ? ", nested too deep" : ""}`;
-  const expected = `types that go together in the column ${joinPath(path)}, or a schema that says which`;
-  throw new MillstreamError("shape_mismatch", { found, expected });
+  const expected = "types that go together in a column, or a schema that says which";
+  throw new MillstreamError("shape_mismatch", { found, expected, path: joinPath(path) });
 }
