@@ -6,11 +6,12 @@
 //! document is, the core decides. What needs no speed is written in Python (`python/millstream`).
 //!
 //! - `reader`, `batch`, `record`, `lines`: records; `writer`: where they go; `options`, `command`, `framer`: how Python says what it wants.
-//! - `columns`: delimited text as typed columns.
+//! - `columns`: delimited text as typed columns. `arrow`: columns for others.
 //! - `bson`: documents into dicts and back, mapped arrays, columns.
 //! - `foreign`: objects of Python's as sources and sinks. `memory`: memory of ours that Python looks at.
 //! - `command_line`: the command-line tool. `wait`: waits, and signals. `error`: exceptions.
 
+mod arrow;
 mod batch;
 mod bson;
 mod columns;

@@ -16,7 +16,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyList, PyMemoryView, PySlice, PyType};
 
 use crate::batch::{Batch, Loose};
-use crate::columns::{Growing, Layout, Table};
+use crate::columns::{self, Growing, Layout, Table};
 use crate::command::{self, duplicate};
 use crate::foreign::{self, Function, Functions};
 use crate::framer::{Spec, Words};
@@ -376,7 +376,7 @@ impl Reader {
     }
 
     /// The records' fields as columns of these types, up to the end, or of `max_records`.
-    #[pyo3(signature = (sep, types, *, missing = None, max_records = None))]
+    #[pyo3(signature = (sep, types, *, missing = None, max_records = None, workers = None))]
     fn columns(
         &self,
         py: Python<'_>,
@@ -384,15 +384,20 @@ impl Reader {
         types: Bound<'_, PyAny>,
         missing: Option<String>,
         max_records: Option<usize>,
+        workers: Option<usize>,
     ) -> PyResult<Table> {
         let mut open = self.enter(py)?;
         let state: &mut State = &mut open;
         let layout = Layout::new(py, sep.into_bytes(), &types, missing, self.plain_lines)?;
-        let (mut table, max) = (Growing::new(layout), max_records.unwrap_or(usize::MAX));
+        let workers = workers.unwrap_or_else(columns::enough_workers);
+        if workers == 0 {
+            return Err(error::refuse(py, "workers=0", "at least 1"));
+        }
+        let (mut table, max) = (Growing::new(layout, workers), max_records.unwrap_or(usize::MAX));
         let done = self.token.slices(py, |deadline| {
             let Some((reader, framer)) = parts(state) else { return Err(Error::new(ErrorKind::Closed)) };
-            while table.rows() < max {
-                let next = reader.next_batch_of(framer, max - table.rows());
+            while table.records() < max {
+                let next = reader.next_batch_of(framer, max - table.records());
                 let Some(batch) = next.or_else(|error| table.settle().and(Err(error)))? else { break };
                 table.append(&batch)?;
                 if deadline.has_passed() {

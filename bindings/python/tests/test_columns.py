@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import itertools
 import math
 import os
 import signal
@@ -14,7 +16,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 DATA = b"r1\t10\t0.5\tx\nr2\t-20\t1e3\ty z\n\t0\tnan\t\n"
@@ -101,8 +103,8 @@ def test_errors_name_record_column_and_byte(data: bytes, kind: str, where: tuple
     assert (error.partial["a"].tolist(), error.partial["b"].tolist()) == ([1], [2])
 
 
-@pytest.mark.parametrize("column", [0, 1, 2])
-def test_the_first_wrong_field_is_told_wherever_it_is(column: int) -> None:
+@pytest.mark.parametrize(("column", "workers"), [(0, 1), (1, 2), (2, 5)])
+def test_the_first_wrong_field_is_told_wherever_it_is(column: int, workers: int) -> None:
     """Large enough for several threads and several rounds."""
     rows = [f"{n}\t{n}\t{n}\ttext {n}\n".encode() for n in range(400_000)]
     wrong = rows[350_000].split(b"\t")
@@ -113,7 +115,7 @@ def test_the_first_wrong_field_is_told_wherever_it_is(column: int) -> None:
     data = b"".join(rows)
     types: dict[str, type | str] = {"a": int, "b": float, "c": "uint32", "d": str}
     with pytest.raises(millstream.NumberError) as caught:
-        millstream.from_bytes(data).columns("\t", types)
+        millstream.from_bytes(data).columns("\t", types, workers=workers)
     error = caught.value
     place = sum(map(len, rows[:350_000])) + sum(len(field) + 1 for field in wrong[:column])
     assert (error.record, error.path, error.offset) == (350_000, "abc"[column], place)
@@ -121,15 +123,69 @@ def test_the_first_wrong_field_is_told_wherever_it_is(column: int) -> None:
     assert error.partial["d"][-1] == "text 349999"
 
 
-def test_ctrl_c_loses_no_row() -> None:
+#: Enough for a block in each row but the last: all threads have something to do.
+WIDE = 60 * [b"x" * 50_000]
+
+
+def wide(wrong: tuple[int, bytes] | None) -> bytes:
+    rows = [b"%d\t%s\t%d\t%s\n" % (n, text, -n, b"NA" if n % 7 == 0 else b"0.5") for n, text in enumerate(WIDE)]
+    if wrong is not None:
+        rows[wrong[0]] = wrong[1] % WIDE[0]
+    return b"".join(rows)
+
+
+def outcome(reader: millstream.Reader[bytes], workers: int | None) -> tuple[Any, ...]:
+    """All that can be seen of it."""
+    types: dict[str, Any] = {"a": "int16", "b": str, "c": int, "d": float}
+    raised: tuple[Any, ...] = ()
+    try:
+        table = reader.columns("\t", types, missing="NA", workers=workers)
+    except millstream.Error as error:
+        table = error.partial
+        raised = (type(error), error.kind, error.record, error.offset, error.path, error.found, error.expected)
+    return (*raised, pa.table(table).to_pydict(), table["a"].tolist(), len(table))
+
+
+@given(
+    wrong=st.none()
+    | st.tuples(
+        st.integers(0, 59), st.sampled_from([b"x\t%s\t1\t1\n", b"1\t%s\t1\n", b"1\t%s\t1\tx\n", b"1\t%s\xff\t1\t1\n"])
+    ),
+    sizes=st.lists(st.integers(1, 400_000), min_size=1, max_size=50),
+    workers=st.sampled_from([None, 2, 3, 9]),
+)
+@settings(max_examples=40)
+def test_threads_change_nothing(wrong: tuple[int, bytes] | None, sizes: list[int], workers: int | None) -> None:
+    data = wide(wrong)
+    alone = outcome(millstream.from_bytes(data), 1)
+    assert alone[-1] == (60 if wrong is None else wrong[0])
+    file, turn = io.BytesIO(data), itertools.cycle(sizes)
+    assert outcome(millstream.from_callable(lambda most: file.read(min(next(turn), most))), workers) == alone
+
+
+def test_what_threads_have_made_is_one_table() -> None:
+    rows = 200_000
+    data = b"".join(b"%d\ttext %d\n" % (n, n) for n in range(rows))
+    table = millstream.from_bytes(data).columns("\t", {"n": int, "text": str}, workers=2)
+    assert len(table) == rows
+    assert np.array_equal(table["n"], np.arange(rows))
+    assert table["text"][-1] == f"text {rows - 1}"
+    for other in (pa.table(table)["n"].to_numpy(), pl.DataFrame(table)["n"].to_numpy()):
+        assert np.array_equal(other, np.arange(rows))
+    assert pa.table(table)["text"][rows - 1].as_py() == f"text {rows - 1}"
+
+
+@pytest.mark.parametrize("rows", [1, 300_000])
+def test_ctrl_c_loses_no_row(rows: int) -> None:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        reader = millstream.command(["sh", "-c", "echo 1; sleep 0.5; echo 2"])
-        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+        reader = millstream.command(["sh", "-c", f"seq {rows}; sleep 1; seq {rows + 1} {2 * rows}"])
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
         with pytest.raises(KeyboardInterrupt) as caught:
-            reader.columns("\t", {"n": int})
+            reader.columns("\t", {"n": int}, workers=2)
         first = caught.value.partial  # type: ignore[attr-defined]
-        assert [*first["n"], *reader.columns("\t", {"n": int})["n"]] == [1, 2]
+        both = np.concatenate([first["n"], reader.columns("\t", {"n": int}, workers=2)["n"]])
+        assert np.array_equal(both, np.arange(1, 2 * rows + 1))
     finally:
         signal.signal(signal.SIGINT, before)
 
@@ -154,6 +210,11 @@ def test_a_failing_source_is_told() -> None:
 def test_what_cannot_be_is_refused(arguments: tuple[str, Any]) -> None:
     with pytest.raises(millstream.OptionError):
         millstream.from_bytes(b"").columns(*arguments)
+
+
+def test_nobody_is_no_worker() -> None:
+    with pytest.raises(millstream.OptionError):
+        millstream.from_bytes(b"").columns("\t", [int], workers=0)
 
 
 rows = st.lists(

@@ -134,6 +134,7 @@ class Reader(Iterator[T], Generic[T]):
         *,
         missing: str | None = None,
         max_records: int | None = None,
+        workers: int | None = None,
     ) -> Table:
         """The records' fields as columns of these types, up to the end, or of `max_records`.
 
@@ -141,7 +142,7 @@ class Reader(Iterator[T], Generic[T]):
         and `None` for a field that is not wanted. A field that is `missing` (`""`, say) is no value; else one that is
         no value of its type is a `NumberError` or `EncodingError` with the record, the column's name as `path` and the
         byte, and the rows before it are in its `partial`. Fields behind the last column are left aside; too few are an
-        error.
+        error. `workers` threads make the columns, this one among them: up to four unless told otherwise.
         """
     def skip_record(self) -> bool:
         """Skips a record, however long, and says whether there was one."""

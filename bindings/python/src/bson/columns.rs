@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use millstream::Reader;
 use millstream::bson::Documents;
 use millstream::bson::columns::{Batches, OnMixed, Options, RecordBatches, Sample};
@@ -12,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyCapsule;
 
-use crate::{error, foreign};
+use crate::{arrow, error, foreign};
 
 /// How many documents, and how many bytes of them, say what the columns are.
 const SAMPLE: (usize, usize) = (1000, 16 << 20);
@@ -56,7 +55,6 @@ impl Columns {
         let _ = requested_schema;
         let taken = self.0.lock().take();
         let batches = taken.ok_or_else(|| PyRuntimeError::new_err("these columns have been taken already"))?;
-        let stream = FFI_ArrowArrayStream::new(Box::new(batches));
-        PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
+        arrow::stream(py, batches)
     }
 }

@@ -1,0 +1,153 @@
+//! Records that follow each other in the stream, in memory of their own, and where their fields are.
+
+use millstream::ErrorKind;
+use millstream::frame::{Batch, Delimiter, Framer, Trim};
+use millstream::scan::Separator;
+
+use super::kind::Wrong;
+use super::layout::Layout;
+
+/// How many bytes make a block: half a millisecond of work, and little enough to stay in the cache. As large are the parts
+/// in which text is handed out.
+const FULL: usize = 1 << 20;
+
+/// The longest record: so all offsets in a block fit into 32 bits with a sign, as Arrow has them.
+pub const LONGEST: usize = 1 << 29;
+
+/// Records, put together from batches.
+#[derive(Default)]
+pub struct Block {
+    bytes: Vec<u8>,
+    /// As a batch has them; none in an empty block.
+    offsets: Vec<u32>,
+    trim: Trim,
+    terminated: bool,
+    /// Where the first record is in the stream: bytes and records.
+    pub position: (u64, u64),
+    /// Behind which bytes there are separators, and what [`Block::split`] has found. They are kept for their memory.
+    separators: Vec<u32>,
+    bounds: Vec<u32>,
+}
+
+impl Block {
+    pub fn is_empty(&self) -> bool {
+        self.offsets.is_empty()
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.bytes.len() >= FULL
+    }
+
+    /// Appends the records of the batch that is next in the stream, of one framer.
+    pub fn append(&mut self, batch: &Batch<'_>) {
+        let (Some(&first), Some(&last)) = (batch.offsets().first(), batch.offsets().last()) else { return };
+        let base = self.bytes.len() as u32;
+        if self.is_empty() {
+            self.position = (batch.offset() + u64::from(first), batch.first_record());
+            self.offsets.push(0);
+        }
+        self.bytes.extend_from_slice(&batch.bytes()[first as usize..last as usize]);
+        self.offsets.extend(batch.offsets()[1..].iter().map(|end| end - first + base));
+        (self.trim, self.terminated) = (batch.trim(), batch.terminated());
+    }
+
+    /// Forgets all records, and keeps the memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.offsets.clear();
+    }
+
+    /// Finds the fields of the records, up to the first record that has too few: that is what is wrong.
+    pub fn split<'a>(&'a mut self, layout: &'a Layout) -> (Fields<'a>, Option<Wrong>) {
+        let Block { bytes, offsets, trim, terminated, separators, bounds, .. } = self;
+        let count = layout.columns.len();
+        separators.clear();
+        bounds.clear();
+        if !Delimiter::byte(layout.separator).batch(bytes, true, usize::MAX, separators).unwrap_or(true) {
+            // The end of the bytes, which is no separator.
+            separators.pop();
+        }
+        let mut short = None;
+        let mut separators = &separators[..];
+        for (row, record) in Batch::new(bytes, offsets, *trim, *terminated).iter().enumerate() {
+            let start = record.as_ptr().addr() - bytes.as_ptr().addr();
+            let end = start + record.len();
+            while let Some((&behind, others)) = separators.split_first()
+                && behind as usize <= start
+            {
+                separators = others;
+            }
+            let (between, others) = separators.split_at_checked(count - 1).unwrap_or((separators, &[]));
+            if between.len() < count - 1 || between.last().is_some_and(|&behind| behind as usize > end) {
+                let fields = 1 + between.iter().filter(|&&behind| behind as usize <= end).count();
+                short = Some(Wrong {
+                    row,
+                    column: fields,
+                    kind: ErrorKind::ValueMissing,
+                    found: if fields == 1 { "1 field".to_owned() } else { format!("{fields} fields") },
+                    expected: format!("at least {count}"),
+                    at: end,
+                });
+                break;
+            }
+            bounds.push(start as u32);
+            bounds.extend_from_slice(between);
+            // Fields behind the last column are left aside.
+            bounds.push(others.first().map_or(end + 1, |&behind| (behind as usize).min(end + 1)) as u32);
+            separators = others;
+        }
+        let fields = Fields {
+            bytes,
+            bounds,
+            stride: count + 1,
+            column: 0,
+            missing: layout.missing.as_deref(),
+            separator: layout.lines.then_some(Separator::Byte(layout.separator)),
+            is_text: bytes.is_ascii() || std::str::from_utf8(bytes).is_ok(),
+        };
+        (fields, short)
+    }
+}
+
+/// The fields of one column in a block.
+#[derive(Clone, Copy)]
+pub struct Fields<'a> {
+    pub bytes: &'a [u8],
+    /// Of each record: where its fields begin, and one byte behind its end.
+    bounds: &'a [u32],
+    /// How many bounds a record has.
+    stride: usize,
+    /// Which field of each record it is.
+    pub column: usize,
+    missing: Option<&'a [u8]>,
+    /// What ends a field besides the end of a line, if nothing else does: then numbers need not know where it is.
+    pub separator: Option<Separator>,
+    /// Whether all of it is UTF-8.
+    pub is_text: bool,
+}
+
+impl<'a> Fields<'a> {
+    /// Those of another column.
+    pub fn of(&self, column: usize) -> Fields<'a> {
+        Fields { column, ..*self }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.bounds.len() / self.stride
+    }
+
+    /// Each field, and where it begins in the block.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, &'a [u8])> + use<'a> {
+        let (bytes, column) = (self.bytes, self.column);
+        self.bounds.chunks_exact(self.stride).map(move |record| {
+            let (start, end) = (record[column] as usize, record[column + 1] as usize - 1);
+            (start, &bytes[start..end])
+        })
+    }
+
+    /// Whether this field is no value.
+    pub fn is_missing(&self, field: &[u8]) -> bool {
+        self.missing.is_some_and(|missing| missing == field)
+    }
+}

@@ -1,0 +1,245 @@
+//! From batches to a table: blocks are parsed, on several threads where there are enough, and joined in order.
+//!
+//! ```text
+//!            ┌─ jobs ─► thread ─┐
+//! batches ─► block              ├─ pieces ─► join ─► columns
+//!            └─ the caller's ───┘
+//! ```
+//!
+//! The caller reads, and parses what no other thread is free for. So at most two blocks for each thread are there at a time;
+//! what is made of them is part of the table.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use arrow_array::ArrayRef;
+use arrow_schema::{Field, Schema};
+use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+use millstream::frame::Batch;
+use millstream::{Error, ErrorKind};
+
+use super::block::{Block, LONGEST};
+use super::kind;
+use super::layout::Layout;
+use super::table::Table;
+
+/// How many threads parse if nobody says: with more the one that reads would not keep up.
+pub fn enough_workers() -> usize {
+    thread::available_parallelism().map_or(1, usize::from).min(4)
+}
+
+/// A table that grows, batch by batch.
+pub struct Growing {
+    layout: Arc<Layout>,
+    columns: Vec<Box<dyn kind::Growing>>,
+    /// Rows of the columns.
+    rows: usize,
+    /// How many records have come.
+    records: usize,
+    /// Records that are not enough for a block yet.
+    open: Block,
+    /// How many threads parse, the caller's among them.
+    workers: usize,
+    crew: Option<Crew>,
+    /// How many blocks have been parsed or given to be parsed, and how many of them have been joined.
+    given: usize,
+    joined: usize,
+    /// What was made of blocks, before those in front of them are ready.
+    early: BTreeMap<usize, Piece>,
+    /// Blocks whose memory is free.
+    spare: Vec<Block>,
+    /// Whether there was an error: nothing is joined behind it.
+    is_broken: bool,
+}
+
+/// What is made of a block.
+struct Piece {
+    /// Of each column.
+    arrays: Vec<ArrayRef>,
+    rows: usize,
+    /// What is wrong behind the rows.
+    error: Option<Error>,
+    block: Block,
+}
+
+impl Growing {
+    pub fn new(layout: Layout, workers: usize) -> Growing {
+        Growing {
+            columns: layout.columns().map(|(_, column)| column.kind.column()).collect(),
+            layout: Arc::new(layout),
+            rows: 0,
+            records: 0,
+            open: Block::default(),
+            workers,
+            crew: None,
+            given: 0,
+            joined: 0,
+            early: BTreeMap::new(),
+            spare: Vec::new(),
+            is_broken: false,
+        }
+    }
+
+    /// Appends the records of a batch as rows, sooner or later.
+    ///
+    /// # Errors
+    /// For the first field that is wrong, in the order of the records; the rows before it are there.
+    pub fn append(&mut self, batch: &Batch<'_>) -> Result<(), Error> {
+        let len = batch.bytes().len();
+        if len > LONGEST {
+            self.settle()?;
+            return Err(Error::new(ErrorKind::MemoryLimit)
+                .with_record(batch.first_record())
+                .with_offset(batch.offset())
+                .with_found(format!("a record of {len} bytes"))
+                .with_expected(format!("at most {LONGEST} for columns")));
+        }
+        self.open.append(batch);
+        self.records += batch.len();
+        if !self.open.is_full() {
+            return Ok(());
+        }
+        if self.workers > 1 && self.crew.is_none() {
+            self.crew = Some(Crew::start(&self.layout, self.workers - 1));
+        }
+        self.give();
+        self.join()
+    }
+
+    /// Waits for all that has been appended to be in the columns.
+    ///
+    /// # Errors
+    /// As [`append`](Growing::append).
+    pub fn settle(&mut self) -> Result<(), Error> {
+        if !self.open.is_empty() {
+            self.give();
+        }
+        if let Some(crew) = self.crew.take() {
+            crew.finish(&self.layout, &mut self.early);
+        }
+        self.join()?;
+        // A piece is missing where a thread has panicked.
+        if self.joined < self.given { Err(Error::new(ErrorKind::Internal)) } else { Ok(()) }
+    }
+
+    /// How many records have been appended.
+    pub fn records(&self) -> usize {
+        self.records
+    }
+
+    /// What is in the columns.
+    pub fn finish(self) -> Table {
+        let fields = self
+            .layout
+            .columns()
+            .map(|(_, column)| Field::new(&column.name, column.kind.data_type(), self.layout.missing.is_some()));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        Table::new(schema, self.rows, self.columns.into_iter().map(kind::Growing::finish).collect())
+    }
+
+    /// Has the open block parsed: by a thread that is free, or here.
+    fn give(&mut self) {
+        let block = std::mem::replace(&mut self.open, self.spare.pop().unwrap_or_default());
+        let job = (self.given, block);
+        self.given += 1;
+        let left = match &self.crew {
+            Some(crew) => crew.jobs.try_send(job).err().map(|refused| refused.into_inner()),
+            None => Some(job),
+        };
+        if let Some((number, block)) = left {
+            self.early.insert(number, parse(&self.layout, block));
+        }
+        if let Some(crew) = &self.crew {
+            self.early.extend(crew.pieces.try_iter());
+        }
+    }
+
+    /// Joins the pieces whose turn it is.
+    fn join(&mut self) -> Result<(), Error> {
+        let mut result = Ok(());
+        while let Some(mut piece) = self.early.remove(&self.joined) {
+            self.joined += 1;
+            if !self.is_broken {
+                if piece.rows > 0 {
+                    self.columns.iter_mut().zip(&piece.arrays).for_each(|(column, values)| column.append(values));
+                }
+                self.rows += piece.rows;
+                if let Some(error) = piece.error {
+                    self.is_broken = true;
+                    result = Err(error);
+                }
+            }
+            piece.block.clear();
+            self.spare.push(piece.block);
+        }
+        result
+    }
+}
+
+/// The columns of a block, up to the first record in which something is wrong.
+fn parse(layout: &Layout, mut block: Block) -> Piece {
+    let (offset, first_record) = block.position;
+    let (fields, mut wrong) = block.split(layout);
+    let mut rows = fields.len();
+    let mut arrays = Vec::new();
+    for (at, column) in layout.columns() {
+        let (values, found) = column.kind.parse(&fields.of(at));
+        arrays.push(values);
+        // A record that has too few fields is behind all others, and fields of one record come from the left.
+        if let Some(found) = found
+            && found.row < rows
+        {
+            rows = found.row;
+            wrong = Some(found);
+        }
+    }
+    arrays.iter_mut().for_each(|values| *values = values.slice(0, rows));
+    let error = wrong.map(|wrong| {
+        Error::new(wrong.kind)
+            .with_record(first_record + wrong.row as u64)
+            .with_offset(offset + wrong.at as u64)
+            .with_path(layout.name(wrong.column))
+            .with_found(wrong.found)
+            .with_expected(wrong.expected)
+    });
+    Piece { arrays, rows, error, block }
+}
+
+/// Threads that parse blocks, which have numbers.
+struct Crew {
+    jobs: Sender<(usize, Block)>,
+    waiting: Receiver<(usize, Block)>,
+    pieces: Receiver<(usize, Piece)>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Crew {
+    /// Starts up to so many threads: what cannot be given to one is left to the caller.
+    fn start(layout: &Arc<Layout>, count: usize) -> Crew {
+        let (jobs, waiting) = bounded(count);
+        let (done, pieces) = unbounded();
+        let start = |_| {
+            let (layout, waiting, done) = (layout.clone(), waiting.clone(), done.clone());
+            let work = move || {
+                for (number, block) in waiting {
+                    if done.send((number, parse(&layout, block))).is_err() {
+                        return; // nobody waits for it any more
+                    }
+                }
+            };
+            thread::Builder::new().name("millstream columns".to_owned()).spawn(work).ok()
+        };
+        let threads = (0..count).filter_map(start).collect();
+        Crew { jobs, waiting, pieces, threads }
+    }
+
+    /// Helps with the blocks that are waiting, and waits for the others.
+    fn finish(self, layout: &Layout, pieces: &mut BTreeMap<usize, Piece>) {
+        drop(self.jobs);
+        pieces.extend(self.waiting.iter().map(|(number, block)| (number, parse(layout, block))));
+        // One that has panicked has sent no piece, which is noticed.
+        self.threads.into_iter().for_each(|thread| drop(thread.join()));
+        pieces.extend(self.pieces.try_iter());
+    }
+}

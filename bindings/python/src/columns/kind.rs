@@ -1,0 +1,203 @@
+//! Types of columns: how fields become an array, and how the arrays of blocks become a column.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use arrow_array::types::*;
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, BinaryArray, PrimitiveArray, StringArray};
+use arrow_buffer::{Buffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
+use arrow_schema::DataType;
+use millstream::ErrorKind;
+use millstream::frame::text;
+use millstream::scan::{self, Number};
+
+use super::block::Fields;
+
+/// The words for types. NumPy's own types have these names, too.
+pub const KINDS: &[(&str, &dyn Kind)] = &[
+    ("int8", &Numbers::<Int8Type>(PhantomData)),
+    ("int16", &Numbers::<Int16Type>(PhantomData)),
+    ("int32", &Numbers::<Int32Type>(PhantomData)),
+    ("int64", &Numbers::<Int64Type>(PhantomData)),
+    ("uint8", &Numbers::<UInt8Type>(PhantomData)),
+    ("uint16", &Numbers::<UInt16Type>(PhantomData)),
+    ("uint32", &Numbers::<UInt32Type>(PhantomData)),
+    ("uint64", &Numbers::<UInt64Type>(PhantomData)),
+    ("float32", &Numbers::<Float32Type>(PhantomData)),
+    ("float64", &Numbers::<Float64Type>(PhantomData)),
+    ("int", &Numbers::<Int64Type>(PhantomData)),
+    ("float", &Numbers::<Float64Type>(PhantomData)),
+    ("str", &Pieces { is_text: true }),
+    ("bytes", &Pieces { is_text: false }),
+];
+
+/// A type of columns.
+pub trait Kind: Sync {
+    fn data_type(&self) -> DataType;
+
+    /// The fields as values, up to the first one that is wrong.
+    fn parse(&self, fields: &Fields<'_>) -> (ArrayRef, Option<Wrong>);
+
+    /// A column without a row.
+    fn column(&self) -> Box<dyn Growing>;
+}
+
+/// A column that grows.
+pub trait Growing: Send {
+    /// Appends values that [`Kind::parse`] has made.
+    fn append(&mut self, values: &ArrayRef);
+
+    /// The column, in as many parts as it has.
+    fn finish(self: Box<Self>) -> Vec<ArrayRef>;
+}
+
+/// A field that is no value of its column.
+pub struct Wrong {
+    pub row: usize,
+    pub column: usize,
+    pub kind: ErrorKind,
+    pub found: String,
+    pub expected: String,
+    /// Where it is in the block.
+    pub at: usize,
+}
+
+/// Numbers, in one part wherever they come from: as NumPy wants them.
+struct Numbers<T>(PhantomData<T>);
+
+struct GrowingNumbers<T: ArrowPrimitiveType> {
+    values: Vec<T::Native>,
+    nulls: NullBufferBuilder,
+}
+
+impl<T: ArrowPrimitiveType<Native: Number> + Sync> Kind for Numbers<T> {
+    fn data_type(&self) -> DataType {
+        T::DATA_TYPE
+    }
+
+    fn parse(&self, fields: &Fields<'_>) -> (ArrayRef, Option<Wrong>) {
+        let mut values = Vec::with_capacity(fields.len());
+        let mut nulls = NullBufferBuilder::new(fields.len());
+        let mut wrong = None;
+        for (at, field) in fields.iter() {
+            if fields.is_missing(field) {
+                values.push(T::Native::default());
+                nulls.append_null();
+                continue;
+            }
+            let quick = fields.separator.and_then(|ends| scan::columns(&fields.bytes[at..], ends).next()?.ok());
+            match quick.map_or_else(|| scan::parse::<T::Native>(field), Ok) {
+                Ok(value) => {
+                    values.push(value);
+                    nulls.append_non_null();
+                }
+                Err(kind) => {
+                    wrong = Some(Wrong {
+                        row: values.len(),
+                        column: fields.column,
+                        kind,
+                        found: show(field),
+                        expected: format!("a number ({})", T::DATA_TYPE.to_string().to_lowercase()),
+                        at,
+                    });
+                    break;
+                }
+            }
+        }
+        (Arc::new(PrimitiveArray::<T>::new(ScalarBuffer::from(values), nulls.finish())), wrong)
+    }
+
+    fn column(&self) -> Box<dyn Growing> {
+        Box::new(GrowingNumbers::<T> { values: Vec::new(), nulls: NullBufferBuilder::new(0) })
+    }
+}
+
+impl<T: ArrowPrimitiveType> Growing for GrowingNumbers<T> {
+    fn append(&mut self, values: &ArrayRef) {
+        let Some(array) = values.as_any().downcast_ref::<PrimitiveArray<T>>() else { return };
+        self.values.extend_from_slice(array.values());
+        match array.nulls() {
+            Some(nulls) => self.nulls.append_buffer(nulls),
+            None => self.nulls.append_n_non_nulls(array.len()),
+        }
+    }
+
+    fn finish(mut self: Box<Self>) -> Vec<ArrayRef> {
+        vec![Arc::new(PrimitiveArray::<T>::new(ScalarBuffer::from(self.values), self.nulls.finish()))]
+    }
+}
+
+/// Text or bytes, in the parts in which they were made: they are not copied again.
+struct Pieces {
+    is_text: bool,
+}
+
+impl Kind for Pieces {
+    fn data_type(&self) -> DataType {
+        if self.is_text { DataType::Utf8 } else { DataType::Binary }
+    }
+
+    fn parse(&self, fields: &Fields<'_>) -> (ArrayRef, Option<Wrong>) {
+        let mut bytes = Vec::with_capacity(fields.iter().map(|(_, field)| field.len()).sum());
+        let mut offsets = Vec::with_capacity(fields.len() + 1);
+        offsets.push(0);
+        let mut nulls = NullBufferBuilder::new(fields.len());
+        let mut wrong = None;
+        for (at, field) in fields.iter() {
+            if fields.is_missing(field) {
+                nulls.append_null();
+            } else {
+                if self.is_text
+                    && !fields.is_text
+                    && let Err(error) = text(field)
+                {
+                    wrong = Some(Wrong {
+                        row: offsets.len() - 1,
+                        column: fields.column,
+                        kind: ErrorKind::Utf8Invalid,
+                        found: error.found().map_or_else(|| show(field), str::to_owned),
+                        expected: "text in UTF-8".to_owned(),
+                        at,
+                    });
+                    break;
+                }
+                bytes.extend_from_slice(field);
+                nulls.append_non_null();
+            }
+            // It fits: see `LONGEST`.
+            offsets.push(bytes.len() as i32);
+        }
+        let (offsets, bytes) = (OffsetBuffer::new(ScalarBuffer::from(offsets)), Buffer::from_vec(bytes));
+        let array: ArrayRef = match self.is_text {
+            true => Arc::new(StringArray::new(offsets, bytes, nulls.finish())),
+            false => Arc::new(BinaryArray::new(offsets, bytes, nulls.finish())),
+        };
+        (array, wrong)
+    }
+
+    fn column(&self) -> Box<dyn Growing> {
+        Box::new(GrowingPieces(Vec::new()))
+    }
+}
+
+struct GrowingPieces(Vec<ArrayRef>);
+
+impl Growing for GrowingPieces {
+    fn append(&mut self, values: &ArrayRef) {
+        self.0.push(values.clone());
+    }
+
+    fn finish(self: Box<Self>) -> Vec<ArrayRef> {
+        self.0
+    }
+}
+
+/// A field for a message: nothing that a terminal would obey, and not too much.
+fn show(field: &[u8]) -> String {
+    const MOST: usize = 64;
+    match field {
+        [] => "an empty field".to_owned(),
+        field if field.len() <= MOST => field.escape_ascii().to_string(),
+        field => format!("{}...", field[..MOST].escape_ascii()),
+    }
+}
