@@ -76,9 +76,31 @@ impl Token {
     pub fn wait<T: Send>(
         &self,
         py: Python<'_>,
+        work: impl FnMut() -> Result<T, Error> + Send,
+    ) -> PyResult<Result<T, Error>> {
+        self.wait_for(py, self.patience.as_ref(), work)
+    }
+
+    /// The same without a time limit.
+    ///
+    /// # Errors
+    /// As [`wait`](Token::wait).
+    pub fn wait_long<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnMut() -> Result<T, Error> + Send,
+    ) -> PyResult<Result<T, Error>> {
+        self.wait_for(py, None, work)
+    }
+
+    fn wait_for<T: Send>(
+        &self,
+        py: Python<'_>,
+        patience: Option<&Patience>,
         mut work: impl FnMut() -> Result<T, Error> + Send,
     ) -> PyResult<Result<T, Error>> {
-        let (mut since, mut progress) = (Instant::now(), self.progress());
+        let come_so_far = || patience.map_or(0, |patience| (patience.progress)());
+        let (mut since, mut progress) = (Instant::now(), come_so_far());
         loop {
             let ticking = if self.hears { Ticking::start(&self.token) } else { Ticking(None) };
             let done = py.detach(&mut work);
@@ -96,12 +118,11 @@ impl Token {
                         return Ok(Err(error));
                     }
                     py.check_signals()?;
-                    let now = self.progress();
+                    let now = come_so_far();
                     if now != progress {
                         (since, progress) = (Instant::now(), now);
                     }
-                    if let Some(patience) = self.patience.as_ref().filter(|patience| since.elapsed() >= patience.limit)
-                    {
+                    if let Some(patience) = patience.filter(|patience| since.elapsed() >= patience.limit) {
                         return Ok(Err(Error::new(ErrorKind::Stalled)
                             .with_found(format!("no progress for {} s", patience.limit.as_secs_f64()))
                             .with_expected("some bytes within that time")));
@@ -110,10 +131,6 @@ impl Token {
                 done => return Ok(done),
             }
         }
-    }
-
-    fn progress(&self) -> u64 {
-        self.patience.as_ref().map_or(0, |patience| (patience.progress)())
     }
 
     /// Does what takes long, a slice after the other, until one says that it is done.

@@ -5,6 +5,8 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use millstream::put::Room;
@@ -22,13 +24,17 @@ use crate::command::{self, duplicate, take};
 use crate::error;
 use crate::foreign::{self, Function, Functions};
 use crate::options::{seconds, word};
-use crate::wait::Token;
+use crate::wait::{Patience, Token};
 
 /// Records into a sink.
 #[pyclass(frozen, weakref, module = "millstream")]
 pub struct Writer {
     state: Mutex<State>,
     token: Token,
+    /// How many bytes the sink has taken, for the time limit.
+    written: Arc<AtomicU64>,
+    /// Whether there is a time limit, which does not hold for what a command does when its input has ended.
+    limited_command: bool,
     name: String,
     functions: Functions,
 }
@@ -67,7 +73,11 @@ impl Writer {
         open: impl FnOnce(WriterBuilder) -> Result<CoreWriter, Error> + Send,
     ) -> PyResult<Writer> {
         let mut token = Token::new(py)?;
-        let (builder, policy) = builder(py, keywords)?;
+        let (builder, policy, limit) = builder(py, keywords)?;
+        let written = Arc::new(AtomicU64::new(0));
+        let progress = written.clone();
+        token
+            .limit(limit.map(|limit| Patience { limit, progress: Box::new(move || progress.load(Ordering::Relaxed)) }));
         if matches!(policy, Some(FlushPolicy::Delay(_))) {
             token.deafen();
         }
@@ -78,7 +88,22 @@ impl Writer {
         let writer = py.detach(|| open(builder)).map_err(|error| error::raise(py, &error))?;
         let name = writer.name().to_owned();
         let state = Mutex::new(State { writer: Some(writer), line: Vec::new() });
-        Ok(Writer { state, token, name, functions: Functions::default() })
+        Ok(Writer { state, token, written, limited_command: false, name, functions: Functions::default() })
+    }
+
+    /// Does what may wait for the sink.
+    fn wait<T: Send>(
+        &self,
+        py: Python<'_>,
+        writer: &mut CoreWriter,
+        mut work: impl FnMut(&mut CoreWriter) -> Result<T, Error> + Send,
+    ) -> PyResult<T> {
+        let done = self.token.wait(py, || {
+            let done = work(writer);
+            self.written.store(writer.written(), Ordering::Relaxed);
+            done
+        })?;
+        done.map_err(|error| error::raise(py, &error))
     }
 
     fn state(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, State>> {
@@ -89,8 +114,7 @@ impl Writer {
         if writer.write_buffered(bytes) {
             return Ok(());
         }
-        let sent = self.token.wait(py, || writer.write(bytes))?;
-        sent.map_err(|error| error::raise(py, &error))
+        self.wait(py, writer, |writer| writer.write(bytes))
     }
 }
 
@@ -107,7 +131,10 @@ impl Writer {
     fn command(py: Python<'_>, argv: Vec<OsString>, options: Option<Bound<'_, PyDict>>) -> PyResult<Writer> {
         let options = keywords(py, options);
         let command = command::command(py, command::Words::Argv(argv), &options)?;
-        Writer::open(py, &options, |builder| builder.command(command))
+        let limited_command = options.contains("stall_timeout")?;
+        let mut writer = Writer::open(py, &options, |builder| builder.command(command))?;
+        writer.limited_command = limited_command;
+        Ok(writer)
     }
 
     #[staticmethod]
@@ -193,14 +220,19 @@ impl Writer {
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
         let mut state = self.state(py)?;
         let writer = state.writer.as_mut().ok_or_else(|| error::closed(py, &self.name))?;
-        self.token.wait(py, || writer.flush())?.map_err(|error| error::raise(py, &error))
+        self.wait(py, writer, CoreWriter::flush)
     }
 
     /// Ends the writing, and says whether all went well; a file appears now. Where it fails it can be repeated.
     fn close(&self, py: Python<'_>) -> PyResult<Option<WriterEnd>> {
         let mut state = self.state(py)?;
         let Some(writer) = &mut state.writer else { return Ok(None) };
-        let end = self.token.wait(py, || writer.try_close())?.map_err(|error| error::raise(py, &error))?;
+        let end = if self.limited_command {
+            self.wait(py, writer, CoreWriter::flush)?;
+            self.token.wait_long(py, || writer.try_close())?.map_err(|error| error::raise(py, &error))?
+        } else {
+            self.wait(py, writer, CoreWriter::try_close)?
+        };
         state.writer = None;
         end_of(py, end).map(Some)
     }
@@ -285,7 +317,10 @@ fn keywords<'py>(py: Python<'py>, options: Option<Bound<'py, PyDict>>) -> Bound<
     options.unwrap_or_else(|| PyDict::new(py))
 }
 
-fn builder(py: Python<'_>, keywords: &Bound<'_, PyDict>) -> PyResult<(WriterBuilder, Option<FlushPolicy>)> {
+fn builder(
+    py: Python<'_>,
+    keywords: &Bound<'_, PyDict>,
+) -> PyResult<(WriterBuilder, Option<FlushPolicy>, Option<Duration>)> {
     let mut builder = CoreWriter::builder();
     if let Some(bytes) = take(keywords, "capacity")? {
         builder = builder.capacity(bytes);
@@ -330,14 +365,14 @@ fn builder(py: Python<'_>, keywords: &Bound<'_, PyDict>) -> PyResult<(WriterBuil
     if let Some(durability) = word(py, keywords, "durability", &durabilities)? {
         builder = builder.durability(durability);
     }
-    if let Some(limit) = take::<f64>(keywords, "stall_timeout")? {
-        let limit = Duration::try_from_secs_f64(limit);
-        builder = builder.stall_timeout(limit.map_err(|_| error::refuse(py, "that time limit", "seconds"))?);
+    let limit = seconds(py, keywords, "stall_timeout")?;
+    if let Some(limit) = limit {
+        builder = builder.stall_timeout(limit);
     }
     if let Some(name) = take::<String>(keywords, "name")? {
         builder = builder.name(name);
     }
-    Ok((builder, policy))
+    Ok((builder, policy, limit))
 }
 
 /// The text of a value, as in every language.

@@ -7,7 +7,10 @@ import os
 import select
 import struct
 import sys
+import threading
+import time
 from pathlib import Path
+from typing import Literal
 
 import millstream
 import pytest
@@ -158,6 +161,74 @@ def test_a_pipe_that_nobody_reads() -> None:
         writer.flush()
     assert isinstance(caught.value, millstream.Error)
     writer.abort()
+
+
+@pytest.mark.parametrize("flush", ["full", 0.01])
+def test_a_stalled_sink(flush: Literal["full"] | float) -> None:
+    """The limit is longer than the ticks at which signals are heard: they do not begin it anew."""
+    read, write = os.pipe()
+    writer = Writer.fd(write, stall_timeout=0.2, flush=flush)
+    try:
+        with pytest.raises(TimeoutError) as caught:
+            writer.writelines([b"x" * 1_000_000] * 3)
+        assert isinstance(caught.value, millstream.Stalled)
+    finally:
+        os.close(read)
+        writer.abort()
+        os.close(write)
+
+
+def test_a_command_may_work_for_as_long_as_it_likes() -> None:
+    writer = Writer.command(["sh", "-c", "cat >/dev/null; sleep 0.5"], stall_timeout=0.1)
+    writer.write(b"one\n")
+    assert writer.close() is not None
+    writer = Writer.command(["sleep", "60"], stall_timeout=0.1)
+    with pytest.raises(millstream.Stalled):
+        writer.writelines([b"x" * 4_000_000] * 2)
+    writer.abort()
+
+
+def test_threads_at_a_writer_with_a_delay_lose_nothing() -> None:
+    """Its own thread flushes in between; what each of ours has written stays in order, and is there once."""
+    each = 20_000
+    read, write = os.pipe()
+    writer = Writer.fd(write, flush=0.001, capacity=4096)
+    os.close(write)
+    odd: list[BaseException] = []
+
+    def work(number: int) -> None:
+        try:
+            for turn in range(each):
+                while True:
+                    try:
+                        writer.put(number, turn)
+                        break
+                    except millstream.InUse:
+                        time.sleep(0)
+                if turn % 1000 == 0:
+                    time.sleep(0.002)  # the delay is over
+        except BaseException as error:
+            odd.append(error)
+
+    def close(threads: list[threading.Thread]) -> None:
+        for thread in threads:
+            thread.join()
+        writer.close()
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    closer = threading.Thread(target=close, args=(threads,))
+    closer.start()
+    # A wait of ours that is ended at every tick goes on beside it.
+    with open(read, "rb") as file:
+        found: dict[int, list[int]] = {number: [] for number in range(4)}
+        for line in millstream.from_fd(file.fileno()):
+            number, turn = map(int, line.split())
+            found[number].append(turn)
+    closer.join()
+    assert odd == []
+    assert found == {number: list(range(each)) for number in range(4)}
 
 
 def test_from_a_command_to_a_command() -> None:
