@@ -402,9 +402,9 @@ class pipe_chain : public detail::piping::with_stages<pipe_chain, Chain> {
         const detail::piping::stopwatch watch(source_.elapsed);
         while (source_.is_open())
             source_.step(chain_, [&](auto records, detail::piping::context &at) {
-                std::uint64_t &items = source_.summary().items;
+                detail::piping::counter items(source_.summary().items);
                 return chain_.run(records, at, [&](item &&given) {
-                    ++items;
+                    ++items.count;
                     return sink(std::move(given));
                 });
             });
