@@ -16,14 +16,20 @@ pub trait SendItem: Pack {}
 
 /// How items are packed. Not for use outside.
 pub trait Pack: Item + 'static {
-    /// Packed items.
+    /// Packed items, each with the number of the record that it was made from.
     type Packed: Default + Send + 'static;
 
     /// Adds one. If it is a part of `whole`, that may be copied later, by [`seal`](Pack::seal).
-    fn pack(packed: &mut Self::Packed, item: Self::Of<'_>, whole: &[u8]);
+    fn pack(packed: &mut Self::Packed, record: u64, item: Self::Of<'_>, whole: &[u8]);
 
     /// Copies what is still to be copied: `whole` goes away, or another one comes.
     fn seal(_packed: &mut Self::Packed, _whole: &[u8]) {}
+
+    /// Moves all items of `more` behind those of `packed`; both are sealed.
+    fn append(packed: &mut Self::Packed, more: &mut Self::Packed);
+
+    /// How many there are.
+    fn count(packed: &Self::Packed) -> usize;
 
     /// How much memory they take.
     fn weight(packed: &Self::Packed) -> usize;
@@ -32,10 +38,10 @@ pub trait Pack: Item + 'static {
     fn size_of_all(packed: &Self::Packed) -> usize;
 
     /// Takes all items out, where the lot stays for as long as they are looked at.
-    fn open<'l>(packed: &'l mut Self::Packed) -> impl Iterator<Item = Self::Of<'l>>;
+    fn open<'l>(packed: &'l mut Self::Packed) -> impl Iterator<Item = (u64, Self::Of<'l>)>;
 
     /// Takes all items out, where they have to live as long as a batch.
-    fn land<'a>(packed: &mut Self::Packed, arena: &'a Bump) -> impl Iterator<Item = Self::Of<'a>>;
+    fn land<'a>(packed: &mut Self::Packed, arena: &'a Bump) -> impl Iterator<Item = (u64, Self::Of<'a>)>;
 
     /// Forgets what is left, and keeps the memory.
     fn clear(packed: &mut Self::Packed);
@@ -50,10 +56,8 @@ pub struct Block {
     bytes: Vec<u8>,
     /// The part of the batch that is to be appended to `bytes`. It may be empty.
     run: Range<usize>,
-    /// Each item in `bytes`, where `run` counts as appended.
-    items: Vec<Range<usize>>,
-    /// The size of all items.
-    size: usize,
+    /// The record of each item, and its place in `bytes`, where `run` counts as appended.
+    items: Vec<(u64, Range<usize>)>,
 }
 
 /// So many bytes between two items are copied with them: delimiters are fewer.
@@ -85,22 +89,32 @@ impl Pack for Bytes {
     type Packed = Block;
 
     #[inline]
-    fn pack(packed: &mut Block, item: &[u8], whole: &[u8]) {
+    fn pack(packed: &mut Block, record: u64, item: &[u8], whole: &[u8]) {
         // Where it is in the batch; far behind its end if it is no part of it.
         let at = item.as_ptr().addr().wrapping_sub(whole.as_ptr().addr());
         let end = at.wrapping_add(item.len());
-        if at.wrapping_sub(packed.run.end) <= GAP && end <= whole.len() && !packed.run.is_empty() {
+        if at.wrapping_sub(packed.run.end) <= GAP && end <= whole.len() {
             packed.run.end = end;
         } else {
             packed.begin_run(item, at, whole);
         }
         let end = packed.len();
-        packed.size += item.len();
-        packed.items.push(end - item.len()..end);
+        packed.items.push((record, end - item.len()..end));
     }
 
     fn seal(packed: &mut Block, whole: &[u8]) {
         packed.bytes.extend_from_slice(&whole[std::mem::take(&mut packed.run)]);
+    }
+
+    fn append(packed: &mut Block, more: &mut Block) {
+        let start = packed.bytes.len();
+        packed.bytes.append(&mut more.bytes);
+        packed.items.extend(more.items.drain(..).map(|(record, at)| (record, start + at.start..start + at.end)));
+    }
+
+    #[inline]
+    fn count(packed: &Block) -> usize {
+        packed.items.len()
     }
 
     #[inline]
@@ -109,94 +123,73 @@ impl Pack for Bytes {
     }
 
     fn size_of_all(packed: &Block) -> usize {
-        packed.size
+        packed.items.iter().map(|(_, at)| at.len()).sum()
     }
 
-    fn open(packed: &mut Block) -> impl Iterator<Item = &[u8]> {
+    fn open(packed: &mut Block) -> impl Iterator<Item = (u64, &[u8])> {
         items(&packed.bytes, packed.items.drain(..))
     }
 
-    fn land<'a>(packed: &mut Block, arena: &'a Bump) -> impl Iterator<Item = &'a [u8]> {
+    fn land<'a>(packed: &mut Block, arena: &'a Bump) -> impl Iterator<Item = (u64, &'a [u8])> {
         items(arena.alloc_slice_copy(&packed.bytes), packed.items.drain(..))
     }
 
     fn clear(packed: &mut Block) {
         packed.bytes.clear();
         packed.items.clear();
-        packed.size = 0;
     }
 }
 
-fn items(bytes: &[u8], items: impl Iterator<Item = Range<usize>>) -> impl Iterator<Item = &[u8]> {
-    items.map(|item| &bytes[item])
+fn items(bytes: &[u8], items: impl Iterator<Item = (u64, Range<usize>)>) -> impl Iterator<Item = (u64, &[u8])> {
+    items.map(|(record, at)| (record, &bytes[at]))
 }
 
 impl<T: Send + 'static> SendItem for Value<T> {}
 
 impl<T: Send + 'static> Pack for Value<T> {
-    type Packed = Vec<T>;
+    type Packed = Vec<(u64, T)>;
 
     #[inline]
-    fn pack(packed: &mut Vec<T>, item: T, _whole: &[u8]) {
-        packed.push(item);
+    fn pack(packed: &mut Vec<(u64, T)>, record: u64, item: T, _whole: &[u8]) {
+        packed.push((record, item));
+    }
+
+    fn append(packed: &mut Vec<(u64, T)>, more: &mut Vec<(u64, T)>) {
+        packed.append(more);
     }
 
     #[inline]
-    fn weight(packed: &Vec<T>) -> usize {
+    fn count(packed: &Vec<(u64, T)>) -> usize {
+        packed.len()
+    }
+
+    #[inline]
+    fn weight(packed: &Vec<(u64, T)>) -> usize {
         packed.len() * size_of::<T>()
     }
 
-    fn size_of_all(_packed: &Vec<T>) -> usize {
+    fn size_of_all(_packed: &Vec<(u64, T)>) -> usize {
         0
     }
 
-    fn open(packed: &mut Vec<T>) -> impl Iterator<Item = T> {
+    fn open(packed: &mut Vec<(u64, T)>) -> impl Iterator<Item = (u64, T)> {
         packed.drain(..)
     }
 
-    fn land(packed: &mut Vec<T>, _arena: &Bump) -> impl Iterator<Item = T> {
+    fn land(packed: &mut Vec<(u64, T)>, _arena: &Bump) -> impl Iterator<Item = (u64, T)> {
         packed.drain(..)
     }
 
-    fn clear(packed: &mut Vec<T>) {
+    fn clear(packed: &mut Vec<(u64, T)>) {
         packed.clear();
-    }
-}
-
-/// Packed items, and the number of the record that each was made from.
-pub(super) struct Load<I: SendItem> {
-    pub(super) records: Vec<u64>,
-    pub(super) items: I::Packed,
-}
-
-impl<I: SendItem> Load<I> {
-    fn new() -> Load<I> {
-        Load { records: Vec::new(), items: I::Packed::default() }
-    }
-
-    /// Adds an item, which may be a part of `whole`: then that is [sealed](Pack::seal) before it goes away.
-    #[inline]
-    pub(super) fn push(&mut self, record: u64, item: I::Of<'_>, whole: &[u8]) {
-        self.records.push(record);
-        I::pack(&mut self.items, item, whole);
-    }
-
-    #[inline]
-    pub(super) fn weight(&self) -> usize {
-        I::weight(&self.items)
-    }
-
-    fn clear(&mut self) {
-        self.records.clear();
-        I::clear(&mut self.items);
     }
 }
 
 /// Items for one thread at a time, what it has to know, and what becomes of them. It goes to a thread and comes back, and
 /// is used again with its memory.
 pub(super) struct Lot<I: SendItem, O: SendItem> {
-    pub(super) given: Load<I>,
-    pub(super) made: Load<O>,
+    pub(super) given: I::Packed,
+    pub(super) made: O::Packed,
     /// Where the records came from.
     pub(super) origins: Vec<Arc<Origin>>,
     pub(super) on_error: OnFailure,
@@ -211,8 +204,8 @@ pub(super) struct Lot<I: SendItem, O: SendItem> {
 impl<I: SendItem, O: SendItem> Lot<I, O> {
     pub(super) fn new() -> Self {
         Lot {
-            given: Load::new(),
-            made: Load::new(),
+            given: I::Packed::default(),
+            made: O::Packed::default(),
             origins: Vec::new(),
             on_error: OnFailure::Stop,
             failures: Vec::new(),
@@ -222,13 +215,13 @@ impl<I: SendItem, O: SendItem> Lot<I, O> {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.given.records.is_empty()
+        I::count(&self.given) == 0
     }
 
     /// Forgets all but the memory.
     pub(super) fn clear(&mut self) {
-        self.given.clear();
-        self.made.clear();
+        I::clear(&mut self.given);
+        O::clear(&mut self.made);
         self.origins.clear();
         self.failures.clear();
         self.flow = Flow::Continue(());
@@ -239,29 +232,37 @@ impl<I: SendItem, O: SendItem> Lot<I, O> {
 mod tests {
     use super::*;
 
-    /// Parts of a batch in any order, overlapping, empty, and items that are no part of it; then another batch.
+    /// Parts of a batch in any order, overlapping, empty, and items that are no part of it; then another batch; then another
+    /// block behind it.
     #[test]
     fn what_is_copied_together_comes_out_apart() {
         let batches = [b"one\ntwo\nthree\n............four\n", b"FIVE\nsix\n----------------------"];
         let elsewhere = b"elsewhere".to_vec();
-        let parts = [0..3, 4..7, 8..13, 26..30, 4..7, 5..6, 6..6, 31..31, 0..0];
-        let (mut block, mut expected, mut size) = (Block::default(), Vec::new(), 0);
-        for batch in batches {
-            for part in parts.clone() {
-                for item in [&batch[part], &elsewhere[..], b""] {
-                    Bytes::pack(&mut block, item, batch);
-                    expected.push(item.to_vec());
-                    size += item.len();
+        let parts = [6..7, 0..3, 4..7, 8..13, 26..30, 4..7, 5..6, 6..6, 31..31, 0..0];
+        let mut expected = Vec::new();
+        let [mut block, mut more] = [0, 1].map(|_| {
+            let mut block = Block::default();
+            let mut pack = |item: &[u8], batch: &[u8], block: &mut Block| {
+                Bytes::pack(block, expected.len() as u64, item, batch);
+                expected.push((expected.len() as u64, item.to_vec()));
+            };
+            for batch in batches {
+                for part in parts.clone() {
+                    for item in [&batch[part], &elsewhere[..], b""] {
+                        pack(item, batch, &mut block);
+                    }
                 }
+                for line in batch.split(|byte| *byte == b'\n') {
+                    pack(line, batch, &mut block);
+                }
+                Bytes::seal(&mut block, batch);
             }
-            for line in batch.split(|byte| *byte == b'\n') {
-                Bytes::pack(&mut block, line, batch);
-                expected.push(line.to_vec());
-                size += line.len();
-            }
-            Bytes::seal(&mut block, batch);
-        }
+            block
+        });
+        Bytes::append(&mut block, &mut more);
+        let size = expected.iter().map(|(_, item)| item.len()).sum::<usize>();
+        assert_eq!((Bytes::count(&more), Bytes::count(&block)), (0, expected.len()));
         assert_eq!((Bytes::size_of_all(&block), Bytes::weight(&block)), (size, block.bytes.len()));
-        assert_eq!(Bytes::open(&mut block).map(<[u8]>::to_vec).collect::<Vec<_>>(), expected);
+        assert_eq!(Bytes::open(&mut block).map(|(record, item)| (record, item.to_vec())).collect::<Vec<_>>(), expected);
     }
 }

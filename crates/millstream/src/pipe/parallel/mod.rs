@@ -172,7 +172,7 @@ where
                 Flow::Continue(())
             })
         });
-        M::seal(&mut section.lot.given.items, whole);
+        M::seal(&mut section.lot.given, whole);
         section.go_on(flow, scope, sink)
     }
 
@@ -270,8 +270,9 @@ impl<P, M: SendItem, O: SendItem> Section<P, M, O> {
     /// was before it still to be handed on, and nothing handed on twice.
     #[inline]
     fn push(&mut self, record: u64, item: M::Of<'_>, whole: &[u8]) {
-        self.lot.given.push(record, item, whole);
-        if self.lot.given.records.len() >= self.most || self.lot.given.weight() >= LOT_BYTES {
+        let lot = &mut self.lot.given;
+        M::pack(lot, record, item, whole);
+        if M::count(lot) >= self.most || M::weight(lot) >= LOT_BYTES {
             self.close_lot(whole);
         }
     }
@@ -279,7 +280,7 @@ impl<P, M: SendItem, O: SendItem> Section<P, M, O> {
     #[inline(never)]
     fn close_lot(&mut self, whole: &[u8]) {
         if !self.lot.is_empty() {
-            M::seal(&mut self.lot.given.items, whole);
+            M::seal(&mut self.lot.given, whole);
             let next = self.empty.pop().unwrap_or_else(Lot::new);
             self.ready.push_back(std::mem::replace(&mut self.lot, next));
         }
@@ -287,7 +288,7 @@ impl<P, M: SendItem, O: SendItem> Section<P, M, O> {
 
     /// Keeps the memory of a lot that has been handed on, unless it is out of the ordinary.
     fn recycle(&mut self, mut lot: Lot<M, O>) {
-        let is_large = lot.made.weight() > 2 * LOT_BYTES || lot.given.weight() > 2 * LOT_BYTES;
+        let is_large = O::weight(&lot.made) > 2 * LOT_BYTES || M::weight(&lot.given) > 2 * LOT_BYTES;
         if !is_large && self.empty.len() < 2 * self.how.count {
             lot.clear();
             self.empty.push(lot);
@@ -347,12 +348,27 @@ where
     fn send(&mut self) -> bool {
         let room = 2 * self.how.count;
         while self.sent - self.handed < room as u64 {
-            let Some(lot) = self.ready.pop_front() else { break };
+            let Some(mut lot) = self.ready.pop_front() else { break };
+            self.fill_up(&mut lot);
             let start = || Crew::start(self.worker.stages(), self.how.count - 1, room);
             self.crew.get_or_insert_with(start).send(self.sent, lot);
             self.sent += 1;
         }
         self.ready.is_empty()
+    }
+
+    /// Puts those that follow into a lot, as long as it does not become too large. They are small where nobody knew yet what
+    /// an item costs; all are of one batch.
+    fn fill_up(&mut self, lot: &mut Lot<M, O>) {
+        while let Some(next) = self.ready.front() {
+            let count = M::count(&lot.given) + M::count(&next.given);
+            if count > self.most || M::weight(&lot.given) + M::weight(&next.given) > LOT_BYTES {
+                break;
+            }
+            let Some(mut next) = self.ready.pop_front() else { break };
+            M::append(&mut lot.given, &mut next.given);
+            self.recycle(next);
+        }
     }
 
     /// Gives out what there is room for, and hands on the next lot that is done, if there is one by then.
@@ -416,8 +432,8 @@ where
         self.most = usize::try_from(wanted).unwrap_or(LOT_ITEMS).clamp(1, LOT_ITEMS);
         if scope.run.measures {
             self.stats.time += time;
-            self.stats.items += lot.made.records.len() as u64;
-            self.stats.bytes += O::size_of_all(&lot.made.items) as u64;
+            self.stats.items += O::count(&lot.made) as u64;
+            self.stats.bytes += O::size_of_all(&lot.made) as u64;
         }
     }
 }
@@ -429,7 +445,7 @@ fn unpack<'a, M: SendItem, O: SendItem>(
     sink: &mut impl FnMut(u64, O::Of<'a>) -> Flow,
 ) -> Flow {
     scope.run.hand(&lot.origins);
-    let mut items = lot.made.records.drain(..).zip(O::land(&mut lot.made.items, scope.arena));
+    let mut items = O::land(&mut lot.made, scope.arena);
     let mut handed = 0;
     for (at, failure) in lot.failures.drain(..) {
         hand_on(items.by_ref().take(at - handed), scope, sink)?;

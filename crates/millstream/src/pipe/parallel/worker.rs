@@ -34,21 +34,24 @@ impl<P> Worker<P> {
         let began = Instant::now();
         let Worker { stages, run, arena } = self;
         let Lot { given, made, origins, on_error, failures, flow, work } = lot;
-        let count = given.records.len();
+        let count = I::count(given);
         run.on_error = *on_error;
         std::mem::swap(run.handed.get_mut(), origins);
         // How many items had come out before each failure.
         let mut failed_at = Vec::new();
         let scope = Scope { arena, batch: None, run };
         *flow = scope.guard(|| {
-            stages.run(given.records.drain(..).zip(I::open(&mut given.items)), scope, &mut |record, item| {
-                failed_at.resize(run.failures.borrow().len(), made.records.len());
-                made.push(record, item, &[]);
+            stages.run(I::open(given), scope, &mut |record, item| {
+                let failed = run.failures.borrow().len();
+                if failed > failed_at.len() {
+                    failed_at.resize(failed, O::count(made));
+                }
+                O::pack(made, record, item, &[]);
                 Flow::Continue(())
             })
         });
         let failed = run.failures.take();
-        failed_at.resize(failed.len(), made.records.len());
+        failed_at.resize(failed.len(), O::count(made));
         failures.extend(failed_at.into_iter().zip(failed));
         std::mem::swap(run.handed.get_mut(), origins);
         arena.reset();
