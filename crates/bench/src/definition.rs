@@ -145,6 +145,10 @@ pub struct Runner {
     pub mode: Option<String>,
     /// The most stages it takes part with, where more would take minutes.
     pub most_stages: Option<u64>,
+    /// Whether it takes `--stats FILE` behind its other words, and writes there where the time of its pipe went, as
+    /// [`PipeTimes`](crate::results::PipeTimes).
+    #[serde(default)]
+    pub stats: bool,
     /// Directories where its programs are looked up before everybody's.
     #[serde(skip)]
     pub programs: Vec<PathBuf>,

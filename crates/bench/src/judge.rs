@@ -18,6 +18,7 @@ pub fn question(definition: &Definition, scale: Scale, outcomes: Vec<Outcome>) -
         at: runner.cell.as_ref().map(|cell| cell.at),
         command: runner.shown(size),
         outcome,
+        seen: None,
     };
     let mut question = Question {
         name: definition.name.clone(),

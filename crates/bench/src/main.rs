@@ -45,6 +45,10 @@ struct Options {
     /// twice as long is ended and shown as "over N s" [default: 5; with --quick 0.2, and no run is ended before 10 s].
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     budget: Option<Duration>,
+    /// Run each runner once more under `strace -c`, and those of ours that can tell where the time of their stages went: for the
+    /// report's "Where the time goes". Each for as long as --budget says at most.
+    #[arg(long = "where", conflicts_with_all = ["check", "vs"])]
+    watches: bool,
     /// Continue a run that was killed: what it has answered is not measured again.
     #[arg(long)]
     resume: bool,
@@ -196,7 +200,7 @@ fn table(root: &Path, mut definitions: Vec<Definition>, runs: usize) -> Result<E
     }
     let patience = Duration::from_secs(300);
     let plan = Plan { scale: Scale::Full, rounds: runs, warm_up: true, budget: Duration::MAX, limit: patience };
-    let mut session = Session { plan, place: build_all(root)?, inputs: None };
+    let mut session = Session { plan, place: build_all(root)?, inputs: None, watches: false };
     let questions = session.measure(&definitions, vec![], None, &mut |question| {
         sweep::table(question).iter().for_each(|table| print!("{table}"));
     })?;
@@ -212,7 +216,7 @@ fn versus(root: &Path, definitions: Vec<Definition>, options: &Options) -> Resul
     let definitions: Vec<Definition> = definitions.iter().filter_map(|one| revision.against(one)).collect();
     let machine = machine::look(root, &definitions, &place.search_path(&[]));
     machine.warnings.iter().for_each(|warning| eprintln!("WARNING: {warning}"));
-    let mut session = Session { plan: options.plan(), place, inputs: options.inputs.clone() };
+    let mut session = Session { plan: options.plan(), place, inputs: options.inputs.clone(), watches: false };
     let questions =
         session.measure(&definitions, vec![], None, &mut |question| print!("{}", report::lines(question)))?;
     let mut slower = false;
@@ -292,7 +296,8 @@ fn record(root: &Path, mut definitions: Vec<Definition>, options: &Options) -> R
     }
     let place = if options.no_build { place(root)? } else { build_all(root)? };
     let names: Vec<&str> = definitions.iter().map(|definition| definition.name.as_str()).collect();
-    let asked = format!("{plan:?} {}", names.join(" "));
+    let watched = if options.watches { " where" } else { "" };
+    let asked = format!("{plan:?}{watched} {}", names.join(" "));
     let mut header = Header { machine: machine::look(root, &definitions, &place.search_path(&[])), asked };
     let journal = options.journal.clone().unwrap_or(place.programs[0].join("bench-journal.jsonl"));
     let mut known = Vec::new();
@@ -315,7 +320,7 @@ fn record(root: &Path, mut definitions: Vec<Definition>, options: &Options) -> R
     if format == Format::Tap {
         print!("{}", Tap::version());
     }
-    let mut session = Session { plan, place, inputs: options.inputs.clone() };
+    let mut session = Session { plan, place, inputs: options.inputs.clone(), watches: options.watches };
     let definitions = session.measure(&definitions, known, note.as_mut(), &mut |question| match format {
         Format::Text if options.check => print!("{}", report::check(question)),
         Format::Text => print!("{}", report::lines(question)),

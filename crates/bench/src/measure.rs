@@ -268,8 +268,11 @@ fn time_piped<T>(
     time(command, limit, |stdout| consume(stdout.expect("standard output is piped")))
 }
 
-/// Runs the command to its end; what it took, and what `consume` made of its standard output.
-fn time<T>(
+/// Runs the command to its end, or for so long; what it took, and what `consume` made of its standard output.
+///
+/// # Errors
+/// It cannot be started, fails, or is ended because it has taken too long.
+pub fn time<T>(
     mut command: Command,
     limit: Duration,
     consume: impl FnOnce(Option<ChildStdout>) -> io::Result<T>,

@@ -12,7 +12,8 @@ use crate::definition::{Clock, Definition, Scale};
 use crate::journal::{Header, Journal};
 use crate::judge::question;
 use crate::measure::{Place, Plan, measure};
-use crate::results::Question;
+use crate::results::{Outcome, Question};
+use crate::watch::watch;
 
 /// What is needed besides the definitions.
 #[derive(Debug)]
@@ -23,6 +24,8 @@ pub struct Session {
     pub place: Place,
     /// Where inputs are kept, if they are.
     pub inputs: Option<PathBuf>,
+    /// Whether each runner that was right is watched afterwards, to see where the time goes.
+    pub watches: bool,
 }
 
 impl Session {
@@ -78,7 +81,18 @@ impl Session {
             bar.set_message(format!("{}: {runner}", definition.name));
             bar.inc(1);
         })?;
-        Ok(question(definition, plan.scale, outcomes))
+        let mut question = question(definition, plan.scale, outcomes);
+        if self.watches {
+            // As long as it had for all of its runs.
+            let limit = plan.budget.min(plan.limit);
+            for (runner, asked) in question.runners.iter_mut().zip(&definition.runners) {
+                if matches!(runner.outcome, Outcome::Measured { .. }) {
+                    bar.set_message(format!("{}: {}, watched", definition.name, runner.name));
+                    runner.seen = Some(bar.suspend(|| watch(asked, definition, plan.scale, &self.place, limit))?);
+                }
+            }
+        }
+        Ok(question)
     }
 }
 

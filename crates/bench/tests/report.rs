@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use millstream_bench::flame::profile::{Profile, SystemCalls};
-use millstream_bench::results::{Outcome, Question, Results, Runner};
+use millstream_bench::flame::profile::Profile;
+use millstream_bench::results::{Outcome, PipeTimes, Question, Results, Runner, Seen, StageTimes, SystemCalls};
 use millstream_bench::statistics::median;
 use millstream_bench::{flame, html};
 use scraper::{ElementRef, Html, Selector};
@@ -15,7 +15,20 @@ use scraper::{ElementRef, Html, Selector};
 const HOSTILE: &str = r#"<script>alert("1")</script> & 'x'"#;
 
 fn results() -> Results {
-    serde_json::from_str(include_str!("report/results.json")).unwrap()
+    let mut results: Results = serde_json::from_str(include_str!("report/results.json")).unwrap();
+    let stages = results.definitions.iter_mut().find(|question| question.name == "stages").unwrap();
+    let stage =
+        StageTimes { stage: format!("SHA-256 {HOSTILE}"), records: 50_000, seconds: 0.004, waited_seconds: 0.001 };
+    let pipe = PipeTimes {
+        seconds: 0.0105,
+        waited_on_source_seconds: 0.002,
+        waited_on_sink_seconds: 0.0005,
+        stages: vec![stage],
+    };
+    let system_calls =
+        vec![SystemCalls { name: "read".to_owned(), calls: 1230 }, SystemCalls { name: "mmap".to_owned(), calls: 4 }];
+    stages.runners[0].seen = Some(Seen { system_calls: Some(system_calls), pipe: Some(pipe) });
+    results
 }
 
 fn page() -> String {
@@ -185,6 +198,22 @@ fn a_flame_graph_is_in_a_frame_beside_both_times() {
         })
         .collect();
     assert_eq!(cells, ["125.0", "250.0", "node --cpu-prof", "4,321", "write 4,321"]);
+}
+
+#[test]
+fn what_was_seen_in_other_runs_is_beside() {
+    let page = page();
+    let html = Html::parse_document(&page);
+    let row = |caption: &str| {
+        let tables = all(&html, "section[id='stages'] table");
+        let table = tables.iter().find(|table| text(table).trim_start().starts_with(caption)).unwrap();
+        table.select(&Selector::parse("tbody th, tbody td").unwrap()).map(|cell| text(&cell)).collect::<Vec<_>>()
+    };
+    let pipe = row("Where the time of one pass");
+    // All, waiting on source, on sink, for stages, inside them, the rest.
+    assert_eq!(pipe[..7], ["fused n=0", "10.50", "2.00", "0.50", "1.00", "4.00", "3.00"]);
+    assert_eq!(pipe[7], format!("SHA-256 {HOSTILE} 4.00 ms"));
+    assert_eq!(row("System calls of one run"), ["fused n=0", "1,234", "read 1,230, mmap 4"]);
 }
 
 #[test]

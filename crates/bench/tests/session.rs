@@ -92,6 +92,39 @@ fn there_must_be_something_to_continue() {
 }
 
 #[test]
+fn where_the_time_goes_is_seen_in_runs_of_their_own() {
+    let definitions = definitions(&[("echo", "echo count=1".to_owned())]);
+    // As in bench/definitions/102-rust-parallel.toml.
+    let pipe = r#"
+        name = "pipe"
+        question = "Where does the time go?"
+        full = { input.lines = { bytes = 9, mean = 4, seed = 1 }, answers.all = { count = 1 } }
+        quick = { input.lines = { bytes = 300_000, mean = 80, seed = 102 }, answers.all = { count = 3_757, mix = 311_024_018 } }
+        runner = [{ name = "pipe", command = ["pipes", "hashed", "--way", "parallel", "--threads", "2", "{input}"], stats = true }]
+    "#;
+    fs::write(definitions.path().join("2-pipe.toml"), pipe).unwrap();
+    let output = tool(definitions.path()).args(["--where", "--budget", "60", "--format", "json"]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let results: Results = serde_json::from_str(&text(&output)).unwrap();
+    let seen = |at: usize| results.definitions[at].runners[0].seen.clone().unwrap();
+
+    let times = seen(1).pipe.unwrap();
+    let inside: Vec<(u64, bool)> = times.stages.iter().map(|stage| (stage.records, stage.seconds > 0.0)).collect();
+    assert_eq!(inside, [(3_757, true)]);
+    // A file keeps nobody waiting.
+    assert!(times.seconds > times.waited_on_source_seconds);
+    assert_eq!(seen(0).pipe, None);
+
+    match seen(0).system_calls {
+        Some(calls) => assert!(calls.iter().any(|one| one.name == "write" && one.calls > 0), "{calls:?}"),
+        None => {
+            assert!(String::from_utf8_lossy(&output.stderr).contains("SKIPPED: echo: it: no system calls are counted"));
+            assert!(std::env::var("CI").as_deref() != Ok("true"), "strace is missing, or may not look");
+        }
+    }
+}
+
+#[test]
 fn wrong_answers_fail_in_every_format() {
     let definitions = definitions(&[("right", "echo count=1".to_owned()), ("wrong", "echo count=2".to_owned())]);
     let say = |format: &str| {

@@ -6,12 +6,11 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use inferno::collapse::Collapse;
@@ -19,13 +18,16 @@ use inferno::collapse::perf::{Folder, Options};
 use serde::{Deserialize, Serialize};
 
 use super::{cpuprofile, png, sample, svg};
-use crate::answer::Answer;
-use crate::definition::{Definition, Runner, Scale, Stdin};
-use crate::destination::Destination;
+use crate::definition::{Definition, Runner, Scale};
 use crate::measure::Place;
+use crate::results::SystemCalls;
+use crate::watch::Ready;
 
 /// Where profiles are in a record.
 pub const DIRECTORY: &str = "profiles";
+
+/// The time for one run that is watched, in which samplers and `strace` may make it many times as long.
+const LIMIT: Duration = Duration::from_secs(600);
 
 /// Where the time of one runner went. The files beside it have the same name: `.svg`, `.png`, `.folded`, and from Node
 /// `.cpuprofile`.
@@ -45,15 +47,6 @@ pub struct Profile {
     pub system_calls: Vec<SystemCalls>,
 }
 
-/// One kind of system call.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SystemCalls {
-    /// Its name.
-    pub name: String,
-    /// How many there were.
-    pub calls: u64,
-}
-
 /// Profiles the runners with this name, with or without the value of a swept parameter; or all of them. What was seen is
 /// written to the directory.
 ///
@@ -67,14 +60,11 @@ pub fn profile(definition: &Definition, name: Option<&str>, place: &Place, direc
         bail!("{} has no runner {:?}; it has {}", definition.name, name.unwrap_or_default(), names.join(", "));
     }
     fs::create_dir_all(directory)?;
-    let size = definition.size(Scale::Full);
     let mut profiles = Vec::new();
     for runner in runners {
         eprintln!("{}: {}", definition.name, runner.name);
-        let input = runner.input(size).map(|input| input.make(&place.inputs)).transpose()?;
-        let output = place.inputs.join("output");
-        let words = runner.argv(size, input.as_deref(), Some(&output))?;
-        let run = Run { definition, runner, words, input: input.as_deref(), output: &output, place };
+        let ready = Ready::new(runner, definition, Scale::Full, place)?;
+        let run = Run { definition, runner, ready, place };
         let stem = directory.join(file_name(&definition.name, &runner.name));
         let profile = run.profile(&stem).with_context(|| runner.name.clone())?;
         fs::write(stem.with_added_extension("json"), serde_json::to_string_pretty(&profile)?)?;
@@ -105,19 +95,17 @@ fn file_name(definition: &str, runner: &str) -> String {
     format!("{definition}.{}", runner.replace(' ', "-"))
 }
 
-/// A runner, ready to start.
+/// A runner that is profiled.
 struct Run<'a> {
     definition: &'a Definition,
     runner: &'a Runner,
-    words: Vec<String>,
-    input: Option<&'a Path>,
-    output: &'a Path,
+    ready: Ready<'a>,
     place: &'a Place,
 }
 
 impl Run<'_> {
     fn profile(&self, stem: &Path) -> Result<Profile> {
-        let plain = self.time(&[], &[])?;
+        let plain = self.ready.time(&[], &[], |_| {}, LIMIT)?;
         let (profiled, sampler, folded, count) = self.sample(stem)?;
         fs::write(stem.with_added_extension("folded"), &folded)?;
         let Definition { name, .. } = self.definition;
@@ -131,7 +119,7 @@ impl Run<'_> {
             plain,
             profiled,
             sampler: sampler.to_owned(),
-            system_calls: self.system_calls()?,
+            system_calls: self.system_calls(),
         })
     }
 
@@ -142,8 +130,11 @@ impl Run<'_> {
         let mut first = self.runner.programs.clone();
         shim(scratch.path(), &self.place.search_path(&first))?;
         first.insert(0, scratch.path().to_owned());
-        let variables = [("PATH", self.place.search_path(&first)), (sample::VARIABLE, folded.clone().into())];
-        let seconds = self.time(&[], &variables)?;
+        let path = self.place.search_path(&first);
+        let sampled = |command: &mut Command| {
+            command.env("PATH", path).env(sample::VARIABLE, &folded);
+        };
+        let seconds = self.ready.time(&[], &[], sampled, LIMIT)?;
         if let Ok(folded) = fs::read_to_string(&folded) {
             return Ok((seconds, "the sampler inside the program", folded, "samples"));
         }
@@ -174,7 +165,7 @@ impl Run<'_> {
             &data,
             "--",
         ];
-        let seconds = self.time(&record, &[]).context(
+        let seconds = self.ready.time(&record, &[], |_| {}, LIMIT).context(
             "no sampler fits: it is neither Node nor a program of ours, and perf cannot run it (does this kernel allow it?)",
         )?;
         let script = Command::new("perf").args(["script", "-i", &data]).stderr(Stdio::null()).output()?;
@@ -185,50 +176,11 @@ impl Run<'_> {
     }
 
     /// Counts system calls, of children too.
-    fn system_calls(&self) -> Result<Vec<SystemCalls>> {
-        let summary = tempfile::NamedTempFile::new()?;
-        let path = summary.path().display().to_string();
-        match self.time(&["strace", "-c", "-f", "-o", &path, "--"], &[]) {
-            Ok(_) => Ok(parse_strace(&fs::read_to_string(&path)?)),
-            Err(error) => {
-                eprintln!("SKIPPED: {}: no system calls are counted: {error:#}", self.runner.name);
-                Ok(Vec::new())
-            }
-        }
-    }
-
-    /// Runs it behind these words with these variables; how long it took in seconds, by the clock of the definition.
-    fn time(&self, before: &[&str], variables: &[(&str, OsString)]) -> Result<f64> {
-        let words: Vec<&str> = before.iter().copied().chain(self.words.iter().map(String::as_str)).collect();
-        let mut command = Command::new(words[0]);
-        command
-            .args(&words[1..])
-            .current_dir(&self.place.root)
-            .env("PATH", self.place.search_path(&self.runner.programs));
-        command.envs(variables.iter().map(|(name, value)| (name, value)));
-        command.stdin(match (self.definition.stdin, self.input) {
-            (Stdin::Input, Some(path)) => Stdio::from(File::open(path)?),
-            _ => Stdio::null(),
-        });
-        command.stdout(match self.definition.destination {
-            Destination::Tool | Destination::Pipe => Stdio::piped(),
-            Destination::File => Stdio::from(File::create(self.output)?),
-            Destination::Nowhere => Stdio::null(),
-        });
-        let start = Instant::now();
-        let mut child = command.spawn().with_context(|| words[0].to_owned())?;
-        let mut answer = Vec::new();
-        match child.stdout.take() {
-            Some(mut pipe) if self.definition.destination == Destination::Tool => drop(pipe.read_to_end(&mut answer)?),
-            Some(mut pipe) => drop(io::copy(&mut pipe, &mut io::sink())?),
-            None => {}
-        }
-        let status = child.wait()?;
-        let seconds = start.elapsed().as_secs_f64();
-        ensure!(status.success(), "{}: {status}", words.join(" "));
-        let inside =
-            Answer::parse(self.runner.output, &answer).ok().and_then(|mut answer| answer.take_inside().nanoseconds);
-        Ok(inside.map_or(seconds, |nanoseconds| nanoseconds as f64 / 1e9))
+    fn system_calls(&self) -> Vec<SystemCalls> {
+        self.ready.system_calls(LIMIT).unwrap_or_else(|error| {
+            eprintln!("SKIPPED: {}: no system calls are counted: {error:#}", self.runner.name);
+            Vec::new()
+        })
     }
 }
 
@@ -243,36 +195,4 @@ fn shim(directory: &Path, search_path: &OsString) -> Result<()> {
     fs::write(&shim, format!("#!/bin/sh\nexec '{node}' --cpu-prof --cpu-prof-dir='{profiles}' \"$@\"\n"))?;
     fs::set_permissions(&shim, fs::Permissions::from_mode(0o755))?;
     Ok(())
-}
-
-/// The lines of `strace -c` that count a call; its sum is not one.
-fn parse_strace(summary: &str) -> Vec<SystemCalls> {
-    let line = |line: &str| {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let name = words.last().filter(|name| **name != "total")?;
-        // Share, seconds, microseconds for each, calls, errors if there were any, name.
-        Some(SystemCalls { calls: words.get(3)?.parse().ok()?, name: (*name).to_owned() })
-    };
-    let mut calls: Vec<_> = summary.lines().filter_map(line).collect();
-    calls.sort_by(|a, b| b.calls.cmp(&a.calls).then(a.name.cmp(&b.name)));
-    calls
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_summary_of_strace_is_understood() {
-        let summary = "\
-% time     seconds  usecs/call     calls    errors syscall
------- ----------- ----------- --------- --------- ----------------
- 60.10    0.002301          11       200           write
- 39.90    0.001527           3       412         7 openat
------- ----------- ----------- --------- --------- ----------------
-100.00    0.003828           6       612         7 total
-";
-        let calls = |name: &str, calls| SystemCalls { name: name.to_owned(), calls };
-        assert_eq!(parse_strace(summary), [calls("openat", 412), calls("write", 200)]);
-    }
 }

@@ -119,7 +119,8 @@ struct Section<'a> {
     sweep: Option<Sweep<'a>>,
     ranking: Table,
     targets: Table,
-    profiles: Table,
+    /// What watched runs showed.
+    seen: Vec<Table>,
     graphs: Vec<Graph<'a>>,
     notes: Vec<Note<'a>>,
     how: &'static str,
@@ -165,6 +166,8 @@ impl<'a> Section<'a> {
         let lines = lines::lines(question)?;
         let verdict = verdict::judge(question);
         let sweep = question.sweep.as_ref().zip(table::sweep(question));
+        let profiled: Vec<&Profile> = profiles.iter().map(|(profile, _)| profile).collect();
+        let seen = [table::pipes(question), table::system_calls(question), table::profiles(&profiled)];
         let obstacle = |target: &'a Target| Some((target.work.as_str(), target.obstacle()?));
         Ok(Section {
             question,
@@ -178,7 +181,7 @@ impl<'a> Section<'a> {
             sweep: sweep.map(|(sweep, table)| Sweep { parameter: &sweep.parameter, table }),
             ranking: table::ranking(question),
             targets: table::targets(&question.targets.iter().collect::<Vec<_>>()),
-            profiles: table::profiles(&profiles.iter().map(|(profile, _)| profile).collect::<Vec<_>>()),
+            seen: seen.into_iter().filter(|table| !table.rows.is_empty()).collect(),
             graphs: profiles.iter().map(|(profile, svg)| Graph::new(profile, svg)).collect(),
             notes: notes(question),
             how: match question.clock {

@@ -8,7 +8,7 @@ use super::text::Text;
 use super::times::Times;
 use super::verdict::{Measured, is_floor, ranked, runs, walls};
 use crate::flame::profile::Profile;
-use crate::results::{Met, Question, Run, Target};
+use crate::results::{Met, PipeTimes, Question, Run, Runner, StageTimes, SystemCalls, Target};
 use crate::statistics::median;
 
 /// A table, whose first column names its rows.
@@ -205,7 +205,67 @@ pub fn targets(targets: &[&Target]) -> Table {
     table
 }
 
-/// What was seen of runners that were watched.
+/// How often each runner that was watched called the system.
+pub fn system_calls(question: &Question) -> Table {
+    let seen =
+        |runner: &'_ Runner| Some((runner.name.clone(), runner.ours, runner.seen.as_ref()?.system_calls.clone()?));
+    let all: Vec<_> = question.runners.iter().filter_map(seen).collect();
+    let mut table = Table::new("System calls of one run, under strace".to_owned(), "runner");
+    let row = |(name, ours, _): &(String, bool, _)| Row { class: side(*ours, false), cells: vec![Cell::text(name)] };
+    table.rows = all.iter().map(row).collect();
+    table.column("all", "", true, all.iter().map(|(_, _, calls)| number(sum(calls), 0)));
+    table.texts("of these most", all.iter().map(|(_, _, calls)| most(calls)));
+    table
+}
+
+/// Where the time of each pipe went that told so.
+pub fn pipes(question: &Question) -> Table {
+    let seen = |runner: &'_ Runner| Some((runner.name.clone(), runner.seen.as_ref()?.pipe.clone()?));
+    let all: Vec<(String, PipeTimes)> = question.runners.iter().filter_map(seen).collect();
+    let mut table = Table::new(
+        "Where the time of one pass through our pipe goes, by its own clock. Stages that the compiler has fused are the rest, \
+         together with finding records and with the sink; several threads can be inside stages at the same time"
+            .to_owned(),
+        "runner",
+    );
+    table.rows = all.iter().map(|(name, _)| Row { class: side(true, false), cells: vec![Cell::text(name)] }).collect();
+    let Some(shortest) = all.iter().map(|(_, pipe)| pipe.seconds).min_by(f64::total_cmp) else { return table };
+    let unit = Unit::time(shortest);
+    let mut column = |title: &str, value: &dyn Fn(&PipeTimes) -> f64| {
+        table.column(title, unit.sign, true, all.iter().map(|(_, pipe)| Cell::number(value(pipe), &unit)));
+    };
+    let inside = |pipe: &PipeTimes| pipe.stages.iter().map(|stage| stage.seconds).sum::<f64>();
+    let for_stages = |pipe: &PipeTimes| pipe.stages.iter().map(|stage| stage.waited_seconds).sum::<f64>();
+    let waiting = |pipe: &PipeTimes| pipe.waited_on_source_seconds + pipe.waited_on_sink_seconds + for_stages(pipe);
+    column("all", &|pipe| pipe.seconds);
+    column("waiting on source", &|pipe| pipe.waited_on_source_seconds);
+    column("waiting on sink", &|pipe| pipe.waited_on_sink_seconds);
+    column("waiting for stages", &for_stages);
+    column("inside stages", &inside);
+    let rest = |pipe: &PipeTimes| {
+        let rest = pipe.seconds - waiting(pipe) - inside(pipe);
+        if rest < 0.0 { Cell::default() } else { Cell::number(rest, &unit) }
+    };
+    table.column("the rest", unit.sign, true, all.iter().map(|(_, pipe)| rest(pipe)));
+    let one = |stage: &StageTimes| format!("{} {} {}", stage.stage, unit.show(stage.seconds), unit.sign);
+    let each = |pipe: &PipeTimes| match &pipe.stages[..] {
+        many @ [_, _, _, _, _, ..] => format!("{} stages, the first: {}", many.len(), one(&many[0])),
+        few => few.iter().map(one).collect::<Vec<_>>().join(", "),
+    };
+    table.texts("stages", all.iter().map(|(_, pipe)| Cell::text(each(pipe))));
+    table
+}
+
+fn sum(calls: &[SystemCalls]) -> f64 {
+    calls.iter().map(|one| one.calls).sum::<u64>() as f64
+}
+
+fn most(calls: &[SystemCalls]) -> Cell {
+    let most = calls.iter().take(5).map(|one| format!("{} {}", one.name, grouped(one.calls as f64, 0)));
+    Cell::text(most.collect::<Vec<_>>().join(", "))
+}
+
+/// What was seen of runners that were profiled.
 pub fn profiles(profiles: &[&Profile]) -> Table {
     let mut table =
         Table::new("Times of one run, as it is and while it was sampled, and its system calls".to_owned(), "runner");
@@ -215,14 +275,8 @@ pub fn profiles(profiles: &[&Profile]) -> Table {
     table.values("plain", Unit::time, &column(|profile| profile.plain));
     table.values("profiled", Unit::time, &column(|profile| profile.profiled));
     table.texts("by", profiles.iter().map(|profile| Cell::text(&profile.sampler)));
-    let all = |profile: &&Profile| profile.system_calls.iter().map(|one| one.calls).sum::<u64>() as f64;
-    table.column("system calls", "", true, profiles.iter().map(|profile| number(all(profile), 0)));
-    let most = |profile: &&Profile| {
-        let most =
-            profile.system_calls.iter().take(5).map(|one| format!("{} {}", one.name, grouped(one.calls as f64, 0)));
-        Cell::text(most.collect::<Vec<_>>().join(", "))
-    };
-    table.texts("of these most", profiles.iter().map(most));
+    table.column("system calls", "", true, profiles.iter().map(|profile| number(sum(&profile.system_calls), 0)));
+    table.texts("of these most", profiles.iter().map(|profile| most(&profile.system_calls)));
     table
 }
 

@@ -12,6 +12,7 @@ use millstream::Reader;
 use millstream::frame::Lines;
 use millstream::pipe::{self, Pipe};
 
+use crate::Pass;
 use crate::tally::Tally;
 
 /// How the stages are put together.
@@ -53,17 +54,20 @@ macro_rules! with_stages {
     };
 }
 
-/// One pass over the lines of a file.
-pub fn pass(way: Way, stage: Stage, n: usize, input: &Path) -> Result<String> {
+/// One pass over the lines of a file; only a pipe of ours can be measured within.
+pub fn pass(way: Way, stage: Stage, n: usize, input: &Path, measured: bool) -> Result<Pass> {
     let mut tally = Tally::default();
+    let mut stats = None;
     let mut sums = Sums::default();
     let used = &mut sums;
     match (way, stage) {
         (Way::Fused, Stage::None) => {
             macro_rules! chain {
-                (; $($name:ident $i:literal)*) => {
-                    lines(input)?$(.map_bytes(|$name| $name))*.for_each(|line| tally.add(line))?
-                };
+                (; $($name:ident $i:literal)*) => {{
+                    let mut pipe = lines(input, measured)?$(.map_bytes(|$name| $name))*;
+                    pipe.for_each(|line| tally.add(line))?;
+                    stats = Some(pipe.stats());
+                }};
             }
             with_stages!(n, chain!());
         }
@@ -71,14 +75,14 @@ pub fn pass(way: Way, stage: Stage, n: usize, input: &Path) -> Result<String> {
             macro_rules! chain {
                 (; $($name:ident $i:literal)*) => {{
                     let [$($name,)* ..] = used;
-                    lines(input)?
-                        $(.inspect(|line| *$name += line.len() as u64 + $i))*
-                        .for_each(|line| tally.add(line))?
+                    let mut pipe = lines(input, measured)?$(.inspect(|line| *$name += line.len() as u64 + $i))*;
+                    pipe.for_each(|line| tally.add(line))?;
+                    stats = Some(pipe.stats());
                 }};
             }
             with_stages!(n, chain!());
         }
-        (Way::Boxed, _) => return boxed(stage, n, input),
+        (Way::Boxed, _) => return boxed(stage, n, input, measured),
         (Way::Loop, Stage::None) => {
             // There is nothing to write out.
             each_batch(input, |batch| batch.iter().for_each(|line| tally.add(line)))?;
@@ -123,12 +127,16 @@ pub fn pass(way: Way, stage: Stage, n: usize, input: &Path) -> Result<String> {
     if stage == Stage::Sum {
         check(&tally, (0..).zip(sums.into_iter().take(n)))?;
     }
-    Ok(tally.to_string())
+    Ok((tally.to_string(), stats))
 }
 
 /// A pipe over the lines of a file.
-fn lines(input: &Path) -> Result<Pipe<pipe::Source<'static>, pipe::Bytes, pipe::Start, pipe::Bytes>> {
-    Ok(Pipe::from(Reader::path(input)?).lines())
+pub fn lines(
+    input: &Path,
+    measured: bool,
+) -> Result<Pipe<pipe::Source<'static>, pipe::Bytes, pipe::Start, pipe::Bytes>> {
+    let pipe = Pipe::from(Reader::path(input)?).lines();
+    Ok(if measured { pipe.measured() } else { pipe })
 }
 
 fn each_batch(input: &Path, mut work: impl FnMut(millstream::frame::Batch<'_>)) -> Result<()> {
@@ -153,7 +161,7 @@ impl Drop for Told {
     }
 }
 
-fn boxed(stage: Stage, n: usize, input: &Path) -> Result<String> {
+fn boxed(stage: Stage, n: usize, input: &Path, measured: bool) -> Result<Pass> {
     let (to, told) = mpsc::channel();
     let stages = (0..n as u64).map(|i| match stage {
         Stage::None => Pipe::stages().map_bytes(|line| line).boxed("none"),
@@ -167,14 +175,16 @@ fn boxed(stage: Stage, n: usize, input: &Path) -> Result<String> {
         }
     });
     let mut tally = Tally::default();
-    lines(input)?.then_all(stages.collect()).for_each(|line| tally.add(line))?;
-    drop(to);
+    let mut pipe = lines(input, measured)?.then_all(stages.collect());
+    pipe.for_each(|line| tally.add(line))?;
+    let stats = pipe.stats();
+    drop((pipe, to));
     if stage == Stage::Sum {
         let sums: Vec<_> = told.iter().collect();
         ensure!(sums.len() == n, "{} sums of {n} stages", sums.len());
         check(&tally, sums)?;
     }
-    Ok(tally.to_string())
+    Ok((tally.to_string(), Some(stats)))
 }
 
 /// Whether each stage has seen each line.

@@ -6,10 +6,12 @@ use std::path::Path;
 
 use anyhow::Result;
 use clap::ValueEnum;
-use millstream::Reader;
-use millstream::pipe::{Pipe, Threads};
+use millstream::pipe::Threads;
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
+
+use crate::Pass;
+use crate::added::lines;
 
 /// Who does it.
 #[derive(Clone, Copy, ValueEnum)]
@@ -55,39 +57,39 @@ const PIECE: usize = 1024;
 
 impl Hasher {
     /// What makes one pass; rayon's threads are started before, and ours within it.
-    pub fn prepare(self, threads: usize) -> Result<impl Fn(&Path) -> Result<String>> {
+    pub fn prepare(self, threads: usize) -> Result<impl Fn(&Path, bool) -> Result<Pass>> {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
-        Ok(move |input: &Path| match self {
+        Ok(move |input: &Path, measured: bool| match self {
             Hasher::Pipe => {
                 let mut mix = Mix::default();
-                Pipe::from(Reader::path(input)?).lines().map(hash).for_each(|hash| mix.add(hash))?;
-                Ok(mix.answer())
+                let mut pipe = lines(input, measured)?.map(hash);
+                pipe.for_each(|hash| mix.add(hash))?;
+                Ok((mix.answer(), Some(pipe.stats())))
             }
             Hasher::Parallel => {
                 let mut mix = Mix::default();
-                let lines = Pipe::from(Reader::path(input)?).lines();
-                lines.parallel(threads, |stages| stages.map(hash)).for_each(|hash| mix.add(hash))?;
-                Ok(mix.answer())
+                let mut pipe = lines(input, measured)?.parallel(threads, |stages| stages.map(hash));
+                pipe.for_each(|hash| mix.add(hash))?;
+                Ok((mix.answer(), Some(pipe.stats())))
             }
             Hasher::Unordered => {
                 let mut number = 0_u32;
-                let mut hashes = Pipe::from(Reader::path(input)?)
-                    .lines()
+                let mut pipe = lines(input, measured)?
                     .map(|line| {
                         number += 1;
                         (number, line.to_vec())
                     })
-                    .parallel(Threads::unordered(threads), |stages| stages.map(|(number, line)| (number, hash(&line))))
-                    .collect()?;
+                    .parallel(Threads::unordered(threads), |stages| stages.map(|(number, line)| (number, hash(&line))));
+                let mut hashes = pipe.collect()?;
                 hashes.sort_unstable();
-                Ok(in_order(hashes.into_iter().map(|(_, hash)| hash)))
+                Ok((in_order(hashes.into_iter().map(|(_, hash)| hash)), Some(pipe.stats())))
             }
             Hasher::Iterators => {
                 let mut mix = Mix::default();
                 for line in BufReader::with_capacity(256 << 10, File::open(input)?).split(b'\n') {
                     mix.add(hash(&line?));
                 }
-                Ok(mix.answer())
+                Ok((mix.answer(), None))
             }
             Hasher::RayonChunks => {
                 let mut mix = Mix::default();
@@ -96,7 +98,7 @@ impl Hasher {
                 loop {
                     let piece = lines.by_ref().take(threads * PIECE).collect::<Result<Vec<_>, _>>()?;
                     if piece.is_empty() {
-                        return Ok(mix.answer());
+                        return Ok((mix.answer(), None));
                     }
                     pool.install(|| piece.par_iter().map(|line| hash(line)).collect_into_vec(&mut hashes));
                     hashes.iter().for_each(|&hash| mix.add(hash));
@@ -107,7 +109,7 @@ impl Hasher {
                 let hash_one = |(number, line): (usize, std::io::Result<Vec<u8>>)| Ok((number, hash(&line?)));
                 let mut hashes = pool.install(|| lines.par_bridge().map(hash_one).collect::<Result<Vec<_>>>())?;
                 hashes.par_sort_unstable();
-                Ok(in_order(hashes.into_iter().map(|(_, hash)| hash)))
+                Ok((in_order(hashes.into_iter().map(|(_, hash)| hash)), None))
             }
         })
     }

@@ -7,12 +7,15 @@ mod added;
 mod hashed;
 mod tally;
 
+use std::fs;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
+use millstream::pipe::Stats;
+use millstream_bench::results::PipeTimes;
 
 use added::{Stage, Way};
 use hashed::Hasher;
@@ -21,7 +24,13 @@ use hashed::Hasher;
 struct Options {
     #[command(subcommand)]
     runner: Runner,
+    /// Instead of timing passes, measure within one where the time of our pipe goes, and write that to this file as JSON.
+    #[arg(long, global = true)]
+    stats: Option<PathBuf>,
 }
+
+/// What a pass over the input gives: its answer, and of a pipe of ours where the time went.
+type Pass = (String, Option<Stats>);
 
 #[derive(Subcommand)]
 enum Runner {
@@ -54,13 +63,20 @@ const MOST: usize = 15;
 /// Between the two: until they have taken so long together.
 const ENOUGH: Duration = Duration::from_millis(400);
 
-/// Tells the answer of a pass, and the median of the times of some.
-fn tell(mut pass: impl FnMut() -> Result<String>) -> Result<()> {
-    let answer = pass()?;
+/// Tells the answer of a pass, and the median of the times of some; or writes where the time of one goes.
+fn tell(stats: Option<&Path>, mut pass: impl FnMut(bool) -> Result<Pass>) -> Result<()> {
+    let (answer, _) = pass(false)?;
+    if let Some(path) = stats {
+        let (answer, stats) = pass(true)?;
+        let times = PipeTimes::from(stats.context("this way is no pipe of ours")?);
+        fs::write(path, serde_json::to_string(&times)?)?;
+        writeln!(io::stdout(), "{answer} ns={:.0}", times.seconds * 1e9)?;
+        return Ok(());
+    }
     let mut times = Vec::new();
     while times.len() < LEAST || (times.len() < MOST && times.iter().sum::<Duration>() < ENOUGH) {
         let start = Instant::now();
-        pass()?;
+        pass(false)?;
         times.push(start.elapsed());
     }
     times.sort_unstable();
@@ -70,11 +86,14 @@ fn tell(mut pass: impl FnMut() -> Result<String>) -> Result<()> {
 
 fn main() -> Result<()> {
     let _sampler = millstream_bench::flame::sample::from_environment();
-    match Options::parse().runner {
-        Runner::Added { way, stage, n, input } => tell(|| added::pass(way, stage, n, &input)),
+    let Options { runner, stats } = Options::parse();
+    match runner {
+        Runner::Added { way, stage, n, input } => {
+            tell(stats.as_deref(), |measured| added::pass(way, stage, n, &input, measured))
+        }
         Runner::Hashed { way, threads, input } => {
             let pass = way.prepare(threads)?;
-            tell(|| pass(&input))
+            tell(stats.as_deref(), |measured| pass(&input, measured))
         }
     }
 }
