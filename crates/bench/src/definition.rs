@@ -39,6 +39,8 @@ pub struct Definition {
     pub runs: Option<usize>,
     /// Seconds that one run may take, where that is known to be more than others get.
     pub patience: Option<u64>,
+    /// How many times the usual budget each runner gets, where a run takes seconds: more rounds, and more time for each.
+    pub budget_factor: Option<u32>,
     /// What the wall time covers.
     #[serde(default)]
     pub clock: Clock,

@@ -11,6 +11,7 @@ pub mod answer;
 pub mod definition;
 pub mod destination;
 pub mod documents;
+pub mod estimate;
 pub mod flame;
 pub mod html;
 pub mod input;

@@ -74,7 +74,7 @@ struct Options {
     /// Note here what has been answered [default: bench-journal.jsonl beside the tool].
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
-    /// List the definitions and end.
+    /// List the definitions, with the time that each will take by the newest records, and end.
     #[arg(long)]
     list: bool,
 }
@@ -284,12 +284,10 @@ impl Options {
 /// Measures definitions, says what came of them and keeps it.
 fn record(root: &Path, mut definitions: Vec<Definition>, options: &Options) -> Result<ExitCode> {
     if options.list {
-        for definition in &definitions {
-            println!("{:27} {}", definition.name, definition.question);
-        }
-        return Ok(ExitCode::SUCCESS);
+        return list(root, &definitions, options);
     }
     let plan = options.plan();
+    let quick = plan.scale == Scale::Quick;
     match plan.scale {
         Scale::Quick => definitions = definitions.into_iter().map(sweep::ends).collect(),
         Scale::Full => measure_optimised()?,
@@ -321,13 +319,18 @@ fn record(root: &Path, mut definitions: Vec<Definition>, options: &Options) -> R
         print!("{}", Tap::version());
     }
     let mut session = Session { plan, place, inputs: options.inputs.clone(), watches: options.watches };
+    if !quick {
+        let is_open = |one: &&Definition| known.iter().all(|question| question.name != one.name);
+        let open: Vec<Definition> = definitions.iter().filter(is_open).cloned().collect();
+        let minutes = session.estimate(&open, &readme::records(root, &[])?).as_secs() / 60;
+        eprintln!("by the newest records this will take some {minutes} minutes, and making inputs");
+    }
     let definitions = session.measure(&definitions, known, note.as_mut(), &mut |question| match format {
         Format::Text if options.check => print!("{}", report::check(question)),
         Format::Text => print!("{}", report::lines(question)),
         Format::Tap => print!("{}", tap.points(question)),
         Format::Markdown | Format::Json => {}
     })?;
-    let quick = plan.scale == Scale::Quick;
     let results = Results { schema: SCHEMA, machine: header.machine, rounds: plan.rounds, quick, definitions };
     match format {
         Format::Text => {}
@@ -341,6 +344,18 @@ fn record(root: &Path, mut definitions: Vec<Definition>, options: &Options) -> R
     }
     note.map_or(Ok(()), Journal::end)?;
     Ok(verdict(&results.definitions))
+}
+
+/// The definitions, each with the seconds that it will take.
+fn list(root: &Path, definitions: &[Definition], options: &Options) -> Result<ExitCode> {
+    let session = Session { plan: options.plan(), place: place(root)?, inputs: None, watches: false };
+    let records = readme::records(root, &[])?;
+    for definition in definitions {
+        let seconds = session.estimate(std::slice::from_ref(definition), &records).as_secs();
+        println!("{seconds:4} s  {:27} {}", definition.name, definition.question);
+    }
+    println!("{:4} min, and making inputs", session.estimate(definitions, &records).as_secs() / 60);
+    Ok(ExitCode::SUCCESS)
 }
 
 fn choose(definitions: Vec<Definition>, only: &[String]) -> Result<Vec<Definition>> {

@@ -56,8 +56,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The counted rounds of one runner.
-    fn runs(&self, definition: &Definition, runner: &Runner) -> usize {
+    /// The counted rounds of one runner, if there is time for all.
+    pub fn runs(&self, definition: &Definition, runner: &Runner) -> usize {
         match self.scale {
             Scale::Full => definition.runs.unwrap_or(self.rounds).min(runner.runs.unwrap_or(usize::MAX)),
             Scale::Quick => self.rounds,

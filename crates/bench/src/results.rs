@@ -203,7 +203,7 @@ pub enum Outcome {
 }
 
 /// What one run of one runner took.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// Seconds of what the question's clock covers.
     pub wall: f64,

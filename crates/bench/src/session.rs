@@ -9,9 +9,11 @@ use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::definition::{Clock, Definition, Scale};
+use crate::estimate::estimate;
 use crate::journal::{Header, Journal};
 use crate::judge::question;
 use crate::measure::{Place, Plan, measure};
+use crate::readme::Record;
 use crate::results::{Outcome, Question};
 use crate::watch::watch;
 
@@ -56,13 +58,20 @@ impl Session {
         Ok(known)
     }
 
-    fn plan(&self, definition: &Definition) -> Plan {
-        let warm_up = match self.plan.scale {
-            Scale::Full => self.plan.warm_up,
-            Scale::Quick => self.plan.warm_up && definition.clock == Clock::Process,
+    /// How much to measure of a definition.
+    pub fn plan(&self, definition: &Definition) -> Plan {
+        let (warm_up, factor) = match self.plan.scale {
+            Scale::Full => (self.plan.warm_up, definition.budget_factor.unwrap_or(1)),
+            Scale::Quick => (self.plan.warm_up && definition.clock == Clock::Process, 1),
         };
-        let limit = definition.patience.map_or(self.plan.limit, Duration::from_secs);
-        Plan { warm_up, limit, ..self.plan }
+        let [budget, limit] = [self.plan.budget, self.plan.limit].map(|time| time.saturating_mul(factor));
+        let limit = definition.patience.map_or(limit, Duration::from_secs);
+        Plan { warm_up, budget, limit, ..self.plan }
+    }
+
+    /// How long all of them will take, by what records say.
+    pub fn estimate(&self, definitions: &[Definition], records: &[Record]) -> Duration {
+        definitions.iter().map(|definition| estimate(definition, &self.plan(definition), records)).sum()
     }
 
     fn answer(&mut self, definition: &Definition, bar: &ProgressBar) -> Result<Question> {
