@@ -1,12 +1,12 @@
 // Ours as ways of `bench/rivals/node/child.mjs`.
 
-import { command, pipe } from "../../../bindings/node/dist/index.js";
+import { command, lineFramer, pipe } from "../../../bindings/node/dist/index.js";
 
 export const ways = {
   async "millstream-bytes"(path, argv) {
     let count = 0;
     let units = 0;
-    for await (const { offsets } of command(...argv(path)).batches()) {
+    for await (const { offsets } of command(...argv(path)).batches(lineFramer(), { memory: "reused" })) {
       // Without a look at the bytes, as a program would copy or filter by length; each line ends with a line feed.
       for (let i = 1; i < offsets.length; i++) units += offsets[i] - offsets[i - 1] - 1;
       count += offsets.length - 1;
