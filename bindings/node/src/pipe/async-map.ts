@@ -20,13 +20,16 @@ class Slot {
   readonly rejected: (error: unknown) => void;
 
   constructor(settled: (slot: Slot) => void) {
-    const settle = (state: "done" | "failed", value: unknown) => {
-      this.state = state;
+    this.fulfilled = (value) => {
       this.value = value;
+      this.state = "done";
       settled(this);
     };
-    this.fulfilled = (value) => settle("done", value);
-    this.rejected = (error) => settle("failed", error);
+    this.rejected = (error) => {
+      this.value = error;
+      this.state = "failed";
+      settled(this);
+    };
   }
 }
 
@@ -52,7 +55,8 @@ export class AsyncMapped implements BlockSource {
   #upstreamFailure: { error: unknown } | undefined;
   #failure: unknown;
   #closed = false;
-  #wake: (() => void) | undefined;
+  /** Who waits for a block. Not by one promise more: the chain behind is what ends the wait when it is cancelled. */
+  #asker: { resolve(block: Block | null): void; reject(error: unknown): void } | undefined;
   #willWake = false;
   /** How often somebody was woken. */
   #woken = 0;
@@ -67,33 +71,60 @@ export class AsyncMapped implements BlockSource {
     readonly context: Context,
   ) {}
 
-  async next(): Promise<Block | null> {
+  next(): Promise<Block | null> {
+    return new Promise((resolve, reject) => {
+      this.#asker = { resolve, reject };
+      this.#serve();
+    });
+  }
+
+  /** Answers who has asked, if there is an answer. */
+  #serve(): void {
+    const asker = this.#asker;
+    if (asker === undefined) return;
+    this.#asker = undefined;
     for (;;) {
-      if (this.#closed) return null;
+      if (this.#closed) {
+        asker.resolve(null);
+        return;
+      }
       this.#begin();
       const before = this.#begun;
       const ready = this.#takeReady();
       // While these go on.
       this.#begin();
       const isolating = this.context.isolate();
-      if (isolating !== undefined) await this.context.orCancelled(isolating);
-      if (ready !== null) return ready;
+      if (isolating !== undefined) {
+        const goOn = () => {
+          if (ready !== null) {
+            asker.resolve(ready);
+          } else {
+            this.#asker = asker;
+            this.#serve();
+          }
+        };
+        this.context.orCancelled(isolating).then(goOn, asker.reject);
+        return;
+      }
+      if (ready !== null) {
+        asker.resolve(ready);
+        return;
+      }
       if (this.#failure !== undefined && (this.ordered || this.#running === 0)) {
         this.#closed = true;
-        throw this.#failure;
+        asker.reject(this.#failure);
+        return;
       }
       // Failed ones have gone, and some may have ended meanwhile.
-      if (this.#failure === undefined && (this.#begun !== before || isolating !== undefined)) continue;
+      if (this.#failure === undefined && this.#begun !== before) continue;
       if (this.#begun === 0 && this.#upstreamEnded && this.#block === null) {
         this.#closed = true;
-        if (this.#upstreamFailure !== undefined) throw this.#upstreamFailure.error;
-        return null;
+        if (this.#upstreamFailure !== undefined) asker.reject(this.#upstreamFailure.error);
+        else asker.resolve(null);
+        return;
       }
-      await this.context.orCancelled(
-        new Promise<void>((resolve) => {
-          this.#wake = resolve;
-        }),
-      );
+      this.#asker = asker;
+      return;
     }
   }
 
@@ -168,9 +199,7 @@ export class AsyncMapped implements BlockSource {
   #wakeUp(): void {
     this.#ended = 0;
     this.#woken++;
-    const wake = this.#wake;
-    this.#wake = undefined;
-    wake?.();
+    this.#serve();
   }
 
   #ask(): void {
