@@ -67,9 +67,7 @@ impl<'a> Index<'a> {
             let key = key_at(bytes, place);
             let same = |&other: &u32| key_at(bytes, other) == key;
             let hash = index.hasher.hash_one(key);
-            if index.names.find(hash, same).is_none() {
-                index.names.insert_unique(hash, place, |_| unreachable!("there is room for all"));
-            }
+            index.names.entry(hash, same, |_| unreachable!("there is room for all")).or_insert(place);
         }
         Ok(index)
     }
