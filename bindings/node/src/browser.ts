@@ -11,6 +11,7 @@ export {
   type WebWritableOptions,
 } from "./adapters/web.js";
 export { Batch, type InvalidUtf8, type Trim } from "./batch.js";
+export type { CheckOptions } from "./bson/check.js";
 export {
   BoolColumn,
   type Column,

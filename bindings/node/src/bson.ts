@@ -1,5 +1,6 @@
 /** BSON: where documents end in a stream, and what is in them. */
 
+import { check } from "./bson/check.js";
 import { columnBatches, columns } from "./bson/columns/columns.js";
 import { type DecodeOptions, type Document, decode, decodeAll } from "./bson/decode.js";
 import type { DocumentFile } from "./bson/file.js";
@@ -22,6 +23,9 @@ export interface Bson {
   /** Documents that follow each other, such as the bytes of a batch. What is wrong is an error with the record. */
   decodeAll(bytes: Uint8Array, options?: DecodeOptions): Document[];
 
+  /** Looks at every byte of documents, of memory or of a batch, and counts them. What is wrong is an error with its place. */
+  readonly check: typeof check;
+
   /** Documents that follow each other as columns: typed arrays. What is wrong is an error with record and offset. */
   readonly columns: typeof columns;
 
@@ -38,7 +42,14 @@ export interface Bson {
 }
 
 /** Documents of BSON: `bson()` finds them in a stream, `bson.decode` makes objects of them. */
-export const bson: Bson = Object.assign(() => documentFramer(), { decode, decodeAll, columns, columnBatches, open });
+export const bson: Bson = Object.assign(() => documentFramer(), {
+  decode,
+  decodeAll,
+  check,
+  columns,
+  columnBatches,
+  open,
+});
 
 async function open(path: string | URL): Promise<DocumentFile> {
   if (room.openDocument !== undefined) return room.openDocument(path);

@@ -70,6 +70,7 @@ export interface NativeColumns {
 
 interface Binding {
   version(): string;
+  checkDocuments(bytes: Uint8Array): { documents: number; failure?: NativeFailure };
   readonly NativeColumns: new (fields: readonly NativeField[], options: FillerOptions) => NativeColumns;
   readonly NativeReader: {
     command(words: NativeCommand, wake: () => void): NativeReader;

@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import fc from "fast-check";
 import {
+  type Batch,
   Binary,
   BsonSymbol,
   bson,
@@ -15,9 +16,10 @@ import {
   Decimal128,
   from,
   MaxKey,
-  type MillstreamError,
+  MillstreamError,
   MinKey,
   map,
+  native,
   ObjectId,
   pipe,
   RegularExpression,
@@ -173,6 +175,73 @@ test("an error says where the value is", () => {
   assert.match(message, /, in a\.1, at byte 18/);
   const second = thrown(() => bson.decodeAll(Buffer.concat([Buffer.from("0500000000", "hex"), bytes])));
   assert.deepEqual([second.path, second.offset, second.record], ["a.1", 23, 1]);
+});
+
+/** How many there are, or the error: the same in both ways. */
+function checked(input: Uint8Array | Batch): unknown {
+  const outcomes = (native.available ? [false, true] : [false]).map((native) => {
+    try {
+      return bson.check(input, { native });
+    } catch (error) {
+      if (!(error instanceof MillstreamError)) throw error;
+      const { kind, offset, record, path, found, expected } = error;
+      return { kind, offset, record, path, found, expected };
+    }
+  });
+  for (const outcome of outcomes) assert.deepEqual(outcome, outcomes[0]);
+  return outcomes[0];
+}
+
+test("check says what the shared vectors say", () => {
+  for (const [name, hex, canonical] of vectors("bson.tsv")) {
+    const bytes = bytesOf(hex);
+    // Wrong for one document, but not for many.
+    if (name === "nothing" || name === "bytes_behind") continue;
+    const found = checked(bytes) as { kind?: string };
+    if (canonical.startsWith("error ")) assert.equal(found.kind, canonical.slice("error ".length), name);
+    else assert.equal(found, 1, name);
+  }
+  assert.equal(checked(new Uint8Array(0)), 0);
+  assert.equal(thrown(() => bson.check("text" as never)).kind, "argument_invalid");
+});
+
+test("check refuses what decode refuses, and says the same of it in both ways", () => {
+  const samples = vectors("bson.tsv").map(([, hex]) => bytesOf(hex));
+  const change = fc.tuple(fc.nat(150), fc.nat(255));
+  fc.assert(
+    fc.property(fc.constantFrom(...samples), fc.constantFrom(...samples), fc.array(change), (one, other, changes) => {
+      const bytes = new Uint8Array(Buffer.concat([one, other]));
+      for (const [at, byte] of changes) if (at < bytes.length) bytes[at] = byte;
+      const found = checked(bytes);
+      let isDecoded = true;
+      try {
+        bson.decodeAll(bytes);
+      } catch {
+        isDecoded = false;
+      }
+      // A key of an array is not decoded, so that decode cannot say that it is no text.
+      if (typeof found === "number" || (found as { kind: string }).kind !== "utf8_invalid") {
+        assert.equal(typeof found === "number", isDecoded);
+      }
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test("check of a batch says where in the stream it is", async () => {
+  const good = bytesOf("0c000000106e000500000000");
+  const bad = Buffer.concat([good, good, bytesOf("090000000876000200")]);
+  const reader = from(bad, { framer: bson(), as: "bytes" });
+  for await (const _ of reader) break;
+  const batch = (await reader.nextBatch()) as Batch;
+  assert.deepEqual(checked(batch), {
+    kind: "document_invalid",
+    offset: 31,
+    record: 2,
+    path: "v",
+    found: "0x02 for a boolean",
+    expected: "0 or 1",
+  });
 });
 
 test("depth has a limit", () => {

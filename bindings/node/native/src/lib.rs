@@ -11,7 +11,7 @@
 //! - `bson`: documents as columns.
 //! - `error`: a core error as plain data.
 
-mod bson;
+pub mod bson;
 mod command;
 mod error;
 mod filler;

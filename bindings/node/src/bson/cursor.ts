@@ -302,17 +302,6 @@ export class Cursor {
   }
 }
 
-/**
- * How long the document at `start` is, with which the bytes need not end.
- *
- * @throws `document_invalid`, `document_truncated`, with the offset from the first of the bytes.
- */
-export function documentLength(bytes: Uint8Array, start: number): number {
-  const cursor = new Cursor(bytes);
-  cursor.at = start;
-  return cursor.documentEnd() - start;
-}
-
 /** Where the first bytes begin that are no UTF-8; `end` where all are. */
 export function invalidAt(bytes: Uint8Array, start: number, end: number): number {
   for (let at = start; at < end; ) {

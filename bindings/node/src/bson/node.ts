@@ -16,6 +16,10 @@ room.filler = (fields, options) => {
   const binding = nativeBinding();
   return binding && new NativeFiller(new binding.NativeColumns(fields.map(nativeField), options));
 };
+room.checker = () => {
+  const binding = nativeBinding();
+  return binding && ((bytes) => withError(binding.checkDocuments(unshared(bytes))));
+};
 room.reason = () => native.reason;
 
 function nativeField({ name, keys, type, nullable }: Field): NativeField {
@@ -40,10 +44,7 @@ class NativeFiller implements Filler {
   }
 
   append(bytes: Uint8Array): Appended {
-    // What another thread could change meanwhile is no memory to check and then believe.
-    const isShared = typeof SharedArrayBuffer !== "undefined" && bytes.buffer instanceof SharedArrayBuffer;
-    const { failure, ...appended } = this.#columns.append(isShared ? bytes.slice() : bytes);
-    return failure === undefined ? appended : { ...appended, error: errorOf(failure) };
+    return withError(this.#columns.append(unshared(bytes)));
   }
 
   take(): Taken {
@@ -54,6 +55,16 @@ class NativeFiller implements Filler {
     }
     return { ...taken, parts };
   }
+}
+
+/** What another thread could change meanwhile is no memory to check and then believe. */
+function unshared(bytes: Uint8Array): Uint8Array {
+  return bytes.buffer instanceof SharedArrayBuffer ? bytes.slice() : bytes;
+}
+
+/** What a call says, with an error in the place of the failure. */
+function withError<T extends { readonly failure?: NativeFailure }>({ failure, ...rest }: T) {
+  return failure === undefined ? rest : { ...rest, error: errorOf(failure) };
 }
 
 function errorOf({ kind, found, expected, offset, path }: NativeFailure): MillstreamError {

@@ -117,10 +117,11 @@ function shownKey(bytes: Uint8Array, start: number, end: number): string {
   return `${platform.decode(whole, 0, cut)}…`;
 }
 
-/** An error of the document that begins behind so many bytes, with its offset counted from the first of these and its path. */
-export function locate(error: unknown, document: Uint8Array, before: number): unknown {
+/** An error of the document from `start` to `end`, its offset counted from the first of the bytes, with the path of what is wrong. */
+export function locate(error: unknown, bytes: Uint8Array, start: number, end: number): unknown {
   if (!(error instanceof MillstreamError)) return error;
-  const { kind, found, expected, offset } = error;
-  const path = error.path ?? (offset === undefined ? undefined : pathAt(document, offset));
-  return new MillstreamError(kind, { found, expected, path, offset: before + (offset ?? 0) });
+  const { kind, found, expected, offset, path } = error;
+  if (offset === undefined) return new MillstreamError(kind, { found, expected, path, offset: start });
+  const document = bytes.subarray(start, end);
+  return new MillstreamError(kind, { found, expected, offset, path: path ?? pathAt(document, offset - start) });
 }

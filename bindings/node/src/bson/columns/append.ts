@@ -6,7 +6,7 @@
 
 import { MillstreamError } from "../../error.js";
 import { platform } from "../../text.js";
-import { Cursor, documentLength, invalidAt } from "../cursor.js";
+import { Cursor, invalidAt } from "../cursor.js";
 import { appendJson } from "../json.js";
 import { locate } from "../path.js";
 import type { Appended, Filler, FillerOptions, Taken } from "./filler.js";
@@ -55,15 +55,16 @@ export class PlainFiller implements Filler {
 
   append(bytes: Uint8Array): Appended {
     const before = this.#rows;
-    let at = 0;
-    while (at < bytes.length && !this.isFull) {
+    const cursor = new Cursor(bytes);
+    while (cursor.at < bytes.length && !this.isFull) {
+      const start = cursor.at;
       try {
-        at += this.#append(bytes, at);
+        this.#append(cursor);
       } catch (error) {
-        return { rows: this.#rows - before, bytes: at, error: error as Error };
+        return { rows: this.#rows - before, bytes: start, error };
       }
     }
-    return { rows: this.#rows - before, bytes: at };
+    return { rows: this.#rows - before, bytes: cursor.at };
   }
 
   take(): Taken {
@@ -83,22 +84,22 @@ export class PlainFiller implements Filler {
     this.#width = this.#root.width();
   }
 
-  /** Appends the document at `start` and returns its length. Offsets of errors are counted from the first of the bytes. */
-  #append(bytes: Uint8Array, start: number): number {
-    const length = documentLength(bytes, start);
-    const document = bytes.subarray(start, start + length);
-    const cursor = new Cursor(document);
+  /** Appends the document that the cursor is at, and passes it. */
+  #append(cursor: Cursor): void {
+    const { at: start, end } = cursor;
+    const last = cursor.documentEnd();
+    cursor.end = last;
     const { used, unknown, mismatched } = this.#walk;
     try {
-      spend(this.#walk, this.#width + length);
+      spend(this.#walk, this.#width + last - start);
       this.#root.append(cursor, this.#rows, this.#walk);
-      this.#rows++;
-      return length;
     } catch (error) {
       this.#root.truncate(this.#rows);
       Object.assign(this.#walk, { used, unknown, mismatched });
-      throw locate(error, document, start);
+      throw locate(error, cursor.bytes, start, last);
     }
+    cursor.end = end;
+    this.#rows++;
   }
 }
 

@@ -2,7 +2,7 @@
 
 import { MillstreamError } from "../../error.js";
 import { platform } from "../../text.js";
-import { Cursor, documentLength, TYPES } from "../cursor.js";
+import { Cursor, TYPES } from "../cursor.js";
 import { joinPath, locate } from "../path.js";
 import type { DataType, Field, ScalarName } from "./schema.js";
 
@@ -46,14 +46,16 @@ export class Inference {
 
   /** Looks at the document at `start`, and returns where it ends. */
   observe(bytes: Uint8Array, start: number): number {
-    const length = documentLength(bytes, start);
-    const document = bytes.subarray(start, start + length);
+    const cursor = new Cursor(bytes);
+    cursor.at = start;
+    const end = cursor.documentEnd();
+    cursor.end = end;
     try {
-      this.#members(this.#root, new Cursor(document), 0);
+      this.#members(this.#root, cursor, 0);
     } catch (error) {
-      throw locate(error, document, start);
+      throw locate(error, bytes, start, end);
     }
-    return start + length;
+    return end;
   }
 
   /** @throws `shape_mismatch` where types do not go together, and that is an error. */
