@@ -64,7 +64,7 @@ function walked_answer(root)
     (count = length(items), sum = Int(sum), text = Int(text))
 end
 
-# As crates/bench tells of a model: all arrays, wherever they are.
+# As crates/runners tells of a model: all arrays, wherever they are.
 arrays(x::Array{Float32}) = Any[x]
 arrays(x::AbstractDict) = reduce(vcat, map(arrays, collect(values(x))); init = Any[])
 arrays(x::AbstractVector) = reduce(vcat, map(arrays, x); init = Any[])

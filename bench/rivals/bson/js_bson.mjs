@@ -3,7 +3,7 @@
 // Usage: js_bson.mjs WORK FILE [GETS] [--once]
 //        js_bson.mjs --version
 //
-// The works and their answers are those of crates/bench/src/bin/bson; `sums` are records, and each pass adds up their numbers. The
+// The works and their answers are those of crates/runners/src/bin/bson; `sums` are records, and each pass adds up their numbers. The
 // first pass is not timed; of the others the median is told.
 
 import assert from "node:assert";

@@ -3,7 +3,7 @@
 // Usage: libbson WORK FILE [GETS] [--once]
 //        libbson --version
 //
-// The works and their answers are those of crates/bench/src/bin/bson, and besides: `walk` goes over every member of
+// The works and their answers are those of crates/runners/src/bin/bson, and besides: `walk` goes over every member of
 // every level and checks the UTF-8 of its key and text; `validate` is libbson's own function for that; `sum` maps the
 // weights and adds them all up, without looking at a document while the clock runs. The first pass is not timed; of
 // the others the median is told.

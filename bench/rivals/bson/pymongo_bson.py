@@ -3,7 +3,7 @@
 Usage: pymongo_bson.py WORK FILE [GETS] [--gc] [--once]
        pymongo_bson.py --version
 
-The works and their answers are those of crates/bench/src/bin/bson. The first pass is not timed; of the others the
+The works and their answers are those of crates/runners/src/bin/bson. The first pass is not timed; of the others the
 median is told. The cyclic garbage collector rests unless --gc says otherwise. Dropping the result is not part of
 the time.
 """

@@ -1,6 +1,6 @@
 /* Numbers of every length: one to ten digits, each length as often as the others, and within a length each number.
  *
- * The same lines, and so the same numbers, as `crates/bench/src/numbers.rs` and `append_int.go`. One step of
+ * The same lines, and so the same numbers, as `crates/runners/src/numbers.rs` and `append_int.go`. One step of
  * splitmix64 makes each number: its upper end chooses the length, what that leaves is a fraction that chooses the
  * number. For C and for C++.
  */

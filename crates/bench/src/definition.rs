@@ -17,11 +17,11 @@ use std::mem;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
+use millstream_runners::input::Input;
 use serde::{Deserialize, Serialize};
 
 use crate::answer::Answer;
 use crate::destination::{Destination, Written};
-use crate::input::Input;
 use crate::results::Sweep;
 use crate::sweep::{self, Cell};
 

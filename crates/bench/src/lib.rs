@@ -1,7 +1,8 @@
 //! The measuring tool of Millstream.
 //!
 //! It answers "how fast, against whom, and was the answer right?" with definitions that are data
-//! ([`definition`]), inputs from a seed ([`input`]), and runners that take turns as whole processes ([`measure`]). What the runs
+//! ([`definition`]), inputs from a seed ([`input`](millstream_runners::input)), and runners that take turns as whole processes
+//! ([`measure`]). What the runs
 //! mean is judged ([`judge`]) into plain data ([`results`]), from which every report is made: lines and tables ([`report`]),
 //! TAP ([`tap`]), a page ([`html`]). Where the time goes is seen in runs of their own ([`watch`], [`flame`]). Rivals are runners like any other; a runner whose answer is wrong is shown as wrong, never as fast.
 //!
@@ -10,19 +11,15 @@
 pub mod answer;
 pub mod definition;
 pub mod destination;
-pub mod documents;
 pub mod estimate;
 pub mod flame;
 pub mod html;
-pub mod input;
 pub mod instructions;
 pub mod journal;
 pub mod judge;
 pub mod machine;
 pub mod measure;
-pub mod names;
 pub mod noise;
-pub mod numbers;
 pub mod readme;
 pub mod report;
 pub mod results;

@@ -229,14 +229,14 @@ fn versus(root: &Path, definitions: Vec<Definition>, options: &Options) -> Resul
     Ok(if slower { ExitCode::FAILURE } else { verdict(&questions) })
 }
 
-/// Counts instructions, and judges or stores them.
+/// Counts instructions, and judges or stores them. They are those of optimised programs, however this tool has been built.
 fn instructions(root: &Path, definitions: &[Definition], write: bool) -> Result<ExitCode> {
-    measure_optimised()?;
     let path = root.join("bench/baseline").join(env::consts::ARCH).with_extension("toml");
     let baseline = Baseline::load(&path)?;
-    build(root)?;
+    build(root, true)?;
     let scratch = tempfile::tempdir()?;
-    let place = Place { inputs: scratch.path().to_owned(), ..place(root)? };
+    let programs = own_programs()?.with_file_name("release");
+    let place = Place { root: root.to_owned(), programs: vec![programs], inputs: scratch.path().to_owned() };
     let count = |name: &String| Ok((name.clone(), instructions::count(name, definitions, &place)?));
     let now = baseline.instructions.keys().map(count).collect::<Result<_>>()?;
 
@@ -366,31 +366,33 @@ fn choose(definitions: Vec<Definition>, only: &[String]) -> Result<Vec<Definitio
     Ok(definitions.into_iter().filter(|one| only.is_empty() || only.contains(&one.name)).collect())
 }
 
-/// Builds our own programs, so that nothing old is measured. One package at a time: together they would want other features of
-/// what both use than they do alone, and this tool would be built again.
-fn build(root: &Path) -> Result<()> {
-    for package in ["millstream-bench", "millstream-cli"] {
-        let mut cargo = Command::new(env::var_os("CARGO").unwrap_or("cargo".into()));
-        cargo.args(["build", "--package", package, "--bins"]).current_dir(root);
-        if !cfg!(debug_assertions) {
-            cargo.arg("--release");
-        }
-        ensure!(cargo.status().context("cargo")?.success(), "the programs to measure cannot be built");
+/// Builds our own programs, so that nothing old is measured.
+fn build(root: &Path, optimised: bool) -> Result<()> {
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or("cargo".into()));
+    cargo.args(["build", "--package", "millstream-runners", "--package", "millstream-cli", "--bins"]).current_dir(root);
+    if optimised {
+        cargo.arg("--release");
     }
+    ensure!(cargo.status().context("cargo")?.success(), "the programs to measure cannot be built");
     Ok(())
 }
 
 /// Where the programs to measure are, ours and the rivals.
 fn place(root: &Path) -> Result<Place> {
-    let programs = env::current_exe()?.parent().context("the tool is in no directory")?.to_owned();
+    let programs = own_programs()?;
     let rivals = rivals::directory(&programs)?;
     // The inputs are of each definition.
     Ok(Place { root: root.to_owned(), programs: vec![programs, rivals], inputs: PathBuf::new() })
 }
 
+/// The directory that cargo builds programs into, for the profile of this one.
+fn own_programs() -> Result<PathBuf> {
+    Ok(env::current_exe()?.parent().context("the tool is in no directory")?.to_owned())
+}
+
 /// The same, with all of them built.
 fn build_all(root: &Path) -> Result<Place> {
-    build(root)?;
+    build(root, !cfg!(debug_assertions))?;
     let place = place(root)?;
     rivals::build(root, &place.programs[0])?;
     Ok(place)

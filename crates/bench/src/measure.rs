@@ -18,6 +18,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use millstream_runners::input::Input;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::os::unix::process::CommandExt;
 use wait4::Wait4;
@@ -25,7 +26,6 @@ use wait4::Wait4;
 use crate::answer::Answer;
 use crate::definition::{Clock, Definition, Measure, Runner, Scale, Size, Stdin};
 use crate::destination::{self, Destination, Written};
-use crate::input::Input;
 use crate::noise::{Noise, Watch, warnings};
 use crate::results::{Outcome, Run};
 

@@ -44,7 +44,8 @@ impl Revision {
 
         let tree = Worktree::add(root, &commit)?;
         let mut cargo = Command::new(env::var_os("CARGO").unwrap_or("cargo".into()));
-        cargo.args(["build", "--release", "-p", "millstream-cli", "-p", "millstream-bench", "--bins", "--target-dir"]);
+        // All there are: an older revision has other packages.
+        cargo.args(["build", "--release", "--workspace", "--bins", "--target-dir"]);
         let status = cargo.arg(target).current_dir(tree.path()).status().context("cargo")?;
         ensure!(status.success(), "{commit} cannot be built");
         let programs = target.join("release");

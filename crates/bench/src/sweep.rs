@@ -11,10 +11,10 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use millstream_runners::input::Input;
 
 use crate::answer::Answer;
 use crate::definition::{Command, Definition, Runner};
-use crate::input::Input;
 use crate::results::{Outcome, Question, Sweep};
 use crate::statistics::median;
 

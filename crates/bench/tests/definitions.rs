@@ -14,8 +14,8 @@ use rayon::prelude::*;
 #[test]
 fn every_runner_gives_the_right_answer() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    // `millstream` is beside it when the tests of the whole workspace run.
-    let programs = Path::new(env!("CARGO_BIN_EXE_runner")).parent().unwrap();
+    // The runners and `millstream` are beside it when the tests of the whole workspace run.
+    let programs = Path::new(env!("CARGO_BIN_EXE_millstream-bench")).parent().unwrap();
     let programs = vec![programs.to_owned(), rivals::build(&root, programs).unwrap()];
     let definitions = Definition::load_all(&root.join("bench/definitions")).unwrap();
     assert!(!definitions.is_empty());

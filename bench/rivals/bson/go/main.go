@@ -4,7 +4,7 @@
 //
 //	bson --version
 //
-// The works and their answers are those of crates/bench/src/bin/bson. The first pass is not timed; of the others the
+// The works and their answers are those of crates/runners/src/bin/bson. The first pass is not timed; of the others the
 // median is told.
 package main
 

@@ -1,6 +1,6 @@
 //! Where the time goes: flame graphs out of folded stacks, as interactive SVG and as pictures.
 //!
-//! Stacks come from Node's profiler ([`cpuprofile`]), from a sampler inside our own programs ([`sample`]), or from `perf`;
+//! Stacks come from Node's profiler ([`cpuprofile`]), from a sampler inside our own programs ([`sample`](millstream_runners::sample)), or from `perf`;
 //! [`profile`] runs a runner under whichever fits.
 
 use anyhow::{Context, Result, ensure};
@@ -10,7 +10,6 @@ use resvg::usvg::{self, Tree};
 
 pub mod cpuprofile;
 pub mod profile;
-pub mod sample;
 
 /// In pixels.
 const WIDTH: usize = 940;

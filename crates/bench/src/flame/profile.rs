@@ -1,7 +1,7 @@
 //! Runs a runner as it is, under a sampler, and under `strace`, and keeps what they say.
 //!
 //! The sampler is whichever says something: Node's own (a `node` in front of the real one adds `--cpu-prof`), the one inside
-//! our programs ([`super::sample`]), or else `perf`. A run that is watched is slower, so both times are kept: only the
+//! our programs ([`sample`]), or else `perf`. A run that is watched is slower, so both times are kept: only the
 //! plain one is a measurement.
 
 use std::env;
@@ -15,9 +15,10 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use inferno::collapse::Collapse;
 use inferno::collapse::perf::{Folder, Options};
+use millstream_runners::sample;
 use serde::{Deserialize, Serialize};
 
-use super::{cpuprofile, png, sample, svg};
+use super::{cpuprofile, png, svg};
 use crate::definition::{Definition, Runner, Scale};
 use crate::measure::Place;
 use crate::results::SystemCalls;

@@ -21,7 +21,7 @@ enum Way {
 }
 
 fn main() -> Result<()> {
-    let _sampler = millstream_bench::flame::sample::from_environment();
+    let _sampler = millstream_runners::sample::from_environment();
     match Options::parse().way {
         Way::Scan => Ok(scan()?),
         Way::Lines => lines(),

@@ -63,7 +63,7 @@ enum Runner {
 }
 
 fn main() -> anyhow::Result<()> {
-    let _sampler = millstream_bench::flame::sample::from_environment();
+    let _sampler = millstream_runners::sample::from_environment();
     let answer = match Options::parse().runner {
         Runner::NextLine { ours, effort } => ours.next_line(effort)?,
         Runner::NextBatch(ours) => ours.next_batch()?,

@@ -85,7 +85,7 @@ fn tell(stats: Option<&Path>, mut pass: impl FnMut(bool) -> Result<Pass>) -> Res
 }
 
 fn main() -> Result<()> {
-    let _sampler = millstream_bench::flame::sample::from_environment();
+    let _sampler = millstream_runners::sample::from_environment();
     let Options { runner, stats } = Options::parse();
     match runner {
         Runner::Added { way, stage, n, input } => {

@@ -55,7 +55,7 @@ enum Work {
 }
 
 fn main() -> Result<()> {
-    let _sampler = millstream_bench::flame::sample::from_environment();
+    let _sampler = millstream_runners::sample::from_environment();
     let Options { work, passes } = Options::parse();
     let answer = match work {
         Work::Records { way, file } => records::run(way, &input::read(&file)?, &passes)?,

@@ -14,7 +14,7 @@ pub const SEED: u64 = 3;
 /// The numbers of one seed, without end.
 ///
 /// ```
-/// use millstream_bench::numbers::RandomLengths;
+/// use millstream_runners::numbers::RandomLengths;
 /// let numbers: Vec<u64> = RandomLengths::new(3).take(4).collect();
 /// assert_eq!(numbers, [22, 10_264_162, 2_167_721, 7]);
 /// ```

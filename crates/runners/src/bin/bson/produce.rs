@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::os::fd::AsFd;
 
 use clap::Args;
-use millstream_bench::documents::Records;
+use millstream_runners::documents::Records;
 
 /// The same ten thousand records again and again.
 #[derive(Args)]

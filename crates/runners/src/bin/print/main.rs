@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand, ValueEnum};
-use millstream_bench::numbers::{RandomLengths, SEED};
+use millstream_runners::numbers::{RandomLengths, SEED};
 
 #[derive(Parser)]
 struct Options {
@@ -58,7 +58,7 @@ enum Way {
 }
 
 fn main() -> Result<()> {
-    let _sampler = millstream_bench::flame::sample::from_environment();
+    let _sampler = millstream_runners::sample::from_environment();
     let Options { numbers, count, way } = Options::parse();
     match numbers {
         Numbers::Counter => print(way, 0..count as u64),

@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use bson::RawDocument;
 use clap::ValueEnum;
 use millstream::bson::{Array, Document, Mapped, View};
-use millstream_bench::documents::Weights;
+use millstream_runners::documents::Weights;
 use serde::Deserialize;
 use tempfile::NamedTempFile;
 

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use bson::{Bson, RawBsonRef, RawDocument};
 use clap::ValueEnum;
 use millstream::bson::{Document, ValueRef};
-use millstream_bench::documents::Wide;
+use millstream_runners::documents::Wide;
 use serde::Deserialize;
 
 use crate::passes::Passes;

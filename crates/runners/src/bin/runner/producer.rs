@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use clap::Args;
-use millstream_bench::input::Lines;
+use millstream_runners::input::Lines;
 
 use crate::consumer::work;
 

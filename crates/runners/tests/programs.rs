@@ -1,0 +1,23 @@
+//! What every program here does alike. Whether their answers are right is asked by the tool's test of all definitions, which
+//! runs them; that there are tests here is also what makes `cargo test` build them.
+
+use std::process::Command;
+
+const PROGRAMS: [&str; 5] = [
+    env!("CARGO_BIN_EXE_bson"),
+    env!("CARGO_BIN_EXE_larger"),
+    env!("CARGO_BIN_EXE_pipes"),
+    env!("CARGO_BIN_EXE_print"),
+    env!("CARGO_BIN_EXE_runner"),
+];
+
+#[test]
+fn what_is_not_understood_has_no_answer() {
+    for program in PROGRAMS {
+        let output = Command::new(program).arg("--no-such-option").output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{program}");
+        assert!(output.stdout.is_empty(), "{program}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains("--no-such-option"), "{program}: {said}");
+    }
+}
