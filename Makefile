@@ -7,21 +7,32 @@ PROPTEST_CASES ?= 5000
 # Builds with other compiler flags get their own directory, so that they do not push out the usual one.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: test test-deep lint bench instructions header setup loom cpp cpp-deep node python julia miri miri-big-endian fuzz sweeps latency
-.NOTPARALLEL:
+RUST := --workspace --features millstream/async
+
+.PHONY: test test-deep lint bench instructions header setup rust rust-built loom cpp cpp-sanitized cpp-deep node python julia miri \
+	miri-big-endian fuzz sweeps latency
+
+# With several jobs, each target has its own; what it starts is not to look for jobs of make's.
+unexport MAKEFLAGS MAKELEVEL MFLAGS
 
 # All tests: minutes, and a quarter of an hour where nothing is built yet. This is the test command.
-test: setup loom cpp node python julia
-	cargo test --workspace --no-fail-fast --features millstream/async
+test: rust-built loom cpp node python rust julia
+
+rust-built: setup
+	cargo test $(RUST) --no-run
+
+# The benchmarks' test runs the packages for Node and Python as well.
+rust: rust-built cpp node python
+	cargo test $(RUST) --no-fail-fast
 
 # What takes longer: undefined behaviour, fuzzing, every fault at every call, many more random cases.
 test-deep: setup cpp-deep miri miri-big-endian fuzz sweeps latency
 
 lint: setup
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --features millstream/async -- -D warnings
+	cargo clippy $(RUST) --all-targets -- -D warnings
 	cargo clippy --manifest-path fuzz/Cargo.toml --target-dir $(TARGET) -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --lib --exclude millstream-capi --features millstream/async
+	RUSTDOCFLAGS="-D warnings" cargo doc $(RUST) --no-deps --lib --exclude millstream-capi
 	tools/cpp format
 	tools/node lint
 	tools/python lint
@@ -35,7 +46,8 @@ bench:
 # Counts instructions, which no noise disturbs: fails where a runner needs more than bench/baseline says. WRITE=--write stores.
 # The tool is the one that the tests have built; what it counts is built for release.
 instructions: setup
-	cargo run --profile test --package millstream-bench -- instructions $(WRITE)
+	cargo build --profile test $(RUST) --bin millstream-bench
+	$(TARGET)/debug/millstream-bench instructions $(WRITE)
 
 # Writes crates/capi/include/millstream.h anew, from the sources of that crate.
 header:
@@ -47,12 +59,15 @@ setup:
 
 # The hand-over between the filler thread and the consumer, in every order that two threads can take: all of them,
 # since that takes seconds.
-loom:
+loom: setup
 	RUSTFLAGS="--cfg loom" cargo test --release --target-dir $(TARGET)/loom --package millstream-loom --lib handover
 
 # The C++ front end; `cpp-deep` has the other compiler and the sanitizers.
-cpp:
+cpp: setup
 	tools/cpp g++ plain
+
+cpp-sanitized: setup
+	tools/cpp clang++ sanitized
 
 # The package for Node and browsers.
 node: setup
@@ -66,13 +81,12 @@ python: setup
 julia: setup
 	tools/julia test
 
-cpp-deep:
+cpp-deep: cpp-sanitized
 	tools/cpp clang++ plain
-	tools/cpp clang++ sanitized
 	tools/cpp g++ sanitized
 	tools/cpp clang++ threads
 
-miri:
+miri: setup
 	tools/setup miri
 	tools/miri
 
