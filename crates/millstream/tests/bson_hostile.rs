@@ -221,18 +221,26 @@ fn julia_files_changed_everywhere() {
         let (short, long): (Vec<_>, Vec<_>) = documents.into_iter().partition(|bytes| bytes.len() <= 8192);
         compare_all("julia-bson", &short);
         let (mut graphs, mut refused) = (0, 0);
+        // Every change if asked for; else every fifth, which is each bit of a byte in turn.
+        let step = if std::env::var_os("MILLSTREAM_DEEP").is_some() { 1 } else { 5 };
         for bytes in &short {
-            each_change(bytes, |bytes| match graph(bytes) {
-                Ok(()) => graphs += 1,
-                Err(_) => refused += 1,
+            let mut number = 0;
+            each_change(bytes, |bytes| {
+                number += 1;
+                if number % step == 0 {
+                    match graph(bytes) {
+                        Ok(()) => graphs += 1,
+                        Err(_) => refused += 1,
+                    }
+                }
             });
         }
-        // Of the long ones nearly all is text: every 61st change, which is each bit of a byte in turn.
+        // Of the long ones nearly all is text: every 61st change, or every 305th.
         for bytes in &long {
             let mut number = 0;
             each_change(bytes, |bytes| {
                 number += 1;
-                if number % 61 == 0 {
+                if number % (61 * step) == 0 {
                     let _ = our_answer(bytes);
                     let _ = graph(bytes);
                 }

@@ -5,6 +5,7 @@ use std::io::{PipeReader, Read};
 use std::net::TcpListener;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -92,17 +93,19 @@ fn assert_arrives(name: &str, mut reader: File, bytes: &[u8]) {
 
 #[test]
 fn a_token_ends_a_wait_and_nothing_is_lost() {
+    // More than any pipe or socket takes; 252 bytes a record.
+    let bytes = pattern(252 << 16);
     for (name, fd, reader) in stuck() {
         let modes = fcntl_getfl(&fd).unwrap();
         let token = CancelToken::new().unwrap();
         let mut writer = Writer::builder().cancel(&token).borrow_fd(&fd).unwrap();
         let canceller = token.clone();
+        let (begun, begins) = mpsc::channel();
         let cancelling = thread::spawn(move || {
+            begins.recv().unwrap();
             thread::sleep(Duration::from_millis(100));
             canceller.cancel();
         });
-        // More than any pipe or socket takes; 252 bytes a record.
-        let bytes = pattern(252 << 16);
         let mut records = bytes.chunks(252);
         let start = Instant::now();
         let error = loop {
@@ -110,6 +113,7 @@ fn a_token_ends_a_wait_and_nothing_is_lost() {
             if let Err(error) = writer.write(record) {
                 break error;
             }
+            let _ = begun.send(());
         };
         assert!(start.elapsed() < Duration::from_secs(20));
         assert_eq!(error.kind(), ErrorKind::Cancelled, "{name}: {error}");
