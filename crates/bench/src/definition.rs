@@ -148,7 +148,7 @@ pub struct Runner {
     /// The most stages it takes part with, where more would take minutes.
     pub most_stages: Option<u64>,
     /// Whether it takes `--stats FILE` behind its other words, and writes there where the time of its pipe went, as
-    /// [`PipeTimes`](crate::results::PipeTimes).
+    /// [`PipeTimes`](millstream_runners::times::PipeTimes).
     #[serde(default)]
     pub stats: bool,
     /// Directories where its programs are looked up before everybody's.

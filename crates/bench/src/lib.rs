@@ -2,9 +2,9 @@
 //!
 //! It answers "how fast, against whom, and was the answer right?" with definitions that are data
 //! ([`definition`]), inputs from a seed ([`input`](millstream_runners::input)), and runners that take turns as whole processes
-//! ([`measure`]). What the runs
-//! mean is judged ([`judge`]) into plain data ([`results`]), from which every report is made: lines and tables ([`report`]),
-//! TAP ([`tap`]), a page ([`html`]). Where the time goes is seen in runs of their own ([`watch`], [`flame`]). Rivals are runners like any other; a runner whose answer is wrong is shown as wrong, never as fast.
+//! ([`measure`]). What the runs mean is judged ([`judge`]) into plain data ([`results`]), from which every report is made: lines
+//! and tables ([`report`]), TAP ([`tap`]), a page ([`html`]). Where the time goes is seen in runs of their own ([`watch`],
+//! [`flame`]). Rivals are runners like any other; a runner whose answer is wrong is shown as wrong, never as fast.
 //!
 //! Numbers of different days or machines are not compared.
 

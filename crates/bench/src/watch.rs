@@ -8,13 +8,14 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use millstream_runners::times::PipeTimes;
 use tempfile::NamedTempFile;
 
 use crate::answer::Answer;
 use crate::definition::{Definition, Runner, Scale, Stdin};
 use crate::destination::Destination;
 use crate::measure::{Place, time};
-use crate::results::{PipeTimes, Seen, SystemCalls};
+use crate::results::{Seen, SystemCalls};
 
 /// A runner, ready to start.
 #[derive(Debug)]

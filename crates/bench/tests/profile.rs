@@ -23,7 +23,7 @@ fn frames(runner: &str, clock: &str, record: &Path) -> String {
     ))
     .unwrap();
     let inputs = tempfile::tempdir().unwrap();
-    let programs = Path::new(env!("CARGO_BIN_EXE_pipes")).parent().unwrap();
+    let programs = Path::new(env!("CARGO_BIN_EXE_millstream-bench")).parent().unwrap();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let place = Place { root, programs: vec![programs.to_owned()], inputs: inputs.path().to_owned() };
     let profiles = profile(&definition, None, &place, record).unwrap();

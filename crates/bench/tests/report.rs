@@ -6,9 +6,10 @@ use std::path::Path;
 use std::process::Command;
 
 use millstream_bench::flame::profile::Profile;
-use millstream_bench::results::{Outcome, PipeTimes, Question, Results, Runner, Seen, StageTimes, SystemCalls};
+use millstream_bench::results::{Outcome, Question, Results, Runner, Seen, SystemCalls};
 use millstream_bench::statistics::median;
 use millstream_bench::{flame, html};
+use millstream_runners::times::{PipeTimes, StageTimes};
 use scraper::{ElementRef, Html, Selector};
 
 /// What names are in the results to do harm.

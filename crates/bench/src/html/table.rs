@@ -1,6 +1,7 @@
 //! Tables as rows of cells: every runner, the originals' columns by stages, and the targets.
 
 use askama::Template;
+use millstream_runners::times::{PipeTimes, StageTimes};
 
 use super::quantity::{Unit, grouped};
 use super::side;
@@ -8,7 +9,7 @@ use super::text::Text;
 use super::times::Times;
 use super::verdict::{Measured, is_floor, ranked, runs, walls};
 use crate::flame::profile::Profile;
-use crate::results::{Met, PipeTimes, Question, Run, Runner, StageTimes, SystemCalls, Target};
+use crate::results::{Met, Question, Run, Runner, SystemCalls, Target};
 use crate::statistics::median;
 
 /// A table, whose first column names its rows.

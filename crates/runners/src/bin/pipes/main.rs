@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 use millstream::pipe::Stats;
-use millstream_bench::results::PipeTimes;
+use millstream_runners::times::PipeTimes;
 
 use added::{Stage, Way};
 use hashed::Hasher;

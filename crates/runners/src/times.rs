@@ -1,0 +1,51 @@
+//! Where the time of a pipe went, as a program tells it to the tool.
+
+use millstream::pipe::{StageStats, Stats};
+use serde::{Deserialize, Serialize};
+
+/// Where the time of a pipe went, in seconds: a part of what `millstream run --stats` says.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PipeTimes {
+    /// The whole, waiting included.
+    pub seconds: f64,
+    /// For how long it waited for its source.
+    pub waited_on_source_seconds: f64,
+    /// For how long it waited for its sink.
+    #[serde(default)]
+    pub waited_on_sink_seconds: f64,
+    /// Its stages in their order. Those that the compiler has fused are not among them: they are one loop with the sink.
+    #[serde(default)]
+    pub stages: Vec<StageTimes>,
+}
+
+/// One stage of a pipe.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StageTimes {
+    /// Its name.
+    pub stage: String,
+    /// The records that came out.
+    pub records: u64,
+    /// Seconds inside it; where it runs on several threads, of all of them.
+    pub seconds: f64,
+    /// Seconds for which the pipe stood still for it: for stages on other threads.
+    #[serde(default)]
+    pub waited_seconds: f64,
+}
+
+impl From<Stats> for PipeTimes {
+    fn from(stats: Stats) -> PipeTimes {
+        let stage = |stage: StageStats| StageTimes {
+            stage: stage.name,
+            records: stage.items,
+            seconds: stage.time.as_secs_f64(),
+            waited_seconds: stage.waited.as_secs_f64(),
+        };
+        PipeTimes {
+            seconds: stats.elapsed.as_secs_f64(),
+            waited_on_source_seconds: stats.source_waited.as_secs_f64(),
+            // Who takes the items is a function.
+            waited_on_sink_seconds: 0.0,
+            stages: stats.stages.into_iter().map(stage).collect(),
+        }
+    }
+}
