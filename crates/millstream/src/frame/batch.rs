@@ -176,8 +176,12 @@ impl<'a> Iterator for Records<'a> {
     fn next(&mut self) -> Option<&'a [u8]> {
         let &[start, end] = self.offsets.first_chunk()?;
         self.offsets = &self.offsets[1..];
-        let terminated = self.terminated || self.offsets.len() > 1;
-        Some(self.trim.apply(&self.bytes[start as usize..end as usize], terminated))
+        let record = &self.bytes[start as usize..end as usize];
+        // Apart, so that nothing is asked about all those before the last.
+        Some(match self.offsets {
+            [_] => self.trim.apply(record, self.terminated),
+            _ => self.trim.apply(record, true),
+        })
     }
 
     #[inline]

@@ -163,14 +163,13 @@ impl Trim {
     /// ```
     #[inline]
     pub fn apply(self, record: &[u8], terminated: bool) -> &[u8] {
-        let mut end = record.len();
-        if terminated {
-            end = end.saturating_sub(self.tail as usize);
-            if self.carriage_return && end > 0 && record[end - 1] == b'\r' {
-                end -= 1;
-            }
-        }
-        &record[(self.head as usize).min(end)..end]
+        let tail = if terminated { self.tail as usize } else { 0 };
+        let content = record.get(..record.len().wrapping_sub(tail)).unwrap_or_default();
+        let content = match content {
+            [line @ .., b'\r'] if self.carriage_return && terminated => line,
+            content => content,
+        };
+        content.get(self.head as usize..).unwrap_or_default()
     }
 }
 
