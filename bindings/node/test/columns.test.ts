@@ -11,10 +11,13 @@ import * as ms from "millstream";
 import { bson, type Columns, type ColumnsOptions, type MillstreamError, native } from "millstream";
 import { repository } from "./twin.js";
 
-const vectors = readFileSync(new URL("vectors/bson.tsv", repository), "utf8")
-  .split("\n")
-  .filter((line) => line !== "" && !line.startsWith("#"))
-  .map((line) => line.split("\t"));
+function vectorsOf(name: string): string[][] {
+  const text = readFileSync(new URL(`vectors/${name}`, repository), "utf8");
+  const rows = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+  return rows.map((row) => row.split("\t"));
+}
+
+const vectors = vectorsOf("bson.tsv");
 
 // Documents, made as simply as can be.
 
@@ -293,6 +296,27 @@ test("values at paths only, from documents of any shape", () => {
   assert.equal(found.unknown, 2);
 });
 
+test("many columns, members in any order, and keys that are no text", () => {
+  const many = Array.from({ length: 40 }, (_, i): [string, Made] => [`k${i}`, int(i)]);
+  const good = document([...many.slice(20), ...many.slice(0, 20), ["k3", int(-1)], ["other", int(1)]]);
+  // As the replacement character, this key would be one of the schema.
+  const bad = document([["\ufffd", int(1)]]);
+  const at = bad.indexOf(0xef);
+  const broken = Buffer.concat([bad.subarray(0, at), Buffer.of(0xff), bad.subarray(at + 3)]);
+  broken.writeInt32LE(broken.length);
+  const schema = {
+    ...Object.fromEntries(many.map(([key]): [string, "int"] => [key, "int"])),
+    "\ufffd": "int" as const,
+  };
+  const found = same(Buffer.concat([good, bad, broken]), { schema });
+  assert.deepEqual(
+    found.columns.map((column: ms.Column) => column.get(0)),
+    [...many.map((_, i) => i), null],
+  );
+  assert.deepEqual(found.columns[40].toArray(), [null, 1, null]);
+  assert.equal(found.unknown, 2);
+});
+
 test("what does not fit is an error with its place, or none and counted", () => {
   const input = Buffer.concat([document([["n", int(1)]]), document([["n", text("two")]]), document([])]);
   const mismatch = thrown(() => bson.columns(input, { schema: { n: "int" } }));
@@ -415,4 +439,21 @@ test("memory that other threads can see is copied first", () => {
   const shared = new Uint8Array(new SharedArrayBuffer(12));
   shared.set(document([["n", int(5)]]));
   assert.deepEqual(bson.columns(shared).column("n").toArray(), [5]);
+});
+
+/** A schema as the shared vectors write it. */
+function schemaText(fields: readonly ms.Field[]): string {
+  const typeText = (type: ms.DataType): string => {
+    if (typeof type === "string") return type;
+    return "list" in type ? `[${typeText(type.list)}]` : `{${schemaText(type.struct)}}`;
+  };
+  return fields.map(({ name, type, nullable }) => `${name}: ${typeText(type)}${nullable ? "" : "!"}`).join(", ");
+}
+
+test("the shared vectors of schemas: which columns documents have", () => {
+  for (const [name, hex, expected] of vectorsOf("bson_columns.tsv")) {
+    const found = same(Buffer.from(hex, "hex"));
+    const text = found.kind === undefined ? schemaText(found.schema) : `error ${found.kind} ${found.offset}`;
+    assert.equal(text, expected, name);
+  }
 });

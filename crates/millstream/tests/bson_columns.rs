@@ -1,10 +1,37 @@
-//! Columns against the most obvious way to make them: look up each value of each document.
+//! Columns against the most obvious way to make them: look up each value of each document. And the shared vectors of schemas.
 
+use data_encoding::HEXLOWER;
 use millstream::bson::columns::*;
-use millstream::bson::{Array, Document, Documents, ElementType, ValueRef};
+use millstream::bson::{Array, Document, Documents, ElementType, Rules, ValueRef};
 use millstream::{ErrorKind, Reader};
 use proptest::prelude::*;
 use std::path::PathBuf;
+
+const SCHEMAS: &str = include_str!("../../../vectors/bson_columns.tsv");
+
+#[test]
+fn schemas_of_the_shared_vectors() {
+    let mut cases = 0;
+    for line in SCHEMAS.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let [name, bytes, expected] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line}") };
+        let bytes = HEXLOWER.decode(bytes.as_bytes()).unwrap();
+        let mut inference = Inference::new();
+        let mut at = 0;
+        let mut wrong = None;
+        while at < bytes.len() && wrong.is_none() {
+            let observed = Document::first(&bytes[at..], Rules::new())
+                .and_then(|(document, _)| inference.observe(&document).map(|()| document.len()));
+            match observed {
+                Ok(len) => at += len,
+                Err(error) => wrong = Some(format!("error {} {}", error.kind(), at as u64 + error.offset().unwrap())),
+            }
+        }
+        let found = wrong.unwrap_or_else(|| inference.schema(OnMixed::Json).unwrap().to_string());
+        assert_eq!(found, expected, "{name}");
+        cases += 1;
+    }
+    assert!(cases > 20);
+}
 
 /// A value to be written.
 #[derive(Clone, Debug)]

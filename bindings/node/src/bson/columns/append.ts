@@ -237,7 +237,11 @@ class Members {
 
   #find({ bytes, key, keyEnd }: Cursor, start: number): number {
     const { columns } = this;
-    if (columns.length > FEW) return this.#index.get(platform.decode(bytes, key, keyEnd)) ?? -1;
+    if (columns.length > FEW) {
+      const index = this.#index.get(platform.decode(bytes, key, keyEnd));
+      // What is no UTF-8 is no key of ours, whatever it became.
+      return index !== undefined && isSame(columns[index].bytes, bytes, key, keyEnd) ? index : -1;
+    }
     for (let i = 0; i < columns.length; i++) {
       const index = (start + i) % columns.length;
       if (isSame(columns[index].bytes, bytes, key, keyEnd)) return index;
@@ -355,11 +359,19 @@ abstract class Growing {
 
   /** How many bytes a row takes at least. */
   abstract width(): number;
-  /** Appends the value of this type, if it is one of this column's. Else nothing has happened, or it is an error. */
+
+  /** Appends the value of this type. One that does not fit is an error, and nothing of it is appended. */
   protected abstract convert(type: number, cursor: Cursor, walk: Walk): void;
+
+  /** Appends what stands where no value is. */
   protected abstract appendNothing(): void;
+
   protected abstract truncateValues(rows: number): void;
+
+  /** Values or offsets, and the bytes that offsets are for. */
   protected abstract parts(): [values: Uint8Array, bytes: Uint8Array];
+
+  /** Adds the parts of what is inside. */
   protected addInside(_parts: Uint8Array[]): void {}
 
   /** Appends the value of this type that the cursor is at. */
@@ -379,14 +391,11 @@ abstract class Growing {
 
   /** Appends a row for a value that is not there, of what begins at `at`. */
   appendMissing(at: number): void {
-    this.mayBeMissing(at);
+    if (!this.nullable) {
+      const found = `no value for ${JSON.stringify(this.key)}`;
+      throw new MillstreamError("key_missing", { found, expected: "one, as the schema says", offset: at });
+    }
     this.appendNull();
-  }
-
-  protected mayBeMissing(offset: number): void {
-    if (this.nullable) return;
-    const found = `no value for ${JSON.stringify(this.key)}`;
-    throw new MillstreamError("key_missing", { found, expected: "one, as the schema says", offset });
   }
 
   appendNull(): void {
@@ -417,14 +426,13 @@ abstract class Growing {
 
   #appendIfItFits(type: number, cursor: Cursor, walk: Walk): void {
     const { at } = cursor;
-    const depth = this.isInside(type);
     try {
       this.convert(type, cursor, walk);
       this.#appended();
     } catch (error) {
       const { kind } = error as MillstreamError;
       // What is wrong inside of a value that fits is wrong itself.
-      if (depth || (kind !== "shape_mismatch" && kind !== "value_out_of_range")) throw error;
+      if (this.isInside(type) || (kind !== "shape_mismatch" && kind !== "value_out_of_range")) throw error;
       walk.mismatched++;
       cursor.at = at;
       cursor.skip(type);

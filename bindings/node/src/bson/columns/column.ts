@@ -24,6 +24,9 @@ export interface NumberArrays {
   timestamp: BigUint64Array;
 }
 
+/** How many names of columns an error tells. */
+const SHOWN = 20;
+
 /** The type of a column: a list and a struct are called so. */
 export type ColumnKind = Column["kind"];
 
@@ -277,8 +280,9 @@ export class Columns implements Iterable<Column> {
     const column = this.columns.find((one) => one.name === name);
     if (column === undefined || (kind !== undefined && column.kind !== kind)) {
       const found = column === undefined ? `no column "${name}"` : `the column "${name}" of kind ${column.kind}`;
-      const names = this.columns.map((one) => one.name).join(", ");
-      throw new MillstreamError("argument_invalid", { found, expected: column === undefined ? names : kind });
+      const some = this.columns.slice(0, SHOWN).map((one) => one.name);
+      if (this.columns.length > SHOWN) some.push("…");
+      throw new MillstreamError("argument_invalid", { found, expected: column === undefined ? some.join(", ") : kind });
     }
     return column;
   }
