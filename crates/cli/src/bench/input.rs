@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
 
-use millstream::{Error, ErrorKind, Reader, Result};
+use millstream::{Error, ErrorKind, Format, Reader, Result};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
@@ -70,9 +70,14 @@ pub(super) fn check(path: &Path) -> Result<()> {
     reader.fill()?;
     match reader.progress().format {
         None => Ok(()),
-        Some(format) => refused(
-            format!("{format}, which other programs do not decode"),
-            "a file that is not compressed; `millstream bench command` measures what a decoder writes",
-        ),
+        Some(format) => {
+            let decoder = if format == Format::Zstd { "zstdcat" } else { "zcat" };
+            let expected = format!(
+                "a file that is not compressed: decode it first, or let `millstream bench command -- {decoder} {path}` measure \
+                 readers behind a decoder, and `time millstream run --count {path}` decoding in process",
+                path = path.display()
+            );
+            refused(format!("{format}, which other programs do not decode"), &expected)
+        }
     }
 }

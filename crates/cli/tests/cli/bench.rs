@@ -100,7 +100,8 @@ fn what_cannot_be_measured_is_an_error() {
     place.words("bench lines .").fails().prints("").complains_of(&[".: open failed"]);
     place.words("bench lines /dev/null").fails().prints("").complains_of(&["/dev/null: ", "expected a regular file"]);
     let gzip = Place::new().file("a", b"\x1f\x8b\x08\0\0\0\0\0\0\xff\x4b\xe4\x02\0\x07\xa1\xea\xdd\x02\0\0\0");
-    gzip.words("bench lines a").fails().prints("").complains_of(&["a: ", "gzip", "not compressed"]);
+    let advice = ["a: ", "gzip", "not compressed", "bench command -- zcat ", "run --count "];
+    gzip.words("bench lines a").fails().prints("").complains_of(&advice);
     place.words("bench lines").gets_refused().complains_of(&["<FILE>", "(see `millstream bench --help`)"]);
     place.words("bench lines a --runs 0").gets_refused().complains_of(&["--runs"]);
 }
