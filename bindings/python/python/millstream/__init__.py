@@ -34,11 +34,13 @@ from ._errors import (
 )
 from ._native import Batch, Framer, Reader, Table, Writer, WriterEnd, __version__
 from ._open import command, from_bytes, from_callable, from_fd, from_file, open, pipeline, shell, stdin, tcp
+from ._pipe.chain import Pipe
 from ._pipe.parallel import parallel
-from ._pipe.pipe import Pipe, StageStats, Summary, pipe
+from ._pipe.pipe import pipe
 from ._pipe.sink import Sink, collect, count, fold, for_each
 from ._pipe.source import merge
 from ._pipe.stage import Stage, batch, filter, flat_map, inspect, map, scan_state, skip, take, tee
+from ._pipe.summary import StageStats, Summary
 
 # They are what the abstract classes ask for, and csv, pandas and others look for those.
 _io.BufferedIOBase.register(Reader)

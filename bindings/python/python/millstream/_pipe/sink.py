@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from .._native import Writer
 
 if TYPE_CHECKING:
-    from .pipe import Summary
+    from .summary import Summary
 
 A = TypeVar("A")
 R = TypeVar("R")

@@ -17,7 +17,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack, get_args, overload
 
 from .. import _native
 from .._errors import DocumentKeyError
@@ -189,26 +189,26 @@ def _types(classes: Classes, dates: Dates = "datetime") -> _native.Types:
     )
 
 
+class Options(TypedDict, total=False):
+    """The options of decoding."""
+
+    classes: Classes
+    dates: Dates
+
+
+class TypedOptions(Options, total=False):
+    """The options of decoding into a type."""
+
+    #: Whether a member that the type does not know is an error.
+    forbid_unknown: bool
+
+
 @overload
-def loads(data: bytes | bytearray, *, classes: Classes = "millstream", dates: Dates = "datetime") -> dict[str, Any]: ...
+def loads(data: bytes | bytearray, **options: Unpack[Options]) -> dict[str, Any]: ...
 @overload
-def loads(
-    data: bytes | bytearray,
-    *,
-    type: builtins.type[T],
-    classes: Classes = "millstream",
-    dates: Dates = "datetime",
-    forbid_unknown: bool = False,
-) -> T: ...
+def loads(data: bytes | bytearray, *, type: builtins.type[T], **options: Unpack[TypedOptions]) -> T: ...
 @overload
-def loads(
-    data: bytes | bytearray,
-    *,
-    type: Any,
-    classes: Classes = "millstream",
-    dates: Dates = "datetime",
-    forbid_unknown: bool = False,
-) -> Any: ...
+def loads(data: bytes | bytearray, *, type: Any, **options: Unpack[TypedOptions]) -> Any: ...
 def loads(
     data: bytes | bytearray,
     *,
@@ -232,57 +232,20 @@ def loads(
 
 
 @overload
-def decode(
-    data: bytes | bytearray,
-    type: builtins.type[T],
-    *,
-    classes: Classes = "millstream",
-    dates: Dates = "datetime",
-    forbid_unknown: bool = False,
-) -> T: ...
+def decode(data: bytes | bytearray, type: builtins.type[T], **options: Unpack[TypedOptions]) -> T: ...
 @overload
-def decode(
-    data: bytes | bytearray,
-    type: Any,
-    *,
-    classes: Classes = "millstream",
-    dates: Dates = "datetime",
-    forbid_unknown: bool = False,
-) -> Any: ...
-def decode(
-    data: bytes | bytearray,
-    type: Any,
-    *,
-    classes: Classes = "millstream",
-    dates: Dates = "datetime",
-    forbid_unknown: bool = False,
-) -> Any:
+def decode(data: bytes | bytearray, type: Any, **options: Unpack[TypedOptions]) -> Any: ...
+def decode(data: bytes | bytearray, type: Any, **options: Unpack[TypedOptions]) -> Any:
     """One document as an object of `type`, as `loads` makes it."""
-    return loads(data, type=type, classes=classes, dates=dates, forbid_unknown=forbid_unknown)
+    return loads(data, type=type, **options)
 
 
 @overload
-def decode_all(
-    data: bytes | bytearray, *, classes: Classes = "millstream", dates: Dates = "datetime"
-) -> list[dict[str, Any]]: ...
+def decode_all(data: bytes | bytearray, **options: Unpack[Options]) -> list[dict[str, Any]]: ...
 @overload
-def decode_all(
-    data: bytes | bytearray,
-    *,
-    type: builtins.type[T],
-    classes: Classes = "millstream",
-    dates: Dates = "datetime",
-    forbid_unknown: bool = False,
-) -> list[T]: ...
+def decode_all(data: bytes | bytearray, *, type: builtins.type[T], **options: Unpack[TypedOptions]) -> list[T]: ...
 @overload
-def decode_all(
-    data: bytes | bytearray,
-    *,
-    type: Any,
-    classes: Classes = "millstream",
-    dates: Dates = "datetime",
-    forbid_unknown: bool = False,
-) -> list[Any]: ...
+def decode_all(data: bytes | bytearray, *, type: Any, **options: Unpack[TypedOptions]) -> list[Any]: ...
 def decode_all(
     data: bytes | bytearray,
     *,

@@ -1,0 +1,234 @@
+"""The walk from a source through stages, a list of items at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from operator import itemgetter
+from threading import Event
+from time import perf_counter
+from typing import Any, Generic, Literal, Self, TypeAlias, TypeVar, overload
+
+from .._errors import Error
+from .._native import Writer, option_error, pipe_error
+from .block import Block, Blocks, Failure
+from .parallel import Parallel, Workers
+from .sink import Sink, Sinking, Writing
+from .source import source_of
+from .stage import Batch, Stage, Step, Tee, Teeing
+from .summary import StageStats, Summary
+
+R = TypeVar("R")
+T = TypeVar("T")
+
+#: What becomes of a record that a stage raises for: the pipe ends; the record is left out and counted; and besides, it
+#: goes to a writer, or to a function together with the error.
+OnError: TypeAlias = Literal["stop", "skip"] | Writer | Callable[[Any, Error], object]
+
+
+class Pipe(Generic[T]):
+    """A source and stages. It runs once: as an iterator of items, in `batches`, or into a sink by `run`."""
+
+    def __init__(self, source: Any, stages: tuple[Any, ...], on_error: OnError) -> None:
+        for stage in stages:
+            if not isinstance(stage, Stage):
+                raise option_error(f"{type(stage).__name__} in a pipe", "a stage, such as map(f), or a sink at the end")
+        if not (on_error in ("stop", "skip") or isinstance(on_error, Writer) or callable(on_error)):
+            raise option_error(f"on_error={on_error!r}", '"stop", "skip", a Writer or a function')
+        self.summary = Summary(stages=[StageStats(stage.name) for stage in stages])
+        self._stages = stages
+        self._on_error = on_error
+        self._source = source_of(source)
+        self._tees: list[Teeing] = []
+        self._cancelled = Event()
+        self._batches = self._run()
+
+    def __iter__(self) -> Iterator[T]:
+        """The items."""
+        for items in self._batches:
+            yield from items
+
+    def batches(self) -> Iterator[list[T]]:
+        """The items, as many at once as there are."""
+        return self._batches
+
+    @overload
+    def run(self) -> Summary: ...
+    @overload
+    def run(self, sink: Writer) -> Summary: ...
+    @overload
+    def run(self, sink: Sink[T, R]) -> R: ...
+    def run(self, sink: Sink[T, Any] | Writer | None = None) -> Any:
+        """Runs to the end, and returns what the sink comes to; of a writer, the summary."""
+        sinking: Sinking[Any] | None = None
+        if isinstance(sink, Writer):
+            sinking = Writing(sink, self._source.terminator)
+        elif sink is not None:
+            sinking = sink.start()
+        try:
+            for items in self._batches:
+                if sinking is not None:
+                    sinking.take(items)
+        except BaseException:
+            self.close()
+            if sinking is not None:
+                sinking.abandon()
+            raise
+        return self.summary if sinking is None else sinking.finish(self.summary)
+
+    def cancel(self) -> None:
+        """Ends it, from another thread: it raises `Cancelled`, at the latest behind the work on one batch."""
+        self._cancelled.set()
+        self._source.cancel()
+
+    def close(self) -> None:
+        """Ends it, wherever it is, and leaves its source. What that says is not heard any more."""
+        self._batches.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+    def _run(self) -> Generator[list[T], None, None]:
+        began, summary = perf_counter(), self.summary
+        parts = self._parts()
+        try:
+            for block in parts[-1]:
+                if block.items:
+                    summary.items += len(block.items)
+                    yield block.items
+                self._deal_with(block)
+                if self._cancelled.is_set():
+                    raise pipe_error("cancelled", self._source.name)
+            _close(parts)
+            self._source.close()
+            for tee in self._tees:
+                tee.finish()
+        except BaseException:
+            # What ends it is what is to be heard of.
+            try:
+                _close(parts)
+                self._source.close()
+            except Exception:
+                pass
+            for tee in self._tees:
+                tee.abandon()
+            raise
+        finally:
+            summary.elapsed = perf_counter() - began
+            summary.commands = self._source.ends()
+            if isinstance(self._on_error, Writer):
+                self._on_error.close()
+
+    def _parts(self) -> list[Blocks]:
+        """The walk: each part takes blocks from the one before."""
+        parts = [self._read()]
+        fused: list[tuple[Step, StageStats]] = []
+
+        def fuse() -> None:
+            if fused:
+                parts.append(self._fused(parts[-1], fused.copy()))
+                fused.clear()
+
+        for stage, stats in zip(self._stages, self.summary.stages, strict=True):
+            if isinstance(stage, Parallel):
+                fuse()
+                parts.append(self._parallel(parts[-1], stage, stats))
+            elif isinstance(stage, Batch):
+                fuse()
+                parts.append(_cut(parts[-1], stage.count, stats))
+            elif isinstance(stage, Tee):
+                self._tees.append(tee := Teeing(stage.writer, self._source.terminator))
+                fused.append((tee, stats))
+            else:
+                fused.append((stage.start(), stats))
+        fuse()
+        return parts
+
+    def _read(self) -> Blocks:
+        blocks = self._source.blocks(self._on_error != "stop")
+        while True:
+            began = perf_counter()
+            block = next(blocks, None)
+            self.summary.source_waited += perf_counter() - began
+            if block is None:
+                return
+            self.summary.records += len(block.items)
+            yield block
+
+    def _fused(self, blocks: Blocks, steps: list[tuple[Step, StageStats]]) -> Blocks:
+        """Stages one after the other, each on all items of a block."""
+        while not any(step.is_done for step, _ in steps):
+            block = next(blocks, None)
+            if block is None:
+                return
+            now = perf_counter()
+            for step, stats in steps:
+                step.run(block)
+                began, now = now, perf_counter()
+                stats.time += now - began
+                stats.items += len(block.items)
+            yield block
+        self.summary.ended_early = True
+
+    def _parallel(self, blocks: Blocks, stage: Parallel[Any, Any], stats: StageStats) -> Blocks:
+        workers = Workers(stage, self._source)
+        for block in workers.run(blocks):
+            stats.items += len(block.items)
+            stats.time = workers.busy
+            yield block
+
+    def _deal_with(self, block: Block) -> None:
+        """What becomes of the records that stages raised for."""
+        if not block.failures:
+            return
+        if self._on_error == "stop":
+            # The last one is the first in the stream: behind it a later stage has met an earlier item.
+            raise self._error(block, block.failures[-1])
+        told: set[int] = set()
+        for index, failure in sorted(
+            ((block.record_of(failure), failure) for failure in block.failures), key=itemgetter(0)
+        ):
+            if index not in told:
+                told.add(index)
+                self.summary.failed += 1
+                self._put_aside(block, failure)
+
+    def _put_aside(self, block: Block, failure: Failure) -> None:
+        if self._on_error == "skip" or block.records is None:
+            return
+        record = block.records.record(block.record_of(failure))
+        if isinstance(self._on_error, Writer):
+            Writing(self._on_error, self._source.terminator).take([record])
+        elif callable(self._on_error):
+            self._on_error(record, self._error(block, failure))
+
+    def _error(self, block: Block, failure: Failure) -> Error:
+        error, name, record, offset = failure.error, self._source.name, None, None
+        if block.records is not None:
+            index = block.record_of(failure)
+            name = block.records.name
+            record = block.records.first_record + index
+            offset = block.records.offset(index)
+        if isinstance(error, Error):
+            # It stays what it is.
+            error.record = record if error.record is None else error.record
+            return error
+        found = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        told: Error = pipe_error("stage_failed", name, record, offset, f"in {failure.stage}: {found}")
+        told.__cause__ = error
+        return told
+
+
+def _cut(blocks: Blocks, count: int, stats: StageStats) -> Blocks:
+    for block in blocks:
+        for piece in block.pieces(lambda: count):
+            stats.items += len(piece.items)
+            yield piece
+
+
+def _close(parts: list[Blocks]) -> None:
+    """Ends the walk, from its end on, so that nobody works for one who has left."""
+    for part in reversed(parts):
+        part.close()
