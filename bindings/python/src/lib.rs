@@ -31,7 +31,7 @@ mod wait;
 mod writer;
 
 /// Everything that Python sees of this part.
-#[pyo3::pymodule]
+#[pyo3::pymodule(gil_used = false)]
 mod _native {
     #[pymodule_export]
     use crate::batch::Batch;
