@@ -1,8 +1,9 @@
 //! Counted instructions: a gate that no noise disturbs, for changes that make our own code do more.
 //!
 //! Some runners work at the quick size under callgrind and are compared with a stored baseline. Valgrind does not know
-//! AVX-512, and which vector instructions a machine has must not decide: so ours are forced to do without. Another compiler makes
-//! other instructions of the same code; then nothing is judged.
+//! AVX-512, and which vector instructions a machine has must not decide: so ours are forced to do without, or with `avx2: ` in
+//! front of the name to use AVX2 and no more. Another compiler makes other instructions of the same code; then nothing is
+//! judged. A runner that times itself makes one pass only (`--once`): how many it would make depends on the clock.
 //!
 //! Instructions are no time. What this finds is worth a look with the clock; what it does not find may still be slower.
 
@@ -15,7 +16,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
-use crate::definition::{Command, Definition, Scale};
+use crate::definition::{Clock, Command, Definition, Scale};
 use crate::measure::{Place, Plan, measure};
 use crate::results::Outcome;
 
@@ -31,10 +32,14 @@ pub struct Baseline {
     pub instructions: BTreeMap<String, u64>,
 }
 
+/// In front of the names of runners that use AVX2.
+const AVX2: &str = "avx2: ";
+
 /// A line in front of what is stored.
 const HEAD: &str = "\
-# Instructions of whole processes at the quick size, by callgrind, without vector instructions of ours. Written by
-# `make instructions WRITE=--write`; to count another runner, add its line with 0 and write.
+# Instructions of whole processes at the quick size, by callgrind, without vector instructions of ours, or with `avx2: ` in
+# front with those of AVX2. Written by `make instructions WRITE=--write`; to count another runner, add its line with 0 and
+# write.
 ";
 
 impl Baseline {
@@ -89,12 +94,22 @@ pub struct Comparison {
     pub grew: bool,
 }
 
-/// Counts the instructions of a runner, called `DEFINITION/RUNNER`. Its answer must be right.
+/// Whether this processor has what the runner of this name is to use.
+pub fn is_possible(name: &str) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    let has_avx2 = std::arch::is_x86_feature_detected!("avx2");
+    #[cfg(not(target_arch = "x86_64"))]
+    let has_avx2 = false;
+    has_avx2 || !name.starts_with(AVX2)
+}
+
+/// Counts the instructions of a runner, called `DEFINITION/RUNNER` or `avx2: DEFINITION/RUNNER`. Its answer must be right.
 ///
 /// # Errors
 /// There is no such runner, no valgrind, or the answer is wrong.
 pub fn count(name: &str, definitions: &[Definition], place: &Place) -> Result<u64> {
-    let (definition, runner) = name.split_once('/').with_context(|| format!("{name:?} is not DEFINITION/RUNNER"))?;
+    let (simd, called) = name.strip_prefix(AVX2).map_or(("portable", name), |called| ("avx2", called));
+    let (definition, runner) = called.split_once('/').with_context(|| format!("{name:?} is not DEFINITION/RUNNER"))?;
     let found = definitions.iter().find(|one| one.name == definition);
     let mut definition = found.with_context(|| format!("there is no definition {definition:?}"))?.clone();
     definition.targets.clear();
@@ -102,9 +117,14 @@ pub fn count(name: &str, definitions: &[Definition], place: &Place) -> Result<u6
     let runner = definition.runners.first_mut().with_context(|| format!("{name}: there is no such runner"))?;
     let Command::Argv(argv) = &mut runner.command else { bail!("{name}: only a plain program can be counted") };
 
+    if definition.clock == Clock::Inside {
+        definition.clock = Clock::Process;
+        argv.push("--once".to_owned());
+    }
     let profile = place.inputs.join("callgrind.out");
     let to_profile = format!("--callgrind-out-file={}", profile.display());
-    let plainly = ["env", "MILLSTREAM_SIMD=portable", "MILLSTREAM_DIGITS=portable"];
+    let simd = format!("MILLSTREAM_SIMD={simd}");
+    let plainly = ["env", &simd, "MILLSTREAM_DIGITS=portable"];
     let counted = ["valgrind", "--quiet", "--tool=callgrind", &to_profile];
     argv.splice(0..0, plainly.iter().chain(&counted).map(|&word| word.to_owned()));
     runner.needs.push("valgrind".to_owned());

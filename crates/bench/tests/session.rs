@@ -141,3 +141,23 @@ fn wrong_answers_fail_in_every_format() {
     assert!(say("markdown").contains("| it |"));
     say("json");
 }
+
+#[test]
+#[ignore = "builds the tool and another revision of it from nothing, optimised: a quarter of an hour"]
+fn a_revision_is_built_and_takes_turns() {
+    let (root, target) = (Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."), tempfile::tempdir().unwrap());
+    let output = Command::new("cargo")
+        .args(["run", "--release", "--package", "millstream-bench", "--target-dir"])
+        .arg(target.path())
+        .args(["--", "--vs", "HEAD", "--only", "file-lines-80", "--runs", "1"])
+        .current_dir(root)
+        .env_remove("CARGO_TARGET_DIR")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let said = text(&output);
+    for runner in ["next_line", "next_batch"] {
+        let row = said.lines().find(|line| line.contains(&format!("file-lines-80: {runner}: ")));
+        assert!(row.is_some_and(|row| row.contains(&format!("against {runner} at "))), "{said}");
+    }
+}

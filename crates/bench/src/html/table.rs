@@ -211,7 +211,8 @@ pub fn system_calls(question: &Question) -> Table {
     let seen =
         |runner: &'_ Runner| Some((runner.name.clone(), runner.ours, runner.seen.as_ref()?.system_calls.clone()?));
     let all: Vec<_> = question.runners.iter().filter_map(seen).collect();
-    let mut table = Table::new("System calls of one run, under strace".to_owned(), "runner");
+    let mut table =
+        Table::new("System calls of one run, under strace: of all passes that the process makes".to_owned(), "runner");
     let row = |(name, ours, _): &(String, bool, _)| Row { class: side(*ours, false), cells: vec![Cell::text(name)] };
     table.rows = all.iter().map(row).collect();
     table.column("all", "", true, all.iter().map(|(_, _, calls)| number(sum(calls), 0)));

@@ -9,7 +9,7 @@ mod tally;
 
 use std::fs;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -27,6 +27,36 @@ struct Options {
     /// Instead of timing passes, measure within one where the time of our pipe goes, and write that to this file as JSON.
     #[arg(long, global = true)]
     stats: Option<PathBuf>,
+    /// Only give the answer, for a clock around the whole process.
+    #[arg(long, global = true)]
+    once: bool,
+}
+
+impl Options {
+    /// Tells the answer of a pass, and the median of the times of some; or writes where the time of one goes.
+    fn tell(&self, mut pass: impl FnMut(bool) -> Result<Pass>) -> Result<()> {
+        let (answer, _) = pass(false)?;
+        if self.once {
+            writeln!(io::stdout(), "{answer}")?;
+            return Ok(());
+        }
+        if let Some(path) = &self.stats {
+            let (answer, stats) = pass(true)?;
+            let times = PipeTimes::from(stats.context("this way is no pipe of ours")?);
+            fs::write(path, serde_json::to_string(&times)?)?;
+            writeln!(io::stdout(), "{answer} ns={:.0}", times.seconds * 1e9)?;
+            return Ok(());
+        }
+        let mut times = Vec::new();
+        while times.len() < LEAST || (times.len() < MOST && times.iter().sum::<Duration>() < ENOUGH) {
+            let start = Instant::now();
+            pass(false)?;
+            times.push(start.elapsed());
+        }
+        times.sort_unstable();
+        writeln!(io::stdout(), "{answer} ns={}", times[times.len() / 2].as_nanos())?;
+        Ok(())
+    }
 }
 
 /// What a pass over the input gives: its answer, and of a pipe of ours where the time went.
@@ -63,37 +93,16 @@ const MOST: usize = 15;
 /// Between the two: until they have taken so long together.
 const ENOUGH: Duration = Duration::from_millis(400);
 
-/// Tells the answer of a pass, and the median of the times of some; or writes where the time of one goes.
-fn tell(stats: Option<&Path>, mut pass: impl FnMut(bool) -> Result<Pass>) -> Result<()> {
-    let (answer, _) = pass(false)?;
-    if let Some(path) = stats {
-        let (answer, stats) = pass(true)?;
-        let times = PipeTimes::from(stats.context("this way is no pipe of ours")?);
-        fs::write(path, serde_json::to_string(&times)?)?;
-        writeln!(io::stdout(), "{answer} ns={:.0}", times.seconds * 1e9)?;
-        return Ok(());
-    }
-    let mut times = Vec::new();
-    while times.len() < LEAST || (times.len() < MOST && times.iter().sum::<Duration>() < ENOUGH) {
-        let start = Instant::now();
-        pass(false)?;
-        times.push(start.elapsed());
-    }
-    times.sort_unstable();
-    writeln!(io::stdout(), "{answer} ns={}", times[times.len() / 2].as_nanos())?;
-    Ok(())
-}
-
 fn main() -> Result<()> {
     let _sampler = millstream_runners::sample::from_environment();
-    let Options { runner, stats } = Options::parse();
-    match runner {
+    let options = Options::parse();
+    match &options.runner {
         Runner::Added { way, stage, n, input } => {
-            tell(stats.as_deref(), |measured| added::pass(way, stage, n, &input, measured))
+            options.tell(|measured| added::pass(*way, *stage, *n, input, measured))
         }
         Runner::Hashed { way, threads, input } => {
-            let pass = way.prepare(threads)?;
-            tell(stats.as_deref(), |measured| pass(&input, measured))
+            let pass = way.prepare(*threads)?;
+            options.tell(|measured| pass(input, measured))
         }
     }
 }
