@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from millstream import bson
+from millstream.bson import julia
 
 import bson as theirs
 
@@ -350,3 +351,41 @@ def test_damage_is_found_where_it_is(data: st.DataObject) -> None:
         bson.decode(bson.dumps(document), kind)
     expected = millstream._native.document_error("shape_mismatch", keys, "", "").path
     assert (caught.value.kind, caught.value.path) == ("shape_mismatch", expected)
+
+
+class Reading(msgspec.Struct, rename="camel"):
+    station_name: str
+    at_point: Point
+
+
+@dataclass
+class Written:
+    tree: Tree
+    colours: list[Colour]
+    level: Level
+    names: set[str]
+    key: uuid.UUID
+    reading: Reading
+
+
+def test_what_can_be_read_can_be_written() -> None:
+    written = Written(
+        Tree(name=Name("a"), children=[Tree(name=Name("b"))], by_name={"c": Tree(name=Name("c"))}),
+        [Colour.RED, Colour.ONE],
+        Level.HIGH,
+        {"x", "y"},
+        uuid.UUID(int=7),
+        Reading("north", Point(1)),
+    )
+    data = bson.dumps(written)
+    document = bson.loads(data)
+    assert document["reading"] == {"stationName": "north", "atPoint": {"x": 1, "y": 0.5}}
+    assert (document["colours"], document["level"], sorted(document["names"])) == (["red", 1], 2, ["x", "y"])
+    tree = dataclasses.asdict(written.tree)
+    assert document["tree"] == tree
+    assert bson.decode(bson.dumps(written.tree), Tree) == written.tree
+    assert bson.decode(bson.dumps(written.reading), Reading) == written.reading
+    others: list[Any] = [1, "text", [1], Point, None, julia.Struct("T", [])]
+    for other in others:
+        with pytest.raises(TypeError, match="a document is a mapping"):
+            bson.dumps(other)

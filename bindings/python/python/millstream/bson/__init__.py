@@ -8,8 +8,10 @@ bson.loads(bson.dumps({"a": [1, 2.5, "x"]}))
 from __future__ import annotations
 
 import builtins
+import dataclasses
 import datetime
 import decimal
+import enum
 import gc
 import os
 import re
@@ -17,7 +19,19 @@ import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack, get_args, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Literal,
+    Protocol,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    get_args,
+    overload,
+)
 
 from .. import _native
 from .._errors import DocumentKeyError
@@ -271,12 +285,39 @@ def decode_all(
             gc.enable()
 
 
-def dumps(document: Mapping[str, Any]) -> bytes:
-    """The document of a mapping. The classes of pymongo are taken as well as ours, and numbers of numpy.
+class _Dataclass(Protocol):
+    __dataclass_fields__: ClassVar[dict[str, Any]]
 
-    An integer takes 32 bits if it fits, else 64. A date without a zone is taken to be UTC.
+
+class _MsgspecStruct(Protocol):
+    __struct_fields__: ClassVar[tuple[str, ...]]
+
+
+def dumps(document: Mapping[str, Any] | _Dataclass | _MsgspecStruct) -> bytes:
+    """The document of a mapping, or of an object that `loads` can make: a dataclass or a `msgspec.Struct`.
+
+    The classes of pymongo are taken as well as ours, and numbers of numpy. An integer takes 32 bits if it fits, else
+    64. A date without a zone is taken to be UTC.
     """
-    return _native.bson_dumps(document if isinstance(document, dict) else dict(document), _other)
+    members = document if isinstance(document, dict) else _members(document)
+    if members is None:
+        raise TypeError(
+            f"a document is a mapping, a dataclass or a msgspec.Struct, not a {type(document).__qualname__}"
+        )
+    return _native.bson_dumps(members, _other)
+
+
+def _members(value: Any) -> dict[str, Any] | None:
+    """The members of an object that has a document's; those of Julia's values are no such objects."""
+    kind = type(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    if dataclasses.is_dataclass(kind) and not kind.__module__.startswith(__name__):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(kind)}
+    if hasattr(kind, "__struct_encode_fields__"):  # of msgspec
+        names = zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True)
+        return {key: getattr(value, name) for key, name in names}
+    return None
 
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
@@ -296,8 +337,6 @@ def _other(value: Any) -> tuple[str, tuple[Any, ...]]:
             return "regex", (pattern, _letters(value.flags))
         case bytearray() | memoryview():
             return "binary", (value, 0)
-        case Mapping():
-            return "as", (dict(value),)
     name = type(value).__name__
     if name == "ObjectId" and hasattr(value, "binary"):
         return "id", (value.binary,)
@@ -323,6 +362,13 @@ def _other(value: Any) -> tuple[str, tuple[Any, ...]]:
         return "binary", (value, 0)
     if isinstance(value, str):
         return "as", (str.__str__(value),)
+    if isinstance(value, enum.Enum):
+        return "as", (value.value,)
+    if isinstance(value, (set, frozenset)):
+        return "as", (list(value),)
+    members = _members(value)
+    if members is not None:
+        return "as", (members,)
     if hasattr(value, "item") and getattr(value, "shape", None) == ():
         return "as", (value.item(),)
     if hasattr(value, "tolist"):
