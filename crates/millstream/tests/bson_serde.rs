@@ -16,13 +16,12 @@ fn document(value: bson::Document) -> Vec<u8> {
     bson::serialize_to_vec(&value).unwrap()
 }
 
-/// Both write the same bytes, and both read the value out of them.
+/// Both write the same bytes, and we read the value out of them.
 #[track_caller]
 fn same<T: Serialize + DeserializeOwned + PartialEq + Debug>(value: T) -> Vec<u8> {
     let bytes = ours::to_vec(&value).unwrap();
     assert_eq!(bytes, bson::serialize_to_vec(&value).unwrap());
     assert_eq!(ours::from_slice::<T>(&bytes).unwrap(), value);
-    assert_eq!(bson::deserialize_from_slice::<T>(&bytes).unwrap(), value);
     bytes
 }
 
