@@ -1,59 +1,93 @@
-# The front door: plain targets, no logic. What needs a decision is in tools/.
+# The entry point: plain targets, no logic. Decisions are in tools/.
 
 # How deep `make test-deep` goes.
 FUZZ_SECONDS ?= 300
 PROPTEST_CASES ?= 5000
 
-# Builds with other compiler flags get their own directory, so that they do not push out the usual one.
+# Builds with other compiler flags get their own directory, so that they do not replace the usual one.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-RUST := --workspace --features millstream/async
+RUST := --workspace --features millstream/async,millstream/bson,millstream-cli/full
 
-.PHONY: test test-deep lint bench instructions header setup rust rust-built loom cpp cpp-sanitized cpp-deep node python julia miri \
-	miri-big-endian fuzz sweeps latency
+# The benchmarks are a separate workspace, which shares the target directory.
+BENCHMARKS := --manifest-path benchmarks/Cargo.toml --target-dir $(TARGET)
+
+.PHONY: test test-deep lint msrv deny package bench benchmarks instructions setup rust rust-built corpus loom cpp cpp-sanitized cpp-deep node python julia miri \
+	miri-big-endian targets fuzz sweeps latency
 
 # With several jobs, each target has its own; what it starts is not to look for jobs of make's.
 unexport MAKEFLAGS MAKELEVEL MFLAGS
 
-# All tests: minutes, and a quarter of an hour where nothing is built yet. This is the test command.
-test: rust-built loom cpp node python rust julia
+# All tests: minutes, or a quarter of an hour if nothing is built yet. This is the test command.
+test: rust-built loom cpp node python rust julia benchmarks
 
 rust-built: setup
 	cargo test $(RUST) --no-run
 
-# The benchmarks' test runs the packages for Node and Python as well.
-rust: rust-built cpp node python
+rust: rust-built
 	cargo test $(RUST) --no-fail-fast
 
-# What takes longer: undefined behaviour, fuzzing, every fault at every call, many more random cases.
-test-deep: setup cpp-deep miri miri-big-endian fuzz sweeps latency
+# The benchmark tool, and the answers of our programs in Rust. With MILLSTREAM_DEEP=1 the answers of all programs, for which
+# the packages for C, Node, Python and Julia have to be built.
+benchmarks: rust-built
+	cargo test $(BENCHMARKS) --no-fail-fast
+
+# The tests of data that the repository does not contain: MongoDB's BSON corpus, test files of BSON.jl, and the programs
+# of the original in C++. SHARED names the folder that has `corpus/` and `originals/`.
+corpus: setup
+	MILLSTREAM_SHARED="$(abspath $(SHARED))" cargo test $(RUST) --test bson_corpus --test bson_hostile --test bson_julia
+	MILLSTREAM_ORIGINALS="$(abspath $(SHARED))/originals" tools/cpp g++ plain -R Originals
+
+# The slow tests: undefined behaviour, fuzzing, every fault at every call, many more random cases.
+test-deep: setup cpp-deep miri miri-big-endian fuzz sweeps latency msrv deny package
 
 lint: setup
+	tools/layers
+	cargo xtask generate --check
 	cargo fmt --all --check
 	cargo clippy $(RUST) --all-targets -- -D warnings
+	cargo clippy -p millstream-wasm --target wasm32-unknown-unknown -- -D warnings
+	cargo fmt --all --check --manifest-path benchmarks/Cargo.toml
+	cargo clippy $(BENCHMARKS) --all-targets -- -D warnings
 	cargo clippy --manifest-path fuzz/Cargo.toml --target-dir $(TARGET) -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc $(RUST) --no-deps --lib --exclude millstream-capi
+	RUSTDOCFLAGS="-D warnings" cargo doc $(BENCHMARKS) --no-deps --lib
 	tools/cpp format
 	tools/node lint
 	tools/python lint
 
+# The library and its packages compile with the minimum Rust version, which Cargo.toml states.
+MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+msrv:
+	rustup toolchain install $(MSRV) --profile minimal
+	cargo +$(MSRV) check --target-dir $(TARGET)/msrv --workspace --features millstream/async,millstream/bson,millstream-cli/full
+
+# Licences, duplicates and sources of dependencies, by deny.toml. Installing cargo-deny takes minutes, because no package registry
+# has it compiled; so this is a part of `make test-deep` and of a separate job on GitHub, not of `make lint`.
+deny:
+	command -v cargo-deny >/dev/null || cargo install --locked cargo-deny
+	cargo deny --all-features check licenses bans sources
+	cargo deny --manifest-path benchmarks/Cargo.toml --all-features check sources
+
+# Packages what would be published, and compiles each package by itself.
+package:
+	cargo package --workspace --exclude millstream-loom --exclude millstream-node --exclude millstream-python \
+	    --exclude millstream-wasm --exclude xtask
+
+# Measures against competitors. ONLY=NAME measures one definition, and ARGUMENTS=… hands anything else to the tool.
 bench:
 	tools/setup bench
 	cargo build --release --package millstream-capi
 	tools/python wheel
-	cargo run --release --package millstream-bench
+	cargo run --release $(BENCHMARKS) --bin millstream-bench -- $(if $(ONLY),--only $(ONLY)) $(ARGUMENTS)
 
-# Counts instructions, which no noise disturbs: fails where a runner needs more than bench/baseline says. WRITE=--write stores.
+# Counts instructions, which noise does not affect: fails if a runner needs more than benchmarks/baseline states. WRITE=--write stores.
 # The tool is the one that the tests have built; what it counts is built for release.
 instructions: setup
-	cargo build --profile test $(RUST) --bin millstream-bench
+	cargo build --profile test $(BENCHMARKS) --bin millstream-bench
 	$(TARGET)/debug/millstream-bench instructions $(WRITE)
 
-# Writes crates/capi/include/millstream.h anew, from the sources of that crate.
-header:
-	MILLSTREAM_HEADER=write cargo test --package millstream-capi --test header
-
-# Installs what this machine lacks; quiet and quick when it lacks nothing.
+# Installs what this machine lacks; quiet and quick if it lacks nothing.
 setup:
 	tools/setup test
 
@@ -73,7 +107,7 @@ cpp-sanitized: setup
 node: setup
 	tools/node test
 
-# The package for Python: a wheel, installed into an environment of its own and tested there.
+# The package for Python: a wheel, installed into a separate environment and tested there.
 python: setup
 	tools/python test
 
@@ -94,6 +128,11 @@ miri-big-endian:
 	tools/setup miri
 	tools/miri big-endian
 
+# The crates that need no operating system, on this machine, WebAssembly, Windows and aarch64.
+targets:
+	tools/setup targets
+	tools/targets
+
 fuzz:
 	tools/setup fuzz
 	tools/fuzz $(FUZZ_SECONDS)
@@ -104,6 +143,7 @@ sweeps:
 	MILLSTREAM_DEEP=1 tools/julia test
 	MILLSTREAM_DEEP=1 MILLSTREAM_CASES=$(PROPTEST_CASES) tools/python test
 	MILLSTREAM_DEEP=1 PROPTEST_CASES=$(PROPTEST_CASES) cargo test --workspace --no-fail-fast
+	MILLSTREAM_DEEP=1 cargo test $(BENCHMARKS) --no-fail-fast
 
 # Prints how long a record takes from its last byte to the consumer, at a trickle.
 latency:

@@ -1,9 +1,9 @@
-//! A command that dies halfway, and how one notices: `cargo run -p millstream --example failing_command`
+//! A command that dies halfway, and how a program notices: `cargo run -p millstream --example failing_command`
 
 use millstream::{ErrorKind, Reader, Result};
 
 fn main() -> Result<()> {
-    // Stands for `samtools view`, `curl`, `pg_dump`: it writes two records, says why it gives up, and fails.
+    // It stands for `samtools view`, `curl`, `pg_dump`: it writes two records, prints why it gives up, and fails.
     let script = "echo first; echo second; echo 'disk unplugged' >&2; exit 3";
     let mut reader = Reader::command(["sh", "-c", script])?;
     loop {

@@ -1,5 +1,5 @@
-//! The slow requests of a log whose lines end in a time in milliseconds; lines that are none are kept aside:
-//! `cargo run --release -p millstream --example slow_requests -- access.log bad.log`
+//! The slow requests of a log whose lines end in a time in milliseconds; invalid lines are set aside: `cargo run
+//! --release -p millstream --example slow_requests -- access.log bad.log`
 
 use millstream::pipe::{OnError, Pipe};
 use millstream::scan::{Separator, column};

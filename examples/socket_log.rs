@@ -1,7 +1,7 @@
-//! A log that arrives on a socket, into a file: `cargo run -p millstream --example socket_log -- HOST:PORT FILE`
+//! Writes a log that arrives on a socket to a file: `cargo run -p millstream --example socket_log -- HOST:PORT FILE`
 //!
-//! Lines are in the file at most a quarter of a second after they arrived, however few there are, and many of them
-//! go out in one write. The file grows as the log does, so it is written directly, not renamed at the end.
+//! Lines are in the file at most a quarter of a second after they arrived, however few there are, and many of them are
+//! written at once. The file grows as the log does, so it is written directly, not renamed at the end.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ fn copy_log(address: &str, path: &str) -> Result<u64> {
     while let Some(batch) = log.next_batch(&mut lines)? {
         file.write(batch.bytes())?;
     }
-    file.close()?; // says what dropping it could not
+    file.close()?; // reports the errors that dropping it could not
     Ok(log.position().records)
 }
 

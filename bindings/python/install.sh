@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes .venv, with what the package is built and tested with. `tools/setup` and `tools/python` call it.
+# Makes .venv, with what the package needs to be built and tested. `tools/setup` and `tools/python` call it.
 set -eu
 cd "$(dirname "$0")"
 for python in "${PYTHON:-}" python3 /usr/bin/python3; do

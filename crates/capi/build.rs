@@ -1,5 +1,5 @@
-//! Gives the shared library its name for the loader. The number changes when a program that was compiled with an
-//! older header could not run with a newer library.
+//! Gives the shared library its name for the loader. The number changes when a program compiled with an older header
+//! could not run with a newer library.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -1,5 +1,5 @@
 /*
- * Prints the lines of a command that hold a word, in capitals, and knows that it has seen all of them:
+ * Prints the lines of a command that contain a word, in capitals, and knows that it has seen all of them:
  *
  *     filter WORD samtools view reads.bam
  *
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The lines with the word: what is left in front of the array goes on, without a copy. */
+/* The lines with the word: the items left before the array continues, without a copy. */
 static millstream_code has_word(void *user, millstream_stage_scope *scope, millstream_span *lines, size_t *count) {
     const char *word = (const char *)user;
     size_t word_len = strlen(word), left = 0, i, at;

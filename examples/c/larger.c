@@ -1,14 +1,14 @@
 /*
  * Reads two numbers a line from standard input and prints the larger one.
  *
- * Numbers are scanned and printed where the buffers are, by inlined functions. What is no number, does not fit, or is
- * missing is an error that names its line.
+ * Numbers are scanned and printed directly in the buffers, by inlined functions. A value that is not a number, does not
+ * fit, or is missing is an error that names its line.
  */
 #include <millstream.h>
 
 #include <stdio.h>
 
-/* One after the other, until something fails or the input ends. */
+/* One after another, until something fails or the input ends. */
 static millstream_code larger(millstream_input *in, millstream_output *out, millstream_error **error) {
     for (;;) {
         int64_t a, b;
@@ -45,7 +45,7 @@ int main(void) {
         code = millstream_output_begin(&out, writer, &error);
     if (code == MILLSTREAM_OK) {
         code = larger(&in, &out, &error);
-        /* What was printed before an error goes out too. */
+        /* Output before an error is written, too. */
         if (millstream_output_end(&out, error == NULL ? &error : NULL) == MILLSTREAM_OK)
             (void)millstream_writer_close(writer, error == NULL ? &error : NULL);
     }

@@ -1,5 +1,5 @@
 /*
- * Sums what orders cost, out of the documents that mongodump has written:
+ * Sums what orders cost, from documents written by mongodump:
  *
  *     orders orders.bson
  *

@@ -1,7 +1,7 @@
-// Asks for a name, and greets. Say so: printf 'you\n' | ./hello
+// Asks for a name, and greets. Try: printf 'you\n' | ./hello
 #include <millstream/stdio.hpp>
 
 int main() {
-    ms::out.print("Your name? "); // is seen before the program waits
-    ms::out.println("Hello, ", ms::in.line(), '!');
+    millstream::out.print("Your name? "); // is visible before the program waits
+    millstream::out.println("Hello, ", millstream::in.line(), '!');
 }

@@ -5,8 +5,8 @@
 
 int main() {
     std::uint32_t a, b;
-    for (auto pairs = ms::in.require<std::uint32_t>(); pairs > 0; pairs--) {
-        ms::in >> a >> b; // a number that is missing, wrong or too large is an error
-        ms::out << std::max(a, b) << '\n';
+    for (auto pairs = millstream::in.require<std::uint32_t>(); pairs > 0; pairs--) {
+        millstream::in >> a >> b; // a number that is missing, invalid or too large is an error
+        millstream::out << std::max(a, b) << '\n';
     }
 }

@@ -18,10 +18,10 @@ struct person {
 MS_BSON_FIELDS(person, name, age, mail)
 
 static void to_bson() {
-    ms::writer out(ms::standard_output{});
-    ms::bson::builder builder;
-    for (const std::string_view line : ms::lines(ms::standard_input{})) {
-        const auto someone = ms::bson::owned_document::from_json(line).as<person>();
+    millstream::writer out(millstream::standard_output{});
+    millstream::bson::builder builder;
+    for (const std::string_view line : millstream::lines(millstream::standard_input{})) {
+        const auto someone = millstream::bson::owned_document::from_json(line).as<person>();
         if (someone.mail) {
             append_fields(builder, someone);
             builder.write(out);
@@ -31,12 +31,12 @@ static void to_bson() {
 }
 
 static void to_json() {
-    ms::writer out(ms::standard_output{});
-    for (const ms::bson::document &document : ms::bson::documents(ms::standard_input{})) {
+    millstream::writer out(millstream::standard_output{});
+    for (const millstream::bson::document &document : millstream::bson::documents(millstream::standard_input{})) {
         if (document["age"].as<int>() >= 18)
             write_json(out, document);
         else
-            out.print("{\"name\":", ms::json(document["name"].as<std::string_view>()), "}");
+            out.print("{\"name\":", millstream::json(document["name"].as<std::string_view>()), "}");
         out.print('\n');
     }
     out.close();
@@ -48,7 +48,7 @@ int main(int argc, char **argv) {
             to_json();
         else
             to_bson();
-    } catch (const ms::error &error) {
+    } catch (const millstream::error &error) {
         std::cerr << "people: " << error.what() << '\n';
         return 1;
     }

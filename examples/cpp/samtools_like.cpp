@@ -1,4 +1,4 @@
-// Counts the records of each chromosome in what a command prints, such as `samtools view -h reads.bam`.
+// Counts the records of each chromosome in the output of a command, such as `samtools view -h reads.bam`.
 //
 //     samtools_like COMMAND [ARGUMENT...]
 //
@@ -12,7 +12,7 @@
 
 int main(int argc, char **argv) try {
     std::map<std::string, std::uint64_t, std::less<>> counts;
-    for (std::string_view line : ms::lines(ms::command(std::span(argv + 1, argv + argc)))) {
+    for (std::string_view line : millstream::lines(millstream::command(std::span(argv + 1, argv + argc)))) {
         if (line.starts_with('@'))
             continue; // the header
         // Name, flags, chromosome, …, separated by tabs.
@@ -27,7 +27,7 @@ int main(int argc, char **argv) try {
     for (const auto &[chromosome, count] : counts)
         std::cout << chromosome << '\t' << count << '\n';
     return std::cout.flush() ? EXIT_SUCCESS : EXIT_FAILURE;
-} catch (const ms::error &error) {
+} catch (const millstream::error &error) {
     std::cerr << error.what() << '\n';
     return EXIT_FAILURE;
 }

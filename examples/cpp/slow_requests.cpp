@@ -1,8 +1,10 @@
-// Prints the slow requests of a log, "PATH MILLISECONDS" each, that a command prints, such as `zcat access.log.gz`:
+// Prints the slow requests of a log, "PATH MILLISECONDS" each, from the output of a command, such as `zcat
+// access.log.gz`:
 //
 //     slow_requests LIMIT COMMAND [ARGUMENT...]
 //
-// Lines that are no request go to the file slow_requests.rejected, which so appears only if all has gone well.
+// Lines that are not a request go to the file slow_requests.rejected, which therefore appears only if everything
+// succeeded.
 #include <millstream/pipe.hpp>
 
 #include <charconv>
@@ -33,15 +35,16 @@ int main(int argc, char **argv) try {
     if (argc < 3)
         throw std::invalid_argument("usage: slow_requests LIMIT COMMAND [ARGUMENT...]");
     const unsigned limit = number(argv[1]);
-    ms::writer out{ms::standard_output{}};
-    ms::writer rejected{ms::path{"slow_requests.rejected"}};
-    const ms::pipe_summary summary = ms::pipe(ms::command(std::span(argv + 2, argv + argc)))
-                                         .lines()
-                                         .quarantine(rejected)
-                                         .map(parse)
-                                         .filter([=](const request &request) { return request.milliseconds > limit; })
-                                         .map([](const request &request) { return request.path; })
-                                         .write_to(out);
+    millstream::writer out{millstream::standard_output{}};
+    millstream::writer rejected{millstream::path{"slow_requests.rejected"}};
+    const millstream::pipe_summary summary =
+        millstream::pipe(millstream::command(std::span(argv + 2, argv + argc)))
+            .lines()
+            .quarantine(rejected)
+            .map(parse)
+            .filter([=](const request &request) { return request.milliseconds > limit; })
+            .map([](const request &request) { return request.path; })
+            .write_to(out);
     out.close();
     if (summary.failed > 0)
         rejected.close();

@@ -1,6 +1,6 @@
-//! What is read from Extended JSON is a document, and its canonical text is read as the same document.
+//! Anything read from Extended JSON is a document, and its canonical text is read as the same document.
 //!
-//! The text is the fuzzer's bytes as they are, or what a document that was made of them is as text.
+//! The text is the fuzzer's raw bytes, or the text of a document made from them.
 #![no_main]
 
 mod documents;

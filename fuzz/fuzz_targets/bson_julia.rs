@@ -1,4 +1,4 @@
-//! Graphs out of hostile files of BSON.jl, within a small memory; what was read is written as the same graph.
+//! Graphs from hostile BSON.jl files, within a small memory; what was read is written as the same graph.
 #![no_main]
 
 mod documents;

@@ -1,4 +1,4 @@
-//! We and the `bson` crate accept the same documents, and see the same in them.
+//! We and the `bson` crate accept the same documents, with the same content.
 //!
 //! Except: it keeps the last of several members with one key, we all; its reader by serde takes a member named as in
 //! Extended JSON (`$date`) for what that would be in a text, ours does not; and it has no limit of depth, which is why

@@ -1,4 +1,4 @@
-//! All ways to read a document say the same: checking it, walking over it, owned values, serde, Extended JSON.
+//! All ways to read a document agree: checking it, scanning it, owned values, serde, Extended JSON.
 #![no_main]
 
 mod documents;

@@ -4,7 +4,8 @@
 //! the stream.
 #![no_main]
 
-#[path = "../../crates/millstream/tests/frame_twin/mod.rs"]
+#[path = "../../crates/core/tests/frame_twin/mod.rs"]
+#[expect(dead_code, reason = "the shared vectors are a test, not a fuzz target")]
 mod frame_twin;
 
 use frame_twin::{by_batches, by_steps, framer, naive};

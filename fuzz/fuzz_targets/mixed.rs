@@ -1,4 +1,4 @@
-//! Numbers, words, lines, batches and bytes in any turn on one reader: what it says of where it is stays right.
+//! Numbers, words, lines, batches and bytes in any order on one reader: its position stays right.
 //!
 //! The first bytes of an input choose the splits and the capacity, the next up to 64 what is done in turn; the rest is
 //! the stream.
@@ -34,7 +34,7 @@ fuzz_target!(|data: &[u8]| {
         if is_over {
             assert_eq!(taken.len(), stream.len(), "the end comes after all bytes");
         }
-        // Acts that may take nothing cannot alone come to the end.
+        // Acts that may take nothing cannot reach the end alone.
         if position == before && act % 8 >= 5 {
             if reader.next_word().unwrap().is_none() {
                 break;
@@ -63,7 +63,7 @@ fn act_once(act: u8, reader: &mut Reader) -> Result<bool> {
             reader.consume_scanned(some.min(window));
             true
         }
-        // What is no number stays.
+        // Anything but a number stays.
         6 => reader.scan::<u16>().map_or(true, |value| value.is_some()),
         _ => reader.scan::<(u32, u32)>().map_or(true, |value| value.is_some()),
     })

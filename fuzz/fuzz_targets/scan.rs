@@ -14,7 +14,7 @@ use scan_twin::{TYPES, by_reader, naive, split};
 fuzz_target!(|data: &[u8]| {
     let Some((&[kind, separator, first, second, capacity], stream)) = data.split_first_chunk() else { return };
     let words = TYPES[usize::from(kind) % TYPES.len()];
-    // Half of them by white space, a quarter by a comma, a quarter by any byte.
+    // Half of them with white space, a quarter with a comma, a quarter with any byte.
     let separator = match kind / 64 {
         0 | 1 => Separator::Space,
         2 => Separator::Byte(b','),

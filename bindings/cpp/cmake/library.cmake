@@ -4,7 +4,7 @@
 #   MILLSTREAM_CARGO_PROFILE   how cargo builds it
 #   MILLSTREAM_HEADERS_ONLY    no library, whatever is there
 #
-# Without a library and without cargo there are only the headers that need none, too.
+# Without a library and without cargo there are only the headers that need none.
 
 # Installed under its real name; programs look for the soname, which is in the file, the linker for libmillstream.so.
 set(soname libmillstream.so.0)

@@ -4,61 +4,137 @@
 #pragma GCC system_header
 #endif
 
-// millstream/stdio.hpp: ms::in and ms::out, standard input and output at the speed of the machine.
+// millstream/stdio.hpp: millstream::in and millstream::out, standard input and output at the speed of the machine.
 //
 //     #include <millstream/stdio.hpp>
 //
 //     int main() {
 //         unsigned a, b;
-//         while (ms::in >> a >> b)
-//             ms::out.print(a > b ? a : b, '\n');       // or: ms::out << (a > b ? a : b) << '\n';
+//         while (millstream::in >> a >> b)
+//             millstream::out.print(a > b ? a : b, '\n');       // or: millstream::out << (a > b ? a : b) << '\n';
 //     }
 //
-// No library to link: these headers, or all of them in one file to paste (single/millstream_stdio.hpp). What can be
-// printed is in put.hpp, what can be read and what is an error in input.hpp, and when bytes go out in output.hpp.
+// No library to link: these headers, or a single file to paste (single/millstream_stdio.hpp). put.hpp describes what
+// can be printed, input.hpp what can be read and what is an error, and output.hpp when bytes are written.
 //
-// At the end of the program, by return from main or exit(), ms::out is flushed: after the destructors of static objects
-// that are defined below the first #include of this header, and after atexit functions that main has registered.
-// If that fails (a full disk, a closed pipe), one line on standard error says so, stdio's buffers are flushed, and the
-// program ends with status 1, whatever it wanted: atexit functions and static objects that are older than this header's
-// are skipped then. What is printed still later goes out at once. A program that ends by _exit, quick_exit, abort or a
-// signal flushes nothing, so call ms::out.flush() before.
+// At the end of the program, by return from main or exit(), millstream::out is flushed: after the destructors of static
+// objects that are defined below the first #include of this header, and after atexit functions that main has
+// registered. If that fails (a full disk, a closed pipe), one line on standard error reports it, stdio's buffers are
+// flushed, and the program ends with status 1, whatever its status would have been: atexit functions and static objects
+// that are older than this header's are skipped then. Anything printed later is written immediately. A program that
+// ends by _exit, quick_exit, abort or a signal flushes nothing, so call millstream::out.flush() before.
 //
-// ms::out has its own buffer beside those of printf and std::cout, and ms::in beside those of scanf and std::cin. Use
-// one kind of them for each stream, or flush one before using the other; inputs cannot be mixed.
+// millstream::out has its own buffer next to those of printf and std::cout, and millstream::in next to those of scanf
+// and std::cin. Use only one of them for each stream, or flush one before using the other; inputs cannot be mixed.
 //
-// One thread at a time may use ms::in and ms::out, either of them: a read may flush.
+// Only one thread at a time may use millstream::in and millstream::out: a read may flush.
 //
-// C++17, POSIX; g++ and clang++.
+// C++17; g++ and clang++, on POSIX and, by mingw-w64, on Windows (see descriptor.hpp).
 #ifndef MILLSTREAM_STDIO_HPP
 #define MILLSTREAM_STDIO_HPP
 
+#if __cplusplus <= 201402L
+#error "millstream/stdio.hpp needs C++17: compile it with -std=c++17 or later"
+#else
+
 #include <cstdio>
 
-#include <unistd.h>
+// millstream/descriptor.hpp: what input.hpp and output.hpp need from the system: reads, writes and waits.
+//
+// POSIX, and Windows with mingw-w64. There descriptors stay in their mode, like those of stdio: in text mode, which is
+// the default, the C library converts line ends. For raw bytes, call `_setmode(fd, _O_BINARY)` before anything is read
+// or printed.
+//
+// C++17; needs no library.
+#ifndef MILLSTREAM_DESCRIPTOR_HPP
+#define MILLSTREAM_DESCRIPTOR_HPP
 
+#if __cplusplus <= 201402L
+#error "millstream/descriptor.hpp needs C++17: compile it with -std=c++17 or later"
+#else
+
+#include <cstddef>
+#include <string>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+#ifndef _WIN32
+#include <poll.h>
+#endif
+
+namespace millstream::detail {
+
+/// How many bytes go in one call: Linux accepts less than 2 GiB, other systems no more than that.
+constexpr std::size_t most_in_a_call = std::size_t{1} << 30;
+
+#ifdef _WIN32
+using system_size = unsigned;
+/// Descriptors of Windows' C library wait by themselves.
+inline void wait_to_read(int) noexcept {}
+inline void wait_to_write(int) noexcept {}
+#else
+using system_size = std::size_t;
+/// Waits until a non-blocking descriptor can be used again. Errors are returned by the next read or write.
+inline void wait_for(int fd, short events) noexcept {
+    struct pollfd one = {fd, events, 0};
+    (void)::poll(&one, 1, -1);
+}
+inline void wait_to_read(int fd) noexcept { wait_for(fd, POLLIN); }
+inline void wait_to_write(int fd) noexcept { wait_for(fd, POLLOUT); }
+#endif
+
+/// Like read(2) and write(2): the number of bytes, or -1 with errno set.
+inline ssize_t read_some(int fd, char *to, std::size_t room) noexcept {
+    return ::read(fd, to, static_cast<system_size>(room < most_in_a_call ? room : most_in_a_call));
+}
+inline ssize_t write_some(int fd, const char *from, std::size_t count) noexcept {
+    return ::write(fd, from, static_cast<system_size>(count < most_in_a_call ? count : most_in_a_call));
+}
+
+inline std::string descriptor_name(int fd) {
+    switch (fd) {
+    case STDIN_FILENO:
+        return "standard input";
+    case STDOUT_FILENO:
+        return "standard output";
+    case STDERR_FILENO:
+        return "standard error";
+    default:
+        return "file descriptor " + std::to_string(fd);
+    }
+}
+
+} // namespace millstream::detail
+
+#endif // C++17
+#endif // MILLSTREAM_DESCRIPTOR_HPP
 // Errors: one table of codes, the same in every language, and one exception that knows the details.
 //
 //     try {
-//         for (std::string_view line : ms::lines(ms::command{"sort", "names.txt"}))
+//         for (std::string_view line : millstream::lines(millstream::command{"sort", "names.txt"}))
 //             use(line);
-//     } catch (const ms::error &error) {
-//         if (error.code() == ms::errc::command_failed)
+//     } catch (const millstream::error &error) {
+//         if (error.code() == millstream::errc::command_failed)
 //             std::cerr << error.command()->stderr_tail;
 //         std::cerr << error.what() << '\n'; // what was found, where, and what to do about it
 //     }
 //
-// `ms::error` is a `std::system_error`, whose category is named "millstream"; so codes also travel as
+// `millstream::error` is a `std::system_error`, whose category is named "millstream"; so codes also travel as
 // `std::error_code`.
 //
 // Without exceptions (-fno-exceptions), an error that would be thrown is printed as one line to standard error, and
-// ends the program by exit(1).
+// ends the program with exit(1).
 //
 // C++17; needs no library.
 #ifndef MILLSTREAM_ERROR_HPP
 #define MILLSTREAM_ERROR_HPP
 
-#include <array>
+#if __cplusplus <= 201402L
+#error "millstream/error.hpp needs C++17: compile it with -std=c++17 or later"
+#else
+
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -72,45 +148,96 @@
 #include <utility>
 #include <vector>
 
-namespace ms {
+// Generated by `cargo xtask generate` from the sources of the library; do not edit.
+//
+// The kinds of error, of `error.hpp`.
+#ifndef MILLSTREAM_ERRC_HPP
+#define MILLSTREAM_ERRC_HPP
+
+#if __cplusplus <= 201402L
+#error "millstream/errc.hpp needs C++17: compile it with -std=c++17 or later"
+#else
+
+#include <array>
+#include <string_view>
+
+namespace millstream {
 
 /// The kinds of error. The numbers never change their meaning; later versions may add some.
 enum class errc : int {
-    io = 1,                     ///< The operating system refused a read, a write or another call.
-    open_failed = 2,            ///< A source or sink could not be opened.
-    command_not_started = 3,    ///< A command could not be started.
-    command_failed = 4,         ///< A command exited with a status other than 0, or died by a signal.
-    command_status_unknown = 5, ///< How a command ended cannot be known.
-    record_too_long = 6,        ///< A record is longer than the record limit.
-    frame_truncated = 7,        ///< The stream ended inside a record of fixed or announced length.
-    length_invalid = 8,         ///< A length prefix that no record can have.
-    utf8_invalid = 9,           ///< Text was asked for, and the bytes are not UTF-8.
-    decode_damaged = 10,        ///< Compressed data is damaged.
-    decode_truncated = 11,      ///< Compressed data ends too early.
-    decode_limit = 12,          ///< Compressed data grows beyond the limit on output size or ratio.
-    stalled = 13,               ///< Nothing arrived, or nothing was taken, for longer than the time limit.
-    cancelled = 14,             ///< A cancel token was triggered. Nothing is lost: the next call goes on.
-    source_shrank = 15,         ///< A file became shorter while it was read.
-    broken_pipe = 16,           ///< The reading side closed the pipe or connection.
-    invalid_option = 17,        ///< An option has a value that it cannot have.
-    unsupported = 18,           ///< This build or system cannot do that.
-    closed = 19,                ///< The reader or writer is closed, or gave up after an earlier error.
-    internal = 20,              ///< A mistake of the library's.
-    number_invalid = 21,        ///< Where a number or a word of a type should be, there is something else.
-    number_overflow = 22,       ///< A number does not fit its type.
-    value_missing = 23,         ///< The input ended where a value was expected.
-    argument_invalid = 24,      ///< An argument that a call cannot take.
-    document_invalid = 25,      ///< Bytes that are no BSON document.
-    document_truncated = 26,    ///< A BSON document, or something in it, is longer than the bytes that there are.
-    too_deep = 27,              ///< Documents and arrays are nested deeper than the limit.
-    key_missing = 28,           ///< A document has no member of this name, or an array no element of this number.
-    shape_mismatch = 29,        ///< A value has another type than was asked for, or a document other members.
-    value_out_of_range = 30,    ///< A value does not fit the type that was asked for.
-    text_invalid = 31,          ///< Text that is no Extended JSON, object id, date or decimal number.
-    julia_invalid = 32,         ///< What a file of BSON.jl says of its Julia values cannot be.
-    memory_limit = 33,          ///< Going on would take more memory than allowed.
-    stage_panicked = 34,        ///< A stage of a pipe panicked, or threw what was no error.
-    stage_failed = 35,          ///< A stage of a pipe said that it could not do its work on a record.
+    /// The operating system refused a read, a write or another call.
+    io = 1,
+    /// A source or sink could not be opened.
+    open_failed = 2,
+    /// A command could not be started.
+    command_not_started = 3,
+    /// A command exited with a non-zero status or was killed by a signal. Everything it wrote was delivered.
+    command_failed = 4,
+    /// The exit status of a command is unknown (SIGCHLD is ignored, or another part of the program waited for it).
+    command_status_unknown = 5,
+    /// A record is longer than the record limit.
+    record_too_long = 6,
+    /// The stream ended inside a record of fixed or announced length.
+    frame_truncated = 7,
+    /// A length prefix is invalid.
+    length_invalid = 8,
+    /// Text was requested, and the bytes are not UTF-8.
+    utf8_invalid = 9,
+    /// Compressed data is damaged.
+    decode_damaged = 10,
+    /// Compressed data ends too early.
+    decode_truncated = 11,
+    /// Compressed data grows beyond the limit on output size or ratio.
+    decode_limit = 12,
+    /// Nothing arrived, or nothing was accepted, for longer than the time limit.
+    stalled = 13,
+    /// A cancel token was triggered. Nothing is lost: the next call continues.
+    cancelled = 14,
+    /// A file became shorter while it was read.
+    source_shrank = 15,
+    /// The reading side closed the pipe or connection.
+    broken_pipe = 16,
+    /// An option has an invalid value.
+    invalid_option = 17,
+    /// This build or platform does not support the operation.
+    unsupported = 18,
+    /// The reader or writer is closed, or failed earlier.
+    closed = 19,
+    /// A thread of the library ended unexpectedly.
+    internal = 20,
+    /// The input has something other than a number or a word of the requested type.
+    number_invalid = 21,
+    /// A number does not fit its type.
+    number_overflow = 22,
+    /// The input ended where a value was expected.
+    value_missing = 23,
+    /// An invalid argument of a call across a language boundary, such as a null pointer.
+    argument_invalid = 24,
+    /// Bytes that are not a BSON document: an invalid type, length or terminator.
+    document_invalid = 25,
+    /// A BSON document, or something in it, is longer than the available bytes.
+    document_truncated = 26,
+    /// Documents and arrays are nested deeper than the limit.
+    too_deep = 27,
+    /// A document has no member of this name, or an array no element at this position.
+    key_missing = 28,
+    /// A value is not of the requested type, or a document has other members.
+    shape_mismatch = 29,
+    /// A value does not fit the requested type.
+    value_out_of_range = 30,
+    /// Text that is not valid Extended JSON, or not a valid object id, date or decimal number.
+    text_invalid = 31,
+    /// A BSON.jl file describes Julia values that cannot exist.
+    julia_invalid = 32,
+    /// Continuing would take more memory than allowed.
+    memory_limit = 33,
+    /// A stage of a pipe panicked, or threw something that is not an error. The records before that one have been
+    /// passed on.
+    stage_panicked = 34,
+    /// A stage of a pipe reported that it could not process a record.
+    stage_failed = 35,
+    /// A file changed while it was read: what was delivered may be a mixture of its contents.
+    source_changed = 36,
 };
 
 namespace detail {
@@ -121,44 +248,56 @@ struct kind_text {
     std::string_view advice;
 };
 
-/// In the order of the codes; the first is 1. (A test compares this with the library's table.)
-inline constexpr std::array<kind_text, 35> kind_texts{{
-    {"io", "see the system's message"},
+/// In the order of the codes; the first is 1.
+inline constexpr std::array<kind_text, 36> kind_texts{{
+    {"io", "see the operating system's message"},
     {"open_failed", "check the name and the permissions"},
     {"command_not_started", "check that the program exists, is executable and is in PATH"},
-    {"command_failed", "see its standard error; allow_failure accepts such a command"},
-    {"command_status_unknown", "do not ignore SIGCHLD and do not wait for other people's children"},
-    {"record_too_long", "raise the record limit, or skip this record and go on"},
-    {"frame_truncated", "the input was cut short, or the frame's size is wrong"},
+    {"command_failed", "see its standard error; set allow_failure to accept a failing command"},
+    {"command_status_unknown", "leave SIGCHLD at its default and do not call `wait` on processes you did not start"},
+    {"record_too_long", "raise the record limit, or skip this record and continue"},
+    {"frame_truncated", "check whether the input was cut short or the frame size is wrong"},
     {"length_invalid", "check width, byte order and whether the length counts itself"},
     {"utf8_invalid", "read the record as bytes"},
-    {"decode_damaged", "get the file again; what was good has been delivered"},
-    {"decode_truncated", "get the file again; what was good has been delivered"},
+    {"decode_damaged", "fetch the file again; all data before this point has been delivered"},
+    {"decode_truncated", "fetch the file again; all data before this point has been delivered"},
     {"decode_limit", "raise the limit if the source is trusted"},
-    {"stalled", "raise the time limit, or find out what the other side waits for"},
-    {"cancelled", "go on, or close"},
+    {"stalled", "raise the time limit, or find out what the other side is waiting for"},
+    {"cancelled", "continue, or close"},
     {"source_shrank", "do not truncate a file that is being read"},
-    {"broken_pipe", "the consumer has gone: stop writing"},
-    {"invalid_option", "see the accepted values"},
-    {"unsupported", "see the documentation of the call"},
-    {"closed", "nothing more can be read or written"},
-    {"internal", "please report it with the message"},
-    {"number_invalid", "check the input there, the separator and the type"},
-    {"number_overflow", "use a wider type, or check the input there"},
-    {"value_missing", "the input was cut short, or fewer values should be asked for"},
-    {"argument_invalid", "see what the call expects"},
-    {"document_invalid", "check what wrote the document"},
-    {"document_truncated", "the input was cut short, or a length in it is wrong"},
+    {"broken_pipe", "stop writing: the reader has closed the pipe or connection"},
+    {"invalid_option", "check the accepted values"},
+    {"unsupported", "see the documentation of this call"},
+    {"closed", "open a new one; nothing more can be read or written"},
+    {"internal", "report this message as a bug"},
+    {"number_invalid", "check the input at this position, the separator and the type"},
+    {"number_overflow", "use a wider type, or check the input at this position"},
+    {"value_missing", "check whether the input was cut short, or ask for fewer values"},
+    {"argument_invalid", "check what the call expects"},
+    {"document_invalid", "check the program that wrote the document"},
+    {"document_truncated", "check whether the input was cut short or contains a wrong length"},
     {"too_deep", "raise the depth limit if the source is trusted"},
     {"key_missing", "check the path"},
-    {"shape_mismatch", "ask for the type that is there, or check what wrote the document"},
-    {"value_out_of_range", "use a wider type, or check what wrote the document"},
-    {"text_invalid", "check the text there"},
-    {"julia_invalid", "check what wrote the file; its plain document can still be read"},
+    {"shape_mismatch", "ask for the type that was found, or check the program that wrote the document"},
+    {"value_out_of_range", "use a wider type, or check the program that wrote the document"},
+    {"text_invalid", "check the text at this position"},
+    {"julia_invalid", "check the program that wrote the file; it can still be read as a plain document"},
     {"memory_limit", "raise the limit if the source is trusted"},
-    {"stage_panicked", "mend the stage; the message above, on standard error, says where it is"},
-    {"stage_failed", "check the record, or have such records skipped or kept aside"},
+    {"stage_panicked", "fix the stage; the panic message on standard error shows where"},
+    {"stage_failed", "check the record, or have failing records skipped or set aside"},
+    {"source_changed", "read the file again while no other program writes to it"},
 }};
+
+} // namespace detail
+
+} // namespace millstream
+
+#endif
+#endif
+
+namespace millstream {
+
+namespace detail {
 
 /// The texts of a kind; empty for a number that this header does not know.
 constexpr kind_text text_of(int code) noexcept {
@@ -180,7 +319,7 @@ class category_of_millstream final : public std::error_category {
         return message.append("; ").append(text.advice);
     }
 
-    /// What the standard library has a word for compares equal to it: `ec == std::errc::broken_pipe`.
+    /// Kinds with a counterpart in the standard library compare equal to it: `ec == std::errc::broken_pipe`.
     std::error_condition default_error_condition(int code) const noexcept override {
         switch (static_cast<errc>(code)) {
         case errc::broken_pipe:
@@ -211,15 +350,15 @@ inline const std::error_category &category() noexcept {
     return instance;
 }
 
-/// So that an `errc` becomes a `std::error_code`, and compares with one.
+/// Converts an `errc` to a `std::error_code`, and makes the two comparable.
 inline std::error_code make_error_code(errc kind) noexcept { return {static_cast<int>(kind), category()}; }
 
 /// The name of a kind in snake case, the same in every language.
 constexpr std::string_view name(errc kind) noexcept { return detail::text_of(static_cast<int>(kind)).name; }
 
-/// Whether the reader that reported this goes on: after `cancelled` by the next call, after `record_too_long` by
-/// `skip_record`, after `number_invalid` and `number_overflow` by taking what is there by other means. After any other
-/// error comes a plain end.
+/// Whether the reader that reported this can continue: after `cancelled` with the next call, after `record_too_long`
+/// with `skip_record`, after `number_invalid` and `number_overflow` by reading the input in another way. After any
+/// other error the reader is at its end.
 constexpr bool is_resumable(errc kind) noexcept {
     return kind == errc::cancelled || kind == errc::record_too_long || kind == errc::number_invalid ||
            kind == errc::number_overflow;
@@ -228,25 +367,25 @@ constexpr bool is_resumable(errc kind) noexcept {
 /// How a command ended.
 enum class command_status {
     exited,   ///< It exited; the value is its exit status.
-    signaled, ///< It was ended by a signal; the value is the signal's number.
-    unknown,  ///< The system would not say; the value is 0.
+    signaled, ///< It was killed by a signal; the value is the signal's number.
+    unknown,  ///< The system did not report it; the value is 0.
 };
 
-/// A command that ended: what ran, how it ended, the last it said.
+/// A command that ended: the command line, how it ended, and its last output.
 struct command_end {
     /// The command and its arguments, as started.
     std::vector<std::string> argv;
     command_status status = command_status::unknown;
     /// The exit status or the signal's number.
     int value = 0;
-    /// The last 4 KiB of its standard error, where that was the library's to see. Any bytes.
+    /// The last 4 KiB of its standard error, if the library read it. Any bytes.
     std::string stderr_tail;
 
     /// Exit status 0.
     bool success() const noexcept { return status == command_status::exited && value == 0; }
 };
 
-/// What an error knows. Everything but the kind may be missing: texts are empty then.
+/// The details of an error. Everything but the kind may be missing: texts are then empty.
 struct error_details {
     errc kind = errc::internal;
     /// The source or sink: a path, a command line, an address.
@@ -254,25 +393,25 @@ struct error_details {
     /// What was expected, and what was found instead.
     std::string expected;
     std::string found;
-    /// Where in the stream, in bytes from its start (after decoding).
+    /// The position in the stream, in bytes from its start (after decoding).
     std::optional<std::uint64_t> offset;
     /// Which record; the first is 0.
     std::optional<std::uint64_t> record;
-    /// Which value in a BSON document: its keys from the outermost on, with dots between them.
+    /// Which value in a BSON document: its keys from the outermost on, separated by dots.
     std::string path;
-    /// Of a writer's error: how many bytes the system has taken for certain.
+    /// For a writer's error: how many bytes the system has certainly accepted.
     std::optional<std::uint64_t> written;
     /// Which command ended, and how.
     std::optional<command_end> command;
-    /// The system's error number, or 0 if it was not the system that reported this.
+    /// The system's error number, or 0 if the error did not come from the system.
     int system_errno = 0;
-    /// All of it in a sentence; made from the rest if it is empty.
+    /// The whole error in one sentence; made from the rest if it is empty.
     std::string message;
 };
 
 namespace detail {
 
-/// The sentence that the library would make of these details, for errors that are not about a command.
+/// The sentence that the library would make from these details, for errors that are not about a command.
 inline std::string sentence(const error_details &error) {
     const kind_text text = text_of(static_cast<int>(error.kind));
     std::string out;
@@ -295,7 +434,7 @@ inline std::string sentence(const error_details &error) {
     if (error.record)
         out.append(", record ").append(std::to_string(*error.record)).append(" (the first is 0)");
     if (error.written)
-        out.append(", ").append(std::to_string(*error.written)).append(" bytes are safely written");
+        out.append(", ").append(std::to_string(*error.written)).append(" bytes had been written");
     return out.append("; ").append(text.advice);
 }
 
@@ -312,11 +451,11 @@ class error : public std::system_error {
         details_ = std::make_shared<const error_details>(std::move(details));
     }
 
-    // Copies only: one that was moved from could not answer.
+    // Copy only: a moved-from error could not answer.
     error(const error &) = default;
     error &operator=(const error &) = default;
 
-    /// All of it in a sentence: what was found, what was expected, where, and what to do.
+    /// The whole error in one sentence: what was found, what was expected, where, and what to do.
     const char *what() const noexcept override { return details_->message.c_str(); }
     /// The kind, which `code()` has as its value.
     errc kind() const noexcept { return details_->kind; }
@@ -326,18 +465,19 @@ class error : public std::system_error {
     const std::string &expected() const noexcept { return details_->expected; }
     /// What was found instead, or nothing.
     const std::string &found() const noexcept { return details_->found; }
-    /// Where in the stream, in bytes from its start (after decoding).
+    /// The position in the stream, in bytes from its start (after decoding).
     std::optional<std::uint64_t> offset() const noexcept { return details_->offset; }
     /// Which record; the first is 0.
     std::optional<std::uint64_t> record() const noexcept { return details_->record; }
-    /// Which value in a BSON document: its keys from the outermost on, with dots between them. Empty if it is not about
-    /// one.
+    /// Which value in a BSON document: its keys from the outermost on, separated by dots. Empty if it is not about a
+    /// value.
     const std::string &path() const noexcept { return details_->path; }
-    /// Of a writer's error: how many bytes the system has taken for certain.
+    /// For a writer's error: how many bytes the system has certainly accepted.
     std::optional<std::uint64_t> written() const noexcept { return details_->written; }
-    /// Which command ended, and how; null if the error is not about a command. It lives as long as any copy of this.
+    /// Which command ended, and how; null if the error is not about a command. It lives as long as any copy of this
+    /// error.
     const command_end *command() const noexcept { return details_->command ? &*details_->command : nullptr; }
-    /// The system's error number, or 0 if it was not the system that reported this.
+    /// The system's error number, or 0 if the error did not come from the system.
     int system_errno() const noexcept { return details_->system_errno; }
 
   private:
@@ -359,46 +499,51 @@ namespace detail {
 [[noreturn]] inline void fail(error_details details) { fail(error(std::move(details))); }
 
 } // namespace detail
-} // namespace ms
+} // namespace millstream
 
 template <>
-struct std::is_error_code_enum<ms::errc> : std::true_type {};
+struct std::is_error_code_enum<millstream::errc> : std::true_type {};
 
+#endif // C++17
 #endif // MILLSTREAM_ERROR_HPP
 // millstream/input.hpp: numbers, words and lines from a file descriptor.
 //
-//     ms::input in{fd};
+//     millstream::input in{fd};
 //     int n;
 //     in >> n;                                      // must be there, else an error
 //     while (in >> a >> b) ...                      // both, or neither: then the loop ends
 //     for (std::string_view line : in.lines()) ...
 //
-// Values are separated by any amount of white space. A number is as numbers.h says: all integer types (signed char and
-// unsigned char, which is uint8_t, are numbers too), with overflow checked; float and double as std::from_chars reads
-// them, and with a `+`. A char is one byte that is not white space; a std::string is a word.
+// Values are separated by any amount of white space. Numbers are as in numbers.h: all integer types (signed char and
+// unsigned char, which is uint8_t, are numbers too), with overflow checked; float and double like std::from_chars, and
+// with an optional `+`; 1e999 is out of range, and 1e-999 is 0. A char is one byte that is not white space; a
+// std::string is a word.
 //
-// What is not right is an error (ms::error), at once, and never a value: `12x` and `1.5` are no int, 300 is no uint8_t.
-// The error says at which byte and in which line, what was found and what was expected. What was wrong is not consumed:
-// the same value fails again, and `word` or `line` takes what is there.
+// Invalid input is an error (millstream::error), immediately, and never a value: `12x` and `1.5` are not ints, 300 is
+// not a uint8_t. The error has the byte and the line, what was found and what was expected. Invalid input is not
+// consumed: reading the same value fails again, and `word` or `line` takes the text.
 //
-// The end of the input is no error where you ask for it: what is tested (`if`, `while`, `!`) becomes false. It is one
-// (value_missing) where a value must be there: when nobody tests, and in the middle of what is read together. So a
-// program that forgets to test stops at an input which was cut short, rather than going on with old values.
+// The end of the input is not an error if you test for it: the tested expression (`if`, `while`, `!`) becomes false. It
+// is an error (value_missing) if a value is required: without a test, and in the middle of values that are read
+// together. So a program that forgets to test stops at truncated input rather than continuing with old values.
 //
 // After a number, `line` gives the rest of its line: white space is consumed with the value that follows it.
 //
-// Bytes come through a window on a buffer of 256 KiB, which grows for long words and lines up to the record limit of
-// 64 MiB. Interrupted reads, short ones and those from a non-blocking descriptor that has nothing yet are gone on with.
-// Before it reads from anything but a regular file, it flushes the output it is tied to (ms::in to ms::out), so that
-// who is asked sees the question; likewise before it reports an error.
+// Bytes come through a window on a buffer of 256 KiB, which grows for long words and lines up to the record limit of 64
+// MiB. Interrupted reads, short reads and reads from a non-blocking descriptor without data are continued. Before it
+// reads from anything but a regular file, it flushes the output it is tied to (millstream::in to millstream::out), so
+// that the user sees the prompt; likewise before it reports an error.
 //
-// What it does not do: it neither opens nor closes the descriptor, and knows only that the bytes ended, not why. It
-// reads ahead: what it has buffered, no other reader of the descriptor gets. One thread at a time may use an input. The
-// system is POSIX.
+// What it does not do: it neither opens nor closes the descriptor, and only knows that the bytes ended, not why. It
+// reads ahead: other readers of the descriptor do not get what it has buffered. One thread at a time may use an input.
 //
 // C++17; needs no library.
 #ifndef MILLSTREAM_INPUT_HPP
 #define MILLSTREAM_INPUT_HPP
+
+#if __cplusplus <= 201402L
+#error "millstream/input.hpp needs C++17: compile it with -std=c++17 or later"
+#else
 
 #include <cerrno>
 #include <charconv>
@@ -414,10 +559,6 @@ struct std::is_error_code_enum<ms::errc> : std::true_type {};
 #include <system_error>
 #include <type_traits>
 
-#include <poll.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 /*
  * millstream/numbers.h: whole numbers out of and into memory, at full speed. C99 and C++17; no library to link.
  *
@@ -428,20 +569,20 @@ struct std::is_error_code_enum<ms::errc> : std::true_type {};
  *     uint32_t value;
  *     if (millstream_scan_u32(&at, limit, &value) == MILLSTREAM_SCANNED) ...    // 17; `at` is at the space
  *
- * The text is the one of Millstream in every language (vectors/put.tsv and vectors/scan.tsv): decimal digits, `-` for
- * what is negative, lower-case hexadecimal without a prefix. Nothing here allocates, reads or writes a file, depends
- * on the locale, or keeps state, except for one word per program that remembers what the processor can do.
+ * The text is the same as in every language of Millstream (vectors/put.tsv and vectors/scan.tsv): decimal digits, `-`
+ * for negative numbers, lower-case hexadecimal without a prefix. Nothing here allocates, reads or writes a file,
+ * depends on the locale, or keeps state, except for one word per program that remembers what the processor can do.
  *
  * What it does not do: floating-point numbers. C has them from the library (millstream.h), C++ from stdio.hpp.
  *
- * Two ways to make digits, which give the same bytes, and a third that is here to be compared with:
+ * Two ways to make digits, which give the same bytes, and a third for comparison:
  *   - ifma      x86-64 with AVX-512 IFMA and VBMI: sixteen digits at once, without a branch;
  *   - portable  any little-endian processor and a compiler that speaks GNU C: eight digits at once;
- *   - plain     one digit after the other: for all others, and what the tests hold the other two against.
- * On x86-64 (Linux and its like) the processor decides, when the first number is printed. There the environment
- * variable MILLSTREAM_DIGITS=ifma|portable|plain asks for one way, as the tests do; what the processor cannot do, and
- * any other value, is ignored. With the macro MILLSTREAM_NO_DISPATCH defined there is only the portable (or plain) way,
- * and neither processor nor environment is asked.
+ *   - plain     one digit after another: for all others, and as the reference of the tests.
+ * On x86-64 (Linux and similar systems) the processor decides, when the first number is printed. There the environment
+ * variable MILLSTREAM_DIGITS=ifma|portable|plain selects one way, as the tests do; a way that the processor does not
+ * support, and any other value, is ignored. With the macro MILLSTREAM_NO_DISPATCH defined there is only the portable
+ * (or plain) way, and neither processor nor environment is queried.
  *
  * Any number of threads may call any function here at the same time.
  */
@@ -467,7 +608,7 @@ struct std::is_error_code_enum<ms::errc> : std::true_type {};
 #define MILLSTREAM_HOT MILLSTREAM_INLINE __attribute__((always_inline))
 #define MILLSTREAM_COLD MILLSTREAM_FUNCTION __attribute__((noinline, cold, unused))
 #define MILLSTREAM_LIKELY(condition) __builtin_expect(!!(condition), 1)
-/* MILLSTREAM_ASSEMBLY: not where MemorySanitizer watches, which does not see what it writes. */
+/* MILLSTREAM_ASSEMBLY: not with MemorySanitizer, which does not see what it writes. */
 #ifdef __has_feature
 #if __has_feature(memory_sanitizer)
 #define MILLSTREAM_NO_ASSEMBLY 1
@@ -601,7 +742,7 @@ MILLSTREAM_HOT void millstream_sixteen_digits(char *to, uint64_t value) {
     memcpy(to + 8, &second, 8);
 }
 
-/* What is beyond the two short ways below; not worth a copy at each call. */
+/* The rare cases beyond the two short ways below; not worth a copy at each call. */
 MILLSTREAM_COLD size_t millstream_digits_long(char *to, uint64_t value) {
     uint64_t top = value / UINT64_C(10000000000000000);
     unsigned count = millstream_count_digits(top);
@@ -639,7 +780,7 @@ MILLSTREAM_HOT size_t millstream_digits_portable(char *to, uint64_t value) {
 
 #ifdef MILLSTREAM_IFMA
 
-/* Whether this processor, and the system on it, can do millstream_digits_ifma. */
+/* Whether this processor, and the system on it, supports millstream_digits_ifma. */
 MILLSTREAM_INLINE int millstream_has_ifma(void) {
     __builtin_cpu_init();
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
@@ -649,25 +790,24 @@ MILLSTREAM_INLINE int millstream_has_ifma(void) {
 /*
  * Writes the digits of `value` at `to`, where MILLSTREAM_NUMBER_SLACK bytes are writable; returns how many.
  *
- * The idea: digit j of n < 10^8, counted from the left, is the first digit of the fraction n / 10^(8-j). A fraction
- * is kept as 52 bits, since the processor multiplies eight numbers of 52 bits at once and hands out either half of the
- * products:
+ * The idea: digit j of n < 10^8, counted from the left, is the first digit of the fraction n / 10^(8-j). A fraction is
+ * kept as 52 bits, since the processor multiplies eight 52-bit numbers at once and returns either half of the products:
  *
  *     fraction = low 52 bits of (n * floor(2^52 / 10^(8-j))) + bias
  *     digit    = high bits of (fraction * 10), plus '0'
  *
  * The reciprocals are rounded down, by d < 1, so that the product is too small by n * d < 10^8 * d. The bias makes up
  * for that; it must be more than 10^8 * d and less than 2^52 / 10^(8-j), the distance to the next multiple. For j = 0,
- * d is 0.274 and the distance 45,035,996, so 40,000,000 lies between; for all others 100,000,000 does. (The tests also
+ * d is 0.274 and the distance 45,035,996, so 40,000,000 is between them; for all others 100,000,000 is. (The tests also
  * try every n.)
  *
- * Both halves of a number of sixteen digits are done side by side. At the end one permutation picks the digits out of
- * both, and its indices are loaded from so far into a table that leading zeros are left out.
+ * Both halves of a sixteen-digit number are computed side by side. At the end one permutation selects the digits of
+ * both; the offset of its index table skips leading zeros.
  *
- * Why assembly and not intrinsics: a function for other instructions than those of its caller cannot be inlined,
- * and a call costs as much as the digits do (3.9 ns a record against 2.2). Since compilers that may not use AVX
- * themselves do not know what it leaves behind, it cleans up: `vzeroupper`, and all sixteen registers are given up.
- * Each instruction is there in both dialects, {AT&T|Intel}, since -masm=intel shows to the assembler only.
+ * Why assembly and not intrinsics: a function that uses other instructions than its caller cannot be inlined, and a
+ * call costs as much as the digits (3.9 ns a record against 2.2). Since compilers that may not use AVX do not know the
+ * state it leaves, it cleans up: `vzeroupper`, and all sixteen registers are declared as clobbered. Each instruction is
+ * given in both dialects, {AT&T|Intel}, since -masm=intel is only visible to the assembler.
  */
 MILLSTREAM_HOT size_t millstream_digits_ifma(char *to, uint64_t value) {
     static const struct {
@@ -713,7 +853,7 @@ MILLSTREAM_HOT size_t millstream_digits_ifma(char *to, uint64_t value) {
     return count;
 }
 
-/* The ways to make digits that can be asked for at run time. */
+/* The ways to make digits that can be selected at run time. */
 enum { MILLSTREAM_DIGITS_UNKNOWN, MILLSTREAM_DIGITS_PLAIN, MILLSTREAM_DIGITS_PORTABLE, MILLSTREAM_DIGITS_IFMA };
 
 MILLSTREAM_INLINE int millstream_choose_digits(void) {
@@ -725,15 +865,15 @@ MILLSTREAM_INLINE int millstream_choose_digits(void) {
     return MILLSTREAM_DIGITS_IFMA;
 }
 
-/* The way that this program goes; unknown before the first call of millstream_digits_unusual. */
+/* The way that this program uses; unknown before the first call of millstream_digits_unusual. */
 MILLSTREAM_HOT int *millstream_digits_way(void) {
     static int way = MILLSTREAM_DIGITS_UNKNOWN;
     return &way;
 }
 
-/* The first number of a program, which decides; and those of one that has asked for the plain way. */
+/* The first number of a program, which decides; and those of a program that has selected the plain way. */
 MILLSTREAM_COLD size_t millstream_digits_unusual(char *to, uint64_t value) {
-    /* Threads that come here together decide the same. */
+    /* Threads that arrive here at the same time decide the same. */
     int way = millstream_choose_digits();
     __atomic_store_n(millstream_digits_way(), way, __ATOMIC_RELAXED);
     if (way == MILLSTREAM_DIGITS_IFMA)
@@ -745,13 +885,13 @@ MILLSTREAM_COLD size_t millstream_digits_unusual(char *to, uint64_t value) {
 
 #endif /* MILLSTREAM_IFMA */
 
-/* ---- Printing: what to call ---------------------------------------------------------------------------------- */
+/* ---- Printing: the functions to call ------------------------------------------------------------------------- */
 
 /* Writes the digits of `value` at `to`, where MILLSTREAM_NUMBER_SLACK bytes are writable; returns how many. */
 MILLSTREAM_HOT size_t millstream_digits(char *to, uint64_t value) {
 #if defined(MILLSTREAM_IFMA)
     int way = __atomic_load_n(millstream_digits_way(), __ATOMIC_RELAXED);
-    /* No hint which is likely: what compilers take for rare they make small, with divisions that are ones. */
+    /* No hint about likelihood: compilers make code that they consider rare small, with real divisions. */
     if (way == MILLSTREAM_DIGITS_IFMA)
         return millstream_digits_ifma(to, value);
     if (MILLSTREAM_LIKELY(way == MILLSTREAM_DIGITS_PORTABLE))
@@ -764,7 +904,7 @@ MILLSTREAM_HOT size_t millstream_digits(char *to, uint64_t value) {
 #endif
 }
 
-/* The same with a `-` in front of what is negative. */
+/* The same with a `-` for negative numbers. */
 MILLSTREAM_HOT size_t millstream_digits_signed(char *to, int64_t value) {
     size_t sign = value < 0;
     *to = '-'; /* or the first digit, in a moment */
@@ -772,8 +912,8 @@ MILLSTREAM_HOT size_t millstream_digits_signed(char *to, int64_t value) {
 }
 
 /*
- * Each of the following writes a number at `to` and returns the end of its text; there is no '\0' behind it.
- * MILLSTREAM_NUMBER_SLACK bytes must be writable at `to`, whatever the value: those behind the text may change.
+ * Each of the following writes a number at `to` and returns the end of its text; there is no '\0' after it.
+ * MILLSTREAM_NUMBER_SLACK bytes must be writable at `to`, whatever the value: those after the text may change.
  */
 MILLSTREAM_HOT char *millstream_put_u32(char *to, uint32_t value) { return to + millstream_digits(to, value); }
 
@@ -796,7 +936,7 @@ MILLSTREAM_INLINE char *millstream_put_hex_u64(char *to, uint64_t value) {
     }
 }
 
-/* Right-aligned in `width` bytes, with `fill` in front: width + MILLSTREAM_NUMBER_SLACK bytes must be writable. */
+/* Right-aligned in `width` bytes, padded with `fill`: width + MILLSTREAM_NUMBER_SLACK bytes must be writable. */
 MILLSTREAM_INLINE char *millstream_put_u64_padded(char *to, uint64_t value, size_t width, char fill) {
     char digits[MILLSTREAM_NUMBER_SLACK];
     size_t count = millstream_digits(digits, value);
@@ -806,7 +946,7 @@ MILLSTREAM_INLINE char *millstream_put_u64_padded(char *to, uint64_t value, size
     return to + gap + count;
 }
 
-/* The same for what has a sign, which is one of the `width` bytes. Zeros stand behind it, any other fill before it. */
+/* The same for signed numbers; the sign is one of the `width` bytes. Zeros follow it, any other fill precedes it. */
 MILLSTREAM_INLINE char *millstream_put_i64_padded(char *to, int64_t value, size_t width, char fill) {
     char text[MILLSTREAM_NUMBER_SLACK];
     size_t count, gap;
@@ -841,9 +981,9 @@ MILLSTREAM_INLINE char *millstream_put_i128(char *to, millstream_i128 value) {
 /* ---- Scanning ------------------------------------------------------------------------------------------------ */
 
 /*
- * A token is what stands between white space: the bytes 9 to 13 and 32. A number is an optional sign and at least one
- * digit, with any number of zeros in front; a `-` is for the types that have a sign. What a token holds besides makes
- * it MILLSTREAM_SCAN_INVALID, also when it is too large as well.
+ * A token is the text between white space: the bytes 9 to 13 and 32. A number is an optional sign and at least one
+ * digit, with any number of leading zeros; a `-` is for signed types. Anything else in a token makes it
+ * MILLSTREAM_SCAN_INVALID, even if it is also too large.
  */
 enum {
     MILLSTREAM_SCANNED,      /* the value is there, and the position is behind the token */
@@ -854,7 +994,7 @@ enum {
 
 MILLSTREAM_HOT int millstream_is_space(char byte) { return byte == ' ' || (byte >= '\t' && byte <= '\r'); }
 
-/* The first byte at or behind `at` that is not white space; `end` if there is none. */
+/* The first byte at or after `at` that is not white space; `end` if there is none. */
 MILLSTREAM_HOT const char *millstream_skip_space(const char *at, const char *end) {
     while (at != end && millstream_is_space(*at))
         ++at;
@@ -864,16 +1004,16 @@ MILLSTREAM_HOT const char *millstream_skip_space(const char *at, const char *end
 /* Whether the bytes between `at` and `end` are all that will ever be there. */
 typedef enum { MILLSTREAM_MORE_MAY_COME, MILLSTREAM_ALL_IS_HERE } millstream_extent;
 
-/* What the digits of a token say, before it is a number of some type. */
+/* The result for the digits of a token, before they become a number of some type. */
 typedef struct {
     millstream_widest magnitude;
     int negative;
 } millstream_scanned;
 
 /*
- * Scans one token, byte by byte: what the fast way below is held against, and what does all that is rare.
- * The magnitude may be at most `most`, or `most_negative` behind a `-`; 0 there means a type without a sign.
- * Only MILLSTREAM_SCANNED moves `*at` and writes `*out`.
+ * Scans one token, byte by byte: the reference for the fast way below, and used for all rare cases. The magnitude may
+ * be at most `most`, or `most_negative` after a `-`; 0 there means an unsigned type. Only MILLSTREAM_SCANNED moves
+ * `*at` and writes `*out`.
  */
 MILLSTREAM_INLINE int millstream_scan_plain(const char **at, const char *end, millstream_widest most,
                                             millstream_widest most_negative, millstream_extent extent,
@@ -916,16 +1056,16 @@ MILLSTREAM_HOT uint64_t millstream_load_digits(const char *p) {
 
 /* How many digits `loaded` begins with. */
 MILLSTREAM_HOT unsigned millstream_leading_digits(uint64_t loaded) {
-    /* Values above 9 reach the highest bit of their byte. A carry disturbs only bytes behind such a one. */
+    /* Values above 9 reach the highest bit of their byte. A carry affects only bytes after it. */
     uint64_t others = ((loaded + UINT64_C(0x7676767676767676)) | loaded) & UINT64_C(0x8080808080808080);
     return others == 0 ? 8 : (unsigned)__builtin_ctzll(others) >> 3;
 }
 
-/* The number that the first `count` <= 8 digits of `loaded` make. */
+/* The number of the first `count` <= 8 digits of `loaded`. */
 MILLSTREAM_HOT uint64_t millstream_join_digits(uint64_t loaded, unsigned count) {
-    /* Others go out at the end, zeros come in at the front; in two steps, since a shift by 64 is not defined. */
+    /* Others are shifted out, zeros are shifted in; in two steps, since a shift by 64 is undefined. */
     uint64_t v = loaded << (4 * (8 - count)) << (4 * (8 - count));
-    /* Neighbours are joined: eight digits to four numbers, to two, to one. */
+    /* Neighbours are combined: eight digits to four numbers, to two, to one. */
     v = (v * (1 + (10 << 8))) >> 8 & UINT64_C(0x00ff00ff00ff00ff);
     v = (v * (1 + (100 << 16))) >> 16 & UINT64_C(0x0000ffff0000ffff);
     return (v * (1 + (UINT64_C(10000) << 32))) >> 32;
@@ -939,7 +1079,7 @@ MILLSTREAM_HOT int millstream_scan_token(const char **at, const char *end, uint6
     millstream_scanned scanned = {0, 0};
     int result;
 #ifdef MILLSTREAM_SWAR
-    /* A sign, twenty digits, the byte behind them, and what the last of three loads may reach. */
+    /* A sign, twenty digits, the byte after them, and the reach of the last of three loads. */
     if (MILLSTREAM_LIKELY(end - *at >= 32)) {
         const char *p = *at;
         int negative = most_negative != 0 && *p == '-';
@@ -984,8 +1124,8 @@ MILLSTREAM_HOT int millstream_scan_token(const char **at, const char *end, uint6
 }
 
 /*
- * A number of at most `most`, of a type without a sign. `*at` is the token's first byte, white space having been
- * skipped. Only MILLSTREAM_SCANNED moves `*at` and writes `*out`.
+ * A number of at most `most`, of an unsigned type. `*at` is the token's first byte, white space having been skipped.
+ * Only MILLSTREAM_SCANNED moves `*at` and writes `*out`.
  */
 MILLSTREAM_HOT int millstream_scan_unsigned(const char **at, const char *end, uint64_t most, millstream_extent extent,
                                             uint64_t *out) {
@@ -997,7 +1137,7 @@ MILLSTREAM_HOT int millstream_scan_unsigned(const char **at, const char *end, ui
     return result;
 }
 
-/* The same for a type with a sign: a number between `-most - 1` and `most`. */
+/* The same for a signed type: a number between `-most - 1` and `most`. */
 MILLSTREAM_HOT int millstream_scan_signed(const char **at, const char *end, int64_t most, millstream_extent extent,
                                           int64_t *out) {
     uint64_t magnitude;
@@ -1010,10 +1150,10 @@ MILLSTREAM_HOT int millstream_scan_signed(const char **at, const char *end, int6
 
 /*
  * Each of the following scans the number whose token begins at `*at`, white space having been skipped, and reads no
- * byte at or behind `end`. Only MILLSTREAM_SCANNED moves `*at`, to the byte behind the token, and writes `*out`.
+ * byte at or after `end`. Only MILLSTREAM_SCANNED moves `*at`, to the byte after the token, and writes `*out`.
  *
- * The plain names are for a window on a stream: a token that touches `end` may have more bytes to come, and gives
- * MILLSTREAM_SCAN_MORE. Those in `_last` are for what ends there, such as the last bytes of the input, or a string.
+ * The plain names are for a window on a stream: a token that touches `end` may be incomplete, and gives
+ * MILLSTREAM_SCAN_MORE. Those in `_last` are for input that ends there, such as the last bytes of a file, or a string.
  */
 MILLSTREAM_HOT int millstream_scan_u64(const char **at, const char *end, uint64_t *out) {
     return millstream_scan_unsigned(at, end, UINT64_MAX, MILLSTREAM_MORE_MAY_COME, out);
@@ -1092,27 +1232,31 @@ MILLSTREAM_INLINE int millstream_scan_i128(const char **at, const char *end, mil
 #endif /* MILLSTREAM_NUMBERS_H */
 // millstream/output.hpp: text and numbers to a file descriptor.
 //
-//     ms::output log{fd};
+//     millstream::output log{fd};
 //     log.print("Hello, ", i, '\t');
 //     log << max(a, b) << '\n';
 //     log.flush();
 //
-// Bytes are gathered in a buffer of 64 KiB (256 KiB for a pipe) and go out when it is full, at `flush`, and at the end:
-// of a terminal also when a line has ended. What put.hpp says becomes text. A print looks once whether all its parts
-// have room, and then writes without looking again.
+// Bytes are collected in a buffer of 64 KiB (256 KiB for a pipe) and written when it is full, at `flush`, and at the
+// end; to a terminal also at each line end. put.hpp describes how values become text. A print checks once whether all
+// its parts fit, and then writes without further checks.
 //
-// What it promises: short writes, interrupted ones and those to a non-blocking descriptor that takes no more are gone
-// on with, so that no byte is lost or written twice. A write that fails throws ms::error, which says how many bytes of
-// the stream the system has; a broken pipe has a kind of its own (where SIGPIPE is ignored, otherwise it ends the
-// program). After that the output is closed: each further print fails. A print that fails has printed nothing of
-// itself, unless it is larger than the buffer or holds parts with a hook of their own.
+// What it promises: short writes, interrupted writes and writes to a full non-blocking descriptor are continued, so
+// that no byte is lost or written twice. A failed write throws millstream::error, which has the number of bytes that
+// the system accepted; a broken pipe has its own kind (if SIGPIPE is ignored, otherwise it ends the program). After
+// that the output is closed: each further print fails. A print that fails has printed none of its parts, unless it is
+// larger than the buffer or has parts with their own hook.
 //
-// What it does not do: it neither opens nor closes the descriptor. One thread at a time may use an output. What is
-// buffered when the process forks is there twice: flush before. The system is POSIX.
+// What it does not do: it neither opens nor closes the descriptor. One thread at a time may use an output. Bytes in the
+// buffer are duplicated when the process forks: flush before.
 //
 // C++17; needs no library.
 #ifndef MILLSTREAM_OUTPUT_HPP
 #define MILLSTREAM_OUTPUT_HPP
+
+#if __cplusplus <= 201402L
+#error "millstream/output.hpp needs C++17: compile it with -std=c++17 or later"
+#else
 
 #include <cerrno>
 #include <cstddef>
@@ -1124,46 +1268,45 @@ MILLSTREAM_INLINE int millstream_scan_i128(const char **at, const char *end, mil
 #include <string_view>
 #include <utility>
 
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #if __cplusplus >= 202002L && __has_include(<span>)
 #include <span>
 #endif
 
-// millstream/put.hpp: how values become text. The parts of ms::out.print(...), and what makes special ones.
+// millstream/put.hpp: how values become text. The parts of millstream::out.print(...), and what makes special ones.
 //
-//     ms::out.println(ms::pad(x, 8), ' ', ms::hex(y), ' ', ms::fixed(z, 2), ' ', ms::json(name));
+//     using namespace millstream;
+//     out.println(pad(x, 8), ' ', hex(y), ' ', fixed(z, 2), ' ', json(name));
 //
 // What a value becomes, in every language of Millstream the same:
 //
 //   char                        that byte
-//   std::string, string_view,   their bytes; of a literal or an array those before its first '\0'
-//     "literal", const char *
+//   std::string, string_view,   their bytes; of a literal or an array those before its first
+//     "literal", const char *    '\0'; a null pointer is an error (argument_invalid), and nullptr does not compile
 //   all other integers          decimal, signed char and unsigned char (uint8_t) too; 128 bits where there are such
 //   float, double               the shortest text that reads back as the same number: 1.0, 0.1, 1e16, 1.5e-7, NaN, inf
 //   bool                        true or false
 //   hex(x)                      lower-case hexadecimal without a prefix; of negative numbers, two's complement
 //   pad(x, width)               an integer with spaces in front
-//   zero_fill(x, width)         an integer with zeros in front, behind its sign
-//   fixed(x, digits)            so many digits behind the point, rounded from the exact value; width and digits count
+//   zero_fill(x, width)         an integer with zeros in front, after its sign
+//   fixed(x, digits)            this many digits after the point, rounded from the exact value; width and digits count
 //                               as 65535 if they are more
 //   json(text)                  a quoted string; bytes that are not UTF-8 become U+FFFD
 //
-// Your own type: a function `void ms_put(ms::output &out, const your_type &value)` in your type's namespace, which
-// prints to `out`. (std::string and other views that convert to std::string_view need none.)
+// Your own type: a function `void ms_put(millstream::output &out, const your_type &value)` in your type's namespace,
+// which prints to `out`. (std::string and other views that convert to std::string_view need none.)
 //
-// Each part knows how many bytes it needs at most (`room`) and writes itself there (`put`): print adds up the rooms and
-// looks once whether there is so much. Rooms are 64 bits wide everywhere, and then no sum of them wraps: it is a small
-// multiple of bytes that are in memory, and of widths that are bounded. Part and room are no business of a user of
-// stdio.hpp.
+// Each part knows the most bytes that it needs (`room`) and writes itself there (`put`): print adds up the sizes and
+// checks once whether there is enough space. Sizes are 64 bits wide everywhere, so that no sum of them wraps: it is a
+// small multiple of bytes that are in memory, and of bounded widths. Users of stdio.hpp need neither parts nor sizes.
 //
 // C++17; needs no library. Floating-point numbers need a standard library that has std::to_chars for them (libstdc++
 // of gcc 11 and later).
 #ifndef MILLSTREAM_PUT_HPP
 #define MILLSTREAM_PUT_HPP
+
+#if __cplusplus <= 201402L
+#error "millstream/put.hpp needs C++17: compile it with -std=c++17 or later"
+#else
 
 #include <charconv>
 #include <cmath>
@@ -1175,7 +1318,7 @@ MILLSTREAM_INLINE int millstream_scan_i128(const char **at, const char *end, mil
 #include <type_traits>
 
 
-namespace ms {
+namespace millstream {
 namespace detail {
 
 /// Integers that are numbers: not bool, and no character type but the two that are bytes.
@@ -1212,24 +1355,24 @@ inline std::size_t put_digits(char *to, millstream_u128 value) {
 }
 #endif
 
-/// The largest width, and the largest number of digits behind the point, as in every language of Millstream.
+/// The largest width, and the largest number of digits after the decimal point, as in every language of Millstream.
 inline constexpr std::size_t most_wide = UINT16_MAX;
 constexpr std::uint16_t as_width(std::size_t width) {
     return static_cast<std::uint16_t>(width < most_wide ? width : most_wide);
 }
 
-/// The room that parts need one behind the other.
+/// The space that parts need one after another.
 template <class... Parts>
 MILLSTREAM_HOT std::uint64_t room_of(const Parts &...parts) {
     return (std::uint64_t{0} + ... + parts.room());
 }
 
-/// A room as a size: more than any memory has if it is more than a size can say.
+/// A space as a size: more than any memory if it exceeds the range of a size.
 MILLSTREAM_HOT std::size_t as_size(std::uint64_t room) {
     return room < SIZE_MAX ? static_cast<std::size_t>(room) : SIZE_MAX;
 }
 
-/// The room that digits and a sign need.
+/// The space that digits and a sign need.
 template <class T>
 inline constexpr std::size_t number_room = sizeof(T) <= 8 ? MILLSTREAM_NUMBER_SLACK : MILLSTREAM_NUMBER_SLACK_128;
 
@@ -1298,7 +1441,7 @@ struct padded_part {
         char digits[number_room<T>];
         const std::size_t count = number_part<T>{value}.put(digits);
         const std::size_t gap = width > count ? width - count : 0;
-        const std::size_t sign = fill == '0' && digits[0] == '-'; // it stands before zeros, and behind spaces
+        const std::size_t sign = fill == '0' && digits[0] == '-'; // it stands before zeros, and after spaces
         std::memcpy(to, digits, sign);
         std::memset(to + sign, fill, gap);
         std::memcpy(to + sign + gap, digits + sign, count - sign);
@@ -1445,7 +1588,7 @@ struct json_part {
 
 // ---- From values to parts -----------------------------------------------------------------------------------------
 
-/// What has a hook of its own, or no text at all.
+/// A type with its own hook, or without a text form.
 struct no_part {};
 
 template <class T>
@@ -1472,6 +1615,26 @@ MILLSTREAM_HOT std::string_view until_zero(const char *text, std::size_t size) {
     return {text, zero == nullptr ? size : static_cast<std::size_t>(static_cast<const char *>(zero) - text)};
 }
 
+/// A pointer to characters, which may be null.
+template <class T>
+inline constexpr bool is_text_pointer = std::is_same_v<T, const char *> || std::is_same_v<T, char *>;
+
+template <class T>
+constexpr bool is_null_text([[maybe_unused]] const T &value) {
+    if constexpr (is_text_pointer<T>)
+        return value == nullptr;
+    else
+        return false;
+}
+
+[[noreturn, gnu::noinline, gnu::cold]] inline void fail_null_text() {
+    error_details details;
+    details.kind = errc::argument_invalid;
+    details.found = "a null pointer";
+    details.expected = "text to print";
+    fail(std::move(details));
+}
+
 template <class T>
 MILLSTREAM_HOT auto as_part(const T &value) {
     if constexpr (is_part_already<T>)
@@ -1486,7 +1649,9 @@ MILLSTREAM_HOT auto as_part(const T &value) {
         return real_part<T>{value};
     else if constexpr (is_char_array<T>)
         return text_part{until_zero(value, std::extent_v<T>)};
-    else if constexpr (std::is_convertible_v<const T &, std::string_view>)
+    else if constexpr (is_text_pointer<T>)
+        return MILLSTREAM_LIKELY(value != nullptr) ? text_part{value} : (fail_null_text(), text_part{});
+    else if constexpr (std::is_convertible_v<const T &, std::string_view> && !std::is_same_v<T, std::nullptr_t>)
         return text_part{std::string_view(value)};
     else
         return no_part{};
@@ -1497,29 +1662,31 @@ inline constexpr bool is_part = !std::is_same_v<decltype(as_part(std::declval<co
 
 } // namespace detail
 
-/// Lower-case hexadecimal: ms::hex(255) is ff.
+/// Lower-case hexadecimal: millstream::hex(255) is ff.
 template <class T>
 constexpr detail::hex_part<T> hex(T value) {
     static_assert(detail::is_number<T>, "hex is for integers");
     return {value};
 }
 
-/// Right-aligned with spaces: ms::pad(42, 5) is "   42". A width counts as 65535 if it is more; so does a negative one.
+/// Right-aligned with spaces: millstream::pad(42, 5) is "   42". A width counts as 65535 if it is more; so does a
+/// negative one.
 template <class T>
 constexpr detail::padded_part<T> pad(T value, std::size_t width) {
     static_assert(detail::is_number<T>, "pad is for integers");
     return {value, detail::as_width(width), ' '};
 }
 
-/// With zeros in front, behind the sign, which counts: ms::zero_fill(-42, 5) is -0042. Widths are those of `pad`.
+/// With zeros in front, after the sign, which counts: millstream::zero_fill(-42, 5) is -0042. Widths are those of
+/// `pad`.
 template <class T>
 constexpr detail::padded_part<T> zero_fill(T value, std::size_t width) {
     static_assert(detail::is_number<T>, "zero_fill is for integers");
     return {value, detail::as_width(width), '0'};
 }
 
-/// `digits` digits behind the point: ms::fixed(1.005, 2) is 1.00, since the number is a little less than that. A
-/// negative number of digits counts as 0, and one above 65535 as that.
+/// `digits` digits after the decimal point: millstream::fixed(1.005, 2) is 1.00, since the number is a little less than
+/// that. A negative number of digits counts as 0, and one above 65535 as that.
 constexpr detail::fixed_part fixed(double value, int digits) {
     return {value, digits < 0 ? std::uint16_t{0} : detail::as_width(static_cast<std::size_t>(digits))};
 }
@@ -1527,33 +1694,12 @@ constexpr detail::fixed_part fixed(double value, int digits) {
 /// A quoted JSON string. `text` must live until it is printed.
 constexpr detail::json_part json(std::string_view text) { return {text}; }
 
-} // namespace ms
+} // namespace millstream
 
+#endif // C++17
 #endif // MILLSTREAM_PUT_HPP
 
-namespace ms {
-namespace detail {
-
-/// Waits until a non-blocking descriptor can be used again. Errors come back from the next read or write.
-inline void wait_for(int fd, short events) noexcept {
-    struct pollfd one = {fd, events, 0};
-    (void)::poll(&one, 1, -1);
-}
-
-inline std::string descriptor_name(int fd) {
-    switch (fd) {
-    case STDIN_FILENO:
-        return "standard input";
-    case STDOUT_FILENO:
-        return "standard output";
-    case STDERR_FILENO:
-        return "standard error";
-    default:
-        return "file descriptor " + std::to_string(fd);
-    }
-}
-
-} // namespace detail
+namespace millstream {
 
 class output;
 
@@ -1567,7 +1713,7 @@ inline constexpr bool has_hook<T, std::void_t<decltype(ms_put(std::declval<outpu
 
 } // namespace detail
 
-/// Puts characters where an output is: for std::format_to, fmt::format_to and the algorithms.
+/// Writes characters to an output: for std::format_to, fmt::format_to and the algorithms.
 class inserter {
   public:
     using iterator_category = std::output_iterator_tag;
@@ -1589,20 +1735,20 @@ class inserter {
 /// Text and numbers to a file descriptor: see the top of this file.
 class output {
   public:
-    /// An output to a descriptor that is open and stays so as long as the output is used. Costs nothing before the
-    /// first print.
+    /// An output to a descriptor that is open and stays open while the output is used. Costs nothing before the first
+    /// print.
     explicit constexpr output(int fd) noexcept : fd_(fd) {}
 
     output(const output &) = delete;
     output &operator=(const output &) = delete;
 
-    /// Flushes, and does not say what went wrong: call `flush` before to know.
+    /// Flushes, and reports no errors: call `flush` before to get them.
     ~output() {
         (void)try_flush();
         std::free(begin_);
     }
 
-    /// Prints the parts one behind the other.
+    /// Prints the parts one after another.
     template <class... Parts>
     MILLSTREAM_HOT output &print(const Parts &...parts) {
         if constexpr ((detail::is_part<Parts> && ...))
@@ -1623,10 +1769,10 @@ class output {
         return print(part);
     }
 
-    /// Manipulators: ms::endl, ms::flush.
+    /// Manipulators: millstream::endl, millstream::flush.
     output &operator<<(output &(*manipulate)(output &)) { return manipulate(*this); }
 
-    /// Bytes as they are. Large ones do not go through the buffer.
+    /// Raw bytes. Large blocks bypass the buffer.
     output &write(std::string_view bytes) {
         if (MILLSTREAM_LIKELY(bytes.size() <= static_cast<std::size_t>(end_ - at_)))
             at_ += detail::text_part{bytes}.put(at_);
@@ -1644,9 +1790,9 @@ class output {
 #endif
 
     /// An output iterator: fmt::format_to(out.inserter(), "{:>8}", x), and so for std::format_to.
-    ms::inserter inserter() noexcept { return ms::inserter(*this); }
+    millstream::inserter inserter() noexcept { return millstream::inserter(*this); }
 
-    /// Gives all bytes to the system.
+    /// Writes all bytes to the system.
     output &flush() {
         if (!try_flush())
             fail();
@@ -1655,8 +1801,8 @@ class output {
 
     int fd() const noexcept { return fd_; }
 
-    /// Gives all bytes to the system, and from now on every print at once. False if that failed: the reason is in
-    /// errno, and the bytes are kept for the next attempt. For those who may not throw; others call `flush`.
+    /// Writes all bytes to the system, and from now on every print immediately. False if that failed: the reason is in
+    /// errno, and the bytes are kept for the next attempt. For code that must not throw; otherwise use `flush`.
     bool flush_finally() noexcept {
         if (when_ != flushes::never_again) {
             when_ = flushes::at_once;
@@ -1665,7 +1811,7 @@ class output {
         return try_flush();
     }
 
-    /// Gives all bytes to the system if it takes them. False if not: the reason is in errno, and the bytes are kept
+    /// Writes all bytes to the system if it accepts them. False if not: the reason is in errno, and the bytes are kept
     /// for the next attempt.
     bool try_flush() noexcept {
         char *from = begin_;
@@ -1679,7 +1825,7 @@ class output {
         return rest == 0;
     }
 
-    /// What an error of this output says, by errno.
+    /// The error of this output for errno.
     error_details describe() const {
         error_details details;
         details.system_errno = errno;
@@ -1690,7 +1836,7 @@ class output {
     }
 
   private:
-    /// When the buffer goes out.
+    /// When the buffer is written.
     enum class flushes : unsigned char { undecided, when_full, at_line_ends, at_once, never_again };
 
     static constexpr std::size_t small_buffer = std::size_t{64} << 10;
@@ -1699,8 +1845,8 @@ class output {
     //   begin_        at_           end_ <= capacity_end_
     //   [ accepted    | free        |                   ]
     //
-    // What fits between at_ and end_ needs no further look. Where every print is followed by something (a terminal's
-    // line end), end_ stays at at_, so that nothing fits.
+    // Text that fits between at_ and end_ needs no further check. If every print is followed by some action (a
+    // terminal's line end), end_ stays at at_, so that nothing fits.
     char *at_ = nullptr;
     char *end_ = nullptr;
     char *begin_ = nullptr;
@@ -1720,7 +1866,7 @@ class output {
 
     template <class... Parts>
     MILLSTREAM_HOT static char *put_at(char *to, Parts... parts) {
-        std::size_t count = 0; // rather than a pointer: the lengths are added up while nobody waits for them
+        std::size_t count = 0; // rather than a pointer: the lengths are added up in idle time
         ((count += parts.put(to + count)), ...);
         return to + count;
     }
@@ -1739,7 +1885,7 @@ class output {
         return at_;
     }
 
-    // Beside parts that are too large for the buffer together.
+    // Next to parts that are too large for the buffer together.
     void put_large(const detail::text_part &part) { write(part.text); }
     template <class Part>
     void put_large(const Part &part) {
@@ -1753,7 +1899,7 @@ class output {
         if constexpr (detail::is_part<Part>) {
             put(detail::as_part(part));
         } else {
-            static_assert(detail::has_hook<Part>, "for this type write: void ms_put(ms::output &, const T &)");
+            static_assert(detail::has_hook<Part>, "define for this type: void ms_put(millstream::output &, const T &)");
             ms_put(*this, part);
         }
     }
@@ -1784,7 +1930,7 @@ class output {
             flush();
     }
 
-    /// Makes `room` between at_ and capacity_end_, if the buffer has so much.
+    /// Makes `room` bytes available between at_ and capacity_end_, if the buffer is large enough.
     void make_room(std::uint64_t room) {
         if (when_ == flushes::undecided)
             prepare();
@@ -1804,7 +1950,7 @@ class output {
         const std::size_t capacity = pipe ? pipe_buffer : small_buffer;
 #ifdef F_SETPIPE_SZ
         if (pipe && ::fcntl(fd_, F_GETPIPE_SZ) < (1 << 20))
-            (void)::fcntl(fd_, F_SETPIPE_SZ, 1 << 20); // no harm if the system does not want to
+            (void)::fcntl(fd_, F_SETPIPE_SZ, 1 << 20); // no harm if the system refuses
 #endif
         begin_ = static_cast<char *>(std::malloc(capacity));
         if (begin_ == nullptr) {
@@ -1817,12 +1963,11 @@ class output {
         end_ = when_ == flushes::when_full ? capacity_end_ : at_;
     }
 
-    /// Gives some bytes to the system and moves `from` behind them. False if it did not take any, for a reason in
+    /// Writes some bytes to the system and moves `from` after them. False if it accepted none, with the reason in
     /// errno.
     bool send(const char *&from, std::size_t count) noexcept {
-        const std::size_t most = std::size_t{1} << 30; // Linux takes less than 2 GiB, other systems no more than that
         for (;;) {
-            const ssize_t sent = ::write(fd_, from, count < most ? count : most);
+            const ssize_t sent = detail::write_some(fd_, from, count);
             if (sent > 0) {
                 from += sent;
                 written_ += static_cast<std::uint64_t>(sent);
@@ -1833,7 +1978,7 @@ class output {
             else if (errno == EINTR)
                 continue;
             else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-                detail::wait_for(fd_, POLLOUT);
+                detail::wait_to_write(fd_);
                 continue;
             }
             return false;
@@ -1846,7 +1991,7 @@ class output {
         return sent;
     }
 
-    /// Reports what errno says, once; what was not written is given up.
+    /// Reports errno, once; unwritten bytes are dropped.
     [[noreturn, gnu::noinline, gnu::cold]] void fail() {
         error_details details = describe();
         when_ = flushes::never_again;
@@ -1860,15 +2005,16 @@ inline inserter &inserter::operator=(char byte) {
     return *this;
 }
 
-/// out << ms::endl ends the line and flushes, out << ms::flush flushes. '\n' is usually what one wants.
+/// out << millstream::endl ends the line and flushes, out << millstream::flush flushes. '\n' is usually better.
 inline output &endl(output &out) { return out.print('\n').flush(); }
 inline output &flush(output &out) { return out.flush(); }
 
-} // namespace ms
+} // namespace millstream
 
+#endif // C++17
 #endif // MILLSTREAM_OUTPUT_HPP
 
-namespace ms {
+namespace millstream {
 
 class input;
 
@@ -1894,7 +2040,7 @@ inline std::uint64_t count_lines(const char *from, const char *to) {
     return count;
 }
 
-/// For a message: nothing that a terminal would obey, and not too much.
+/// For a message: no control characters, and not too long.
 inline std::string show(std::string_view token) {
     constexpr std::size_t most = 64;
     std::string text;
@@ -1948,7 +2094,7 @@ MILLSTREAM_HOT int scan_number(const char **at, const char *end, millstream_exte
     return result;
 }
 
-/// Whether a decimal number that is out of range is so because it is large. (from_chars does not say.)
+/// Whether a decimal number that is out of range is too large. (from_chars does not say.)
 inline bool is_large(std::string_view number) {
     long scale = 0; // of the first digit that is not 0
     bool found = false, point = false;
@@ -1997,14 +2143,17 @@ verdict parse(std::string_view token, T &value) {
         const auto [stop, problem] = std::from_chars(token.data(), end, magnitude);
         if (problem == std::errc::invalid_argument || stop != end)
             return verdict::invalid;
-        if (problem == std::errc::result_out_of_range)
-            magnitude = is_large(token) ? std::numeric_limits<T>::infinity() : T(0);
+        if (problem == std::errc::result_out_of_range) {
+            if (is_large(token))
+                return verdict::overflow;
+            magnitude = 0; // the nearest number
+        }
         value = negative ? -magnitude : magnitude;
         return verdict::good;
     }
 }
 
-/// What an error says should have been there.
+/// The expected part of an error.
 template <class T>
 std::string expected() {
     if constexpr (is_number<T>) {
@@ -2035,14 +2184,14 @@ inline constexpr bool has_scan_hook<T, std::void_t<decltype(ms_scan(std::declval
 
 /// Numbers, words and lines from a file descriptor: see the top of this file.
 ///
-/// Your own type: a function `bool ms_scan(ms::input &in, your_type &value)` in your type's namespace, usually
+/// Your own type: a function `bool ms_scan(millstream::input &in, your_type &value)` in your type's namespace, usually
 /// `return in.scan(value.x, value.y);`.
 class input {
   public:
     class extraction;
     class line_range;
 
-    /// An input from a descriptor that is open and stays so as long as the input is used. It flushes `tied`, if any,
+    /// An input from a descriptor that is open and stays open while the input is used. It flushes `tied`, if any,
     /// before it waits. Costs nothing before the first use.
     explicit constexpr input(int fd, output *tied = nullptr) noexcept : tied_(tied), fd_(fd) {}
 
@@ -2050,11 +2199,11 @@ class input {
     input &operator=(const input &) = delete;
     ~input() { std::free(begin_); }
 
-    /// Reads one value: see `extraction` for what comes of the end.
+    /// Reads one value: see `extraction` for the behaviour at the end.
     template <class T>
     extraction operator>>(T &value);
 
-    /// Reads all values; false if the input ended before the first. That it ends behind it is an error.
+    /// Reads all values; false if the input ended before the first. If it ends after the first, that is an error.
     template <class T, class... More>
     MILLSTREAM_HOT bool scan(T &value, More &...more) {
         if (!get(value))
@@ -2063,8 +2212,8 @@ class input {
         return true;
     }
 
-    /// As `scan`, for numbers that are separated by one byte (usually a comma) or a line end: `1,2\n3` holds three. The
-    /// separator behind a value is consumed with it. Blanks belong to the field, and an empty field is no number.
+    /// Like `scan`, for numbers separated by one byte (usually a comma) or a line end: `1,2\n3` holds three. The
+    /// separator after a value is consumed with it. Blanks belong to the field, and an empty field is not a number.
     template <class T, class... More>
     bool scan_delimited(char separator, T &value, More &...more) {
         if (!get_delimited(separator, value))
@@ -2073,7 +2222,7 @@ class input {
         return true;
     }
 
-    /// The next value, which must be there: `auto n = in.require<int>();`.
+    /// The next value, which is required: `auto n = in.require<int>();`.
     template <class T>
     MILLSTREAM_HOT T require() {
         T value{};
@@ -2082,14 +2231,14 @@ class input {
         return value;
     }
 
-    /// The next word: all up to white space. False at the end. Valid until the next call.
+    /// The next word: everything up to white space. False at the end. Valid until the next call.
     bool word(std::string_view &word) {
         if (!find_token(word, record_limit_))
             return false;
         at_ += word.size();
         return true;
     }
-    /// The next word, which must be there. Valid until the next call.
+    /// The next word, which is required. Valid until the next call.
     std::string_view word() {
         std::string_view found;
         if (!word(found))
@@ -2097,8 +2246,8 @@ class input {
         return found;
     }
 
-    /// The next line, or what is left of it, without its end (`\n` or `\r\n`). False at the end; a last line without an
-    /// end is a line. Valid until the next call.
+    /// The next line, or the rest of it, without its end (`\n` or `\r\n`). False at the end; a last line without an end
+    /// is a line. Valid until the next call.
     bool line(std::string_view &line) {
         std::size_t size = 0;
         const char *end = nullptr;
@@ -2125,7 +2274,7 @@ class input {
         line = found;
         return there;
     }
-    /// The next line, which must be there. Valid until the next call.
+    /// The next line, which is required. Valid until the next call.
     std::string_view line() {
         std::string_view found;
         if (!line(found))
@@ -2136,13 +2285,13 @@ class input {
     /// All lines: `for (std::string_view line : in.lines())`. Each is valid until the next.
     line_range lines();
 
-    /// Whether nothing has found the end yet.
+    /// Whether the end has not been found yet.
     explicit operator bool() const noexcept { return !ended_; }
 
-    /// The bytes that are there: what a parser of your own may look at. `fill` gets more, `consume` takes them.
+    /// The buffered bytes: for a parser of your own. `fill` gets more, `consume` takes them.
     std::string_view buffer() const noexcept { return {at_, unread()}; }
 
-    /// Reads more bytes behind those of `buffer`, which may move. False at the end of the input.
+    /// Reads more bytes after those of `buffer`, which may move. False at the end of the input.
     bool fill() {
         if (at_end_)
             return false;
@@ -2154,7 +2303,7 @@ class input {
             error_details details = at(at_);
             details.kind = errc::io;
             details.system_errno = errno;
-            at_end_ = true; // an error is reported once; behind it is the end
+            at_end_ = true; // an error is reported once; after it is the end
             fail(std::move(details));
         }
         at_end_ = count == 0;
@@ -2165,8 +2314,8 @@ class input {
     /// Takes `count` bytes from the front of `buffer`.
     void consume(std::size_t count) noexcept { at_ += count < unread() ? count : unread(); }
 
-    /// How many bytes a word may have, or a line without its end: 64 MiB unless told otherwise. A number may have 1024
-    /// at least. What is longer is an error (record_too_long), again and again until the limit is higher.
+    /// How many bytes a word, or a line without its end, may have: 64 MiB by default. A number may have at least 1024.
+    /// Anything longer is an error (record_too_long), repeatedly until the limit is raised.
     void set_record_limit(std::size_t bytes) noexcept { record_limit_ = bytes; }
 
     int fd() const noexcept { return fd_; }
@@ -2185,9 +2334,9 @@ class input {
     std::uint64_t lines_ = 0;  // that ended before begin_
     output *tied_;
     int fd_;
-    bool is_interactive_ = true; // someone may wait for our output before writing more: all but regular files
-    bool at_end_ = false;        // nothing comes behind end_
-    bool ended_ = false;         // someone wanted something at the end
+    bool is_interactive_ = true; // another program may wait for our output before writing more: all but regular files
+    bool at_end_ = false;        // nothing comes after end_
+    bool ended_ = false;         // a value was requested at the end
 
     std::size_t unread() const noexcept { return static_cast<std::size_t>(end_ - at_); }
 
@@ -2203,7 +2352,7 @@ class input {
             }
         } else if constexpr (detail::is_real<T>) {
             const char *const p = millstream_skip_space(at_, end_);
-            // What begins otherwise may be a name, which from_chars sees differently.
+            // Anything else may be a name, which from_chars treats differently.
             if (MILLSTREAM_LIKELY(end_ - p >= 2 && is_digit(p[*p == '-']))) {
                 T found;
                 const auto [stop, problem] = std::from_chars(p, end_, found);
@@ -2240,7 +2389,7 @@ class input {
             value = found;
             return true;
         } else {
-            static_assert(detail::has_scan_hook<T>, "for this type write: bool ms_scan(ms::input &, T &)");
+            static_assert(detail::has_scan_hook<T>, "define for this type: bool ms_scan(millstream::input &, T &)");
             return ms_scan(*this, value);
         }
     }
@@ -2266,7 +2415,7 @@ class input {
         return true;
     }
 
-    /// The value of a token, or the error that it is none.
+    /// The value of a token, or an error if it has none.
     template <class T>
     void check(std::string_view token, T &value) {
         const detail::verdict verdict = detail::parse(token, value);
@@ -2305,15 +2454,15 @@ class input {
         return true;
     }
 
-    /// The line end behind the first `size` bytes.
+    /// The line end after the first `size` bytes.
     const char *find_line_end(std::size_t size) const {
         return size == unread() ? nullptr : static_cast<const char *>(std::memchr(at_ + size, '\n', unread() - size));
     }
 
-    /// So that a small record limit is one for words and lines, and no number depends on how its bytes arrive.
+    /// So that a small record limit applies to words and lines, and no number depends on how its bytes arrive.
     std::size_t longest_number() const noexcept { return record_limit_ < 1024 ? 1024 : record_limit_; }
 
-    /// What begins at at_ and has `size` bytes, without an end, may have `most`.
+    /// A token at at_ of `size` bytes, without an end, may have `most`.
     void check_length(std::size_t size, std::size_t most) {
         if (!MILLSTREAM_LIKELY(size <= most))
             fail_too_long(size, most);
@@ -2322,12 +2471,12 @@ class input {
     [[noreturn, gnu::noinline, gnu::cold]] void fail_too_long(std::size_t size, std::size_t most) {
         error_details details = at(at_);
         details.kind = errc::record_too_long;
-        details.found = std::to_string(size) + " bytes without its end";
+        details.found = std::to_string(size) + " bytes without the end of the record";
         details.expected = "at most " + std::to_string(most) + " bytes";
         fail(std::move(details));
     }
 
-    /// Makes room behind end_: where consumed bytes were, or in a larger buffer.
+    /// Makes space after end_: where consumed bytes were, or in a larger buffer.
     void make_room() {
         const std::size_t kept = unread();
         if (kept > longest_number() && kept - longest_number() > 2) // two bytes may still be a line's end
@@ -2359,22 +2508,22 @@ class input {
         end_ = begin_ + kept;
     }
 
-    /// Reads into the room behind end_: how many bytes, 0 at the end, or less for what errno says.
+    /// Reads into the space after end_: returns the number of bytes, 0 at the end, or less with errno set.
     ssize_t receive() noexcept {
         char *const to = begin_ + (end_ - begin_);
         const std::size_t room = capacity_ - static_cast<std::size_t>(end_ - begin_);
         for (;;) {
-            const ssize_t count = ::read(fd_, to, room);
+            const ssize_t count = detail::read_some(fd_, to, room);
             if (count >= 0)
                 return count;
             if (errno == EAGAIN || errno == EWOULDBLOCK)
-                detail::wait_for(fd_, POLLIN);
+                detail::wait_to_read(fd_);
             else if (errno != EINTR)
                 return count;
         }
     }
 
-    /// The details of an error at `p`: who and where.
+    /// The details of an error at `p`: source and position.
     error_details at(const char *p) const {
         error_details details;
         details.name = detail::descriptor_name(fd_);
@@ -2383,7 +2532,7 @@ class input {
         return details;
     }
 
-    /// The input ended where a value must be.
+    /// The input ended where a value is required.
     template <class T>
     [[noreturn, gnu::noinline, gnu::cold]] void miss() {
         miss(detail::expected<T>());
@@ -2396,7 +2545,7 @@ class input {
         fail(std::move(details));
     }
 
-    /// An error that nobody catches ends the program without a last flush: what was printed before it goes out first.
+    /// An uncaught error ends the program without a last flush: earlier output is flushed first.
     [[noreturn, gnu::cold]] void fail(error_details details) {
         if (tied_ != nullptr)
             (void)tied_->try_flush();
@@ -2404,13 +2553,13 @@ class input {
     }
 };
 
-/// What `in >> a >> b` is, until the end of the statement. Tested by `if`, `while` or `!`, it is false when the input
-/// had ended before the first value. When nobody tests, that is an error (value_missing), and always when it ended
-/// between two values.
+/// The result of `in >> a >> b`, until the end of the statement. Tested by `if`, `while` or `!`, it is false when the
+/// input had ended before the first value. Without a test, that is an error (value_missing), and always if the input
+/// ended between two values.
 ///
-/// The exception: in a destructor that runs because another error is on its way out, a missing first value that nobody
-/// tests is not reported, and the value stays as it was, since a second exception would end the program. Test there, or
-/// use `require`, and catch what it throws.
+/// The exception: in a destructor that runs during stack unwinding, a missing first value without a test is not
+/// reported, and the value keeps its content, since a second exception would end the program. Test there, or use
+/// `require`, and catch its exceptions.
 class input::extraction {
   public:
     extraction(const extraction &) = delete;
@@ -2425,12 +2574,12 @@ class input::extraction {
 
     MILLSTREAM_HOT explicit operator bool() const noexcept {
         const bool there = missing_ == nullptr;
-        missing_ = nullptr; // somebody knows
+        missing_ = nullptr; // the caller has asked
         return there;
     }
 
     MILLSTREAM_HOT ~extraction() noexcept(false) {
-        // While another error is on its way out, that one is reported.
+        // During stack unwinding, the error being thrown is the one to report.
         if (!MILLSTREAM_LIKELY(missing_ == nullptr) && std::uncaught_exceptions() == 0)
             (in_.*missing_)();
     }
@@ -2441,7 +2590,7 @@ class input::extraction {
     MILLSTREAM_HOT extraction(input &in, report missing) : in_(in), missing_(missing) {}
 
     input &in_;
-    mutable report missing_; // what reports that the first value is missing; null if it is there or somebody knows
+    mutable report missing_; // the input that reports a missing first value; null if there is one or it was tested
 };
 
 template <class T>
@@ -2488,11 +2637,12 @@ class input::line_range {
 
 inline input::line_range input::lines() { return line_range(*this); }
 
-} // namespace ms
+} // namespace millstream
 
+#endif // C++17
 #endif // MILLSTREAM_INPUT_HPP
 
-namespace ms {
+namespace millstream {
 namespace detail {
 
 /// An object that is never destroyed: other static objects may use it in their destructors.
@@ -2511,7 +2661,7 @@ inline lasting<input> lasting_in{STDIN_FILENO, &lasting_out.object};
 
 /// Standard output.
 inline output &out = detail::lasting_out.object;
-/// Standard input. Flushes ms::out before it reads from anything but a regular file.
+/// Standard input. Flushes millstream::out before it reads from anything but a regular file.
 inline input &in = detail::lasting_in.object;
 
 namespace detail {
@@ -2533,6 +2683,11 @@ struct last_flush {
 inline const last_flush at_exit;
 
 } // namespace detail
-} // namespace ms
+} // namespace millstream
 
+#endif // C++17
 #endif // MILLSTREAM_STDIO_HPP
+
+#ifndef MILLSTREAM_NO_MS // define it where `ms` is the name of something else
+namespace ms = millstream;
+#endif

@@ -17,11 +17,13 @@
 #include <unordered_map>
 #include <vector>
 
+namespace ms = millstream;
+
 namespace test {
 
 enum class colour { red, green };
 
-// A type that is encoded in a way of its own.
+// A type with its own encoding.
 void ms_bson_encode(ms::bson::builder &to, std::optional<std::string_view> key, const colour &from) {
     to.put(key, from == colour::red ? "red" : "green");
 }
@@ -560,7 +562,7 @@ TEST(Documents, AreARange) {
         if (next == 100)
             break;
     }
-    bson::documents rest(std::move(all)); // goes on where it was left
+    bson::documents rest(std::move(all)); // continues where it was left
     for (const bson::document &document : rest)
         ASSERT_EQ(document["n"].as<int>(), next++);
     EXPECT_EQ(next, 50000);
@@ -569,7 +571,7 @@ TEST(Documents, AreARange) {
     EXPECT_EQ(rest.position().bytes, 12U * 50000);
     EXPECT_EQ(rest.position().records, 50000U);
 
-    // One behind a header that was read by other means.
+    // One after a header that was read by other means.
     ms::reader reader(ms::memory{"header\n" + numbered(2)});
     EXPECT_EQ(reader.next_line(), "header");
     bson::documents behind(std::move(reader));

@@ -9,6 +9,8 @@
 #include <string>
 #include <utility>
 
+namespace ms = millstream;
+
 namespace {
 
 static_assert(std::is_error_code_enum_v<ms::errc>);
@@ -28,10 +30,10 @@ TEST(Error, CodesCompareWithTheirKindAndWithTheStandardsWords) {
 
 TEST(Error, EveryKindHasItsOwnText) {
     std::set<std::string> texts;
-    for (int code = 1; code <= static_cast<int>(ms::errc::stage_failed); ++code)
+    for (int code = 1; code <= static_cast<int>(ms::errc::source_changed); ++code)
         EXPECT_TRUE(texts.insert(ms::category().message(code)).second) << code;
     EXPECT_EQ(ms::category().message(4),
-              "command failed; see its standard error; allow_failure accepts such a command");
+              "command failed; see its standard error; set allow_failure to accept a failing command");
     EXPECT_EQ(ms::category().message(0), "error 0");
     EXPECT_EQ(ms::category().message(1000), "error 1000");
 }
@@ -39,7 +41,7 @@ TEST(Error, EveryKindHasItsOwnText) {
 TEST(Error, HaveTheNamesOfEveryLanguage) {
     EXPECT_EQ(ms::name(ms::errc::io), "io");
     EXPECT_EQ(ms::name(ms::errc::argument_invalid), "argument_invalid");
-    EXPECT_EQ(ms::name(ms::errc::stage_failed), "stage_failed");
+    EXPECT_EQ(ms::name(ms::errc::source_changed), "source_changed");
     EXPECT_EQ(ms::name(ms::errc{}), "");
 }
 
@@ -53,7 +55,7 @@ TEST(Error, ASentenceIsMadeFromTheDetails) {
     details.record = 2;
     const ms::error error(details);
     EXPECT_STREQ(error.what(), "numbers.txt: number invalid: found \"12x\", expected a u32, at byte 17, record 2 "
-                               "(the first is 0); check the input there, the separator and the type");
+                               "(the first is 0); check the input at this position, the separator and the type");
     EXPECT_EQ(error.code(), ms::errc::number_invalid);
     EXPECT_EQ(error.kind(), ms::errc::number_invalid);
     EXPECT_EQ(error.name(), "numbers.txt");
@@ -74,13 +76,13 @@ TEST(Error, ASentenceIsMadeFromTheDetails) {
     refused.kind = ms::errc::io;
     refused.system_errno = ENOSPC;
     refused.written = 3;
-    EXPECT_STREQ(ms::error(refused).what(), "io: No space left on device (os error 28), 3 bytes are safely written; "
-                                            "see the system's message");
+    EXPECT_STREQ(ms::error(refused).what(), "io: No space left on device (os error 28), 3 bytes had been written; "
+                                            "see the operating system's message");
     ms::error_details expected;
     expected.kind = ms::errc::value_missing;
     expected.expected = "a u8";
-    EXPECT_STREQ(ms::error(expected).what(), "value missing: expected a u8; the input was cut short, or fewer values "
-                                             "should be asked for");
+    EXPECT_STREQ(ms::error(expected).what(),
+                 "value missing: expected a u8; check whether the input was cut short, or ask for fewer values");
 }
 
 TEST(Error, IsCaughtAsASystemErrorAndStillAnswersWhenMovedFrom) {

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+namespace ms = millstream;
+
 namespace {
 
 constexpr const char *reads = "printf '@HD\\tVN:1.6\\nr1\\t0\\tchr2\\t7\\nr2\\t0\\tchr1\\t9\\nr3\\t0\\tchr2\\t9\\n'";
@@ -27,7 +29,8 @@ TEST(SamtoolsLike, PrintsNoCountsWhenTheCommandFails) {
     const ms::command_end &end = *lines.reader().last_error()->command();
     EXPECT_EQ(end.value, 1);
     EXPECT_NE(end.stderr_tail.find("exited with status 2"), std::string::npos) << end.stderr_tail;
-    EXPECT_NE(end.stderr_tail.find("it said last: truncated file"), std::string::npos) << end.stderr_tail;
+    EXPECT_NE(end.stderr_tail.find("last line of standard error: truncated file"), std::string::npos)
+        << end.stderr_tail;
 }
 
 TEST(People, ThereAndBack) {

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+namespace ms = millstream;
+
 namespace {
 
 using strings = std::vector<std::string>;
@@ -170,7 +172,7 @@ void PrintTo(const found &found, std::ostream *out) {
     *out << found.end;
 }
 
-/// Asks `next` for records until it says that there are none or throws.
+/// Asks `next` for records until it reports the end or throws.
 template <class Next>
 found all(Next next) {
     found found;

@@ -92,7 +92,7 @@ TEST(Digits, EveryWayAgreesWithTheLibrary) {
 TEST(Digits, EveryNumberOfEightDigitsByIfma) {
     if (!millstream_has_ifma())
         GTEST_SKIP() << "this processor has no AVX-512 IFMA";
-    // Beside the number runs a counter of text, as the lower half of sixteen digits: all eight are always there.
+    // Next to the number runs a counter of text, as the lower half of sixteen digits: all eight are always there.
     char counted[] = "1000000000000000";
     char made[MILLSTREAM_NUMBER_SLACK];
     // A sanitizer sees nothing in assembly, and takes long over the rest.
@@ -206,7 +206,7 @@ TEST(Put, Of128Bits) {
 
 // ---- Scanning -----------------------------------------------------------------------------------------------------
 
-// What a scan says, to be compared as a whole.
+// The result of a scan, for comparisons.
 std::string outcome(int result, const char *begin, const char *at, const std::string &value) {
     switch (result) {
     case MILLSTREAM_SCANNED:
@@ -248,7 +248,7 @@ using Scan = int (*)(const char **, const char *, T *);
 
 template <class T>
 void check_scan(std::string_view text, Scan<T> scan, millstream_extent extent) {
-    // In a block of its own size: a read at or behind its end is seen.
+    // In a block of exactly its own size, so that a read at or past its end is detected.
     auto block = std::make_unique<char[]>(text.size());
     std::copy(text.begin(), text.end(), block.get());
     const char *at = block.get();

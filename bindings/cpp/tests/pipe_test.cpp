@@ -1,4 +1,4 @@
-// Pipes as a user sees them: what comes out, in which order, what an exception says, and that a source stops in time.
+// Pipes from a user's point of view: the output, its order, the text of exceptions, and that a source stops in time.
 // The cases are those of the Rust library, in crates/millstream/tests/pipe.rs.
 
 #include "millstream/pipe.hpp"
@@ -14,6 +14,8 @@
 #include <string_view>
 #include <unistd.h>
 #include <vector>
+
+namespace ms = millstream;
 
 namespace {
 
@@ -40,7 +42,7 @@ Thrown thrown_by(Act act) {
     throw std::logic_error("this should have failed");
 }
 
-/// Nobody has to be an exception of the standard library.
+/// An exception need not be one of the standard library's.
 struct oddity {};
 
 TEST(Pipe, StagesBetweenRecordsAndValuesInOneChain) {
@@ -153,6 +155,11 @@ TEST(Pipe, TenThousandBoxedStagesWork) {
     for (int i = 0; i < 10'000; ++i)
         stages.push_back(ms::stages().inspect([](std::string_view) {}).boxed("none"));
     EXPECT_EQ(ms::pipe(numbers(10)).lines().then_all(std::move(stages)).count(), 10);
+}
+
+TEST(Pipe, TakeMakesNoErrorOfACommandThatFailsLater) {
+    for (int i = 0; i < 200; ++i)
+        EXPECT_EQ(ms::pipe(ms::command{"sh", "-c", "seq 2; exit 3"}).lines().take(1).collect(), strings{"1"});
 }
 
 TEST(Pipe, TakeEndsASourceThatNeverWould) {

@@ -27,6 +27,8 @@
 #include <ranges>
 #endif
 
+namespace ms = millstream;
+
 namespace {
 
 using strings = std::vector<std::string>;
@@ -39,7 +41,7 @@ static_assert(std::ranges::input_range<ms::batch_range>);
 static_assert(ms::source<ms::path> && ms::source<const ms::command &> && ms::source<ms::memory &>);
 static_assert(!ms::source<int> && !ms::source<const char *> && !ms::source<ms::reader>);
 
-/// A file that is gone when the test is over.
+/// A file that is removed at the end of the test.
 class temporary {
   public:
     explicit temporary(const std::string &name, const std::string &content = {})
@@ -216,6 +218,12 @@ TEST(Source, ACommandIsWaitedForByAnEventLoop) {
     EXPECT_EQ(ms::reader(ms::memory{"one"}).waits_for(), -1);
 }
 
+TEST(Source, AnEventLoopThatHasWaitedForTooLong) {
+    ms::reader reader(ms::command{"sleep", "60"}, {.stall_timeout = std::chrono::minutes(1)});
+    reader.stall();
+    EXPECT_EQ(error_of([&] { reader.next_line(); }).code(), ms::errc::stalled);
+}
+
 TEST(Source, ACommandsStandardInput) {
     const temporary file("input", "from a file\n");
     const int number = ::open(file.path().c_str(), O_RDONLY | O_CLOEXEC);
@@ -300,11 +308,16 @@ TEST(Callback, ThatSaysMoreThanItWasAskedForIsAnError) {
 
 TEST(Failure, OfACommandComesAfterAllItsLines) {
     strings lines;
+    ms::records range = ms::lines(quiet("echo one; printf two; echo oops >&2; exit 3"));
     const ms::error error = error_of([&] {
-        for (const std::string_view line : ms::lines(quiet("echo one; printf two; echo oops >&2; exit 3")))
+        for (const std::string_view line : range)
             lines.emplace_back(line);
     });
-    EXPECT_EQ(lines, (strings{"one", "two"}));
+    // The line without an end is none; its bytes are still there, and the error shows them.
+    EXPECT_EQ(lines, (strings{"one"}));
+    const std::span<const char> rest = range.reader().buffer();
+    EXPECT_EQ(std::string(rest.begin(), rest.end()), "two");
+    EXPECT_NE(std::string(error.what()).find("two"), std::string::npos) << error.what();
     EXPECT_EQ(error.code(), ms::errc::command_failed);
     ASSERT_NE(error.command(), nullptr);
     EXPECT_EQ(error.command()->argv[0], "sh");
@@ -313,6 +326,39 @@ TEST(Failure, OfACommandComesAfterAllItsLines) {
     EXPECT_EQ(error.command()->stderr_tail, "oops\n");
     EXPECT_EQ(error.offset(), 7U);
     EXPECT_NE(std::string(error.what()).find("exited with status 3"), std::string::npos) << error.what();
+}
+
+TEST(Failure, IsReportedAgainByClose) {
+    ms::reader reader(quiet("echo one; exit 3"));
+    EXPECT_EQ(error_of([&] {
+                  while (reader.next_line()) {
+                  }
+              }).code(),
+              ms::errc::command_failed);
+    EXPECT_EQ(reader.next_line(), std::nullopt);
+    EXPECT_EQ(error_of([&] { reader.close(); }).code(), ms::errc::command_failed);
+}
+
+TEST(Failure, IsNoneOfASourceThatIsReadNoFurther) {
+    // Whether the command has failed by then is a matter of time, this many times.
+    for (int i = 0; i < 200; ++i) {
+        ms::reader reader(quiet("seq 2; exit 3"));
+        EXPECT_EQ(reader.next_line(), "1");
+        if (i % 4 == 0)
+            ::usleep(3000);
+        EXPECT_NO_THROW(reader.close());
+    }
+}
+
+TEST(Failure, OfAPipelinesMemberByABrokenPipeIsNone) {
+    EXPECT_EQ(all(ms::lines(ms::pipeline(ms::command{"yes"}, ms::command{"head", "-n", "3"}))),
+              (strings{"y", "y", "y"}));
+    EXPECT_EQ(all(ms::lines(ms::pipeline(ms::command{"sh", "-c", "exit 141"}, ms::command{"echo", "x"}))),
+              strings{"x"});
+    EXPECT_EQ(error_of([] {
+                  all(ms::lines(ms::pipeline(ms::command{"yes"}, ms::command{"sh", "-c", "exit 3"})));
+              }).code(),
+              ms::errc::command_failed);
 }
 
 TEST(Failure, OfAKilledCommand) {
@@ -416,6 +462,9 @@ TEST(Failure, IsToldByACode) {
 
 TEST(Failure, OfAnOptionIsAnError) {
     EXPECT_EQ(error_of([] { ms::reader(ms::memory{}, {.capacity = 0}); }).code(), ms::errc::invalid_option);
+    for (const auto time : {std::chrono::seconds(0), std::chrono::seconds(-1)})
+        EXPECT_EQ(error_of([=] { ms::reader(ms::memory{}, {.stall_timeout = time}); }).code(),
+                  ms::errc::invalid_option);
     const auto unknown = static_cast<ms::decode>(77);
     EXPECT_EQ(error_of([=] { ms::reader(ms::memory{}, {.decode = unknown}); }).code(), ms::errc::invalid_option);
 }
@@ -526,10 +575,12 @@ TEST(Reader, TakesEveryOption) {
                                             .latency = ms::latency::low,
                                             .record_limit = 100,
                                             .decode = ms::decode::automatic,
-                                            .decode_limit_bytes = 1000,
-                                            .decode_limit_ratio = 10,
+                                            .decode_limit = 1000,
+                                            .decode_ratio = 10,
+                                            .decode_memory = 1U << 20,
                                             .stall_timeout = std::chrono::seconds(10),
                                             .follow = ms::follow::no,
+                                            .pin = ms::pin::content,
                                             .cancel = &token,
                                             .name = "all of them"});
     EXPECT_EQ(reader.next_line(), "one");
@@ -664,6 +715,21 @@ TEST(Lines, GoOnBehindTheLastOne) {
     std::error_code code = ms::errc::internal;
     EXPECT_FALSE(lines.skip_record(code));
     EXPECT_FALSE(code);
+}
+
+TEST(Lines, TheirReaderGoesOnBehindTheLastOne) {
+    ms::records lines = ms::lines(ms::memory{"head\na\nb\nc\nd\n"});
+    for (const std::string_view line : lines)
+        if (line == "head")
+            break;
+    EXPECT_EQ(lines.reader().next_line(), "a");
+    EXPECT_EQ(lines.next(), "b");
+    EXPECT_EQ(lines.position().records, 3U);
+    EXPECT_EQ(lines.reader().position().records, 3U);
+    EXPECT_EQ(lines.next(), "c");
+    EXPECT_EQ(lines.reader().buffer().size(), 2U);
+    EXPECT_EQ(lines.next(), "d");
+    EXPECT_EQ(lines.next(), std::nullopt);
 }
 
 TEST(Lines, GoOnInARangeThatTheyMovedTo) {

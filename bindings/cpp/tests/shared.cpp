@@ -1,4 +1,4 @@
-// Shared writers: every record is there as a whole and once, whoever has written it, and failures are told.
+// Shared writers: every record arrives complete and exactly once, from whichever thread, and failures are reported.
 
 #include "millstream/shared.hpp"
 #include "millstream/reader.hpp"
@@ -12,6 +12,8 @@
 #include <thread>
 #include <unistd.h>
 #include <vector>
+
+namespace ms = millstream;
 
 // The library's locks are system calls, of which ThreadSanitizer knows nothing: it is to judge the headers alone.
 #ifdef __has_feature

@@ -1,8 +1,8 @@
 // The one-file form of stdio.hpp, with no other header of ours in reach, twice and from two files; and what C++20 adds.
 
-#include "../single/millstream_stdio.hpp"
+#include SINGLE_HEADER
 
-#include "../single/millstream_stdio.hpp"
+#include SINGLE_HEADER
 
 #include <array>
 #include <iterator>

@@ -1,6 +1,6 @@
 // The other file of single_header_test.
 
-#include "../single/millstream_stdio.hpp"
+#include SINGLE_HEADER
 
 ms::output &out_of_another_file();
 ms::output &out_of_another_file() { return ms::out; }

@@ -20,6 +20,8 @@
 #include <thread>
 #include <vector>
 
+namespace ms = millstream;
+
 namespace {
 
 using Reader = AsyncIOReadBuffer<std::uint32_t>;
@@ -27,7 +29,7 @@ using Writer = AsyncIOWriteBuffer<std::uint32_t>;
 using ReadHandler = Reader::ReadResultHandler;
 using WriteHandler = Writer::WriteResultHandler;
 
-/// Runs tasks one after the other on a thread of its own, until it is destroyed.
+/// Runs tasks one after another on its own thread, until it is destroyed.
 class Worker {
   public:
     ~Worker() {
@@ -78,7 +80,7 @@ class Signal {
     bool set_ = false;
 };
 
-/// An io over a string that keeps the question until it is told to answer.
+/// An io over a string that keeps the request until it is asked to answer.
 struct SlowSource {
     std::string rest;
     std::vector<std::uint32_t> asked{};
@@ -188,7 +190,7 @@ TEST(AsyncReading, TellsHowFullItIs) {
 }
 
 TEST(AsyncReading, HeadersAndMessagesFromHandlers) {
-    // The header of a message says how long it is; each handler reads on. io answers on another thread.
+    // The header of a message contains its length; each handler continues reading. io answers on another thread.
     std::string rest = "10HelloWorld08ByeWorld09HaleLujah";
     std::atomic<int> calls{0};
     Signal done;
@@ -242,7 +244,7 @@ TEST(AsyncReading, AnswersThatDoNotCount) {
     EXPECT_EQ(results.size(), 1U);
 
     buffer.reset();
-    source.answer(); // the buffer is gone, its memory is not
+    source.answer(); // the buffer no longer exists, but its memory does
     EXPECT_EQ(results.size(), 1U);
 }
 
@@ -567,7 +569,7 @@ TEST(AsyncBuffers, RequestsFromSeveralThreads) {
     EXPECT_EQ(all, rest);
 }
 
-/// Any queue of requests gives what a string gives, in order, whatever io answers and whenever.
+/// Any sequence of requests gives what a string gives, in order, whatever io answers and whenever it does.
 TEST(AsyncBuffers, AreLikeAString) {
     for (unsigned seed = 0; seed < 300; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));

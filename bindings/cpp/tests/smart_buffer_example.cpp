@@ -3,6 +3,8 @@
 
 #include "millstream/smart_buffer.hpp"
 
+namespace ms = millstream;
+
 namespace {
 
 void check(bool right, const char *what) {

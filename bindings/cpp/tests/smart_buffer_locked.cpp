@@ -10,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+namespace ms = millstream;
+
 namespace {
 
 using namespace std::chrono_literals;

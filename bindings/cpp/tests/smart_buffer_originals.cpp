@@ -18,7 +18,7 @@ class Originals : public ::testing::Test {
   protected:
     void SetUp() override {
         if (!std::filesystem::exists(programs / "smart_io")) {
-            GTEST_SKIP() << "the original's document is not beside the repository";
+            GTEST_SKIP() << "the original's document is not next to the repository";
         }
     }
 
@@ -68,7 +68,7 @@ TEST_F(Originals, TheExampleOfTheReader) {
 }
 
 TEST_F(Originals, TheExampleOfTheWriter) {
-    // The document says that nothing is printed before the flush; but 13 bytes do not fit into a buffer of 10.
+    // The documentation promises that nothing is printed before the flush; but 13 bytes do not fit into a buffer of 10.
     input("");
     EXPECT_EQ(run("write_example"), "Buffered: Hello, Wor\nFlushed: Hello, World!\n");
 }

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+namespace ms = millstream;
+
 namespace {
 
 /// An io over a string, which gives at most `most` bytes a call and remembers what it was asked for.
@@ -132,7 +134,7 @@ TEST(Reading, AnyCallableIsAnIo) {
     EXPECT_EQ(sizes.read(out, 4, with_size), 4U);
     const SyncIOReadBuffer<std::size_t>::IOInterface function = with_size;
     EXPECT_EQ(sizes.read(out, 4, function), 4U);
-    // Of another type of size, with a state of its own, returning a signed number as read(2) does.
+    // With another size type and its own state, returning a signed number as read(2) does.
     EXPECT_EQ(sizes.read(out, 4,
                          [left = 2](char *to, const std::uint32_t &) mutable {
                              *to = 'y';

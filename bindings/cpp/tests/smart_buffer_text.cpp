@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+namespace ms = millstream;
+
 namespace {
 
 /// Everything that `in` has to say to `use`, which takes an ms::Extractor, whatever the size of the buffer and the
@@ -119,6 +121,11 @@ TEST(Extracting, FloatsThatNoFloatCanHold) {
     for (const auto &[text, expected] : cases) {
         extract(text, [text = text, expected = expected](auto &in) {
             double value = 5;
+            if (std::isinf(expected)) {
+                EXPECT_THROW(in >> value, std::out_of_range) << text;
+                EXPECT_EQ(value, 5) << text;
+                return;
+            }
             ASSERT_TRUE(in >> value) << text;
             EXPECT_EQ(value, expected) << text;
             EXPECT_EQ(std::signbit(value), std::signbit(expected)) << text;

@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+namespace ms = millstream;
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -84,7 +86,7 @@ TEST(Writing, AnyCallableIsAnIo) {
     SyncIOLazyWriteBuffer<std::uint32_t>(4, function).write("gh", 2);
     const SyncIOLazyWriteBuffer<std::uint32_t>::DataWriter writer = function;
     SyncIOLazyWriteBuffer<std::uint32_t>(4, writer).write("ij", 2);
-    // Of another type of size, with a state of its own, returning a signed number as write(2) does.
+    // With another size type and its own state, returning a signed number as write(2) does.
     SyncIOLazyWriteBuffer<std::size_t>(4, [&output, count = 0](const char *from, unsigned) mutable {
         output += *from;
         return ++count == 0 ? 0 : 1;

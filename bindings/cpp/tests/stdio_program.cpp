@@ -1,5 +1,5 @@
-// Small programs with ms::in and ms::out, for stdio_program_test.cpp to run: the first argument says which. Compiled
-// with exceptions and without.
+// Small programs with ms::in and ms::out, run by stdio_program_test.cpp: the first argument selects one. Compiled with
+// exceptions and without.
 
 #include <millstream/stdio.hpp>
 
@@ -11,6 +11,8 @@
 
 #include <fcntl.h>
 #include <unistd.h>
+
+namespace ms = millstream;
 
 namespace {
 
@@ -46,7 +48,7 @@ int run(std::string_view what, const char *argument) {
     if (what == "broken_pipe") {
         std::signal(SIGPIPE, SIG_IGN);
         ms::out.print("lost");
-        wait_for_a_byte(); // until the reader is gone
+        wait_for_a_byte(); // until the reader has gone
         return 3;
     }
     if (what == "stdio_too") {

@@ -1,4 +1,4 @@
-// What whole programs do with ms::in and ms::out: at their end, with errors nobody catches, and at a terminal.
+// Whole programs with ms::in and ms::out: at their end, with uncaught errors, and at a terminal.
 
 #include <array>
 #include <chrono>
@@ -164,8 +164,8 @@ TEST_P(Program, AFlushThatFailsAtTheEndIsOneLineAndStatus1) {
     int full = ::open("/dev/full", O_WRONLY);
     const Result result = run(GetParam(), {"status"}, "", full);
     EXPECT_EQ(result.status, 1);
-    EXPECT_EQ(result.err, "standard output: io: No space left on device (os error 28), 0 bytes are safely written; "
-                          "see the system's message\n");
+    EXPECT_EQ(result.err, "standard output: io: No space left on device (os error 28), 0 bytes had been written; "
+                          "see the operating system's message\n");
     EXPECT_EQ(run(GetParam(), {"nothing"}, "", full).status, 3) << "nothing was printed, so nothing failed";
     ::close(full);
 }
@@ -178,8 +178,8 @@ TEST_P(Program, SoIsOneIntoAClosedPipe) {
     out.close_reading();
     EXPECT_EQ(::write(in.writing, "x", 1), 1);
     EXPECT_EQ(read_until(err.reading),
-              "standard output: broken pipe: Broken pipe (os error 32), 0 bytes are safely written; "
-              "the consumer has gone: stop writing\n");
+              "standard output: broken pipe: Broken pipe (os error 32), 0 bytes had been written; "
+              "stop writing: the reader has closed the pipe or connection\n");
     EXPECT_EQ(child.wait(), 1);
 }
 
@@ -199,7 +199,7 @@ TEST_P(Program, AnErrorThatNobodyCatchesEndsItAndLosesNoOutput) {
     EXPECT_EQ(result.out, "before");
     const std::string message =
         "standard input: number invalid: found 12x, expected an integer (-2147483648 to "
-        "2147483647), at byte 0, record 0 (the first is 0); check the input there, the separator "
+        "2147483647), at byte 0, record 0 (the first is 0); check the input at this position, the separator "
         "and the type";
     if (has_exceptions(GetParam()))
         EXPECT_NE(result.err.find(message), std::string::npos) << result.err;
@@ -299,9 +299,11 @@ TEST(Examples, TheReadmeShowsThem) {
 }
 
 TEST(SingleHeader, WorksInTwoFiles) {
-    const Result result = run(SINGLE_HEADER_TEST, {}, "20 22\n");
-    EXPECT_EQ(result.out, "sum 42\n");
-    EXPECT_EQ(result.status, 0);
+    for (const char *program : {SINGLE_HEADER_TEST, SINGLE_HEADER_MINIFIED_TEST}) {
+        const Result result = run(program, {}, "20 22\n");
+        EXPECT_EQ(result.out, "sum 42\n");
+        EXPECT_EQ(result.status, 0);
+    }
 }
 
 } // namespace

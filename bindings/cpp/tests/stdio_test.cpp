@@ -28,6 +28,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+namespace ms = millstream;
+
 namespace place {
 
 // A user's type with both hooks.
@@ -109,7 +111,7 @@ std::string text_of(const Parts &...parts) {
     return printed([&](ms::output &out) { out.print(parts...); });
 }
 
-// Calls `use` with an input that gets each of the pieces by a read of its own.
+// Calls `use` with an input that gets each of the pieces from a separate read.
 void with_input(const std::vector<std::string> &pieces, const std::function<void(ms::input &)> &use) {
     int ends[2];
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
@@ -287,7 +289,7 @@ TEST(Vectors, Put) {
     });
 }
 
-// Scans values until the end or an error, and says what came as the vectors do.
+// Scans values until the end or an error, and prints the result in the form of the vectors.
 struct Outcome {
     std::string text;
     void add(const std::string &word) { text += (text.empty() ? "" : " ") + word; }
@@ -396,6 +398,30 @@ TEST(Output, StreamsAndLines) {
               std::string("a1 (5, 6)\nff\nb2\n\nraw\0bytes!", 27));
 }
 
+// What has no text does not compile.
+static_assert(!ms::detail::is_part<std::nullptr_t> && !ms::detail::has_hook<std::nullptr_t>);
+
+TEST(Output, ANullPointerIsNoText) {
+    Pipe pipe;
+    ms::output out{pipe.writing};
+    const char *text = nullptr;
+    char *buffer = nullptr;
+    for (const auto &act :
+         {std::function<void()>([&] { out << text; }), std::function<void()>([&] { out.print(1, buffer); })}) {
+        try {
+            act();
+            FAIL();
+        } catch (const ms::error &error) {
+            EXPECT_EQ(error.kind(), ms::errc::argument_invalid);
+            EXPECT_EQ(error.found(), "a null pointer");
+        }
+    }
+    text = "text";
+    out.print(text, 1).flush();
+    pipe.close_writing();
+    EXPECT_EQ(read_all(pipe.reading), "text1");
+}
+
 TEST(Output, FloatsReadBackAsTheSame) {
     std::mt19937_64 random(5);
     for (int i = 0; i < 20000; i++) {
@@ -418,7 +444,7 @@ TEST(Output, FloatsReadBackAsTheSame) {
 }
 
 TEST(Output, ManyPrintsOfEverySizeThroughEveryDescriptor) {
-    // So that prints end at, before and behind the end of the buffer, many times.
+    // So that prints end at, before and past the end of the buffer, many times.
     std::string expected;
     const auto print = [](auto &&take) {
         std::mt19937 random(6);
@@ -455,7 +481,7 @@ TEST(Output, PartsLargerThanTheBuffer) {
     EXPECT_EQ(printed([&](ms::output &out) { out.print("a").write(large).write("b"); }), "a" + large + "b");
 }
 
-// The arrays are on the heap, where a byte behind them would be noticed.
+// The arrays are on the heap, where a byte after them would be noticed.
 TEST(Output, ArraysOfChar) {
     using three = char[3];
     const auto print = [](const std::string &bytes) {
@@ -582,8 +608,8 @@ TEST(OutputErrors, ABrokenPipeIsReportedOnce) {
     EXPECT_EQ(error.written(), 5u);
     EXPECT_EQ(error.name(), "file descriptor " + std::to_string(pipe.writing));
     EXPECT_EQ(std::string(error.what()), error.name() +
-                                             ": broken pipe: Broken pipe (os error 32), 5 bytes are safely written; " +
-                                             "the consumer has gone: stop writing");
+                                             ": broken pipe: Broken pipe (os error 32), 5 bytes had been written; " +
+                                             "stop writing: the reader has closed the pipe or connection");
     EXPECT_EQ(error_of([&] { out.print("third"); }).kind(), ms::errc::closed);
     EXPECT_EQ(error_of([&] { out.write("fourth"); }).kind(), ms::errc::closed);
     out.flush(); // nothing is there to flush, and nothing is reported again
@@ -703,7 +729,8 @@ TEST(Input, WhatIsNoNumberIsAnError) {
             EXPECT_EQ(error.found(), "300x");
             EXPECT_EQ(std::string(error.what()),
                       error.name() + ": number invalid: found 300x, expected an integer (-2147483648 to 2147483647), " +
-                          "at byte 4, record 2 (the first is 0); check the input there, the separator and the type");
+                          "at byte 4, record 2 (the first is 0); check the input at this position, the separator and "
+                          "the type");
         }
         EXPECT_EQ(in.word(), "300x");
         EXPECT_EQ(in.require<int>(), 17);

@@ -16,6 +16,8 @@
 
 #include <unistd.h>
 
+namespace ms = millstream;
+
 namespace {
 
 TEST(Together, TheHeadersWithTheLibraryAndThoseWithout) {

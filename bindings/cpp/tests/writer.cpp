@@ -20,13 +20,15 @@
 #include <unistd.h>
 #include <vector>
 
+namespace ms = millstream;
+
 namespace {
 
 static_assert(std::movable<ms::writer> && !std::copyable<ms::writer>);
 static_assert(ms::sink<ms::path> && ms::sink<ms::to_memory> && ms::sink<const ms::command &>);
 static_assert(!ms::sink<ms::memory> && !ms::sink<int> && !ms::sink<ms::writer>);
 
-/// A place for a file, which is gone when the test is over.
+/// A path for a file that is removed at the end of the test.
 class temporary {
   public:
     explicit temporary(const std::string &name)
@@ -161,7 +163,9 @@ TEST(Sink, Sockets) {
     sockaddr_in remote{};
     remote.sin_family = AF_INET;
     remote.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    // What is written waits in the connection until it is accepted, so one thread is enough.
+    // What is written waits in the connection until it is accepted, so one thread is enough, which does not wait for
+    // the peer to close.
+    const ms::writer_options options{.linger = std::chrono::nanoseconds(0)};
     const auto serve = [](int listener, auto &address, auto write) {
         socklen_t len = sizeof address;
         ASSERT_EQ(::bind(listener, reinterpret_cast<sockaddr *>(&address), len), 0);
@@ -172,9 +176,26 @@ TEST(Sink, Sockets) {
         ::close(listener);
     };
     serve(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), local,
-          [&] { ms::writer(ms::unix_socket{place.path()}).print("hello\n").close(); });
-    serve(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), remote,
-          [&] { ms::writer(ms::tcp{"127.0.0.1:" + std::to_string(ntohs(remote.sin_port))}).print("hello\n").close(); });
+          [&] { ms::writer(ms::unix_socket{place.path()}, options).print("hello\n").close(); });
+    serve(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), remote, [&] {
+        const ms::tcp peer{"127.0.0.1:" + std::to_string(ntohs(remote.sin_port))};
+        ms::writer(peer, options).print("hello\n").close();
+    });
+    EXPECT_EQ(error_of([&] { ms::writer(ms::to_memory{}, options); }).code(), ms::errc::invalid_option);
+}
+
+TEST(Sink, ThatIsGivenUpIsNotWaitedFor) {
+    int ends[2];
+    ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    ms::writer writer(ms::fd{ends[1]}, {.capacity = 1 << 24});
+    writer.write(std::string(1 << 22, 'x')); // more than a pipe takes, and nothing reads it
+    writer.print("small");
+    writer.abort();
+    EXPECT_EQ(error_of([&] { writer.print("more").flush(); }).code(), ms::errc::closed);
+    EXPECT_EQ(error_of([&] { writer.close(); }).code(), ms::errc::closed);
+    char byte;
+    EXPECT_EQ(::read(ends[0], &byte, 1), 0);
+    ::close(ends[0]);
 }
 
 TEST(Sink, MemoryAndNowhere) {
@@ -460,6 +481,10 @@ TEST(Failure, IsToldByACode) {
 
 TEST(Failure, OfAnOptionIsAnError) {
     EXPECT_EQ(error_of([] { ms::writer(ms::to_memory{}, {.capacity = 0}); }).code(), ms::errc::invalid_option);
+    for (const ms::writer_options &options : {ms::writer_options{.flush_delay = std::chrono::seconds(-1)},
+                                              ms::writer_options{.stall_timeout = std::chrono::seconds(-1)},
+                                              ms::writer_options{.linger = std::chrono::seconds(-1)}})
+        EXPECT_EQ(error_of([&] { ms::writer(ms::nowhere{}, options); }).code(), ms::errc::invalid_option);
     EXPECT_EQ(error_of([] { ms::writer(ms::to_memory{}, {.encode = ms::encode::gzip, .level = 77}); }).code(),
               ms::errc::invalid_option);
 }

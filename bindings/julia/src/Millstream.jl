@@ -1,9 +1,8 @@
 """
-Streams of records at machine speed, over the C library of the same name.
+Fast streams of records, using the C library of the same name.
 
-What there is, with examples: `bindings/julia/README.md`. One file for each room, under the names of the core; the foreign
-calls of a room are in its file, by `@c` and `@call`.
-"""
+The contents, with examples: `bindings/julia/README.md`. One file for each module, with the names of the core; the
+foreign calls of a module are in its file, using `@c` and `@call`. """
 module Millstream
 
 # Drop-in for BiBufferedStreams.jl
@@ -13,13 +12,18 @@ export eachrecord, batches, record
 # Errors
 export MillstreamError
 
+include("declarations.jl")
 include("library.jl")
+include("kinds.jl")
 include("errors.jl")
 include("cancel.jl")
 include("commands.jl")
 include("available.jl")
 include("frame.jl")
+include("batch.jl")
+include("options.jl")
 include("reader.jl")
+include("waiting.jl")
 include("batches.jl")
 include("scan.jl")
 include("writer.jl")
@@ -27,8 +31,15 @@ include("put.jl")
 include("bibuffered.jl")
 
 # BSON documents and the files of BSON.jl: `Millstream.BSON`.
-isfile(joinpath(@__DIR__, "bson", "BSON.jl")) && include("bson/BSON.jl")
+include("bson/BSON.jl")
 
-__init__() = open_library()
+BSON.documents(source; options...) = Records(batches(source, Documents(); options...), decoded)
+
+@inline decoded(batch::Batch, i) = BSON.decode(record(batch, i))
+
+function __init__()
+    open_library()
+    atexit(() -> is_exiting[] = true)
+end
 
 end

@@ -1,6 +1,7 @@
-# Bytes out of any `IO`, as soon as there are some.
+# Bytes from any `IO`, as soon as there are some.
 
-# Puts at least one byte at `to`, and at most `room`: waits for the first and for no other. Returns how many, 0 at the end.
+# Writes at least one byte to `to`, and at most `room`: waits for the first and for no other. Returns how many, 0 at the
+# end.
 function take_available(io::IO, to::Ptr{UInt8}, room::Int)
     eof(io) && return 0
     count = min(bytesavailable(io), room)
@@ -14,7 +15,7 @@ function take_available(io::IO, to::Ptr{UInt8}, room::Int)
     end
 end
 
-# An `IO` as a source of the library's, with the exception that it has thrown.
+# An `IO` as a source of the library, with the exception that it has thrown.
 mutable struct Outside
     io::IO
     failure::Any
@@ -40,7 +41,7 @@ function write_to_outside(user::Ptr{Cvoid}, bytes::Ptr{UInt8}, count::Csize_t)::
     end
 end
 
-# Calls the library; what an `IO` has thrown meanwhile is thrown instead of the error that the library makes of it.
+# Calls the library; an exception of the `IO` is rethrown instead of the library's error for it.
 function with_failure(call, outside)
     try
         call()

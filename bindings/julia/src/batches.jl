@@ -1,90 +1,45 @@
-# Records: many at a time as a `Batch`, or one by one as `String`s.
-
-"""
-Records in one block of memory: record `i` is `batch[i]`, a `String` of its own, or `record(batch, i)`, a view.
-
-`bytes` is the block and `offsets` where in it each record begins (from 0), with one more for the end. `offset` and
-`first_record` say where the batch is in the stream. The next batch of the same loop uses the same memory: copy what is to
-stay (a `String` is a copy).
-"""
-mutable struct Batch <: AbstractVector{String}
-    bytes::Vector{UInt8}
-    offsets::Vector{UInt32}
-    trim::CTrim
-    terminated::Bool
-    offset::Int64
-    first_record::Int64
-
-    Batch() = new(UInt8[], UInt32[0], CTrim(0, 0, false), true, 0, 0)
-end
-
-Base.size(batch::Batch) = (length(batch.offsets) - 1,)
-Base.IndexStyle(::Type{Batch}) = IndexLinear()
-
-# Where the content of a record is: what is in front of it, and its length.
-@inline function content(batch::Batch, i::Int)
-    @boundscheck checkbounds(batch, i)
-    offsets, bytes, trim = batch.offsets, batch.bytes, batch.trim
-    @inbounds first, last = Int(offsets[i]), Int(offsets[i+1])
-    if batch.terminated || i < length(offsets) - 1
-        last = max(first, last - trim.tail)
-        if trim.carriage_return && last > first && @inbounds(bytes[last]) == 0x0d
-            last -= 1
-        end
-    end
-    first = min(first + trim.head, last)
-    first, last - first
-end
-
-@inline function Base.getindex(batch::Batch, i::Int)
-    before, len = content(batch, i)
-    bytes = batch.bytes
-    GC.@preserve bytes unsafe_string(pointer(bytes, before + 1), len)
-end
-
-"""
-    record(batch, i)
-
-The bytes of a record, without a copy: until the next batch.
-"""
-@inline function record(batch::Batch, i::Int)
-    before, len = content(batch, i)
-    view(batch.bytes, before+1:before+len)
-end
-
-# What the library lends becomes Julia's own. This is a copy within the cache, and no batch can outlive its memory.
-function take_over!(batch::Batch, lent::CBatch)
-    resize!(batch.bytes, lent.len)
-    unsafe_copyto!(pointer(batch.bytes), lent.bytes, lent.len)
-    resize!(batch.offsets, lent.count + 1)
-    unsafe_copyto!(pointer(batch.offsets), lent.offsets, lent.count + 1)
-    batch.trim, batch.terminated = lent.trim, lent.terminated
-    batch.offset, batch.first_record = lent.offset, lent.first_record
-    batch
-end
+# Loops over records: many at a time as a `Batch`, or one by one as `String`s.
 
 # The next records, in the library's memory: at least one, or none at the end.
 function next_batch(reader::Reader, framer::Framer, most)
     await_record(reader, framer)
     with_failure(reader.source) do
-        @call millstream_reader_next_batch(reader::Ptr{Cvoid}, framer::Ptr{Cvoid}, most::Csize_t, reader.batch::Ptr{CBatch})
+        @call millstream_reader_next_batch(reader, framer, most, reader.batch)
     end
     reader.batch[]
 end
 
-# Waits, as a task of Julia does, until the next record is there.
+# Makes the records unread again that a loop over single ones has not used, so that every call continues after the last
+# one used.
+function give_back(reader::Reader)
+    _, left = not_used(reader)
+    reader.in_use = nothing
+    left == 0 && return
+    @call millstream_reader_give_back(reader, left)
+    reader.ahead = 1
+    nothing
+end
+
+# How many bytes and records of the batch in use no loop has used.
+function not_used(reader)
+    batch = reader.in_use
+    batch === nothing && return 0, 0
+    Int(last(batch.offsets) - batch.offsets[batch.used+1]), length(batch) - batch.used
+end
+
+# Waits, without blocking other tasks, until the next record is available.
 await_record(reader, framer) = await(reader) do bytes, len
-    code = @c millstream_framer_batch(framer::Ptr{Cvoid}, bytes::Ptr{UInt8}, len::Csize_t, false::Bool, 1::Csize_t,
-        reader.batch::Ptr{CBatch}, C_NULL::Ptr{Ptr{Cvoid}})::UInt32
-    # What is wrong with it is said by the call that follows.
+    code = @c millstream_framer_batch(framer, bytes, len, false, 1, reader.batch, C_NULL)
+    # Errors are reported by the call that follows.
     code != 0 || reader.batch[].count > 0
 end
 
 """
     batches(source[, framer]; most, options...)
 
-Iterates over the records as [`Batch`](@ref)es: those that are there, at `most` so many, and never waiting for a second one.
-`source` is a [`Reader`](@ref), which goes on where it is, or what one can be made of, with its options.
+Iterates over the records as [`Batch`](@ref)es: as many as are available, at most `most`, and never waiting for a second
+one. `source` is a [`Reader`](@ref), which continues at its position, or anything a reader can be made from, with its
+options. A batch that was returned counts as a whole: leaving the loop leaves the reader after it.
 
     for batch in batches("reads.txt.gz"), i in 1:length(batch)
         use(record(batch, i))
@@ -112,33 +67,53 @@ end
 """
     eachrecord(source[, framer]; options...)
 
-Iterates over the records, each a `String`; lines unless a framer says otherwise. `source` as for [`batches`](@ref).
+Iterates over the records, each a `String`; lines by default, or as defined by a framer. `source` as for
+[`batches`](@ref). Leaving the loop, with `break` or an exception, leaves a reader after the last record it was given:
+
+    reader = Reader(path)
+    header = first(eachrecord(reader))
+    rest = collect(eachrecord(reader))
 
     for line in eachrecord(`samtools view -h reads.bam`)
         use(line)
     end
     # Here the command has succeeded. Had it failed, the loop would have thrown after its last line.
 """
-eachrecord(source, framer::Framer = Lines(); options...) = Records(batches(source, framer; options...))
+eachrecord(source, framer::Framer = Lines(); options...) = Records(batches(source, framer; options...), getindex)
 
-struct Records
+# The records of batches, each as what `make(batch, i)` makes of it.
+struct Records{F}
     batches::Batches
+    make::F
 end
 
-Base.IteratorSize(::Type{Records}) = Base.SizeUnknown()
-Base.eltype(::Type{Records}) = String
+Base.IteratorSize(::Type{<:Records}) = Base.SizeUnknown()
+Base.IteratorEltype(::Type{<:Records}) = Base.EltypeUnknown()
+Base.IteratorEltype(::Type{Records{typeof(getindex)}}) = Base.HasEltype()
+Base.eltype(::Type{Records{typeof(getindex)}}) = String
 
+# A batch in use keeps how much of it has been used, so that the rest can be given back after the loop.
 @inline function Base.iterate(records::Records, i = 0)
     batch = records.batches.batch
-    i == 0 || i > length(batch) || return @inbounds(batch[i]), i + 1
-    iterate(records.batches) === nothing ? nothing : (batch[1], 2)
+    0 < i <= length(batch) && records.batches.reader.in_use === batch || return first_of_next(records)
+    batch.used = i
+    @inbounds(records.make(batch, i)), i + 1
+end
+
+@noinline function first_of_next(records)
+    reader, batch = records.batches.reader, records.batches.batch
+    lent = next_batch(reader, records.batches.framer, reader.ahead)
+    lent.count == 0 && return nothing
+    take_over!(batch, lent)
+    reader.in_use, batch.used = batch, 1
+    reader.ahead = max(reader.ahead, 2 * reader.ahead) # at most all
+    records.make(batch, 1), 2
 end
 
 """
     next_line(reader)
 
-The next line, or `nothing` at the end, which says that the source succeeded.
-"""
+The next line, or `nothing` at the end, which means that the source succeeded. """
 next_line(reader::Reader) = next_frame(reader, Lines())
 
 """
@@ -149,7 +124,7 @@ The next record as a `String`, or `nothing` at the end.
 function next_frame(reader::Reader, framer::Framer)
     await_record(reader, framer)
     with_failure(reader.source) do
-        @call millstream_reader_next_frame(reader::Ptr{Cvoid}, framer::Ptr{Cvoid}, reader.buffer::Ptr{Ptr{UInt8}}, reader.len::Ptr{Csize_t})
+        @call millstream_reader_next_frame(reader, framer, reader.buffer, reader.len)
     end
     reader.buffer[] == C_NULL ? nothing : unsafe_string(reader.buffer[], reader.len[])
 end
@@ -161,9 +136,10 @@ Skips a record, however long it is, such as one that was too long. Returns wheth
 """
 function skip_record(reader::Reader, framer::Framer = Lines())
     check_open(reader)
+    give_back(reader)
     skipped = Ref(false)
     with_failure(reader.source) do
-        @call millstream_reader_skip_record(reader::Ptr{Cvoid}, framer::Ptr{Cvoid}, skipped::Ptr{Bool})
+        @call millstream_reader_skip_record(reader, framer, skipped)
     end
     skipped[]
 end

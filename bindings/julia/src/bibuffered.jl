@@ -1,37 +1,36 @@
 # `BiBufferedStream`: an `IO` with fast lines over a command or any other `IO`.
 #
-# Whatever delivers the bytes, what is unread lies between two pointers, `at` and `stop`; reading is arithmetic on them.
-# When they meet, a supply is asked for the next window. A line that a window's end cuts is collected in memory of its own,
-# so that lines may be as long as memory.
+# Wherever the bytes come from, the unread ones are between two pointers, `at` and `stop`; reading is arithmetic on
+# them. When they meet, a supply is asked for the next window. A line that is cut by the end of a window is collected in
+# separate memory, so that lines may be as long as memory allows.
 
-# The bytes have come to their end; it has been looked at whether the source succeeded.
+# The bytes have ended, and the source has been asked whether it succeeded.
 @enum State is_open bytes_ended is_judged is_closed
 
 """
     BiBufferedStream(command, bufsize = 2^24)
     BiBufferedStream(io, bufsize = 2^24)
 
-An `IO` that reads lines fast: out of a command, which it starts, or `open(command)`, or any other `IO`.
+An `IO` that reads lines fast: from a command, which it starts, or `open(command)`, or any other `IO`.
 
-It is the type of BiBufferedStreams.jl under its own name, and replaces it: [`readline`](@ref), [`readuntil`](@ref),
-[`eof`](@ref) and [`close`](@ref), and all else that `Base` does with an `IO` that can be read. A command that fails throws its
-`ProcessFailedException` when the last of its bytes has been read: the end means that the command succeeded. `ignorestatus`
-and all other properties of a `Cmd` are as ever, because Julia starts it.
+It has the name of the type of BiBufferedStreams.jl, and replaces it: [`readline`](@ref), [`readuntil`](@ref),
+[`eof`](@ref) and [`close`](@ref), and everything else that `Base` provides for a readable `IO`. A command that fails
+throws its `ProcessFailedException` when the last of its bytes has been read: the end means that the command succeeded.
+`ignorestatus` and all other properties of a `Cmd` work as usual, because Julia starts it.
 
-`bufsize` bounds how much is read at a time. One task at a time can read.
-"""
+`bufsize` limits how much is read at a time. Only one task at a time can read. """
 mutable struct BiBufferedStream{S} <: IO
     supply::S
-    # What was given, to be closed; and where it is a command, to be asked how it ended.
+    # The argument, to be closed; and if it is a command, to be asked how it ended.
     io::IO
     at::Ptr{UInt8}
     stop::Ptr{UInt8}
-    # How many bytes of the stream are in front of `stop`.
+    # How many bytes of the stream are before `stop`.
     behind::Int
-    # What an interrupted read had already taken out of the supply.
+    # Bytes that an interrupted read had already taken from the supply.
     returned::Vector{UInt8}
     state::State
-    # A task waits for the next window: no other may read.
+    # A task is waiting for the next window: no other may read.
     filling::Bool
 end
 
@@ -43,7 +42,7 @@ end
 
 BiBufferedStream(command::Base.AbstractCmd, bufsize::Integer = 2^24) = BiBufferedStream(open(command), bufsize)
 
-# What fits the second-level cache: larger windows are slower.
+# What fits into the second-level cache: larger windows are slower.
 const largest_window = 2^18
 
 const Command = Union{Base.Process,Base.ProcessChain}
@@ -68,7 +67,7 @@ function supply_of(command::Command, size)
     pipe = command.out
     if pipe isa Base.PipeEndpoint && pipe.status == Base.StatusOpen && bytesavailable(pipe) == 0
         reader = Reader(Base._fd(pipe); decode = :off, read_ahead = :off, capacity = size)
-        # Julia has made it, so that it does not block, and nobody else reads it.
+        # Julia has created it, so it does not block, and no other code reads it.
         reader.is_ours = true
         FromPipe(reader)
     else
@@ -81,11 +80,11 @@ function next_window(supply::FromPipe)
     reader = supply.reader
     check_open(reader)
     # What the last window has shown.
-    @call millstream_reader_buffer(reader::Ptr{Cvoid}, reader.buffer::Ptr{Ptr{UInt8}}, reader.len::Ptr{Csize_t})
-    reader.len[] == 0 || @call millstream_reader_consume(reader::Ptr{Cvoid}, reader.len[]::Csize_t)
+    @call millstream_reader_buffer(reader, reader.buffer, reader.len)
+    reader.len[] == 0 || @call millstream_reader_consume(reader, reader.len[])
     await_readable(reader)
     isopen(reader) || return Ptr{UInt8}(C_NULL), 0 # closed meanwhile
-    @call millstream_reader_fill(reader::Ptr{Cvoid}, reader.buffer::Ptr{Ptr{UInt8}}, reader.len::Ptr{Csize_t}, reader.added::Ptr{Csize_t})
+    @call millstream_reader_fill(reader, reader.buffer, reader.len, reader.added)
     reader.buffer[], Int(reader.len[])
 end
 
@@ -99,7 +98,7 @@ stop_supply(::FromIO) = nothing
 
 # ---- windows ----
 
-# Sees to it that there is an unread byte; returns false at the end of the bytes.
+# Makes sure that there is an unread byte; returns false at the end of the bytes.
 function refill(s::BiBufferedStream)
     s.at < s.stop && return true
     s.state == is_open || return false
@@ -117,7 +116,7 @@ function refill(s::BiBufferedStream)
     len > 0
 end
 
-# The bytes have ended: did whoever made them succeed? Asked once.
+# The bytes have ended: did their source succeed? Asked once.
 function judge(s::BiBufferedStream)
     s.state == bytes_ended || return
     s.state = is_judged
@@ -138,7 +137,7 @@ processes(chain::Base.ProcessChain) = chain.processes
 
 has_failed(process) = process.exitcode != 0 || process.termsignal != 0
 
-# Where the first such byte is among the unread ones; C_NULL if it is not there.
+# The position of the first such byte among the unread ones; C_NULL if there is none.
 @inline find(s::BiBufferedStream, byte::UInt8) =
     ccall(:memchr, Ptr{UInt8}, (Ptr{UInt8}, Cint, Csize_t), s.at, byte, s.stop - s.at)
 
@@ -147,8 +146,7 @@ has_failed(process) = process.exitcode != 0 || process.termsignal != 0
 """
     readline(s::BiBufferedStream; keep = false)
 
-The next line, without its line feed or carriage return and line feed unless told to `keep` them.
-"""
+The next line, without its line feed or carriage return and line feed unless `keep` is true. """
 function Base.readline(s::BiBufferedStream; keep::Bool = false)
     found = find(s, 0x0a)
     found == C_NULL && return line_across(s, keep)
@@ -161,8 +159,7 @@ end
 """
     readuntil(s::BiBufferedStream, delimiter::Union{Char,UInt8}; keep = false)
 
-What comes up to a delimiter, or up to the end: a `String`, also for a `UInt8`.
-"""
+The bytes up to a delimiter, or up to the end: a `String`, also for a `UInt8`. """
 function Base.readuntil(s::BiBufferedStream, delimiter::UInt8; keep::Bool = false)
     found = find(s, delimiter)
     if found == C_NULL
@@ -190,7 +187,8 @@ Base.readuntil(s::BiBufferedStream, delimiter::Char; keep::Bool = false) =
     String(taken)
 end
 
-# Takes all up to and with a byte, or up to the end; returns whether that byte was there. Windows are gone through.
+# Takes everything up to and including a byte, or up to the end; returns whether that byte was found. Windows are gone
+# through.
 function collect_until(s, byte)
     taken = UInt8[]
     while true
@@ -200,7 +198,7 @@ function collect_until(s, byte)
         more = try
             refill(s)
         catch
-            # Ctrl-C, say: nothing is lost.
+            # Ctrl-C, for example: nothing is lost.
             give_back(s, taken)
             rethrow()
         end
@@ -226,7 +224,7 @@ function give_back(s, taken)
     s.stop = s.at + length(taken)
 end
 
-# ---- all else that an IO does ----
+# ---- the rest of the IO interface ----
 
 function Base.eof(s::BiBufferedStream)
     refill(s) && return false
@@ -256,7 +254,7 @@ function Base.unsafe_read(s::BiBufferedStream, to::Ptr{UInt8}, count::UInt)
     end
 end
 
-# Copies at most so many bytes, and waits for one of them; returns how many, 0 at the end.
+# Copies at most this many bytes, and waits for one of them; returns how many, 0 at the end.
 function take_some(s, to, most)
     eof(s) && return 0
     count = min(most, bytesavailable(s))
@@ -317,10 +315,9 @@ Base.show(io::IO, s::BiBufferedStream) =
 """
     close(s::BiBufferedStream)
 
-Ends the reading, and closes what the stream was made of; nothing can be read any more. A command that is still there is
-told to go: after a second by SIGTERM, after another one by SIGKILL. How it ends then is no error; that it had failed before
-throws its `ProcessFailedException`.
-"""
+Ends the reading, and closes the underlying object; nothing can be read any more. A command still running is stopped:
+with SIGTERM after a second, with SIGKILL after another one. However it ends then, that is not an error; if it had
+failed before, its `ProcessFailedException` is thrown. """
 function Base.close(s::BiBufferedStream)
     isopen(s) || return
     is_judged_before = s.state == is_judged
@@ -334,7 +331,7 @@ end
 close_source(io::IO, _) = close(io)
 
 function close_source(command::Command, is_judged_before)
-    yield() # Julia hears of what has ended meanwhile
+    yield() # so that Julia notices what has ended meanwhile
     failed = filter(process -> process_exited(process) && !process.cmd.ignorestatus && has_failed(process), processes(command))
     close(command)
     for (patience, signal) in ((1.0, Base.SIGTERM), (1.0, Base.SIGKILL))

@@ -1,18 +1,21 @@
-# Cancel tokens: they end the waits of readers and writers.
+# Cancel tokens: they end the waits of readers and writers; and interruptible waits.
 
 """
     CancelToken()
 
-Ends the waits of the readers and writers that were given it (`cancel = token`): [`cancel`](@ref) makes their calls fail
-with the kind `:cancelled`, the one that waits at once, until [`reset`](@ref). Nothing is lost: the next call goes on.
-"""
+Ends the waits of the readers and writers that use it (`cancel = token`): [`cancel`](@ref) makes their calls fail with
+the kind `:cancelled`, a waiting one immediately, until [`reset`](@ref). Nothing is lost: the next call continues. """
 mutable struct CancelToken
     handle::Ptr{Cvoid}
+    # Wakes Julia's own waits, which the library does not know about.
+    waits::Vector{Base.Event}
+    lock::ReentrantLock
 
     function CancelToken()
         out = Ref{Ptr{Cvoid}}(C_NULL)
-        @call millstream_cancel_token_new(out::Ptr{Ptr{Cvoid}})
-        finalizer(token -> (@c millstream_cancel_token_free(token.handle::Ptr{Cvoid})::Cvoid), new(out[]))
+        @call millstream_cancel_token_new(out)
+        token = new(out[], Base.Event[], ReentrantLock())
+        finalizer(token -> (@c millstream_cancel_token_free(token.handle)), token)
     end
 end
 
@@ -23,18 +26,59 @@ Base.unsafe_convert(::Type{Ptr{Cvoid}}, token::CancelToken) = token.handle
 
 Cancels, from any thread.
 """
-cancel(token::CancelToken) = (@c millstream_cancel_token_cancel(token::Ptr{Cvoid})::UInt32; nothing)
+function cancel(token::CancelToken)
+    @c millstream_cancel_token_cancel(token)
+    lock(() -> foreach(notify, token.waits), token.lock)
+end
 
 """
     Base.reset(token)
 
 Makes the token usable again.
 """
-Base.reset(token::CancelToken) = (@c millstream_cancel_token_reset(token::Ptr{Cvoid})::UInt32; nothing)
+Base.reset(token::CancelToken) = (@c millstream_cancel_token_reset(token); nothing)
 
 """
     iscancelled(token)
 
 Whether it is cancelled.
 """
-iscancelled(token::CancelToken) = @c millstream_cancel_token_is_cancelled(token::Ptr{Cvoid})::Bool
+iscancelled(token::CancelToken) = @c millstream_cancel_token_is_cancelled(token)
+
+# Calls `act`, while the token notifies `event` when it is cancelled; also if it is cancelled already.
+function while_waking(act, token::CancelToken, event)
+    lock(() -> push!(token.waits, event), token.lock)
+    iscancelled(token) && notify(event)
+    try
+        act()
+    finally
+        lock(() -> filter!(!=(event), token.waits), token.lock)
+    end
+end
+
+while_waking(act, ::Nothing, _) = act()
+
+token(value) = value isa Union{CancelToken,Nothing} ? value : wrong(:cancel, value, "a CancelToken")
+
+# A wait in a separate task: its result, or how it failed, once available.
+mutable struct Pending
+    event::Base.Event
+    found::Any
+    failure::Any
+    ended::Bool
+
+    Pending(wait_for_it) = start(new(Base.Event(), nothing, nothing, false), wait_for_it)
+end
+
+function start(pending::Pending, wait_for_it)
+    @async begin
+        try
+            pending.found = wait_for_it()
+        catch failure
+            pending.failure = failure
+        end
+        pending.ended = true
+        notify(pending.event)
+    end
+    pending
+end

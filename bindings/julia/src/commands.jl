@@ -7,42 +7,42 @@ function with_commands(use, cmd::Base.AbstractCmd)
         foreach(part -> push!(handles, command_handle(part)), parts(cmd))
         use(handles)
     finally
-        foreach(handle -> (@c millstream_command_free(handle::Ptr{Cvoid})::Cvoid), handles)
+        foreach(handle -> (@c millstream_command_free(handle)), handles)
     end
 end
 
 parts(cmd::Cmd) = [cmd]
 parts(cmd::Base.OrCmds) = vcat(parts(cmd.a), parts(cmd.b))
-parts(cmd::Base.AbstractCmd) = throw(ArgumentError("the library starts commands and pipelines of them; commands side by side (`&`)" *
-    " and redirections are for BiBufferedStream($cmd), which leaves them to Julia"))
+parts(cmd::Base.AbstractCmd) = throw(ArgumentError("the library starts commands and pipelines; parallel commands (`&`)" *
+    " and redirections need BiBufferedStream($cmd), which lets Julia start them"))
 
 # As libuv has it.
 const detached = 1 << 3
 
 function command_handle(cmd::Cmd)
-    isempty(cmd.exec) && throw(ArgumentError("this command is empty: please name a program"))
+    isempty(cmd.exec) && throw(ArgumentError("this command is empty: name a program"))
     cmd.flags & detached == 0 ||
-        throw(ArgumentError("a detached command cannot be started by the library: please use BiBufferedStream($cmd)"))
+        throw(ArgumentError("the library cannot start a detached command: use BiBufferedStream($cmd)"))
     out = Ref{Ptr{Cvoid}}(C_NULL)
     words = cmd.exec
     # Texts with a NUL in them are refused here.
     GC.@preserve words begin
-        argv = [Base.unsafe_convert(Cstring, word) for word in words]
-        @call millstream_command_new(argv::Ptr{Cstring}, length(argv)::Csize_t, out::Ptr{Ptr{Cvoid}})
+        argv = [convert(Ptr{UInt8}, Base.unsafe_convert(Cstring, word)) for word in words]
+        @call millstream_command_new(argv, length(argv), out)
     end
     handle = out[]
     try
         if cmd.env !== nothing
-            @call millstream_command_clear_env(handle::Ptr{Cvoid})
+            @call millstream_command_clear_env(handle)
             for setting in cmd.env
                 key, value = split(setting, '='; limit = 2)
-                @call millstream_command_set_env(handle::Ptr{Cvoid}, String(key)::Cstring, String(value)::Cstring)
+                @call millstream_command_set_env(handle, String(key), String(value))
             end
         end
-        isempty(cmd.dir) || @call millstream_command_set_current_dir(handle::Ptr{Cvoid}, cmd.dir::Cstring)
-        cmd.ignorestatus && @call millstream_command_allow_failure(handle::Ptr{Cvoid})
+        isempty(cmd.dir) || @call millstream_command_set_current_dir(handle, cmd.dir)
+        cmd.ignorestatus && @call millstream_command_allow_failure(handle)
     catch
-        @c millstream_command_free(handle::Ptr{Cvoid})::Cvoid
+        @c millstream_command_free(handle)
         rethrow()
     end
     handle
@@ -51,9 +51,8 @@ end
 """
     Shell(line)
 
-A line of shell, run by `bash -o pipefail -c`. Never put into it what a user typed, or the name of a file: a `Cmd` takes
-arguments as they are.
-"""
+A shell line, run with `bash -o pipefail -c`. Never put user input or file names into it: a `Cmd` takes arguments
+unchanged. """
 struct Shell
     line::String
 end

@@ -1,9 +1,8 @@
 # Errors: one exception type, which is filled from the library's error object, and `@call`, which throws it.
 
 """
-How a command ended: `command` as started, `exitcode` or else the number of the `signal` that ended it (0: none), and the
-last 4 KiB of its standard error, where that was the library's to see.
-"""
+How a command ended: `command` as started, `exitcode` or else the number of the `signal` that killed it (0: none), and
+the last 4 KiB of its standard error, if the library read it. """
 struct CommandEnd
     command::Vector{String}
     exitcode::Union{Int,Nothing}
@@ -14,11 +13,11 @@ end
 """
 What went wrong, where, and what to do about it.
 
-`kind` is a name such as `:command_failed`, and `code` its fixed number; `message` says all of it in a sentence. The rest
-is `nothing` where it is not known: the `name` of the source or sink, the byte `offset` and the number of the `record` in the
-stream (the first is 0), what was `expected` and `found`, how many bytes a sink has `written` for certain, the `path` of a value
-in a BSON document, the system's `errno`, and how the `command` ended.
-"""
+`kind` is a name such as `:command_failed`, one of `keys(Millstream.error_kinds)`, and `code` its fixed number;
+`message` is the whole error in one sentence. Everything else is `nothing` if unknown: the `name` of the source or sink,
+the byte `offset` and the number of the `record` in the stream (the first is 0), what was `expected` and `found`, how
+many bytes a sink has certainly `written`, the `path` of a value in a BSON document, the system's `errno`, and how the
+`command` ended. """
 struct MillstreamError <: Exception
     code::Int
     kind::Symbol
@@ -41,32 +40,22 @@ MillstreamError(code, kind, message; name = nothing, offset = nothing, record = 
 Base.showerror(io::IO, error::MillstreamError) = print(io, "MillstreamError: ", error.message)
 
 """
-    @call millstream_name(argument::Type, ...)
+    @call millstream_name(argument, ...)
 
 Calls a function that returns a code and takes an error object last, which is added here; throws when it fails.
 """
 macro call(call)
     error = gensym(:error)
-    push!(call.args, :($error::Ptr{Ptr{Cvoid}}))
+    push!(call.args, error)
     quote
         $(esc(error)) = Ref{Ptr{Cvoid}}(C_NULL)
-        code = $(esc(call_of(call, UInt32)))
+        code = $(esc(call_of(call)))
         code == 0 || throw_error(code, $(esc(error))[])
         nothing
     end
 end
 
 @noinline throw_error(code, handle) = throw(take_error(code, handle))
-
-# As millstream_command_end.
-struct CCommandEnd
-    argv::Ptr{Ptr{UInt8}}
-    argc::Csize_t
-    status::UInt32
-    value::Int32
-    stderr_tail::Ptr{UInt8}
-    stderr_tail_len::Csize_t
-end
 
 CommandEnd(c::CCommandEnd) = CommandEnd(
     [unsafe_string(unsafe_load(c.argv, i)) for i in 1:c.argc],
@@ -75,35 +64,60 @@ CommandEnd(c::CCommandEnd) = CommandEnd(
     c.stderr_tail == C_NULL ? "" : unsafe_string(c.stderr_tail, c.stderr_tail_len),
 )
 
-# The exception that an error object is, which is freed.
+# The exception for an error object, which is freed.
 function take_error(code, handle)
     text(pointer) = pointer == C_NULL ? nothing : unsafe_string(pointer)
-    kind = Symbol(something(text(@c millstream_code_name(code::UInt32)::Ptr{UInt8}), "unknown"))
-    handle == C_NULL && return MillstreamError(code, kind, "$kind: $(text(@c millstream_code_advice(code::UInt32)::Ptr{UInt8}))")
+    kind = Symbol(something(text(@c millstream_code_name(code)), "unknown"))
+    handle == C_NULL && return MillstreamError(code, kind, "$kind: $(text(@c millstream_code_advice(code)))")
     number = Ref{UInt64}(0)
     end_ = Ref{CCommandEnd}()
-    errno = @c millstream_error_errno(handle::Ptr{Cvoid})::Int32
+    errno = @c millstream_error_errno(handle)
     error = MillstreamError(
         code,
         kind,
-        text(@c millstream_error_message(handle::Ptr{Cvoid})::Ptr{UInt8});
-        name = text(@c millstream_error_name(handle::Ptr{Cvoid})::Ptr{UInt8}),
-        offset = (@c millstream_error_offset(handle::Ptr{Cvoid}, number::Ptr{UInt64})::Bool) ? Int64(number[]) : nothing,
-        record = (@c millstream_error_record(handle::Ptr{Cvoid}, number::Ptr{UInt64})::Bool) ? Int64(number[]) : nothing,
-        expected = text(@c millstream_error_expected(handle::Ptr{Cvoid})::Ptr{UInt8}),
-        found = text(@c millstream_error_found(handle::Ptr{Cvoid})::Ptr{UInt8}),
-        written = (@c millstream_error_written(handle::Ptr{Cvoid}, number::Ptr{UInt64})::Bool) ? Int64(number[]) : nothing,
-        path = text(@c millstream_error_path(handle::Ptr{Cvoid})::Ptr{UInt8}),
+        text(@c millstream_error_message(handle));
+        name = text(@c millstream_error_name(handle)),
+        offset = (@c millstream_error_offset(handle, number)) ? Int64(number[]) : nothing,
+        record = (@c millstream_error_record(handle, number)) ? Int64(number[]) : nothing,
+        expected = text(@c millstream_error_expected(handle)),
+        found = text(@c millstream_error_found(handle)),
+        written = (@c millstream_error_written(handle, number)) ? Int64(number[]) : nothing,
+        path = text(@c millstream_error_path(handle)),
         errno = errno == 0 ? nothing : Int(errno),
-        command = (@c millstream_error_command(handle::Ptr{Cvoid}, end_::Ptr{CCommandEnd})::Bool) ? CommandEnd(end_[]) : nothing,
+        command = (@c millstream_error_command(handle, end_)) ? CommandEnd(end_[]) : nothing,
     )
-    @c millstream_error_free(handle::Ptr{Cvoid})::Cvoid
+    @c millstream_error_free(handle)
     error
 end
 
-# The number of an enum of the header, from the symbol that stands for it here.
-function choice(option::Symbol, value, names::Tuple)
+# ---- options ----
+
+wrong(option, value, expected) = throw(ArgumentError("$option cannot be $(repr(value)): expected $expected"))
+
+# A number of bytes, records or the like.
+function natural(option::Symbol, value)
+    value isa Integer && !(value isa Bool) && 0 <= value <= typemax(Int) || wrong(option, value, "a whole number of 0 or more")
+    Int(value)
+end
+
+function seconds(option::Symbol, value)
+    value isa Real && !(value isa Bool) && 0 <= value < 1e10 || wrong(option, value, "a number of seconds")
+    Float64(value)
+end
+
+nanoseconds(option::Symbol, value) = round(UInt64, seconds(option, value) * 1e9)
+
+# One of several values that an option takes.
+function part(option::Symbol, value, count::Int, i::Int)
+    value isa Tuple && length(value) == count || wrong(option, value, "$count values, in parentheses")
+    value[i]
+end
+
+text(option::Symbol, value) = value isa AbstractString ? String(value) : wrong(option, value, "text")
+
+# The number of an enum of the header, from its symbol here.
+function choice(option::Symbol, value, names::Tuple = choices[option])
     found = findfirst(isequal(value), names)
-    found === nothing && throw(ArgumentError("$option cannot be $(repr(value)): it is one of $(join(map(repr, names), ", "))"))
+    found === nothing && throw(ArgumentError("$option cannot be $(repr(value)): expected one of $(join(map(repr, names), ", "))"))
     UInt32(found - 1)
 end

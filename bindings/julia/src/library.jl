@@ -1,15 +1,15 @@
-# The C library: where it is, whether it is one that this package knows, and how its functions are called.
+# The C library: where it is, whether its version fits this package, and how its functions are called.
 #
-# It is opened when the package is loaded. If there is none, the package still loads, since not all of it needs the library,
-# and the first call says what to do. The addresses of functions are looked up then and there, not kept in what is
+# It is opened when the package is loaded. If there is none, the package still loads, since not all of it needs the
+# library, and the first call explains what to do. The addresses of functions are looked up at run time, not
 # precompiled, so that one package works with any file.
 
 using Libdl
 
-# The C ABI may change with the minor version as long as the major one is 0.
+# The C ABI may change with the minor version while the major one is 0.
 const library_series = v"0.1"
 
-# What `open_library` found: the file, or why there is none.
+# The result of `open_library`: the file, or why there is none.
 const library_path = Ref("")
 const library_problem = Ref("")
 
@@ -17,23 +17,27 @@ const library_problem = Ref("")
 const functions = Dict{Symbol,Base.RefValue{Ptr{Cvoid}}}()
 
 """
-    @c millstream_name(argument::Type, ...)::Type
+    @c millstream_name(argument, ...)
 
-Calls a function of the C library, as `@ccall` does.
+Calls a function of the C library; the types are those of `declarations`.
 """
 macro c(call)
-    esc(call_of(call.args[1], call.args[2]))
+    esc(call_of(call))
 end
 
 # The call of a library's function, for a macro.
-function call_of(call, type)
-    name = call.args[1]
+function call_of(call)
+    name, arguments = call.args[1], call.args[2:end]
+    result, parameters = declarations[name]
+    length(arguments) == length(parameters) ||
+        error("$name has $(length(parameters)) parameters, but $(length(arguments)) arguments are passed")
+    typed = [Expr(:(::), argument, type) for (argument, type) in zip(arguments, parameters)]
     address = Symbol(:address_of_, name)
     if !isdefined(@__MODULE__, address)
         @eval const $address = functions[$(QuoteNode(name))] = Ref{Ptr{Cvoid}}(C_NULL)
     end
     pointer = :($(GlobalRef(@__MODULE__, :called))($(GlobalRef(@__MODULE__, address))))
-    :(@ccall $(Expr(:$, pointer))($(call.args[2:end]...))::$type)
+    :(@ccall $(Expr(:$, pointer))($(typed...))::$result)
 end
 
 @inline function called(address)
@@ -42,28 +46,28 @@ end
     pointer
 end
 
-# Opens the library that `MILLSTREAM_LIB` names, else the one of the system.
+# Opens the library named by `MILLSTREAM_LIB`, else the one of the system.
 function open_library()
     asked = get(ENV, "MILLSTREAM_LIB", "")
-    # What is installed for programs that run may have no other name than the one with the ABI's number.
+    # A runtime-only installation may have only the name with the ABI's number.
     files = isempty(asked) ? ["libmillstream", "libmillstream.so.0"] : [asked]
     handles = (Libdl.dlopen(file; throw_error = false) for file in files)
     handle = something(iterate(Iterators.filter(!isnothing, handles)), (nothing,))[1]
     if handle === nothing
         library_problem[] = string(
-            isempty(asked) ? "there is no libmillstream on this system" : "MILLSTREAM_LIB names \"$asked\", which cannot be opened as a library",
-            ": please build it, by `cargo build --release --package millstream-capi` in a clone of Millstream, set the environment",
+            isempty(asked) ? "libmillstream was not found" : "MILLSTREAM_LIB names \"$asked\", which cannot be opened as a library",
+            ": build it with `cargo build --release --package millstream-capi` in a clone of Millstream, set the environment",
             " variable MILLSTREAM_LIB to the path of target/release/libmillstream.so (.dylib on macOS), and start Julia again",
         )
-        # Whoever named a library wants that one, at once; without it, what needs no library still works.
+        # If a library is named, a failure is reported immediately; otherwise functions that need no library still work.
         isempty(asked) || error(library_problem[])
         return
     end
     library_path[] = Libdl.dlpath(handle)
     version = VersionNumber(unsafe_string(ccall(Libdl.dlsym(handle, :millstream_version), Cstring, ())))
     if (version.major, version.minor) != (library_series.major, library_series.minor)
-        library_problem[] = string(library_path[], " is Millstream $version, and this package needs ", library_series.major, ".",
-            library_series.minor, ": please set MILLSTREAM_LIB to such a library, or use the package of that version")
+        library_problem[] = string(library_path[], " is Millstream $version, but this package needs ", library_series.major, ".",
+            library_series.minor, ": set MILLSTREAM_LIB to a matching library, or use the package of that version")
         isempty(asked) || error(library_problem[])
         return
     end
@@ -77,4 +81,4 @@ end
 
 The version of the C library.
 """
-library_version() = VersionNumber(unsafe_string(@c millstream_version()::Cstring))
+library_version() = VersionNumber(unsafe_string(@c millstream_version()))

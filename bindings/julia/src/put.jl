@@ -4,8 +4,8 @@
 """
     put!(writer, parts...)
 
-Writes parts one after the other: strings, characters, bytes, whole numbers in decimal, floating-point numbers by the shortest
-text that reads back as the same one (`1e16`, `inf`, `NaN`), `Bool`s.
+Writes parts one after another: strings, characters, bytes, whole numbers in decimal, floating-point numbers as the
+shortest text that reads back as the same number (`1e16`, `inf`, `NaN`), `Bool`s.
 
     put!(writer, "Hello, ", i, '\\n')
 """
@@ -47,11 +47,11 @@ end
 function put_bytes(writer::Writer, from::Ptr{UInt8}, count::Int)
     if count > writer.stop - writer.at
         if count >= 2^16
-            # More than a buffer: no use in putting it there first.
+            # More than a buffer: no point in copying it there first.
             end_window(writer)
             check_open(writer)
             with_failure(writer.sink) do
-                @call millstream_writer_write(writer::Ptr{Cvoid}, from::Ptr{UInt8}, count::Csize_t)
+                @call millstream_writer_write(writer, from, count)
             end
             return
         end
@@ -86,7 +86,7 @@ end
 
 put_one(writer::Writer, value::Integer) = put_one(writer, string(value))
 
-# Two digits at a time from the right; returns what is behind them.
+# Two digits at a time from the right; returns what is after them.
 @inline function put_digits(at::Ptr{UInt8}, value::UInt64)
     len = decimal_digits(value)
     to = at + len
@@ -117,7 +117,7 @@ end
 
 # ---- floating-point numbers ----
 
-# How much room any of them needs.
+# How much space any of them needs.
 const float_room = 32
 
 for (T, name) in ((Float32, :f32), (Float64, :f64))
@@ -125,13 +125,13 @@ for (T, name) in ((Float32, :f32), (Float64, :f64))
     @eval function put_one(writer::Writer, value::$T)
         reserve(writer, float_room)
         len = Ref{Csize_t}(0)
-        @call $call(value::$T, writer.at::Ptr{UInt8}, float_room::Csize_t, len::Ptr{Csize_t})
+        @call $call(value, writer.at, float_room, len)
         writer.at += len[]
         nothing
     end
 end
 
-put_one(::Writer, value) = throw(ArgumentError("put! cannot write a $(typeof(value)): text, bytes and numbers it can; print can write anything"))
+put_one(::Writer, value) = throw(ArgumentError("put! cannot write a $(typeof(value)): it writes text, bytes and numbers; use print for anything else"))
 
 # ---- as an IO ----
 
@@ -149,7 +149,7 @@ end
     1
 end
 
-# Faster than by Base's string; the text is the same. Of floating-point numbers it is not (1e16 is 1.0e16 in Julia).
+# Faster than by Base's string; the text is the same. For floating-point numbers it differs (1e16 is 1.0e16 in Julia).
 function Base.print(writer::Writer, value::Union{Int8,Int16,Int32,Int64,UInt8,UInt16,UInt32,UInt64})
     put_one(writer, value)
     committed(writer)

@@ -1,14 +1,14 @@
-# Numbers and words out of a reader.
+# Numbers and words from a reader.
 
 """
     scan(reader, T[; separator])
 
-The next number, a `UInt32`, `UInt64`, `Int32`, `Int64`, `Float32` or `Float64`, or the next word as a `String`; `nothing` at
-the end. Between two of them stands white space, any amount of it, or with a `separator` exactly one such byte (or a line
-end).
+The next number, a `UInt32`, `UInt64`, `Int32`, `Int64`, `Float32` or `Float64`, or the next word as a `String`;
+`nothing` at the end. Values are separated by any amount of white space, or with a `separator` by exactly one such byte
+(or a line end).
 
-Where there is no such number it is an error that can be gone on after: the same is there to be taken by other means.
-"""
+If the input has no such number, that is an error after which reading can continue: the same input can be read in
+another way. """
 function scan end
 
 const space = -1
@@ -19,7 +19,7 @@ for (T, name) in ((UInt32, :u32), (UInt64, :u64), (Int32, :i32), (Int64, :i64), 
         await_token(reader, separator)
         value, ended = Ref{$T}(0), Ref(false)
         with_failure(reader.source) do
-            @call $call(reader::Ptr{Cvoid}, (separator === nothing ? space : Int32(separator))::Int32, value::Ptr{$T}, ended::Ptr{Bool})
+            @call $call(reader, (separator === nothing ? space : Int32(separator)), value, ended)
         end
         ended[] ? nothing : value[]
     end
@@ -28,7 +28,7 @@ end
 function scan(reader::Reader, ::Type{String})
     await_token(reader, nothing)
     with_failure(reader.source) do
-        @call millstream_reader_next_word(reader::Ptr{Cvoid}, reader.buffer::Ptr{Ptr{UInt8}}, reader.len::Ptr{Csize_t})
+        @call millstream_reader_next_word(reader, reader.buffer, reader.len)
     end
     reader.buffer[] == C_NULL ? nothing : unsafe_string(reader.buffer[], reader.len[])
 end
@@ -36,17 +36,16 @@ end
 """
     rest_of_line(reader)
 
-The rest of the line, without blanks in front of it and without its end; `nothing` at the end of the input.
-"""
+The rest of the line, without blanks before it and without its end; `nothing` at the end of the input. """
 function rest_of_line(reader::Reader)
     await((bytes, len) -> ccall(:memchr, Ptr{UInt8}, (Ptr{UInt8}, Cint, Csize_t), bytes, '\n', len) != C_NULL, reader)
     with_failure(reader.source) do
-        @call millstream_reader_rest_of_line(reader::Ptr{Cvoid}, reader.buffer::Ptr{Ptr{UInt8}}, reader.len::Ptr{Csize_t})
+        @call millstream_reader_rest_of_line(reader, reader.buffer, reader.len)
     end
     reader.buffer[] == C_NULL ? nothing : unsafe_string(reader.buffer[], reader.len[])
 end
 
-# Waits, as a task of Julia does, until a token and what ends it are there.
+# Waits, without blocking other tasks, until a complete token has arrived.
 await_token(reader, separator) = await(reader) do bytes, len
     i = 1
     while i <= len && is_space(unsafe_load(bytes, i))

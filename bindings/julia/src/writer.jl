@@ -1,41 +1,49 @@
 # Writers: bytes, text and numbers into a sink.
 #
-# A window into the library's buffer is open between two calls of it: what is put goes straight there, and the library is
-# called when it is full, and where bytes must be handed over earlier.
+# A window into the library's buffer is open between two calls of it: bytes are written directly there, and the library
+# is called when it is full, and when bytes must be passed on earlier.
 
 """
     Writer(sink; options...)
 
 Writes to a sink: a path, a `Cmd` (its standard input), a `RawFD` (a duplicate of it), an `IO`, [`Tcp`](@ref),
-[`UnixSocket`](@ref), or with no sink to memory, which `take!` gives.
+[`UnixSocket`](@ref), or without a sink to memory, which `take!` returns.
 
-A path is compressed if its name ends in .gz, .bgz, .bgzf or .zst, and appears whole when the writer is closed, or not at
-all. `put!` writes text and numbers without an allocation; `print`, `write` and all else that `Base` does with an `IO` work
-too. What was written is with the sink when `close` has succeeded, and not before. A call that hands bytes to the sink waits
-for it, and with it Julia's other tasks.
+A path is compressed if its name ends in .gz, .bgz, .bgzf or .zst, and appears complete when the writer is closed, or
+not at all. `put!` writes text and numbers without an allocation; `print`, `write` and everything else that `Base` does
+with an `IO` work too. Bytes have reached the sink when `close` has succeeded, and not before. A call that passes bytes
+to the sink waits for it, and blocks Julia's other tasks.
 
-Options, all with the usual value first:
-- `flush_policy`: `:auto`, `:when_full`, `:line`; or `flush_delay`: seconds after which bytes are on their way at the latest
+Options, with their defaults first:
+- `flush_policy`: `:auto`, `:when_full`, `:line`; or `flush_delay`: the maximum number of seconds before bytes are
+  passed on
 - `encode`: `:auto`, `:off`, `:gzip`, `:bgzf`, `:zstd`; `level`
-- `existing`: `:replace`, `:append`; `partial`: `:remove`, `:keep`; `durability`: `:cached`, `:data`, `:all`
-- `capacity`: of the buffer, 64 KiB, of pipes 256 KiB; `stall_timeout`: seconds
-- `cancel`: a [`CancelToken`](@ref); `name`: what errors call the sink
+- `existing`: `:replace`, `:append`, `:append_unchecked`; `partial`: `:remove`, `:keep`; `durability`: `:cached`, `:data`, `:all`
+- `capacity`: the size of the buffer, 64 KiB, 256 KiB for pipes; `stall_timeout`: seconds
+- `linger`: seconds that `close` waits for the peer of a connection to close it too, which confirms that it has read
+  everything: `stall_timeout`, or else 30; a `RawFD` is shut down only if this is given
+- `cancel`: a [`CancelToken`](@ref); `name`: the name of the sink in errors
 """
 mutable struct Writer <: IO
     handle::Ptr{Cvoid}
     sink::Any
-    # The window: NULL where none is open. Up to `at` it is filled.
+    # The window: NULL if none is open. Up to `at` it is filled.
     start::Ptr{UInt8}
     at::Ptr{UInt8}
     stop::Ptr{UInt8}
-    # Whether what is put may stay in the window until that is full.
+    # Whether bytes may stay in the window until it is full.
     collects::Bool
     out::Base.RefValue{NTuple{2,Ptr{UInt8}}}
     collecting::Base.RefValue{Bool}
+    # Whether its sink may make it wait indefinitely.
+    may_wait::Bool
+    # Whether `close` was called: its errors have been reported.
+    was_closed::Bool
 
     function Writer(sink = nothing; options...)
-        writer = new(C_NULL, nothing, C_NULL, C_NULL, C_NULL, false, Ref((Ptr{UInt8}(C_NULL), Ptr{UInt8}(C_NULL))), Ref(false))
-        finalizer(abandon, writer)
+        writer = new(C_NULL, nothing, C_NULL, C_NULL, C_NULL, false, Ref((Ptr{UInt8}(C_NULL), Ptr{UInt8}(C_NULL))), Ref(false),
+            sink isa Union{Base.AbstractCmd,RawFD,Tcp,UnixSocket} || sink isa AbstractString && isfifo(sink), false)
+        finalizer(forget, writer)
         with_writer_options(; options...) do how
             out = Ref{Ptr{Cvoid}}(C_NULL)
             writer.sink = open_sink(sink, how, out)
@@ -48,9 +56,8 @@ end
 """
     Writer(use, sink; options...)
 
-Calls `use` with a writer, closes it, and returns what `use` did. If `use` throws, what it was to write is given up: a file
-does not appear.
-"""
+Calls `use` with a writer, closes it, and returns the result of `use`. If `use` throws, the output is abandoned: a file
+does not appear. """
 function Writer(use::Union{Function,Type}, sink; options...)
     writer = Writer(sink; options...)
     local result
@@ -70,75 +77,56 @@ Base.show(io::IO, writer::Writer) = print(io, "Writer(", isopen(writer) ? repr(n
 
 # ---- sinks ----
 
-# Each puts a handle into `out` and returns what has to be kept alive.
+# Each stores a handle in `out` and returns what has to be kept alive.
 
 function open_sink(path::AbstractString, how, out)
-    @call millstream_writer_path(String(path)::Cstring, how::Ptr{Cvoid}, out::Ptr{Ptr{Cvoid}})
+    @call millstream_writer_path(String(path), how, out)
 end
 
 function open_sink(cmd::Base.AbstractCmd, how, out)
     with_commands(cmd) do handles
         length(handles) == 1 || throw(ArgumentError("a sink is one command, and $cmd is " *
-            "several: `bash -o pipefail -c \"one | another\"` is one"))
-        @call millstream_writer_command(handles[1]::Ptr{Cvoid}, how::Ptr{Cvoid}, out::Ptr{Ptr{Cvoid}})
+            "several: use `bash -o pipefail -c \"one | another\"`"))
+        @call millstream_writer_command(handles[1], how, out)
     end
 end
 
 function open_sink(fd::RawFD, how, out)
-    @call millstream_writer_borrow_fd(fd::RawFD, how::Ptr{Cvoid}, out::Ptr{Ptr{Cvoid}})
+    @call millstream_writer_borrow_fd(reinterpret(Cint, fd), how, out)
 end
 
 function open_sink(sink::Tcp, how, out)
-    @call millstream_writer_tcp(sink.address::Cstring, how::Ptr{Cvoid}, out::Ptr{Ptr{Cvoid}})
+    @call millstream_writer_tcp(sink.address, how, out)
 end
 
 function open_sink(sink::UnixSocket, how, out)
-    @call millstream_writer_unix(sink.path::Cstring, how::Ptr{Cvoid}, out::Ptr{Ptr{Cvoid}})
+    @call millstream_writer_unix(sink.path, how, out)
 end
 
 function open_sink(::Nothing, how, out)
-    @call millstream_writer_memory(how::Ptr{Cvoid}, out::Ptr{Ptr{Cvoid}})
+    @call millstream_writer_memory(how, out)
 end
 
 function open_sink(io::IO, how, out)
     outside = Outside(io, nothing)
     write = @cfunction(write_to_outside, Cssize_t, (Ptr{Cvoid}, Ptr{UInt8}, Csize_t))
-    @call millstream_writer_callback(write::Ptr{Cvoid}, pointer_from_objref(outside)::Ptr{Cvoid}, how::Ptr{Cvoid}, out::Ptr{Ptr{Cvoid}})
+    @call millstream_writer_callback(write, pointer_from_objref(outside), how, out)
     outside
 end
 
-open_sink(other, how, out) = throw(ArgumentError("a $(typeof(other)) is no sink: a path, a command, a RawFD or an IO is"))
+open_sink(other, how, out) = throw(ArgumentError("a $(typeof(other)) is not a sink: use a path, a command, a RawFD or an IO"))
 
 # ---- options ----
 
-function with_writer_options(use; capacity = nothing, flush_policy = nothing, flush_delay = nothing, encode = nothing,
-    level = nothing, existing = nothing, partial = nothing, durability = nothing, stall_timeout = nothing, cancel = nothing,
-    name = nothing)
+function with_writer_options(use; options...)
     out = Ref{Ptr{Cvoid}}(C_NULL)
-    @call millstream_writer_options_new(out::Ptr{Ptr{Cvoid}})
+    @call millstream_writer_options_new(out)
     how = out[]
     try
-        capacity === nothing || @call millstream_writer_options_set_capacity(how::Ptr{Cvoid}, capacity::Csize_t)
-        flush_policy === nothing || @call millstream_writer_options_set_flush_policy(how::Ptr{Cvoid},
-            choice(:flush_policy, flush_policy, (:auto, :when_full, :line))::UInt32)
-        flush_delay === nothing || @call millstream_writer_options_set_flush_delay_ns(how::Ptr{Cvoid},
-            round(UInt64, flush_delay * 1e9)::UInt64)
-        encode === nothing || @call millstream_writer_options_set_encode(how::Ptr{Cvoid},
-            choice(:encode, encode, (:auto, :off, :gzip, :bgzf, :zstd))::UInt32)
-        level === nothing || @call millstream_writer_options_set_level(how::Ptr{Cvoid}, level::UInt32)
-        existing === nothing || @call millstream_writer_options_set_existing(how::Ptr{Cvoid},
-            choice(:existing, existing, (:replace, :append))::UInt32)
-        partial === nothing || @call millstream_writer_options_set_partial(how::Ptr{Cvoid},
-            choice(:partial, partial, (:remove, :keep))::UInt32)
-        durability === nothing || @call millstream_writer_options_set_durability(how::Ptr{Cvoid},
-            choice(:durability, durability, (:cached, :data, :all))::UInt32)
-        stall_timeout === nothing || @call millstream_writer_options_set_stall_timeout_ns(how::Ptr{Cvoid},
-            round(UInt64, stall_timeout * 1e9)::UInt64)
-        cancel === nothing || @call millstream_writer_options_set_cancel(how::Ptr{Cvoid}, cancel::Ptr{Cvoid})
-        name === nothing || @call millstream_writer_options_set_name(how::Ptr{Cvoid}, name::Cstring)
+        set_writer_options(how; options...)
         use(how)
     finally
-        @c millstream_writer_options_free(how::Ptr{Cvoid})::Cvoid
+        @c millstream_writer_options_free(how)
     end
 end
 
@@ -146,34 +134,33 @@ end
 
 check_open(writer::Writer) = isopen(writer) || throw(MillstreamError(19, :closed, "closed: this writer has been closed"))
 
-# Sees to it that there is so much room.
+# Makes sure that there is this much space.
 @inline reserve(writer::Writer, least::Int) = writer.stop - writer.at >= least || next_window(writer, least)
 
-# What is in the window is accepted, and another one opened.
+# The bytes in the window are accepted, and another one is opened.
 @noinline function next_window(writer::Writer, least)
     check_open(writer)
     used = writer.at - writer.start
     writer.start = writer.at = writer.stop = C_NULL
     with_failure(writer.sink) do
         out = Base.unsafe_convert(Ptr{NTuple{2,Ptr{UInt8}}}, writer.out)
-        GC.@preserve writer @call millstream_writer_window(writer::Ptr{Cvoid}, used::Csize_t, 0::Csize_t, least::Csize_t,
-            out::Ptr{Cvoid}, (out + sizeof(Ptr))::Ptr{Cvoid}, writer.collecting::Ptr{Bool})
+        GC.@preserve writer @call millstream_writer_window(writer, used, 0, least, out, out + sizeof(Ptr), writer.collecting)
     end
     (writer.start, writer.stop), writer.collects = writer.out[], writer.collecting[]
     writer.at = writer.start
     nothing
 end
 
-# What was put is a whole: it is accepted, and handed over if the policy says so.
+# A complete write: it is accepted, and passed on if the policy requires it.
 @inline committed(writer::Writer) = writer.collects || end_window(writer)
 
-# Accepts what is in the window, so that the library can be called for anything else.
+# Accepts the bytes in the window, so that the library can be called for anything else.
 @noinline function end_window(writer::Writer)
     writer.start == C_NULL && return
     used = writer.at - writer.start
     writer.start = writer.at = writer.stop = C_NULL
     with_failure(writer.sink) do
-        @call millstream_writer_end_window(writer::Ptr{Cvoid}, used::Csize_t)
+        @call millstream_writer_end_window(writer, used)
     end
 end
 
@@ -186,45 +173,43 @@ Base.eof(::Writer) = true
 
 function name(writer::Writer)
     check_open(writer)
-    unsafe_string(@c millstream_writer_name(writer::Ptr{Cvoid})::Ptr{UInt8})
+    unsafe_string(@c millstream_writer_name(writer))
 end
 
 """
     position(writer)
 
-How many bytes were written so far, those in the buffer included.
-"""
+How many bytes were written so far, including those in the buffer. """
 function Base.position(writer::Writer)
     check_open(writer)
     accepted = Ref{UInt64}(0)
-    @call millstream_writer_accepted(writer::Ptr{Cvoid}, accepted::Ptr{UInt64})
-    Int(accepted[]) + (writer.at - writer.start)
+    @call millstream_writer_accepted(writer, accepted)
+    Int(accepted[]) + Int(writer.at - writer.start)
 end
 
 """
     flush(writer)
 
-Hands all that was written so far to the system.
-"""
+Passes everything written so far to the system. """
 function Base.flush(writer::Writer)
     check_open(writer)
     end_window(writer)
     with_failure(writer.sink) do
-        @call millstream_writer_flush(writer::Ptr{Cvoid})
+        @call millstream_writer_flush(writer)
     end
 end
 
 """
     close(writer)
 
-Writes what is left, ends the stream, and makes it count: a file takes its name, a command is waited for, and if it fails
-that is an error. After an error `close` may be called again, and goes on where it stopped.
-"""
+Writes what is left, ends the stream, and completes the output: a file gets its name, a command is waited for, and if it
+fails that is an error. After an error `close` may be called again, and continues where it stopped. """
 function Base.close(writer::Writer)
     isopen(writer) || return
+    writer.was_closed = true
     end_window(writer)
     with_failure(writer.sink) do
-        @call millstream_writer_close(writer::Ptr{Cvoid})
+        @call millstream_writer_close(writer)
     end
     free(writer)
 end
@@ -232,30 +217,48 @@ end
 """
     take!(writer)
 
-Closes a writer that keeps everything in memory, and gives all that was written to it.
-"""
+Closes a writer that keeps everything in memory, and returns everything that was written to it. """
 function Base.take!(writer::Writer)
     check_open(writer)
     end_window(writer)
-    @call millstream_writer_close(writer::Ptr{Cvoid})
+    @call millstream_writer_close(writer)
     bytes, len = Ref{Ptr{UInt8}}(C_NULL), Ref{Csize_t}(0)
-    @call millstream_writer_taken_memory(writer::Ptr{Cvoid}, bytes::Ptr{Ptr{UInt8}}, len::Ptr{Csize_t})
+    @call millstream_writer_taken_memory(writer, bytes, len)
     bytes[] == C_NULL && throw(ArgumentError("this writer does not keep its bytes in memory: only a Writer() does"))
     taken = copy(unsafe_wrap(Array, bytes[], len[]))
     free(writer)
     taken
 end
 
-# As if nobody had wanted it: what is in the buffer may go out, a file that is to appear whole does not appear.
+# A finalizer: it does not wait for a sink, except at the end of the program. A sink that could block it gets no more,
+# which is reported.
+function forget(writer::Writer)
+    if isopen(writer) && writer.may_wait && !is_exiting[]
+        written, called = position(writer), name(writer)
+        writer.start == C_NULL ||
+            @c millstream_writer_end_window(writer.handle, 0, C_NULL)
+        writer.start = writer.at = writer.stop = C_NULL
+        @c millstream_writer_abort(writer.handle, C_NULL)
+        written == 0 || writer.was_closed || Core.println(Core.stderr, "millstream: ", called, ": a writer was not closed after ", written,
+            " bytes, the last of which may be lost; call close(writer)")
+    end
+    abandon(writer)
+end
+
+# Set when the program ends.
+const is_exiting = Ref(false)
+
+# As if the output were not wanted: what is in the buffer may be written, a file that would appear complete does not
+# appear.
 function abandon(writer::Writer)
     used = writer.at - writer.start
     writer.start == C_NULL ||
-        @c millstream_writer_end_window(writer.handle::Ptr{Cvoid}, used::Csize_t, C_NULL::Ptr{Ptr{Cvoid}})::UInt32
+        @c millstream_writer_end_window(writer.handle, used, C_NULL)
     writer.start = writer.at = writer.stop = C_NULL
     free(writer)
 end
 
 function free(writer::Writer)
     handle, writer.handle = writer.handle, C_NULL
-    @c millstream_writer_free(handle::Ptr{Cvoid})::Cvoid
+    @c millstream_writer_free(handle)
 end

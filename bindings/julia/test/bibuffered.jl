@@ -95,7 +95,7 @@ end
         go = joinpath(directory, "go")
         rm(go; force = true)
         stream = make(`sh -c "echo first; while ! test -e $go; do sleep 0.01; done; echo second"`)
-        # The command does not go on before this line has arrived.
+        # The command does not continue before this line has arrived.
         @test readline(stream) == "first"
         touch(go)
         @test readline(stream) == "second"
@@ -178,7 +178,7 @@ end
     @test readline(stream) == ""
     @test bytesavailable(stream) == 0
     @test_throws EOFError read(stream, UInt8)
-    # A command that does not write hears of it by a signal.
+    # A command that does not write is notified by a signal.
     stream = BiBufferedStream(`sleep 1000`)
     process = stream.io
     close(stream)

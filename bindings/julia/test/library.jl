@@ -7,40 +7,38 @@ const header = read(joinpath(folder, "..", "..", "crates", "capi", "include", "m
 @test Millstream.library_version() == VersionNumber(match(r"MILLSTREAM_VERSION \"(.*?)\"", header)[1])
 @test Millstream.library_version() == VersionNumber(match(r"version = \"(.*?)\"", read(joinpath(folder, "Project.toml"), String))[1])
 
-# How many parameters a function has, by the header.
-function parameters(name)
-    found = match(Regex("^[a-z][\\w *]*\\b$name\\(([^;]*?)\\);", "ms"), header)
-    found === nothing ? -1 : found[1] == "void" ? 0 : count(isequal(','), found[1]) + 1
-end
-
-# How many arguments the calls in a source have: one more than there are commas outside of brackets.
-function calls(source)
-    found = Tuple{String,Int}[]
-    for start in eachmatch(r"@(c|call) (millstream_\w+)\(", source)
-        at, depth, commas, some = start.offset + ncodeunits(start.match), 1, 0, false
-        while depth > 0
-            c = source[at]
-            depth += c in "([{" ? 1 : c in ")]}" ? -1 : 0
-            commas += depth == 1 && c == ','
-            some |= depth > 0 && !isspace(c)
-            at = nextind(source, at)
-        end
-        push!(found, (start[2], commas + some + (start[1] == "call")))
+@testset "the library has the same kinds of errors" begin
+    name(code) = ccall(Millstream.functions[:millstream_code_name][], Ptr{UInt8}, (UInt32,), code)
+    for (kind, code) in pairs(Millstream.error_kinds)
+        @test unsafe_string(name(code)) == String(kind)
     end
-    found
+    @test name(length(Millstream.error_kinds) + 1) == C_NULL
 end
 
-@testset "each call has the arguments that the header says" begin
-    sources = [read(joinpath(folder, "src", file), String) for file in readdir(joinpath(folder, "src")) if endswith(file, ".jl")]
-    all_calls = vcat(map(calls, sources)...)
-    @test length(all_calls) > 60
-    for (name, arguments) in all_calls
-        name == "millstream_name" && continue # the form of a call, in a comment
-        @test (name => arguments) == (name => parameters(name))
+@testset "the names of options are those of every language" begin
+    rows = filter(!startswith("#"), readlines(joinpath(folder, "..", "..", "vectors", "options.tsv")))
+    for (of, set) in (("reader", Millstream.set_reader_options), ("writer", Millstream.set_writer_options))
+        names = [Symbol(split(row, '\t')[2]) for row in rows if startswith(row, of) && !endswith(row, "function")]
+        @test Base.kwarg_decl(first(methods(set))) == names
     end
 end
 
-# In a process of its own, since a library is looked for once.
+@testset "a call has the arguments that the header says" begin
+    problem(call) = try
+        macroexpand(Millstream, call)
+        ""
+    catch error
+        sprint(showerror, error)
+    end
+    @test problem(:(@c millstream_framer_free(handle))) == ""
+    @test occursin("has 1 parameters, but 2 arguments are passed", problem(:(@c millstream_framer_free(handle, more))))
+    @test occursin("KeyError: key :millstream_no_such_function", problem(:(@c millstream_no_such_function())))
+    # And the types: a text is no number.
+    @test_throws MethodError Millstream.@c millstream_code_name("1")
+    @test sizeof(Millstream.CBatch) == 64 && sizeof(Millstream.CTrim) == 12
+end
+
+# In a separate process, since the library is searched for only once.
 function load(library)
     program = "using Millstream; print(eltype(BiBufferedStream(IOBuffer(\"a\")) |> readlines)); Millstream.Writer()"
     errors = IOBuffer()
@@ -54,7 +52,7 @@ end
     told = load("/no/such/library.so")
     @test occursin("MILLSTREAM_LIB names \"/no/such/library.so\"", told)
     @test occursin("cargo build", told)
-    # Otherwise what needs none works; what needs one says what to do.
+    # Otherwise, code that does not need the library works, and code that does reports what to do.
     told = load("")
     @test startswith(told, "String")
     @test occursin("set the environment variable MILLSTREAM_LIB", told) || !occursin("ERROR", told)

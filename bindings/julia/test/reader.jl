@@ -39,7 +39,7 @@ end
 
 @testset "options" begin
     for options in ((read_ahead = :on,), (read_ahead = :off,), (capacity = 100,), (latency = :low,), (decode = :off,), (record_limit = 100,),
-        (stall_timeout = 60,), (follow = :no,), (decode_limit = (10^9, 0),), (name = "it",))
+        (stall_timeout = 60,), (follow = :no,), (decode_limit = 10^9,), (decode_ratio = 10^6,), (read_ahead_capacity = (2^20, 2^21),), (decode_memory = 2^20,), (name = "it",))
         @test collect(eachrecord(`cat $path`; options...)) == expected
         @test collect(eachrecord(path; options...)) == expected
     end
@@ -47,6 +47,14 @@ end
     @test_throws ArgumentError Reader(path; read_ahead = :always)
     @test_throws MethodError Reader(path; colour = :blue)
     @test_throws MillstreamError Reader(path; capacity = 0)
+    @test_throws MillstreamError Reader(path; stall_timeout = 0)
+    # Wrong values are refused before anything is opened.
+    for (option, values) in (:capacity => (-1, 1.5, "1", true), :record_limit => (-1, :all), :decode => (true, "auto"),
+        :decode_limit => (-1, (1, 2)), :read_ahead_capacity => (1, (1,), (1, 2, 3)), :stall_timeout => (-1, NaN, Inf, "1", true), :cancel => (true, 1),
+        :name => (1, :name), :follow => (true,), :latency => (:high,)), value in values
+        error = try Reader(joinpath(directory, "none"); option => value) catch error; error end
+        @test error isa ArgumentError && startswith(error.msg, "$option cannot be $(repr(value))")
+    end
 end
 
 @testset "one record at a time" begin
@@ -78,10 +86,67 @@ end
         @test_throws BoundsError record(batch, 0)
     end
     @test found == expected
-    # A batch that is kept is other bytes later, and never memory that is gone.
+    # A batch that is kept contains other bytes later, but never freed memory.
     kept = first(batches(path))
     GC.gc()
     @test length(collect(kept)) == length(kept)
+end
+
+@testset "a loop that is left" begin
+    # The reader continues after the last record that the loop received.
+    reader() = Reader(b"header\na\nb\n3 4\nlast")
+    r = reader()
+    @test first(eachrecord(r)) == "header"
+    @test position(r) == (bytes = 7, records = 1)
+    @test next_line(r) == "a"
+    @test collect(eachrecord(r)) == ["b", "3 4", "last"]
+    @test next_line(r) === nothing
+
+    r = reader()
+    for line in eachrecord(r)
+        line == "b" && break
+    end
+    @test (scan(r, Int64), scan(r, Int64), rest_of_line(r)) == (3, 4, "")
+    @test position(r) == (bytes = 15, records = 4)
+
+    r = reader()
+    @test_throws ErrorException("mine") foreach(line -> line == "a" && error("mine"), eachrecord(r))
+    @test skip_record(r)
+    @test count(r) == 2
+
+    r = reader()
+    @test collect(Iterators.take(eachrecord(r), 2)) == ["header", "a"]
+    @test first(batches(r)) == ["b", "3 4"]
+    @test next_line(r) == "last"
+
+    # Calls within a loop and loops within a loop share one reader.
+    r = Reader(path)
+    found = String[]
+    for line in eachrecord(r)
+        push!(found, line)
+        length(found) % 3 == 0 && push!(found, something(next_line(r), "the end"))
+        length(found) % 7 == 0 && append!(found, Iterators.take(eachrecord(r), 2))
+    end
+    @test found == expected || found == [expected; "the end"]
+
+    # A loop that is begun again.
+    r = reader()
+    records = eachrecord(r)
+    @test first(records) == "header"
+    @test first(records) == "a"
+    @test collect(records) == ["b", "3 4", "last"]
+
+    # One that is left at a time, over a command.
+    r = Reader(`seq 3000`)
+    @test [first(eachrecord(r)) for i in 1:3000] == string.(1:3000)
+    @test isempty(eachrecord(r))
+
+    # A batch is taken as a whole.
+    r = reader()
+    for batch in batches(r; most = 2)
+        batch[1] == "header" && break
+    end
+    @test next_line(r) == "b"
 end
 
 @testset "errors" begin
@@ -101,7 +166,9 @@ end
     catch error
         error
     end
-    @test lines == ["one", "two"]
+    # The line without an end is none, and the error shows it.
+    @test lines == ["one"]
+    @test occursin("two", error.message)
     @test (error.kind, error.code, error.offset) == (:command_failed, 4, 7)
     @test (error.command.exitcode, error.command.signal, error.command.stderr_tail) == (3, 0, "oops\n")
     @test error.command.command[1:2] == ["sh", "-c"]
@@ -127,6 +194,27 @@ end
     @test (error.kind, error.found !== nothing, error.offset) == (:number_invalid, true, 2)
     @test scan(reader, String) == "x"
     @test (try scan(reader, Int32) catch error; error.kind end) == :number_overflow
+end
+
+@testset "how sources end" begin
+    # A source that is read no further has no status of interest. Whether it has failed by then is a matter of time.
+    for i in 1:200
+        reader = Reader(`sh -c "seq 2; exit 3"`)
+        @test first(eachrecord(reader)) == "1"
+        i % 4 == 0 && sleep(0.003)
+        @test close(reader) === nothing
+    end
+    # An error that a loop has ignored is reported again.
+    reader = Reader(`sh -c "echo one; exit 3"`)
+    for i in 1:3
+        try next_line(reader) catch end
+    end
+    @test (try close(reader) catch error; error.kind end) == :command_failed
+    @test !isopen(reader)
+    # A member that a later one has stopped reading has not failed.
+    @test collect(eachrecord(pipeline(`yes`, `head -n 3`))) == ["y", "y", "y"]
+    @test collect(eachrecord(pipeline(`sh -c "exit 141"`, `echo x`))) == ["x"]
+    @test (try collect(eachrecord(pipeline(`yes`, `sh -c "exit 3"`))) catch error; error.kind end) == :command_failed
 end
 
 @testset "commands" begin
@@ -162,9 +250,76 @@ end
     end
     @test Reader(next_line, path) == "line 1"
     @test_throws ErrorException Reader(reader -> error("mine"), path)
+    # What is read no further need not succeed; a failure that was overlooked is reported again.
     failed = Reader(`false`)
     sleep(0.2)
+    close(failed)
+    failed = Reader(`false`)
+    @test_throws MillstreamError next_line(failed)
     @test_throws MillstreamError close(failed)
+end
+
+# Both by the library and by Julia, which waits for all but descriptors and read-ahead.
+quiet_sources(server) = (`sh -c "echo one; exec sleep 60"`, pipeline(`sh -c "echo one; exec sleep 60"`, `cat`), Shell("echo one; sleep 60"),
+    Tcp("127.0.0.1:$server"), open(`sh -c "echo one; exec sleep 60"`))
+
+@testset "a wait for $kind ends" for kind in (:stall_timeout, :cancel)
+    port, server = listenany(ip"127.0.0.1", 20_000)
+    connections = []
+    @async while isopen(server)
+        connection = try accept(server) catch; break end
+        push!(connections, connection)
+        write(connection, "one\n")
+    end
+    for source in quiet_sources(port), read_ahead in (:off, :on)
+        # The library would wait for what tasks of this thread do.
+        source isa Union{Base.Process,Tcp} && read_ahead == :on && continue
+        token = CancelToken()
+        reader = kind == :cancel ? Reader(source; cancel = token, read_ahead = read_ahead) :
+            Reader(source; stall_timeout = 0.3, read_ahead = read_ahead)
+        @test next_line(reader) == "one"
+        # With read-ahead the library waits, and only another thread could cancel meanwhile.
+        kind == :cancel && (read_ahead == :on ? cancel(token) : Timer(_ -> cancel(token), 0.1))
+        started = time()
+        error = try next_line(reader) catch error; error end
+        @test error isa MillstreamError && error.kind == (kind == :cancel ? :cancelled : :stalled)
+        @test kind == :cancel || occursin("no progress for 0.3 s", error.message)
+        @test time() - started < 20
+        if kind == :cancel
+            # It is cancelled until that is taken back; then it waits again.
+            @test (try next_line(reader) catch error; error.kind end) == :cancelled
+            reset(token)
+            read_ahead == :on ? cancel(token) : Timer(_ -> cancel(token), 0.1)
+            @test (try next_line(reader) catch error; error.kind end) == :cancelled
+        else
+            @test next_line(reader) === nothing
+        end
+        # An error that was reported is reported again, for a loop that ignored it.
+        @test (try close(reader) catch error; error.kind end) == (kind == :cancel ? nothing : :stalled)
+        source isa Base.Process && kill(source, Base.SIGKILL)
+    end
+    foreach(close, connections)
+    close(server)
+end
+
+@testset "nothing is lost by a wait that was cancelled" begin
+    for source in (identity, open)
+        # The rest of the line comes after the wait has been cancelled.
+        file = tempname()
+        command = `sh -c "printf o; until [ -e $file ]; do sleep 0.05; done; echo ne; echo two"`
+        token = CancelToken()
+        reader = Reader(source(command); cancel = token, stall_timeout = 60)
+        Timer(_ -> cancel(token), 0.1)
+        @test (try next_line(reader) catch error; error.kind end) == :cancelled
+        reset(token)
+        touch(file)
+        @test collect(eachrecord(reader)) == ["one", "two"]
+    end
+    # What an IO throws while it is waited for comes through.
+    struct Broken <: IO end
+    Base.eof(::Broken) = (sleep(0.05); error("it broke"))
+    Base.bytesavailable(::Broken) = 0
+    @test_throws ErrorException("it broke") next_line(Reader(Broken(); stall_timeout = 60))
 end
 
 @testset "a token ends a wait" begin

@@ -1,10 +1,11 @@
-# While a reader waits, Julia's other tasks run; and Ctrl-C ends its wait, after which it goes on as if nothing had been.
+# While a reader waits, Julia's other tasks run; and Ctrl-C ends its wait, after which it continues as if nothing had
+# been.
 using Millstream, Test
 using Millstream: Reader, next_line, Lines
 
 const directory = mktempdir()
 
-# The command writes a piece when a task of Julia's has run meanwhile: if a wait held that up, it would be for ever.
+# The command writes a piece when a task of Julia's has run meanwhile: if a wait held that up, it would be indefinitely.
 waiting(command) = `sh -c "$command"`
 
 @testset "tasks run while $kind waits" for kind in ("a BiBufferedStream", "one over open", "a reader", "a reader of a pipeline")
@@ -25,7 +26,7 @@ waiting(command) = `sh -c "$command"`
     end
 end
 
-# A program of its own, which gets a real SIGINT while it waits inside a line.
+# A separate program, which gets a real SIGINT while it waits inside a line.
 const program = """
     using Millstream
     using Millstream: Reader, next_line
@@ -70,4 +71,43 @@ end
     # Closing ends the wait of the first.
     close(reader)
     @test fetch(first) in ("", nothing) || fetch(first) isa Exception
+end
+
+if Sys.islinux()
+    @testset "commands begin without Julia's signals: $kind" for (kind, source) in (
+        "a reader" => Reader(`grep -E "^Sig(Blk|Ign)" /proc/self/status`),
+        "a pipeline" => Reader(pipeline(`true`, `grep -E "^Sig(Blk|Ign)" /proc/self/status`)),
+        "a shell" => Reader(Millstream.Shell("exec grep -E '^Sig(Blk|Ign)' /proc/self/status")),
+        "a BiBufferedStream" => BiBufferedStream(`grep -E "^Sig(Blk|Ign)" /proc/self/status`))
+        lines = source isa Reader ? collect(eachrecord(source)) : collect(eachline(source))
+        blocked, ignored = (parse(UInt64, split(line, '\t')[2]; base = 16) for line in lines)
+        # Signals 32 and 33 belong to the C library, which lets no program change them. SIGHUP, SIGINT, SIGQUIT, SIGTSTP,
+        # SIGTTIN and SIGTTOU stay ignored if they were, as in a background job.
+        kept = reduce(|, UInt64(1) << (signal - 1) for signal in (1, 2, 3, 20, 21, 22, 32, 33))
+        @test blocked == 0 && ignored & ~kept == 0
+    end
+end
+
+@testset "a command that is stopped gets SIGTERM" begin
+    file = joinpath(directory, "term")
+    reader = Reader(`sh -c "trap 'echo asked > $file; exit' TERM; echo begun; while :; do sleep 0.05; done"`)
+    @test next_line(reader) == "begun"
+    close(reader)
+    @test read(file, String) == "asked\n"
+end
+
+# Whether a process is there, zombies not counted.
+runs(pid) = isfile("/proc/$pid/stat") ? !occursin(") Z ", read("/proc/$pid/stat", String)) : success(`sh -c "kill -0 $pid 2>/dev/null"`)
+
+@testset "finalizers do not wait" begin
+    readers = [Reader(`sh -c "trap '' TERM; echo \$\$; exec sleep 60"`) for i in 1:10]
+    pids = [parse(Int, next_line(reader)) for reader in readers]
+    writers = [Millstream.Writer(`sleep 60`) for i in 1:5]
+    started = time()
+    foreach(finalize, readers)
+    foreach(finalize, writers)
+    @test time() - started < 8 # they would take two seconds each
+    @test !any(isopen, readers) && !any(isopen, writers)
+    # No process is left.
+    @test timedwait(() -> !any(runs, pids), 30.0) == :ok
 end

@@ -1,5 +1,6 @@
 using Millstream, Test
-using Millstream: Writer, Reader, CancelToken, cancel, name
+using Millstream: Writer, Reader, CancelToken, UnixSocket, cancel, name
+using Sockets: listen, accept
 
 const directory = mktempdir()
 const path = joinpath(directory, "out.txt")
@@ -74,6 +75,25 @@ end
     @test_throws ArgumentError Writer(pipeline(`cat`, `cat`))
 end
 
+@testset "connections" begin
+    # The peer is in this process, so closing must not wait for it.
+    address = joinpath(directory, "socket")
+    server = listen(address)
+    writer = Writer(UnixSocket(address); linger = 0)
+    put!(writer, "all of it")
+    close(writer)
+    @test read(accept(server), String) == "all of it"
+    # One that does not confirm the end is an error.
+    writer = Writer(UnixSocket(address); linger = 0.05)
+    peer = accept(server)
+    error = try close(writer) catch e; e end
+    @test error isa MillstreamError && error.kind == :stalled
+    close(peer)
+    close(writer)
+    close(server)
+    @test_throws MillstreamError Writer(path; linger = 1)
+end
+
 @testset "policies" begin
     io = IOBuffer()
     writer = Writer(io; flush_policy = :line)
@@ -91,6 +111,13 @@ end
     packed = written(w -> put!(w, "x"); encode = :zstd, level = 1)
     @test collect(eachrecord(Vector{UInt8}(packed))) == ["x"]
     @test_throws ArgumentError Writer(path; flush_policy = :often)
+    @test_throws MillstreamError Writer(path; stall_timeout = 0)
+    for (option, values) in (:capacity => (-1, 1.5, "1"), :flush_delay => (-1, NaN, true), :encode => ("gz", :gz, true), :level => (-1, 1.5),
+        :existing => (:append!,), :partial => (true,), :durability => ("all",), :stall_timeout => (-1,), :linger => (-1,),
+        :cancel => (true,), :name => (1,)), value in values
+        error = try Writer(joinpath(directory, "none", "out"); option => value) catch error; error end
+        @test error isa ArgumentError && startswith(error.msg, "$option cannot be $(repr(value))")
+    end
 end
 
 @testset "errors" begin

@@ -1,17 +1,19 @@
-// Builds dist/: ESM, CommonJS and the browser's bundle by esbuild, declarations for both by tsc.
+// Builds dist/: the core as WebAssembly with cargo; ESM, CommonJS and the browser's bundle, which contain it, with esbuild;
+// declarations for both with tsc.
 
 import { execFileSync } from "node:child_process";
 import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+import { library } from "./cargo.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 process.chdir(root);
 rmSync("dist", { recursive: true, force: true });
 
 const { version } = JSON.parse(readFileSync("package.json", "utf8"));
-const define = { MILLSTREAM_VERSION: JSON.stringify(version) };
+const define = { MILLSTREAM_VERSION: JSON.stringify(version), MILLSTREAM_CORE: JSON.stringify(core()) };
 const shared = { bundle: true, target: "es2022", legalComments: "none", logLevel: "warning", define };
 await Promise.all([
   build({ ...shared, entryPoints: ["src/index.ts"], outfile: "dist/index.js", format: "esm", platform: "node" }),
@@ -27,6 +29,15 @@ await Promise.all([
   // The browser's platform refuses imports of node:, which is the point.
   build({ ...shared, entryPoints: ["src/browser.ts"], outfile: "dist/browser.js", format: "esm", platform: "browser" }),
 ]);
+
+/** The core, in base64. */
+function core() {
+  const target = "wasm32-unknown-unknown";
+  // Vector instructions, which every engine has had since 2023.
+  const simd = `target.${target}.rustflags = ["-Ctarget-feature=+simd128"]`;
+  const options = ["--profile", "wasm", "--target", target, "--config", simd];
+  return readFileSync(library("millstream-wasm", options, /\.wasm$/)).toString("base64");
+}
 
 const tsc = createRequire(import.meta.url)
   .resolve("typescript/package.json")

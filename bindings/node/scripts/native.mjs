@@ -1,5 +1,5 @@
-// Builds the native part by cargo, puts it beside its sources, where the loader finds it, and makes the package for this
-// platform out of it.
+// Builds the native part with cargo, puts it next to its sources, where the loader finds it, and makes the package for
+// this platform from it.
 //
 //   node scripts/native.mjs             native/millstream.PLATFORM.node
 //   node scripts/native.mjs --dev       the same, built quickly and not optimised: for tests
@@ -10,10 +10,10 @@
 //
 // The names of the packages, with what npm looks at to choose among them, are here only.
 
-import { execFileSync } from "node:child_process";
 import { copyFileSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { library } from "./cargo.mjs";
 
 process.chdir(fileURLToPath(new URL("..", import.meta.url)));
 const main = JSON.parse(readFileSync("package.json", "utf8"));
@@ -30,20 +30,13 @@ function thisPlatform() {
 }
 
 function buildAddon(platform, profile) {
-  const cargo = ["build", "--profile", profile, "-p", "millstream-node", "--message-format", "json-render-diagnostics"];
-  // A sixth of the size. By this package only, so that nothing else is built anew.
-  if (profile === "release") cargo.push("--config", 'profile.release.package.millstream-node.strip="debuginfo"');
-  const output = execFileSync("cargo", cargo, { stdio: ["ignore", "pipe", "inherit"], maxBuffer: 1 << 28 });
-  const messages = output
-    .toString()
-    .split("\n")
-    .filter(Boolean)
-    .map((line) => JSON.parse(line));
-  const artifact = messages.findLast((m) => m.reason === "compiler-artifact" && m.target.name === "millstream_node");
-  const library = artifact.filenames.find((name) => /\.(so|dylib|dll)$/.test(name));
+  const options = ["--profile", profile];
+  // A sixth of the size. Only by this package, so that nothing else is rebuilt.
+  if (profile === "release") options.push("--config", 'profile.release.package.millstream-node.strip="debuginfo"');
+  const built = library("millstream-node", options, /\.(so|dylib|dll)$/);
   const addon = `native/millstream.${platform}.node`;
-  // Not written in place: a process that has it loaded would see it change.
-  copyFileSync(library, `${addon}.new`);
+  // Not written in place: a process that has loaded it would see it change.
+  copyFileSync(built, `${addon}.new`);
   renameSync(`${addon}.new`, addon);
   console.log(`bindings/node/${addon}`);
 }

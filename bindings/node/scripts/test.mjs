@@ -18,7 +18,7 @@ await build({
   bundle: true,
   // Tests use the package as its users do, by its name.
   packages: "external",
-  // Else the paths of tsconfig.json, which are for the types, would put our sources into each test.
+  // Otherwise the paths of tsconfig.json, which are for the types, would put our sources into each test.
   external: ["millstream"],
   format: "esm",
   platform: "node",

@@ -1,34 +1,24 @@
 /**
  * Many records at once: one block of bytes and the offsets of the records in it.
  *
- * Plain data: record `i` is `bytes[offsets[i] .. offsets[i + 1]]`, delimiter or length prefix included, and `trim` says what
- * of that is content. Strings are made only when they are asked for.
+ * Plain data: record `i` is `bytes[offsets[i] .. offsets[i + 1]]`, including delimiter or length prefix, and `trim`
+ * says which part of that is content. Strings are made only on request.
  */
 
 import { MillstreamError } from "./error.js";
-import { arrayFor, cutTexts, lastWithin, TEXT_BLOCK } from "./strings.js";
+import { checkOption, textOrBytes, word } from "./options.js";
+import { arrayFor, cutTexts, lastWithin, splitFirst, TEXT_BLOCK } from "./strings.js";
 import { decodeStrictly, platform } from "./text.js";
+import type { Trim } from "./trim.js";
 
-/** How much of a record's bytes is not its content. */
-export interface Trim {
-  /** Bytes at the front: a length prefix. */
-  readonly head: number;
-  /** Bytes at the end, if the record is terminated: a delimiter. */
-  readonly tail: number;
-  /** Whether a carriage return before the delimiter is not content either. */
-  readonly carriageReturn: boolean;
-}
-
-/** Every byte is content. */
-export const TRIM_NOTHING: Trim = { head: 0, tail: 0, carriageReturn: false };
-
-/** What becomes of bytes that are no UTF-8: U+FFFD, or an error. */
+/** What to do with bytes that are not UTF-8: U+FFFD, or an error. */
 export type InvalidUtf8 = "replace" | "error";
 
-const LF = 10;
+const INVALID = word("replace", "error");
+
 const CR = 13;
 
-/** Records in one block of memory. The memory is the batch's own: nobody writes into it. */
+/** Records in one block of memory. The memory is the batch's own: it is never written to again. */
 export class Batch implements Iterable<Uint8Array> {
   constructor(
     /** The memory that the offsets point into. */
@@ -39,7 +29,7 @@ export class Batch implements Iterable<Uint8Array> {
     readonly trim: Trim,
     /** Whether the last record ends with its delimiter (true where records have none). All others do. */
     readonly terminated: boolean,
-    /** Where in the stream `bytes[0]` is, in bytes from its start (after decoding). */
+    /** The position of `bytes[0]` in the stream, in bytes from its start (after decoding). */
     readonly offset = 0,
     /** The number of the first record in the stream; the stream's first is 0. */
     readonly firstRecord = 0,
@@ -73,9 +63,10 @@ export class Batch implements Iterable<Uint8Array> {
     return records;
   }
 
-  /** The content of a record as a string. `invalid` is as for `texts`. */
+  /** The content of a record as a string. `invalid` as for `texts`. */
   text(index: number, invalid: InvalidUtf8 = "replace"): string {
     this.#check(index);
+    if (invalid !== "replace") checkOption("text", "invalid", invalid, INVALID);
     if (invalid === "error") this.#checkBlock(index, index + 1);
     const { start, end } = this.#content(index);
     return platform.decode(this.bytes, start, end);
@@ -84,15 +75,20 @@ export class Batch implements Iterable<Uint8Array> {
   /**
    * The contents of all records as strings.
    *
-   * With `"error"`, bytes that are no UTF-8 are an error of kind `utf8_invalid` that names the record.
+   * With `"error"`, bytes that are not UTF-8 are an error of kind `utf8_invalid` that names the record.
    */
   texts(invalid: InvalidUtf8 = "replace"): string[] {
+    checkOption("texts", "invalid", invalid, INVALID);
     const { bytes, offsets, trim, length } = this;
-    const texts = arrayFor(length);
-    // Record `i` ends in front of `offsets[i + 1]`.
-    const span = { bytes, ends: offsets, shift: 0, trim };
-    // The last by itself, where it is another matter.
+    // Record `i` ends before `offsets[i + 1]`.
+    const span = { bytes, ends: offsets, trim };
+    // The last one separately, if it differs.
     const whole = this.terminated ? length : length - 1;
+    if (whole === length && invalid === "replace") {
+      const lines = splitFirst(span, 1, length + 1, offsets[0]);
+      if (lines !== undefined) return lines;
+    }
+    const texts = arrayFor(length);
     for (let first = 0; first < length; ) {
       const last = first < whole ? lastWithin(offsets, first + 1, whole + 1, offsets[first] + TEXT_BLOCK) - 1 : length;
       if (invalid === "error") this.#checkBlock(first, last);
@@ -106,10 +102,11 @@ export class Batch implements Iterable<Uint8Array> {
   /**
    * The indexes of the records whose content contains `what` (a string: as UTF-8), ascending.
    *
-   * The block is searched as a whole, before anybody looks for single records: one without it costs next to nothing.
+   * The block is searched as a whole before single records are examined: a block without a match costs next to nothing.
    */
   matching(what: string | Uint8Array): Uint32Array {
     const { bytes, offsets, length } = this;
+    checkOption("matching", "what", what ?? null, textOrBytes);
     const wanted = typeof what === "string" ? platform.encode(what) : what;
     if (wanted.length === 0) return Uint32Array.from({ length }, (_, index) => index);
     const found: number[] = [];
@@ -118,7 +115,7 @@ export class Batch implements Iterable<Uint8Array> {
       if (at < 0 || at >= offsets[length]) break;
       const index = lastWithin(offsets, first, length + 1, at) - 1;
       const { start, end } = this.#content(index);
-      // Else it is a delimiter, or lies across one: there may be another in the same record.
+      // Otherwise it is a delimiter, or crosses one: there may be another in the same record.
       const isContent = at >= start && at + wanted.length <= end;
       if (isContent) found.push(index);
       first = isContent ? index + 1 : index;
@@ -132,7 +129,7 @@ export class Batch implements Iterable<Uint8Array> {
     return this.records().values();
   }
 
-  /** Throws for the first of these records that is no UTF-8; where each is for itself (bytes between them are not), nothing. */
+  /** Throws for the first of these records that is not UTF-8; if each is separate (bytes between them are not), nothing. */
   #checkBlock(first: number, last: number): void {
     const { bytes, offsets } = this;
     if (decodeStrictly(bytes.subarray(offsets[first], offsets[last])) !== undefined) return;
@@ -163,9 +160,4 @@ export class Batch implements Iterable<Uint8Array> {
   #check(index: number): void {
     if (!(index >= 0 && index < this.length)) throw new RangeError(`record ${index} of ${this.length}`);
   }
-}
-
-/** Whether records end with a line feed and nothing else, so that `splitLines` finds their contents. */
-export function isPlainLines(delimiter: number | undefined, trim: Trim): boolean {
-  return delimiter === LF && trim.head === 0 && trim.tail === 1 && trim.carriageReturn;
 }

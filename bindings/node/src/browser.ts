@@ -1,4 +1,4 @@
-/** Millstream where there is no Node: everything that needs no operating system. */
+/** Millstream without Node: everything that needs no operating system. */
 
 export type { Content, InputOptions, OutputOptions } from "./adapters/options.js";
 export type { AtEnd, Between, Ended } from "./adapters/types.js";
@@ -10,7 +10,7 @@ export {
   type WebTransformOptions,
   type WebWritableOptions,
 } from "./adapters/web.js";
-export { Batch, type InvalidUtf8, type Trim } from "./batch.js";
+export { Batch, type InvalidUtf8 } from "./batch.js";
 export type { CheckOptions } from "./bson/check.js";
 export {
   BoolColumn,
@@ -57,8 +57,7 @@ export {
   lineFramer,
   type Step,
 } from "./frame.js";
-export { from, type Input, lines } from "./from.js";
-export type { OnError, StageStatistics, Summary } from "./pipe/context.js";
+export { type FromOptions, from, type Input, lines } from "./from.js";
 export { stampingAllowed } from "./pipe/loop.js";
 export { matching } from "./pipe/matching.js";
 export { type Ending, type Pipe, Pipeline, type PipeOptions, pipe } from "./pipe/pipe.js";
@@ -66,7 +65,6 @@ export { collect, count, fold, forEach, type Sink, type StreamSink, type StreamS
 export type { PipeSource } from "./pipe/source.js";
 export {
   type AsyncMapOptions,
-  type Awaitable,
   asyncMap,
   batch,
   filter,
@@ -74,13 +72,14 @@ export {
   inspect,
   map,
   merge,
-  type Part,
   type Stage,
   scanState,
   skip,
   take,
   tee,
 } from "./pipe/stage.js";
+export type { Awaitable, OnError, Part, StageStatistics, Summary } from "./pipe/types.js";
 export { type As, type BatchOptions, type ItemOf, type Position, Reader, type ReaderOptions } from "./reader.js";
 export type { NodeWritable } from "./sink/stream.js";
-export { type FlushPolicy, Writer, type WriterEnd, type WriterOptions } from "./writer.js";
+export type { Trim } from "./trim.js";
+export { type FlushPolicy, type StreamWriterOptions, Writer, type WriterEnd, type WriterOptions } from "./writer.js";

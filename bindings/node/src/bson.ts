@@ -10,7 +10,7 @@ import { documentFramer, type Framer } from "./frame.js";
 
 /** The framer, and what makes values of the bytes that it finds. */
 export interface Bson {
-  /** BSON documents that follow each other: a length that counts itself, and a zero byte at the end. All is content. */
+  /** Consecutive BSON documents: a length that counts itself, and a zero byte at the end. All is content. */
   (): Framer;
 
   /**
@@ -20,23 +20,23 @@ export interface Bson {
    */
   decode(bytes: Uint8Array, options?: DecodeOptions): Document;
 
-  /** Documents that follow each other, such as the bytes of a batch. What is wrong is an error with the record. */
+  /** Consecutive documents, such as the bytes of a batch. Invalid data is an error with the record. */
   decodeAll(bytes: Uint8Array, options?: DecodeOptions): Document[];
 
-  /** Looks at every byte of documents, of memory or of a batch, and counts them. What is wrong is an error with its place. */
+  /** Checks every byte of documents, in memory or in a batch, and counts them. Invalid data is an error with its place. */
   readonly check: typeof check;
 
-  /** Documents that follow each other as columns: typed arrays. What is wrong is an error with record and offset. */
+  /** Consecutive documents as columns: typed arrays. Invalid data is an error with record and offset. */
   readonly columns: typeof columns;
 
-  /** The same for a file, memory or a reader, batch by batch. What came before an error is handed out before it is thrown. */
+  /** The same for a file, memory or a reader, batch by batch. Rows before an error are returned before it is thrown. */
   readonly columnBatches: typeof columnBatches;
 
   /**
-   * A file of one document, such as the weights of a model: only what is asked for is read, and arrays of numbers become typed
-   * arrays. In Node only.
+   * A file of one document, such as the weights of a model: only what you access is read, and arrays of numbers become
+   * typed arrays. In Node only.
    *
-   * @throws `open_failed`; what is wrong with the document's length; `unsupported` in a browser.
+   * @throws `open_failed`; an invalid length of the document; `unsupported` in a browser.
    */
   open(path: string | URL): Promise<DocumentFile>;
 }

@@ -1,25 +1,26 @@
 /**
  * Commands: starting one, watching its standard error, waiting for it and stopping it.
  *
- * It promises: no zombie and no orphan of ours; its standard error never blocks it; its status is asked for, always. A
- * command keeps this process alive only while somebody waits for it: a loop that was left does not hold up the exit.
+ * It promises: no zombie and no orphan of ours; its standard error never blocks it; its status is always collected. A
+ * command keeps this process alive only while some call waits for it: a loop that was left does not delay the exit.
  */
 
 import { type ChildProcess, type StdioOptions, spawn } from "node:child_process";
 import type { Readable } from "node:stream";
-import { type CommandEnd, MillstreamError, showArgv } from "./error.js";
+import { type CommandEnd, MillstreamError, misuse, showArgv } from "./error.js";
+import { boolean, type Rules, show, word } from "./options.js";
 
 /** How much of a command's standard error is kept for the error that names it. */
 const STDERR_TAIL = 4096;
 
-/** How long a command that is to stop gets before SIGTERM, and again before SIGKILL. */
+/** How long a command that is to stop has before SIGTERM, and again before SIGKILL. */
 const PATIENCE = 1000;
 
 /** Where a command's standard error goes. */
 export type Stderr =
-  /** Live to our own, and its last 4 KiB into the error that reports a failure. */
+  /** Forwarded live to our own; its last 4 KiB also go into the error that reports a failure. */
   | "forward"
-  /** Its last 4 KiB into the error that reports a failure, and nowhere else. */
+  /** Its last 4 KiB go into the error that reports a failure, and nowhere else. */
   | "capture"
   /** It is our own: a terminal stays a terminal, and errors cannot quote it. */
   | "inherit"
@@ -30,13 +31,27 @@ export type Stderr =
 export interface CommandOptions {
   /** Where it starts. */
   cwd?: string | URL;
-  /** Its environment: ours unless told otherwise. */
+  /** Its environment: that of this process by default. */
   env?: { readonly [name: string]: string | undefined };
-  /** Where its standard error goes: `"forward"` unless told otherwise. */
+  /** Where its standard error goes: `"forward"` by default. */
   stderr?: Stderr;
-  /** Whether a status other than 0, or death by a signal, is an error: `"error"` unless told otherwise. */
-  failure?: "error" | "allow";
+  /** Whether a non-zero status, or a signal that killed it, is no error: false by default. */
+  allowFailure?: boolean;
 }
+
+/** @internal */
+export const COMMAND_RULES: Rules<CommandOptions> = {
+  cwd: { expected: "a path or a file URL", accepts: (value) => typeof value === "string" || value instanceof URL },
+  env: {
+    expected: "an object of strings",
+    accepts: (value) =>
+      typeof value === "object" &&
+      value !== null &&
+      Object.values(value).every((each) => each === undefined || typeof each === "string"),
+  },
+  stderr: word("forward", "capture", "inherit", "ignore"),
+  allowFailure: boolean,
+};
 
 /**
  * A started command.
@@ -47,7 +62,7 @@ export class Running {
   readonly name: string;
   readonly child: ChildProcess;
   readonly #argv: readonly string[];
-  readonly #failure: "error" | "allow";
+  readonly #allowFailure: boolean;
   #tail = Buffer.alloc(0);
   #end: CommandEnd | undefined;
   #stopping = false;
@@ -56,10 +71,10 @@ export class Running {
   #stderrEnded: Promise<void> = Promise.resolve();
 
   constructor(argv: readonly string[], stdin: StdioOptions, stdout: StdioOptions, options: CommandOptions) {
-    const { cwd, env, stderr = "forward", failure = "error" } = options;
+    const { cwd, env, stderr = "forward", allowFailure = false } = options;
     this.name = showArgv(argv);
     this.#argv = argv;
-    this.#failure = failure;
+    this.#allowFailure = allowFailure;
     const third = stderr === "inherit" || stderr === "ignore" ? stderr : "pipe";
     const stdio = [stdin, stdout, third] as StdioOptions;
     try {
@@ -94,7 +109,7 @@ export class Running {
     return this.#end && { ...this.#end, stderrTail: this.#tail };
   }
 
-  /** Waits until it has ended, and for what it said last. Rejects if it failed. */
+  /** Waits until it has ended, and for its last output. Rejects if it failed. */
   async wait(): Promise<void> {
     await this.started();
     await this.whileAwake(this.#exited);
@@ -102,11 +117,11 @@ export class Running {
   }
 
   /**
-   * Stops it: `hangUp` closes our side; then SIGTERM after a second, SIGKILL after another. Rejects if it had failed before.
+   * Stops it: `hangUp` closes our side; then SIGTERM after a second, SIGKILL after another. However it ends, that is
+   * not an error.
    */
   async stop(hangUp: () => void): Promise<void> {
-    const before = this.#end;
-    // What it says of our leaving is nobody's business.
+    // Its messages after we have closed our side are ignored.
     this.#stopping = true;
     hangUp();
     try {
@@ -118,15 +133,14 @@ export class Running {
       if (await this.whileAwake(this.#exitsWithin(PATIENCE))) break;
       this.child.kill(signal);
     }
-    // A process that is not ours any more cannot be ended by us, nor waited for.
+    // A process that has been collected can be neither stopped nor waited for.
     await this.whileAwake(this.#exitsWithin(PATIENCE));
     this.child.stderr?.destroy();
-    if (before !== undefined) this.verdict(await this.#lastWords());
   }
 
   /** Throws if it has failed. */
   verdict(end: CommandEnd | undefined): void {
-    if (end === undefined || this.#failure === "allow" || end.status === 0) return;
+    if (end === undefined || this.#allowFailure || end.status === 0) return;
     const kind = end.status === null && end.signal === null ? "command_status_unknown" : "command_failed";
     throw new MillstreamError(kind, { stream: this.name, command: end });
   }
@@ -156,7 +170,7 @@ export class Running {
     });
   }
 
-  /** Its end with all it said. A grandchild that holds its standard error open is not waited for long. */
+  /** How it ended, and its complete output on standard error. A grandchild that holds its standard error open is not waited for long. */
   async #lastWords(): Promise<CommandEnd | undefined> {
     if (this.#end?.status !== 0) {
       let timer: NodeJS.Timeout | undefined;
@@ -191,14 +205,15 @@ export class Running {
  *
  * @internal
  */
-export function argvOf(file: string, args: readonly string[]): readonly string[] {
+export function argvOf(call: string, file: string, args: readonly string[]): readonly string[] {
+  const refuse = (found: string) => {
+    const expected = `a program's name and an array of its arguments, strings without a NUL: ${call}("name", ["argument"])`;
+    return misuse({ stream: call, found, expected }, "invalid_option");
+  };
+  if (typeof file !== "string" || file === "") throw refuse(`the program ${show(file)}`);
+  if (!Array.isArray(args)) throw refuse(`the arguments ${show(args)}`);
   const argv = [file, ...args];
-  const wrong = argv.find((word) => typeof word !== "string" || word.includes("\0"));
-  if (wrong !== undefined || file === "") {
-    throw new MillstreamError("invalid_option", {
-      found: file === "" ? "a command without a name" : `the word ${JSON.stringify(wrong)}`,
-      expected: "a program's name and its arguments, strings without a NUL",
-    });
-  }
+  const wrong = argv.findIndex((word) => typeof word !== "string" || word.includes("\0"));
+  if (wrong >= 0) throw refuse(`the word ${show(argv[wrong])}`);
   return argv;
 }

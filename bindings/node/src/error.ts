@@ -1,8 +1,9 @@
 /**
- * What can go wrong: one class, whose kinds and codes are those of every other language.
+ * Everything that can go wrong: one class, whose kinds and codes are those of every other language.
  *
- * Nobody needs to parse messages: `code`, `kind`, `stream`, `offset`, `record`, `found` and `expected` are there. What
- * caused it is `cause`, and the system's number `errno`. The table itself is `errors.ts`, which is generated.
+ * There is no need to parse messages: use `code`, `kind`, `stream`, `offset`, `record`, `found` and `expected`. The
+ * underlying error is `cause`, and the system's error number `errno`. The table itself is `errors.ts`, which is
+ * generated.
  */
 
 import { ERROR_ADVICE, ERROR_CODES, type ErrorKind } from "./errors.js";
@@ -11,15 +12,15 @@ import { ERROR_ADVICE, ERROR_CODES, type ErrorKind } from "./errors.js";
 export interface CommandEnd {
   /** The program and its arguments. */
   readonly argv: readonly string[];
-  /** What it exited with; `null` if a signal ended it. */
+  /** The status it exited with; `null` if it was killed by a signal. */
   readonly status: number | null;
-  /** The signal that ended it, such as `"SIGKILL"`. */
+  /** The signal that killed it, such as `"SIGKILL"`. */
   readonly signal: string | null;
-  /** The last 4 KiB of its standard error, where that was ours to see. */
+  /** The last 4 KiB of its standard error, if we read it. */
   readonly stderrTail: Uint8Array;
 }
 
-/** Where an error is, and what is known of it. */
+/** Where an error is, and its details. */
 export interface ErrorDetails {
   stream?: string;
   offset?: number;
@@ -42,7 +43,8 @@ const BRAND = Symbol.for("millstream.error");
 /**
  * Every error of this package.
  *
- * `code` is fixed for each `kind`: the same number in C, C++, Python, Julia and Rust.
+ * `code` is fixed for each `kind`: the same number in C, C++, Python, Julia and Rust. A wrong argument or option
+ * (`argument_invalid`, `invalid_option`) is also a `TypeError`.
  */
 export class MillstreamError extends Error {
   /** The kind, in snake case. */
@@ -51,7 +53,7 @@ export class MillstreamError extends Error {
   readonly code: number;
   /** The source or sink: a path, a command line. */
   declare readonly stream?: string;
-  /** Where in the stream, in bytes from its start (after decoding). */
+  /** The position in the stream, in bytes from its start (after decoding). */
   declare readonly offset?: number;
   /** Which record; the first is 0. */
   declare readonly record?: number;
@@ -59,9 +61,9 @@ export class MillstreamError extends Error {
   declare readonly found?: string;
   /** What was expected. */
   declare readonly expected?: string;
-  /** Which value in a document: its keys from the outermost on, with dots between them. */
+  /** Which value in a document: its keys from the outermost on, separated by dots. */
   declare readonly path?: string;
-  /** Of a writer's error: how many bytes the system has taken for certain. */
+  /** For a writer's error: how many bytes the system has certainly accepted. */
   declare readonly written?: number;
   /** Which command ended, and how. */
   declare readonly command?: CommandEnd;
@@ -77,30 +79,80 @@ export class MillstreamError extends Error {
   }
 
   constructor(kind: ErrorKind, details: ErrorDetails = {}) {
-    super(message(kind, details), details.cause === undefined ? undefined : { cause: details.cause });
+    super(...messageAndCause(kind, details));
     this.kind = kind;
     this.code = ERROR_CODES[kind];
-    for (const key of DETAILS) if (details[key] !== undefined) Object.assign(this, { [key]: details[key] });
-    const { errno } = (details.cause ?? {}) as { errno?: unknown };
-    if (typeof errno === "number") this.errno = errno;
     this.advice = ERROR_ADVICE[kind];
+    assignDetails(this, details);
   }
 
-  /** The same error, where it is known better: what it already says stays. */
+  /** The same error with more details: existing ones are kept. */
   at(details: ErrorDetails): MillstreamError {
-    const merged: Record<string, unknown> = { ...details };
-    for (const key of [...DETAILS, "cause"] as const) if (this[key] !== undefined) merged[key] = this[key];
-    const error = new (this.constructor as typeof MillstreamError)(this.kind, merged);
-    if (this.stack !== undefined) error.stack = this.stack.replace(this.message, () => error.message);
-    return error;
+    return remade(this, { ...details, ...detailsOf(this) });
   }
+
+  /** The same error, with the remaining bytes of a record whose source failed inside it. */
+  withUnfinished(rest: Uint8Array): MillstreamError {
+    const shown = JSON.stringify(new TextDecoder().decode(rest.subarray(0, SHOWN)));
+    const more = rest.length > SHOWN ? "..." : "";
+    const bytes = `${rest.length} ${rest.length === 1 ? "byte" : "bytes"} of an unfinished record, ${shown}${more}`;
+    const details = detailsOf(this);
+    return remade(this, { ...details, found: details.found === undefined ? bytes : `${details.found}, and ${bytes}` });
+  }
+}
+
+/** How many bytes of an unfinished record a message shows. */
+const SHOWN = 40;
+
+function detailsOf(error: MillstreamError): ErrorDetails {
+  const details: Record<string, unknown> = {};
+  for (const key of [...DETAILS, "cause"] as const) if (error[key] !== undefined) details[key] = error[key];
+  return details;
+}
+
+function remade(old: MillstreamError, details: ErrorDetails): MillstreamError {
+  const error = new (old.constructor as typeof MillstreamError)(old.kind, details);
+  if (old.stack !== undefined) error.stack = old.stack.replace(old.message, () => error.message);
+  return error;
+}
+
+function messageAndCause(kind: ErrorKind, details: ErrorDetails): [string, ErrorOptions?] {
+  const text = message(kind, details);
+  return details.cause === undefined ? [text] : [text, { cause: details.cause }];
+}
+
+function assignDetails(error: object, details: ErrorDetails): void {
+  for (const key of DETAILS) if (details[key] !== undefined) Object.assign(error, { [key]: details[key] });
+  const { errno } = (details.cause ?? {}) as { errno?: unknown };
+  if (typeof errno === "number") Object.assign(error, { errno });
+}
+
+/** A caller's mistake: a `TypeError`, as usual in JavaScript, with everything that a `MillstreamError` has. */
+class Misuse extends TypeError {
+  constructor(kind: ErrorKind, details: ErrorDetails = {}) {
+    super(...messageAndCause(kind, details));
+    Object.assign(this, { kind, code: ERROR_CODES[kind], advice: ERROR_ADVICE[kind] });
+    assignDetails(this, details);
+  }
+}
+
+/** The error of a call with a wrong argument or option. It is a `TypeError` and an instance of `MillstreamError`. */
+export function misuse(
+  details: ErrorDetails,
+  kind: "argument_invalid" | "invalid_option" = "argument_invalid",
+): MillstreamError {
+  return new Misuse(kind, details) as unknown as MillstreamError;
 }
 
 // Not in the class: it would be known by another name then.
 Object.defineProperty(MillstreamError.prototype, "name", { value: "MillstreamError", configurable: true });
 Object.defineProperty(MillstreamError.prototype, BRAND, { value: true });
+Object.defineProperty(Misuse.prototype, BRAND, { value: true });
+for (const method of ["at", "withUnfinished"] as const) {
+  Object.defineProperty(Misuse.prototype, method, { value: MillstreamError.prototype[method] });
+}
 
-/** The error of a system call or stream, as ours: one that is ours already stays what it is. */
+/** The error of a system call or stream as a `MillstreamError`, unless it is one already. */
 export function fromSystem(error: unknown, kind: ErrorKind, details: ErrorDetails = {}): MillstreamError {
   if (error instanceof MillstreamError) return error.at(details);
   const { code } = (error ?? {}) as { code?: unknown };
@@ -130,18 +182,18 @@ function message(kind: ErrorKind, details: ErrorDetails): string {
   if (stage !== undefined) text += `, in stage ${stage} (the first is 0)`;
   if (offset !== undefined) text += `, at byte ${offset}`;
   if (record !== undefined) text += `, record ${record} (the first is 0)`;
-  if (written !== undefined) text += `, ${written} bytes are safely written`;
+  if (written !== undefined) text += `, ${written} bytes had been written`;
   const last = command === undefined ? "" : lastLine(command.stderrTail);
-  if (last !== "") text += `; it said last: ${last}`;
+  if (last !== "") text += `; last line of standard error: ${last}`;
   return `${text}; ${ERROR_ADVICE[kind]}`;
 }
 
 function showEnd(end: CommandEnd): string {
-  if (end.signal !== null) return `was ended by signal ${end.signal}`;
+  if (end.signal !== null) return `was killed by signal ${end.signal}`;
   return end.status === null ? "ended with an unknown status" : `exited with status ${end.status}`;
 }
 
-/** The last line that says something, without what a terminal would obey. */
+/** The last non-empty line, without control characters. */
 function lastLine(tail: Uint8Array): string {
   const lines = new TextDecoder().decode(tail).split("\n");
   const last = lines.reverse().find((line) => line.trim() !== "") ?? "";

@@ -1,13 +1,14 @@
 /** Readers over what every platform has: memory, iterables, web streams, blobs, responses. */
 
-import { MillstreamError } from "./error.js";
-import { type As, type ItemOf, Reader, type ReaderOptions } from "./reader.js";
+import { MillstreamError, misuse } from "./error.js";
+import { type Rules, word } from "./options.js";
+import { type As, checkReaderOptions, type ItemOf, READER_RULES, Reader, type ReaderOptions } from "./reader.js";
 import { type Chunk, ChunkSource, iterateWebStream } from "./source/chunks.js";
 import { MemorySource } from "./source/memory.js";
-import type { Source } from "./source/source.js";
+import { PlainSource, type Source } from "./source/source.js";
 import { platform } from "./text.js";
 
-/** What `from` reads: its content, if it is a string or bytes; else what it delivers. */
+/** What `from` reads: the content itself, for a string or bytes; otherwise what it delivers. */
 export type Input =
   | string
   | Uint8Array
@@ -18,33 +19,83 @@ export type Input =
   | Blob
   | Response;
 
+/** Options of `from` and `lines`. */
+export interface FromOptions<A extends As = As> extends ReaderOptions<A> {
+  /**
+   * Whether memory that is compressed (gzip, bgzf, zstd) is detected from its first bytes and decoded: `"auto"` by default in
+   * Node, where the native part does it. Browsers and what delivers chunks give the bytes as they are.
+   */
+  decode?: "auto" | "off";
+}
+
+const FROM_RULES: Rules<FromOptions> = { ...READER_RULES, decode: word("auto", "off") };
+
+/** What Node's entry sets: the source of memory that is compressed, `undefined` for memory that is not. */
+export const memory: { compressed?: (bytes: Uint8Array) => Source | undefined } = {};
+
 /**
  * A reader over bytes: those of a string or of memory, or the chunks of an async iterable, a Node `Readable`, a
  * `ReadableStream`, a `Blob` or a `Response`.
  *
- * Nothing is decompressed. A string is the content, not a path: that is `open`.
+ * A response whose status is not a success (`response.ok`) is an error of kind `open_failed`.
+ * A string is the content, not a path: use `open` for a path.
  *
  * @throws `argument_invalid` for anything else.
  */
-export function from<A extends As = "text">(input: Input, options: ReaderOptions<A> = {}): Reader<ItemOf<A>> {
-  return new Reader<ItemOf<A>>(sourceOf(input), options);
+export function from<A extends As = "text">(input: Input, options: FromOptions<A> = {}): Reader<ItemOf<A>> {
+  checkReaderOptions("from", options, FROM_RULES);
+  return new Reader<ItemOf<A>>(sourceOf(input, options.decode !== "off"), options);
 }
 
 /** The lines of anything that `from` reads, or a reader itself. */
 export function lines<A extends As = "text">(
   input: Input | Reader<ItemOf<A>>,
-  options: ReaderOptions<A> = {},
+  options: FromOptions<A> = {},
 ): Reader<ItemOf<A>> {
-  return input instanceof Reader ? input : from(input, options);
+  if (!(input instanceof Reader)) return from(input, options);
+  if (Object.keys(options).length === 0) return input;
+  throw misuse(
+    { stream: "lines", found: "options for a reader, which has its own", expected: "no options" },
+    "invalid_option",
+  );
 }
 
-function sourceOf(input: Input): Source {
+/** A response with an error status: its body is not the requested content. */
+class RefusedSource extends PlainSource {
+  readonly name: string;
+  readonly #response: Response;
+
+  constructor(response: Response) {
+    super();
+    this.name = response.url || "response";
+    this.#response = response;
+  }
+
+  async read(): Promise<never> {
+    await this.close();
+    const { status, statusText } = this.#response;
+    throw new MillstreamError("open_failed", {
+      stream: this.name,
+      found: `status ${status} ${statusText}`.trim(),
+      expected: "a status of 200 to 299",
+    });
+  }
+
+  override async close(): Promise<void> {
+    await this.#response.body?.cancel().catch(() => {});
+  }
+}
+
+function sourceOf(input: Input, decodes: boolean): Source {
   if (typeof input === "string") return new MemorySource(platform.encode(input));
-  if (input instanceof Uint8Array) return new MemorySource(input);
-  if (input instanceof ArrayBuffer) return new MemorySource(new Uint8Array(input));
+  if (input instanceof Uint8Array || input instanceof ArrayBuffer) {
+    const bytes = input instanceof Uint8Array ? input : new Uint8Array(input);
+    return (decodes ? memory.compressed?.(bytes) : undefined) ?? new MemorySource(bytes);
+  }
   if (typeof input === "object" && input !== null) {
     if ("getReader" in input) return new ChunkSource(iterateWebStream(input), "stream");
     if ("body" in input) {
+      if (input.ok === false) return new RefusedSource(input);
       if (input.body === null) return new MemorySource(new Uint8Array(0));
       return new ChunkSource(iterateWebStream(input.body), input.url || "response");
     }
@@ -55,7 +106,7 @@ function sourceOf(input: Input): Source {
     if (Symbol.asyncIterator in input) return new ChunkSource(input[Symbol.asyncIterator](), "iterable");
     if (Symbol.iterator in input) return new ChunkSource(input[Symbol.iterator](), "iterable");
   }
-  throw new MillstreamError("argument_invalid", {
+  throw misuse({
     found: input === null ? "null" : typeof input,
     expected: "a string, bytes, an iterable, a stream, a Blob or a Response",
   });

@@ -1,7 +1,9 @@
 /** Millstream for Node. */
 
 import "./platform.js";
+import "./at-exit.js";
 import "./bson/node.js";
+import "./source/compressed.js";
 
 export {
   type ReadableOptions,
@@ -15,6 +17,6 @@ export * from "./browser.js";
 export type { DocumentFile, NumberArrayClass } from "./bson/file.js";
 export type { CommandOptions, Stderr } from "./command.js";
 export { type Native, native } from "./native.js";
-export { type CommandReaderOptions, command, fd, type NativeOptions, type OpenOptions, open, stdin } from "./open.js";
+export { type CommandReaderOptions, command, fd, type OpenOptions, open, stdin } from "./open.js";
 export type { Encoding } from "./sink/encode.js";
 export { type CommandWriterOptions, type EncodedWriterOptions, Writer } from "./write.js";

@@ -1,16 +1,17 @@
 /**
- * The native part, if it is there: whether it is, and why not.
+ * The native part: whether it is installed, and why not.
  *
- * It comes as an optional package for each platform, or from `tools/node native` in the repository. Nothing needs it, nobody
- * is warned where it is missing, and it is loaded by the first who asks. A build of another version is not taken.
+ * It comes as an optional package for each platform, or from `tools/node native` in the repository. It is loaded by the
+ * first call that needs it. Where it is missing, importing this package still works, and those calls name the package to
+ * install. A build of another version is refused.
  */
 
 import { createRequire } from "node:module";
-import type { FillerOptions } from "./bson/columns/filler.js";
+import { MillstreamError } from "./error.js";
 
 declare const MILLSTREAM_VERSION: string;
 
-/** How a command ended, as the native part says it. */
+/** How a command ended, as reported by the native part. */
 export interface NativeEnd {
   readonly argv: readonly string[];
   readonly status?: number;
@@ -18,7 +19,7 @@ export interface NativeEnd {
   readonly stderrTail: Uint8Array;
 }
 
-/** What went wrong, as the native part says it. */
+/** What went wrong, as reported by the native part. */
 export interface NativeFailure {
   readonly kind: string;
   readonly command?: NativeEnd;
@@ -26,11 +27,9 @@ export interface NativeFailure {
   readonly expected?: string;
   readonly errno?: number;
   readonly system?: string;
-  readonly offset?: number;
-  readonly path?: string;
 }
 
-/** A reader of the native part. Every call returns at once; `native/src/reader.rs` says what each does. */
+/** A reader of the native part. Every call returns immediately; `native/src/reader.rs` says what each does. */
 export interface NativeReader {
   front(): number;
   lines(): number;
@@ -46,36 +45,36 @@ export interface NativeCommand {
   readonly argv: readonly string[];
   readonly cwd?: string;
   readonly env?: { readonly [name: string]: string };
-  readonly stdin: "ignore" | "inherit";
+  readonly stdin: string;
+  readonly stdinFd?: number;
   readonly stderr: string;
-  readonly failure: string;
+  readonly allowFailure: boolean;
 }
 
-/** A column, as the native part wants it: `kind` is the name of a type, `list` or `struct`. */
-export interface NativeField {
-  readonly name: string;
-  readonly keys: readonly string[];
-  readonly kind: string;
-  readonly nullable: boolean;
-  readonly inside: readonly NativeField[];
+/** How the native part decodes. What is not given is as usual for the source. */
+export interface NativeDecoding {
+  readonly decode?: boolean;
+  readonly limit?: number;
+  readonly ratio?: number;
+  readonly memory?: number;
 }
 
-/** Columns of the native part: `native/src/bson/columns.rs` says what each call does. */
+/** Columns of the native part: `native/src/bson.rs` says what each call does. Replies are JSON. */
 export interface NativeColumns {
-  readonly isFull: boolean;
-  append(bytes: Uint8Array): { rows: number; bytes: number; failure?: NativeFailure };
-  take(): { rows: number; mismatched: number; unknown: number; parts: number[] };
+  append(bytes: Uint8Array): string;
+  take(): string;
   fill(targets: Uint8Array[]): boolean;
 }
 
 interface Binding {
   version(): string;
-  checkDocuments(bytes: Uint8Array): { documents: number; failure?: NativeFailure };
-  readonly NativeColumns: new (fields: readonly NativeField[], options: FillerOptions) => NativeColumns;
+  checkDocuments(bytes: Uint8Array): string;
+  readonly NativeColumns: new (plan: string) => NativeColumns;
   readonly NativeReader: {
-    command(words: NativeCommand, wake: () => void): NativeReader;
-    path(path: string, wake: () => void): NativeReader;
-    fd(fd: number, wake: () => void): NativeReader;
+    command(words: NativeCommand, decoding: NativeDecoding, wake: () => void): NativeReader;
+    path(path: string, decoding: NativeDecoding, wake: () => void): NativeReader;
+    fd(fd: number, decoding: NativeDecoding, wake: () => void): NativeReader;
+    memory(bytes: Uint8Array, decoding: NativeDecoding, wake: () => void): NativeReader;
   };
 }
 
@@ -84,19 +83,21 @@ type Loaded = { readonly binding: Binding } | { readonly binding?: undefined; re
 
 let loaded: Loaded | undefined;
 
+const PLATFORM = `${process.platform}-${process.arch}`;
+
+/** On Linux one of the two is for the C library that is there; npm installs that one only. */
+const NAMES = process.platform === "linux" ? [`${PLATFORM}-gnu`, `${PLATFORM}-musl`] : [PLATFORM];
+
 function load(): Loaded {
   const require = createRequire(import.meta.url);
-  const platform = `${process.platform}-${process.arch}`;
-  // On Linux one of the two is for the C library that is there; npm installs that one only.
-  const names = process.platform === "linux" ? [`${platform}-gnu`, `${platform}-musl`] : [platform];
-  const places = names.flatMap((name) => [`../native/millstream.${name}.node`, `millstream-${name}`]);
-  let reason = `there is none for ${platform} here`;
+  const places = NAMES.flatMap((name) => [`../native/millstream.${name}.node`, `millstream-${name}`]);
+  let reason = `it is not installed`;
   for (const place of places) {
     try {
       const binding: Binding = require(place);
       const version = binding.version();
       if (version === MILLSTREAM_VERSION) return { binding };
-      reason = `${place} is of version ${version}, and this is ${MILLSTREAM_VERSION}`;
+      reason = `${place} has version ${version}, but this package has ${MILLSTREAM_VERSION}`;
     } catch (error) {
       if ((error as { code?: unknown }).code !== "MODULE_NOT_FOUND") reason = `${place}: ${(error as Error).message}`;
     }
@@ -114,17 +115,28 @@ export function nativeBinding(): Binding | undefined {
   return loaded.binding;
 }
 
+/** The native part for a call that cannot do without. @throws `unsupported`, with the package to install */
+export function neededBinding(call: string): Binding {
+  const binding = nativeBinding();
+  if (binding !== undefined) return binding;
+  throw new MillstreamError("unsupported", {
+    stream: call,
+    found: `no native part of this package for ${PLATFORM}: ${native.reason}`,
+    expected: `the package ${NAMES.map((name) => `millstream-${name}`).join(" or ")}, which npm install adds`,
+  });
+}
+
 /** What is known of the native part. */
 export interface Native {
-  /** Whether it is there. */
+  /** Whether it is installed. */
   readonly available: boolean;
   /** If not, why. */
   readonly reason?: string;
-  /** Its version, which is this package's. */
+  /** Its version, which equals this package's. */
   readonly version?: string;
 }
 
-/** Whether the native part is there, which makes `command`, `open`, `fd` and `stdin` faster, and nothing else different. */
+/** Whether the native part is installed, which `command`, `open`, `fd` and `stdin` need. */
 export const native: Native = {
   get available() {
     return nativeBinding() !== undefined;

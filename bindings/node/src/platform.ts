@@ -1,4 +1,4 @@
-/** What Node does faster than a platform of which nothing is known: see `text.ts`. Imported for its effect. */
+/** What Node does faster than an unknown platform: see `text.ts`. Imported for its effect. */
 
 import { Buffer, isAscii } from "node:buffer";
 import { platform } from "./text.js";
@@ -18,4 +18,5 @@ platform.encode = (text) => Buffer.from(text, "utf8");
 platform.encodeInto = (text, target, start) => utf8Write.call(target, text, start);
 platform.indexOf = (bytes, byte, start) => indexOf.call(bytes, byte, start);
 platform.find = (bytes, what, start) => indexOf.call(bytes, what, start);
+platform.fromBase64 = (text) => new Uint8Array(Buffer.from(text, "base64"));
 platform.allocate = (length) => new Uint8Array(Buffer.allocUnsafeSlow(length).buffer);

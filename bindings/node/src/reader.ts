@@ -1,64 +1,93 @@
 /**
- * The reading end: bytes from a source, out of which records are taken.
+ * The reading end: bytes from a source, from which records are taken.
  *
- * It promises: every byte that the source delivered is delivered; then the end, if the source succeeded, or one error that
- * says how it failed, and a plain end after that. A record is handed out as soon as it is there. Memory is bounded by the
- * source's chunks and the longest record, which has a limit.
+ * It promises: every byte that the source delivered is delivered; then the end, if the source succeeded, or one error
+ * that says how it failed, and a plain end after that. A record is returned as soon as it is complete. Memory is
+ * bounded by the source's chunks and the longest record, which has a limit.
  *
  * ```text
- *    handed out            unread           room to grow into
+ *    handed out            unread           spare capacity
  *   [ ................ | xxxxxxxxxxxxxxx | ............... ]
  *   0                 pos               end          bytes.length
  * ```
  *
- * What was handed out in front of `pos` as views is never written again; of strings, the memory is used again. A chunk that
- * comes when nothing is unread takes the place of the memory; otherwise unread bytes and chunk are joined, without copying
- * the chunk if that can be.
+ * Memory that was returned as views before `pos` is never written again; for strings, the memory is reused. A chunk
+ * that arrives when nothing is unread replaces the memory; otherwise unread bytes and chunk are joined, without copying
+ * the chunk if possible.
  */
 
-import { Batch, type InvalidUtf8, isPlainLines } from "./batch.js";
+import { Batch, type InvalidUtf8 } from "./batch.js";
 import { type CommandEnd, cancelled, fromSystem, MillstreamError } from "./error.js";
-import { batchOf, Ends, type Framer, lineFramer } from "./frame.js";
+import { batchOf, DELIMITER_RULES, Ends, FRAMER, type Framer, lineFramer } from "./frame.js";
+import {
+  abortSignal,
+  boolean,
+  checkOption,
+  checkOptions,
+  limit,
+  type Rules,
+  refuseTogether,
+  text,
+  word,
+} from "./options.js";
 import type { Source } from "./source/source.js";
-import { arrayFor, cutsPay, cutTexts, lastWithin, splitLines, TEXT_BLOCK } from "./strings.js";
+import { lastWithin, TEXT_BLOCK } from "./strings.js";
 import { platform } from "./text.js";
+import type { Trim } from "./trim.js";
 
-/** How much of the unread bytes one batch covers at most: what fits the processor's cache with its offsets. */
+/** How much of the unread bytes one batch covers: what fits into the processor's cache with its offsets. */
 const BATCH_BYTES = 256 << 10;
 
-/** The longest record that is put together by itself from two chunks. */
+/** The longest record that is joined separately from two chunks. */
 const SEAM = 16 << 10;
 
-/** The longest record, unless told otherwise. */
+/** The longest record by default. */
 const RECORD_LIMIT = 64 << 20;
 
 const LF = 10;
+const CR = 13;
 
-/** What a record is to the user. */
+/** What a record is for the user. */
 export type As = "text" | "bytes";
 
-/** A record as `A` says. */
+/** A record in the form `A`. */
 export type ItemOf<A extends As> = A extends "bytes" ? Uint8Array : string;
 
 /** Options of every reader. */
 export interface ReaderOptions<A extends As = As> {
   /** Records as strings, or as views of bytes. */
   as?: A;
-  /** Where records end: at line ends unless told otherwise. */
+  /** Where records end: at line ends by default. */
   framer?: Framer;
   /** Whether lines keep their LF or CRLF. */
   keepDelimiter?: boolean;
-  /** The longest record in bytes, delimiter included; longer ones are an error of kind `record_too_long`. */
+  /** The longest record in bytes, without its delimiter or length prefix: 64 MiB by default. Longer ones are an error of kind `record_too_long`. */
   recordLimit?: number;
-  /** What becomes of bytes that are no UTF-8. */
+  /** What to do with bytes that are not UTF-8. */
   invalidUtf8?: InvalidUtf8;
-  /** Ends the reader when it is triggered, by an error of kind `cancelled`. */
+  /** Ends the reader when it is triggered, with an error of kind `cancelled`. */
   signal?: AbortSignal;
   /** The name of the source in messages. */
   name?: string;
 }
 
-/** Where a reader is, from the start of the stream. */
+export const READER_RULES: Rules<ReaderOptions> = {
+  as: word("text", "bytes"),
+  framer: FRAMER,
+  keepDelimiter: boolean,
+  recordLimit: limit,
+  invalidUtf8: word("replace", "error"),
+  signal: abortSignal,
+  name: text,
+};
+
+/** Throws unless these are options of a reader, or of an object that has these additional rules. */
+export function checkReaderOptions<O extends ReaderOptions>(call: string, options: O, rules: Rules<O>): void {
+  checkOptions(call, options, rules);
+  refuseTogether(call, options as ReaderOptions, "framer", "keepDelimiter");
+}
+
+/** The position of a reader, from the start of the stream. */
 export interface Position {
   /** Bytes taken, after decoding. */
   readonly bytes: number;
@@ -69,11 +98,13 @@ export interface Position {
 /** Options of batches. */
 export interface BatchOptions {
   /**
-   * Whose the memory of a batch is. `"kept"` unless told otherwise: the batch's own. With `"reused"` a batch is good until
-   * the next one is asked for; then its memory may be written again, which is faster than to have new memory for each.
+   * Who owns the memory of a batch. `"kept"` by default: the batch. With `"reused"` a batch is valid until the next one
+   * is requested; then its memory may be overwritten, which is faster than new memory for each.
    */
   memory?: "kept" | "reused";
 }
+
+const BATCH_RULES: Rules<BatchOptions> = { memory: word("kept", "reused") };
 
 /** Items taken at once, and the number of the first in its stream. */
 export interface Items<T> {
@@ -81,25 +112,33 @@ export interface Items<T> {
   readonly first: number;
 }
 
-/** One way to look at the stream: records of this framer, as this. */
+/** One view of the stream: records of this framer, in this form. */
 interface View {
   readonly framer: Framer;
   readonly as: As;
 }
 
-/** Items that were taken from the bytes for a view, and not all handed out yet. */
+/** Items that were taken from the bytes for a view, and not all returned yet. */
 interface Block {
   readonly view: View;
   readonly items: unknown[];
-  /** How many have been handed out. */
+  /** How many have been returned. */
   index: number;
-  /** Where the first begins in the memory, and its number. */
+  /** Where the first begins in the memory, where each begins after that, and the number of the first. */
   readonly start: number;
+  readonly offsets: Uint32Array;
   readonly first: number;
 }
 
 const EMPTY = new Uint8Array(0);
-const NO_BLOCK: Block = { view: { framer: lineFramer(), as: "text" }, items: [], index: 0, start: 0, first: 0 };
+const NO_BLOCK: Block = {
+  view: { framer: lineFramer(), as: "text" },
+  items: [],
+  index: 0,
+  start: 0,
+  offsets: new Uint32Array(1),
+  first: 0,
+};
 
 /** For `pipe`: the next items at once, `null` at the end. */
 export let takeItems: <T extends string | Uint8Array>(reader: Reader<T>) => Promise<Items<T> | null>;
@@ -110,7 +149,10 @@ export let takeMatching: <T extends string | Uint8Array>(
   what: Uint8Array,
 ) => Promise<(Items<T> & { readonly from: Uint32Array }) | null>;
 
-/** Sources whose reader nobody holds any more are closed. */
+/** For pipelines: whether this one may read it. Each reader is the source of only one pipeline. */
+export let claim: (reader: Reader<any>) => boolean;
+
+/** Sources whose reader is no longer referenced are closed. */
 const abandoned =
   typeof FinalizationRegistry === "undefined"
     ? undefined
@@ -119,8 +161,8 @@ const abandoned =
 /**
  * Reads a source record by record. Made by `open`, `command`, `lines` and `from`.
  *
- * A loop that is left early leaves the reader as it is: the next loop goes on with the next record. `close` ends it for
- * good, as does `await using`.
+ * A loop that is left early leaves the reader unchanged: the next loop continues with the next record. `close` ends it
+ * permanently, as does `await using`.
  */
 export class Reader<T extends string | Uint8Array = string> implements AsyncIterable<T>, AsyncDisposable {
   readonly #source: Source;
@@ -134,24 +176,24 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
   #bytes: Uint8Array = EMPTY;
   #pos = 0;
   #end = 0;
-  /** Whether views of the memory are with the user: then it stays as it is. Else it is written again. */
+  /** Whether views of the memory have been returned: then it is not overwritten. Else it is written again. */
   #lent = false;
   /** Whether the memory is ours, and not the source's. */
   #own = false;
-  /** Behind each line feed of the memory, where its source has looked. */
+  /** After each line feed of the memory, as far as its source has searched. */
   #lineEnds: Uint32Array | undefined;
-  /** How far in front of what its source has looked at. */
+  /** How far before that its source has searched. */
   #lineShift = 0;
-  /** Which of them is the first behind `#lineStart`: of use while that is `#pos`. */
+  /** Which of them is the first after `#lineStart`: of use while that is `#pos`. */
   #lineIndex = 0;
   #lineStart = 0;
   /** The rest of a chunk whose beginning was needed to complete a record. */
   #rest: Uint8Array | undefined;
-  /** How many of the unread bytes hold no end of the first record. */
+  /** How many of the unread bytes contain no end of the first record. */
   #scanned = 0;
   /** Where in the stream `#bytes[0]` is. */
   #base = 0;
-  /** How many records are in front of `#pos`. */
+  /** How many records are before `#pos`. */
   #records = 0;
   #block: Block = NO_BLOCK;
   /** The offsets of the batch that is being found; the memory stays. */
@@ -163,23 +205,30 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
    * - `ended`: that was reported. - `closed`: by the user, before that.
    */
   #state: "open" | "ending" | "ended" | "closed" = "open";
-  /** An error that is due when all whole records have been handed out. */
+  /** Whether it is the source of a pipeline. */
+  #isClaimed = false;
+  /** The error that ended it and has been reported: closing reports it again. */
+  #reported: MillstreamError | undefined;
+  #unfinished: Uint8Array | undefined;
+  /** An error that is due when all complete records have been returned. */
   #failure: MillstreamError | undefined;
-  /** Ends what is waited for. */
+  /** Ends the wait. */
   #interrupt: (error: unknown) => void = () => {};
   /** Calls that need the source take turns. */
   #turn: Promise<unknown> = Promise.resolve();
 
   static {
+    claim = (reader) => {
+      if (reader.#isClaimed || reader.#state === "ended") return false;
+      reader.#isClaimed = true;
+      return true;
+    };
     takeItems = (reader) => reader.#inTurn(() => reader.#takeItems());
     takeMatching = (reader, what) => reader.#inTurn(() => reader.#takeMatching(what));
   }
 
   constructor(source: Source, options: ReaderOptions = {}) {
     const { as = "text", keepDelimiter = false, recordLimit = RECORD_LIMIT, invalidUtf8 = "replace" } = options;
-    if (!(recordLimit >= 1)) {
-      throw new MillstreamError("invalid_option", { found: `a record limit of ${recordLimit}`, expected: "1 or more" });
-    }
     this.#source = source;
     this.#view = { framer: options.framer ?? lineFramer({ keepDelimiter }), as };
     this.#recordLimit = recordLimit;
@@ -189,42 +238,56 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     abandoned?.register(this, source, this);
   }
 
-  /** Where the reader is: behind the last record that was handed out. */
+  /** The position of the reader: after the last record that was returned. */
   get position(): Position {
-    const { view, items, index, start, first } = this.#block;
+    const { items, index, start, offsets, first } = this.#block;
     if (index === items.length) return { bytes: this.#base + this.#pos, records: this.#records };
-    return { bytes: this.#base + start + this.#lengthOf(view.framer, start, index), records: first + index };
+    return { bytes: this.#base + start + offsets[index], records: first + index };
   }
 
-  /** How the commands of the source ended, those that have. */
+  /** How the commands of the source ended that have ended so far. */
   get commandEnds(): readonly CommandEnd[] {
     return this.#source.commandEnds();
   }
 
-  /** The records, as the options say: strings of lines unless told otherwise. */
+  /**
+   * The bytes after the last complete record of a source that failed. They are not a record: the source did not finish
+   * it. The error says how many they are.
+   */
+  get unfinished(): Uint8Array | undefined {
+    return this.#unfinished;
+  }
+
+  /** The records, according to the options: by default strings of lines. */
   [Symbol.asyncIterator](): AsyncIterableIterator<T> {
     return this.#iterate<T>(this.#view);
   }
 
-  /** The lines that are left, as strings. */
+  /** The remaining lines, as strings. */
   lines(options: { keepDelimiter?: boolean } = {}): AsyncIterableIterator<string> {
+    checkOptions("lines", options, DELIMITER_RULES);
     return this.#iterate<string>({ framer: lineFramer(options), as: "text" });
   }
 
-  /** The records that are left, found by this framer; as the reader's options say unless told otherwise. */
+  /** The remaining records, found by this framer; by default as the reader's options say. */
   records(framer: Framer): AsyncIterableIterator<T>;
   records<A extends As>(framer: Framer, options: { as: A }): AsyncIterableIterator<ItemOf<A>>;
   records(framer: Framer, options: { as?: As } = {}): AsyncIterableIterator<string | Uint8Array> {
+    checkOption("records", "framer", framer ?? null, FRAMER);
+    checkOptions("records", options, { as: READER_RULES.as });
     return this.#iterate({ framer, as: options.as ?? this.#view.as });
   }
 
   /**
-   * The records that are left, in batches of bytes with offsets: for speed.
+   * The remaining records, in batches of bytes with offsets: for speed.
    *
-   * A batch covers at most 256 KiB unless its first record is longer, and what has arrived, so that none waits for others.
+   * A batch covers at most 256 KiB, unless its first record is longer, and only what has arrived, so that no record
+   * waits for others.
    */
   batches(framer: Framer = this.#view.framer, options: BatchOptions = {}): AsyncIterableIterator<Batch> {
-    const next = () => this.nextBatch(framer, options);
+    checkOption("batches", "framer", framer, FRAMER);
+    checkOptions("batches", options, BATCH_RULES);
+    const next = () => this.#nextBatch(framer, options);
     return resumable(async () => {
       const batch = await next();
       return batch === null ? END : { done: false, value: batch };
@@ -232,7 +295,13 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
   }
 
   /** The next batch, `null` at the end. */
-  nextBatch(framer: Framer = this.#view.framer, options: BatchOptions = {}): Promise<Batch | null> {
+  async nextBatch(framer: Framer = this.#view.framer, options: BatchOptions = {}): Promise<Batch | null> {
+    checkOption("nextBatch", "framer", framer, FRAMER);
+    checkOptions("nextBatch", options, BATCH_RULES);
+    return this.#nextBatch(framer, options);
+  }
+
+  #nextBatch(framer: Framer, options: BatchOptions): Promise<Batch | null> {
     return this.#inTurn(async () => {
       this.#giveBack();
       const batch = await this.#takeBatch(framer);
@@ -241,7 +310,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     });
   }
 
-  /** Skips a record, whatever its length: true, or false if there was none. For one that is `record_too_long`. */
+  /** Skips a record, whatever its length: returns true, or false if there was none. Use it after `record_too_long`. */
   skipRecord(): Promise<boolean> {
     return this.#inTurn(() => {
       this.#giveBack();
@@ -250,10 +319,11 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
   }
 
   /**
-   * Ends the reader: closes its source, stops its command (1 s after its output was closed by SIGTERM, after another by
-   * SIGKILL) and waits until it has gone. Can be repeated.
+   * Ends the reader: closes its source, stops its command (SIGTERM 1 s after its output was closed, SIGKILL after
+   * another) and waits until it has ended. Can be repeated.
    *
-   * Rejects if the source had failed by itself before.
+   * A source that was not read to its end is not asked whether it succeeded: the result has how its commands ended. If
+   * an error ended the reading, it is reported again.
    */
   async close(): Promise<readonly CommandEnd[]> {
     if (this.#state === "open" || this.#state === "ending") this.#state = "closed";
@@ -265,6 +335,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     } catch (error) {
       throw fromSystem(error, "io", { stream: this.name });
     }
+    if (this.#reported !== undefined) throw this.#reported;
     return this.#source.commandEnds();
   }
 
@@ -273,7 +344,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     await this.close().catch(() => {});
   }
 
-  /** One thing at a time: who calls while another call waits for bytes comes after it. */
+  /** One call at a time: a call made while another one waits for bytes comes after it. */
   #inTurn<R>(call: () => Promise<R>): Promise<R> {
     const result = this.#turn.then(call);
     this.#turn = result.catch(() => {});
@@ -332,92 +403,30 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
 
   async #takeBlock(view: View): Promise<boolean> {
     const { framer, as } = view;
-    const fast =
-      as === "text" &&
-      this.#invalidUtf8 === "replace" &&
-      this.#recordLimit >= TEXT_BLOCK &&
-      isPlainLines(framer.delimiter, framer.trim);
     for (;;) {
-      this.#complainIfStopped();
-      if (fast) {
-        if (this.#takeLines(view)) return true;
-        if (this.#state === "open") {
-          await this.#fill(framer);
-          continue;
-        }
-      }
-      const first = this.#records;
-      const batch = await this.#takeBatch(framer);
+      const batch = await this.#takeBatch(framer, as === "text" ? TEXT_BLOCK : BATCH_BYTES);
       if (batch === null) return false;
       if (as === "bytes") this.#lent = true;
       const items = as === "text" ? this.#texts(batch) : batch.records();
       if (items.length === 0) continue;
-      this.#block = { view, items, index: 0, start: this.#pos - batch.offsets[batch.length], first };
+      const { offsets, firstRecord } = batch;
+      const start = this.#pos - offsets[batch.length];
+      this.#block = { view, items, index: 0, start, offsets, first: firstRecord };
       return true;
     }
   }
 
-  /** Whole lines as strings without offsets, if there are any. */
-  #takeLines(view: View): boolean {
-    const start = this.#pos;
-    const { items, end } = (cutsPay() ? this.#linesAtKnownEnds(view.framer) : undefined) ?? this.#linesOfBlock();
-    if (items.length === 0) return false;
-    this.#block = { view, items, index: 0, start, first: this.#records };
-    this.#take(end - start, items.length);
-    return true;
-  }
-
-  #linesOfBlock(): { items: string[]; end: number } {
-    const end = this.#endOfLines();
-    return { items: end === 0 ? [] : splitLines(this.#bytes, this.#pos, end), end };
-  }
-
-  /** The same where the source has found the ends. */
-  #linesAtKnownEnds({ trim }: Framer): { items: string[]; end: number } | undefined {
-    const ends = this.#knownEnds();
-    if (ends === undefined) return undefined;
-    const first = this.#lineIndex;
-    const shift = this.#lineShift;
-    const start = this.#pos;
-    const last = lastWithin(ends, first, ends.length, start + TEXT_BLOCK - shift);
-    const end = ends[last - 1] + shift;
-    if (end - start > this.#recordLimit && last === first + 1) this.#tooLong(end - start);
-    const items = arrayFor(last - first);
-    cutTexts({ bytes: this.#bytes, ends, shift, trim }, first, last, start, items, 0);
-    this.#lineIndex = last;
-    this.#lineStart = end;
-    return { items, end };
-  }
-
-  /** Where lines end, from `#lineIndex` on, if that is known of those at `#pos`. */
+  /** The ends of lines, from `#lineIndex` on, if known for those at `#pos`. */
   #knownEnds(): Uint32Array | undefined {
-    const ends = this.#lineEnds;
-    if (ends === undefined || this.#pos !== this.#lineStart || this.#lineIndex === ends.length) return undefined;
-    return ends;
+    return this.#pos === this.#lineStart ? this.#lineEnds : undefined;
   }
 
-  /** Where the whole lines end that are to be made into strings at once; 0 if there is none. */
-  #endOfLines(): number {
-    const bytes = this.#bytes;
-    const start = this.#pos;
-    const unread = this.#end - start;
-    if (unread === this.#scanned) return 0;
-    if (this.#scanned === 0) {
-      const last = bytes.lastIndexOf(LF, start + Math.min(unread, TEXT_BLOCK) - 1);
-      if (last >= start) return last + 1;
-      this.#scanned = Math.min(unread, TEXT_BLOCK);
-    }
-    // The first line is not all here, or long.
-    const first = platform.indexOf(bytes, LF, start + this.#scanned);
-    const found = first >= 0 && first < this.#end;
-    const length = found ? first + 1 - start : unread;
-    if (length > this.#recordLimit) this.#tooLong(length);
-    if (found) return first + 1;
-    this.#scanned = unread;
-    return 0;
+  /** Whether they are known, and there is none left. */
+  #knowsNoEnd(): boolean {
+    return this.#knownEnds()?.length === this.#lineIndex;
   }
 
-  /** The strings of a batch; those before one that is no UTF-8, if that is an error. */
+  /** The strings of a batch; those before one that is not UTF-8, if that is an error. */
   #texts(batch: Batch): string[] {
     try {
       return batch.texts(this.#invalidUtf8);
@@ -438,7 +447,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     return texts;
   }
 
-  /** Nothing is a record any more from one on that is no UTF-8: its index. */
+  /** Nothing is a record any more from the one on that is not UTF-8: its index. */
   #endAt(error: unknown, batch: Batch): number {
     const failure = fromSystem(error, "utf8_invalid", { stream: this.name });
     this.#failure = failure;
@@ -447,11 +456,12 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     return (failure.record ?? batch.firstRecord) - batch.firstRecord;
   }
 
-  async #takeBatch(framer: Framer): Promise<Batch | null> {
+  /** The next records, in a batch of at most this many bytes unless the first is longer. */
+  async #takeBatch(framer: Framer, most = BATCH_BYTES): Promise<Batch | null> {
     for (;;) {
       this.#complainIfStopped();
       if (this.#pos < this.#end) {
-        const batch = this.#frame(framer);
+        const batch = this.#frame(framer, most);
         if (batch !== undefined) return batch;
       }
       if (this.#state !== "open") {
@@ -462,38 +472,41 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     }
   }
 
-  /** The whole records at the front of what is unread. Throws what is wrong with the first. */
-  #frame(framer: Framer): Batch | undefined {
-    const known = framer.delimiter === LF ? this.#frameKnown(framer) : undefined;
+  /** The complete records at the front of the unread bytes. Throws the error of the first. */
+  #frame(framer: Framer, most: number): Batch | undefined {
+    const known = framer.delimiter === LF ? this.#frameKnown(framer, most) : undefined;
     if (known !== undefined) return known;
     const eof = this.#state === "ending" && this.#failure === undefined;
-    const unread = this.#bytes.subarray(this.#pos, this.#end);
-    if (unread.length > BATCH_BYTES || this.#scanned > 0) {
-      // The first record may be long: step by step, so that nothing is looked at twice.
-      if (!this.#step(framer, unread, eof)) return undefined;
+    if (!eof && framer.delimiter === LF && this.#knowsNoEnd()) {
+      this.#checkLength(framer.trim, this.#pos, this.#end, false);
+      this.#scanned = this.#end - this.#pos;
+      return undefined;
     }
-    const limited = unread.length > BATCH_BYTES;
+    const unread = this.#bytes.subarray(this.#pos, this.#end);
+    // The first record is long: its beginning is not scanned again.
+    const isLong = this.#scanned > SEAM;
+    let step = isLong ? this.#step(framer, unread, eof) : undefined;
+    if (isLong && !step) return undefined;
+    const limited = unread.length > most;
     const ends = this.#ends;
     ends.length = 0;
     ends.push(0);
     let terminated = true;
-    let wrong: unknown;
     try {
-      const part = limited ? unread.subarray(0, BATCH_BYTES) : unread;
+      const part = limited ? unread.subarray(0, most) : unread;
       terminated = batchOf(framer, part, eof && !limited, Number.POSITIVE_INFINITY, ends);
     } catch (error) {
-      wrong = error;
+      if (ends.length === 1) this.#fail(error);
     }
     if (ends.length === 1) {
-      if (wrong !== undefined) this.#fail(wrong);
       // One record that is longer than a batch, or none.
-      const step = this.#step(framer, unread, eof);
+      step ??= this.#step(framer, unread, eof);
       if (!step) return undefined;
       ends.push(step.length);
       terminated = step.terminated;
     }
-    const good = this.#withinLimit(ends.array, ends.length);
-    if (good === 0) this.#tooLong(ends.array[1]);
+    const good = this.#withinLimit(framer.trim, ends.array, ends.length, terminated);
+    if (good === 0) this.#tooLong(this.#contentOf(framer.trim, this.#pos, this.#pos + ends.array[1], true));
     const offsets = ends.array.slice(0, good + 1);
     const length = offsets[good];
     const bytes = this.#bytes.subarray(this.#pos, this.#pos + length);
@@ -504,31 +517,55 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
   }
 
   /** The lines of memory in which the source has found them. */
-  #frameKnown(framer: Framer): Batch | undefined {
+  #frameKnown(framer: Framer, most: number): Batch | undefined {
     const ends = this.#knownEnds();
-    if (ends === undefined) return undefined;
+    if (ends === undefined || this.#lineIndex === ends.length) return undefined;
     const start = this.#pos;
     const first = this.#lineIndex;
-    const count = ends.length - first;
-    const offsets = new Uint32Array(count + 1);
     const shift = this.#lineShift - start;
+    const last = lastWithin(ends, first, ends.length, most - shift);
+    const count = last - first;
+    const offsets = new Uint32Array(count + 1);
     for (let index = 0; index < count; index++) offsets[index + 1] = ends[first + index] + shift;
-    if (this.#withinLimit(offsets, offsets.length) < count) return undefined;
+    if (this.#withinLimit(framer.trim, offsets, offsets.length, true) < count) return undefined;
     const length = offsets[count];
     const bytes = this.#bytes.subarray(start, start + length);
     const batch = new Batch(bytes, offsets, framer.trim, true, this.#base + start, this.#records);
     this.#take(length, count);
-    this.#lineIndex = ends.length;
+    this.#lineIndex = last;
+    this.#lineStart = this.#pos;
     return batch;
   }
 
   /** How many records there are before one that is too long. */
-  #withinLimit(array: Uint32Array, length: number): number {
-    if (array[length - 1] <= this.#recordLimit) return length - 1;
+  #withinLimit(trim: Trim, ends: Uint32Array, length: number, terminated: boolean): number {
+    if (ends[length - 1] <= this.#recordLimit) return length - 1;
     for (let index = 1; index < length; index++) {
-      if (array[index] - array[index - 1] > this.#recordLimit) return index - 1;
+      if (ends[index] - ends[index - 1] <= this.#recordLimit) continue;
+      const isWhole = terminated || index + 1 < length;
+      const start = this.#pos + ends[index - 1];
+      if (this.#contentOf(trim, start, this.#pos + ends[index], isWhole) > this.#recordLimit) return index - 1;
     }
     return length - 1;
+  }
+
+  /** How many bytes of a record are its content. */
+  #contentOf({ head, tail, carriageReturn }: Trim, start: number, end: number, terminated: boolean): number {
+    let last = end;
+    if (terminated) {
+      last -= tail;
+      if (carriageReturn && last > start && this.#bytes[last - 1] === CR) last--;
+    }
+    return Math.max(last - start - head, 0);
+  }
+
+  /** Reports a record that is too long; one that has not ended here only where it will be, whatever follows. */
+  #checkLength(trim: Trim, start: number, end: number, ended: boolean): void {
+    if (end - start <= this.#recordLimit) return;
+    // Some of the last bytes may be the beginning of its delimiter, and the one before it a carriage return.
+    const open = ended ? 0 : Math.max(trim.tail - 1, 0) + Number(trim.carriageReturn);
+    const length = this.#contentOf(trim, start, end - open, ended);
+    if (length > this.#recordLimit) this.#tooLong(length);
   }
 
   /** The first record, if it is there as a whole. */
@@ -542,7 +579,12 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     if (step.length !== undefined) return step;
     const { scanned, need } = step;
     this.#scanned = scanned;
-    if (need > this.#recordLimit || unread.length > this.#recordLimit) this.#tooLong(Math.max(need, unread.length));
+    const { trim } = framer;
+    if (need > 0) {
+      if (need - trim.head - trim.tail > this.#recordLimit) this.#tooLong(need - trim.head - trim.tail);
+    } else {
+      this.#checkLength(trim, this.#pos, this.#end, false);
+    }
     return undefined;
   }
 
@@ -552,7 +594,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     this.#scanned = 0;
   }
 
-  /** Reads one chunk behind what is unread, or notices the end. */
+  /** Reads one chunk after the unread bytes, or notices the end. */
   async #fill(framer: Framer): Promise<void> {
     // They are those of the last read.
     this.#lineEnds = undefined;
@@ -567,6 +609,8 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     let chunk: Uint8Array | null;
     try {
       chunk = await this.#interruptible(this.#source.read());
+      // Whether the rest is a record depends on that: a source that failed did not finish it.
+      if (chunk === null) await this.#interruptible(this.#source.finish());
     } catch (error) {
       const begun = this.#base + this.#end > 0;
       this.#failure = fromSystem(error, "io", {
@@ -585,7 +629,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     const unread = this.#end - this.#pos;
     if (unread === 0) {
       this.#release();
-      // Not a Buffer, whose `slice` is another one: records are the same from every source.
+      // Not a Buffer, whose `slice` differs: records are the same from every source.
       const isPlain = Object.getPrototypeOf(chunk) === Uint8Array.prototype;
       this.#use(isPlain ? chunk : new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.length), chunk.length);
       this.#lookedAt(0);
@@ -600,7 +644,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     }
   }
 
-  /** Memory with so many unread bytes at its beginning takes the place of the one there was. */
+  /** Memory with this many unread bytes at its beginning replaces the current one. */
   #use(bytes: Uint8Array, length: number): void {
     this.#base += this.#pos;
     this.#bytes = bytes;
@@ -611,7 +655,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     this.#lineEnds = undefined;
   }
 
-  /** The source has looked at the memory behind so many bytes: of use if no line ends in those. */
+  /** The source has searched the memory after this many bytes: useful if no line ends in those. */
   #lookedAt(shift: number): void {
     const { lineEnds } = this.#source;
     if (lineEnds === undefined || lineEnds.length === 0) return;
@@ -628,7 +672,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     if (!this.#own && !this.#lent) this.#source.reuse?.(this.#bytes);
   }
 
-  /** Copies the chunk behind what is unread. */
+  /** Copies the chunk after what is unread. */
   #join(chunk: Uint8Array): void {
     const unread = this.#end - this.#pos;
     const needed = unread + chunk.length;
@@ -638,8 +682,8 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
       this.#pos = 0;
       this.#end = unread;
     } else if (!this.#own || this.#end + chunk.length > this.#bytes.length) {
-      // Twice as much as needed where a record does not end, so that a long one is not copied for each chunk; and where the
-      // memory is used again, so that the next chunk fits.
+      // Twice as much as needed if a record does not end, so that a long one is not copied for each chunk; and if the
+      // memory is reused, so that the next chunk fits.
       const longer = platform.allocate(this.#scanned > 0 || !this.#lent ? needed * 2 : needed);
       longer.set(this.#bytes.subarray(this.#pos, this.#end));
       this.#release();
@@ -651,7 +695,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     this.#source.reuse?.(chunk);
   }
 
-  /** Joins what is unread with only as much of the chunk as ends the record; the rest need not be copied. */
+  /** Joins the unread bytes with only as much of the chunk as completes the record; the rest need not be copied. */
   #complete(chunk: Uint8Array, framer: Framer): boolean {
     if (framer.delimiter === undefined) return false;
     const at = platform.indexOf(chunk, framer.delimiter, 0) + 1;
@@ -666,7 +710,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     return true;
   }
 
-  /** Something of the source's that ends, for us, when the signal is triggered or the reader closed. */
+  /** A wait for the source that ends, for us, when the signal is triggered or the reader closed. */
   #interruptible<R>(promise: Promise<R>): Promise<R> {
     const signal = this.#signal;
     return new Promise((resolve, reject) => {
@@ -690,10 +734,12 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     if (this.#signal?.aborted && this.#state !== "ended") throw this.#cancel(this.#signal);
   }
 
-  /** All is taken: the end if the source succeeded, else its error, once. */
+  /** Everything is taken: the end if the source succeeded, else its error, once. */
   async #finish(): Promise<void> {
     if (this.#state === "ended") {
-      this.#reportFailure();
+      const cause = this.#failure;
+      this.#failure = undefined;
+      if (cause !== undefined) throw cause;
       return;
     }
     if (this.#state === "closed") throw new MillstreamError("closed", { stream: this.name });
@@ -701,33 +747,29 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     abandoned?.unregister(this);
     const failed = this.#failure;
     const { position } = this;
+    if (failed !== undefined && this.#end > this.#pos) this.#unfinished = this.#bytes.slice(this.#pos, this.#end);
     this.#release();
     this.#forget();
-    if (failed !== undefined) {
-      this.#failure = undefined;
-      await this.#source.close().catch(() => {});
-      throw failed.offset === undefined ? failed : failed.at({ record: position.records });
-    }
-    try {
-      await this.#interruptible(this.#source.finish());
-    } catch (error) {
-      throw fromSystem(error, "io", { stream: this.name });
-    }
-  }
-
-  #reportFailure(): void {
-    const failed = this.#failure;
+    if (failed === undefined) return;
     this.#failure = undefined;
-    if (failed !== undefined) throw failed;
+    await this.#source.close().catch(() => {});
+    const error = failed.offset === undefined ? failed : failed.at({ record: position.records });
+    throw this.#report(this.#unfinished === undefined ? error : error.withUnfinished(this.#unfinished));
   }
 
-  /** The error of bytes that can be no record: reported, and the end. */
+  /** Closing reports this again, unless the caller caused it. */
+  #report(error: MillstreamError): MillstreamError {
+    if (error.kind !== "closed" && error.kind !== "cancelled") this.#reported = error;
+    return error;
+  }
+
+  /** The error of bytes that cannot be a record: reported, and the end. */
   #fail(error: unknown): never {
     const place = { stream: this.name, offset: this.#base + this.#pos, record: this.#records };
     this.#state = "ended";
     this.#forget();
     this.#source.close().catch(() => {});
-    throw fromSystem(error, "internal", place);
+    throw this.#report(fromSystem(error, "internal", place));
   }
 
   /** Reported until the record is skipped. */
@@ -764,7 +806,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
         }
         const { scanned, need } = step;
         if (need > 0) return this.#skipBytes(need, framer);
-        // What holds no end can go.
+        // Bytes without an end can be dropped.
         this.#take(scanned, 0);
       }
       if (eof) {
@@ -799,25 +841,17 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     return true;
   }
 
-  /** Puts items that were taken and not handed out back, for another way to look at them. */
+  /** Puts back items that were taken and not returned, for another view. */
   #giveBack(): void {
-    const { view, items, index, start, first } = this.#block;
+    const { items, index, start, offsets, first } = this.#block;
     this.#block = NO_BLOCK;
     if (index === items.length) return;
-    this.#pos = start + this.#lengthOf(view.framer, start, index);
+    this.#pos = start + offsets[index];
     this.#records = first + index;
     this.#scanned = 0;
   }
 
-  /** How many bytes so many records have. */
-  #lengthOf(framer: Framer, start: number, records: number): number {
-    if (records === 0) return 0;
-    const ends = new Ends();
-    batchOf(framer, this.#bytes.subarray(start, this.#end), false, records, ends);
-    return ends.array[ends.length - 1];
-  }
-
-  /** Nothing more is handed out. */
+  /** Nothing more is returned. */
   #forget(): void {
     this.#base += this.#pos;
     this.#bytes = EMPTY;
@@ -831,7 +865,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
 
 const END: IteratorReturnResult<undefined> = { done: true, value: undefined };
 
-/** An iterator whose loops can be left and gone on with: `return` ends nothing. */
+/** An iterator whose loops can be left and continued: `return` ends nothing. */
 function resumable<I>(next: () => Promise<IteratorResult<I>>): AsyncIterableIterator<I> {
   return {
     next,

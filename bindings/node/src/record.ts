@@ -1,6 +1,6 @@
-/** Records on their way out: strings and bytes, each with a delimiter behind it. */
+/** Records for output: strings and bytes, each followed by a delimiter. */
 
-import { MillstreamError } from "./error.js";
+import { misuse } from "./error.js";
 import { platform } from "./text.js";
 
 /** Records as one piece of bytes. */
@@ -10,7 +10,7 @@ export function encodeRecords(items: readonly unknown[], delimiter: Uint8Array):
     : joinBytes(items, delimiter);
 }
 
-/** Strings with the delimiter behind each. */
+/** Strings with the delimiter after each. */
 export function joinTexts(items: readonly string[], delimiter: Uint8Array): string {
   if (items.length === 0) return "";
   const text = platform.decode(delimiter, 0, delimiter.length);
@@ -37,5 +37,5 @@ export function bytesOf(item: unknown): Uint8Array {
   if (item instanceof Uint8Array) return item;
   if (typeof item === "string") return platform.encode(item);
   const found = item === null ? "null" : typeof item;
-  throw new MillstreamError("argument_invalid", { found, expected: "a string or bytes" });
+  throw misuse({ found, expected: "a string or bytes" });
 }

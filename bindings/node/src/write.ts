@@ -1,61 +1,80 @@
-/** Writers to what Node has: files, descriptors, standard output, commands. */
+/** Writers to what Node provides: files, descriptors, standard output, commands. */
 
-import { fileURLToPath } from "node:url";
-import { argvOf, type CommandOptions, Running } from "./command.js";
+import { argvOf, COMMAND_RULES, type CommandOptions, Running } from "./command.js";
+import { checkOption, checkOptions, either, type Rule, type Rules, whole, word } from "./options.js";
+import { pathOf } from "./path.js";
 import { CommandSink } from "./sink/command.js";
 import { EncodedSink, type Encoding, encodingOf } from "./sink/encode.js";
 import { FdSink, PathSink } from "./sink/file.js";
 import type { ByteSink } from "./sink/sink.js";
-import { Writer as PlainWriter, type WriterOptions } from "./writer.js";
+import { Writer as PlainWriter, WRITER_RULES, type WriterOptions } from "./writer.js";
 
 /** Options of writers that can compress. */
 export interface EncodedWriterOptions extends WriterOptions {
-  /** How it is compressed: for a path as its name says (`.gz`, `.zst`), else not at all, unless told otherwise. */
+  /** How it is compressed: by default a path according to its suffix (`.gz`, `.zst`), other sinks not at all. */
   encode?: Encoding;
 }
 
 /** Options of `Writer.command`. */
 export interface CommandWriterOptions extends WriterOptions, CommandOptions {
-  /** Its standard output: ours unless told otherwise, nothing, or a file descriptor. */
+  /** Its standard output: that of this process by default, nothing, or a file descriptor. */
   stdout?: "inherit" | "ignore" | number;
 }
 
-/** Writes bytes and strings to a sink through a buffer: those of every platform, and these of Node. */
+const FD: Rule = whole(0, 0x7fffffff);
+const ENCODED_RULES: Rules<EncodedWriterOptions> = { ...WRITER_RULES, encode: word("none", "gzip", "zstd") };
+const COMMAND_WRITER_RULES: Rules<CommandWriterOptions> = {
+  ...WRITER_RULES,
+  ...COMMAND_RULES,
+  stdout: either(word("inherit", "ignore"), FD),
+};
+
+/** Writes bytes and strings to a sink through a buffer: the sinks of every platform, and these of Node. */
 export class Writer extends PlainWriter {
   /**
-   * Writes a file, which appears whole when the writer is closed; compressed if its name ends in `.gz` or `.zst`.
+   * Writes a file, which appears complete when the writer is closed; compressed if its name ends in `.gz` or `.zst`.
    *
-   * It is opened at once; `open_failed` is reported by the first call that waits.
+   * It is opened immediately; `open_failed` is reported by the first call that waits.
+   *
+   * @throws `unsupported`, before anything is opened, for a name that implies another compression, such as `.bgz` or `.xz`, and
+   * for zstd before Node 22.15.
    */
   static path(path: string | URL, options: EncodedWriterOptions = {}): Writer {
-    const name = typeof path === "string" ? path : fileURLToPath(path);
+    checkOptions("Writer.path", options, ENCODED_RULES);
+    const name = pathOf("Writer.path", path);
+    const encoding = options.encode ?? encodingOf(name);
     return new Writer(
-      encoded(() => new PathSink(name), options.encode ?? encodingOf(name)),
+      encoded(() => new PathSink(name), encoding, name),
       options,
     );
   }
 
   /** Writes to a file descriptor, which stays the caller's. */
   static fd(fd: number, options: EncodedWriterOptions = {}): Writer {
+    checkOption("Writer.fd", "fd", fd ?? null, FD);
+    checkOptions("Writer.fd", options, ENCODED_RULES);
+    const name = `fd ${fd}`;
     return new Writer(
-      encoded(() => new FdSink(fd, `fd ${fd}`), options.encode ?? "none"),
+      encoded(() => new FdSink(fd, name), options.encode ?? "none", name),
       options,
     );
   }
 
-  /** Writes to standard output, past `process.stdout`: what waits in either is not in order with the other. */
+  /** Writes to standard output, past `process.stdout`: the bytes buffered in the two are not ordered relative to each other. */
   static stdout(options: EncodedWriterOptions = {}): Writer {
+    checkOptions("Writer.stdout", options, ENCODED_RULES);
     return Writer.fd(1, { name: "standard output", ...options });
   }
 
   /** Starts a command, without a shell, and writes to its standard input. `close` waits for it, and its status counts. */
   static command(file: string, args: readonly string[] = [], options: CommandWriterOptions = {}): Writer {
-    const running = new Running(argvOf(file, args), "pipe", (options.stdout ?? "inherit") as "inherit", options);
+    const argv = argvOf("Writer.command", file, args);
+    checkOptions("Writer.command", options, COMMAND_WRITER_RULES);
+    const running = new Running(argv, "pipe", (options.stdout ?? "inherit") as "inherit", options);
     return new Writer(new CommandSink(running), options);
   }
 }
 
-function encoded(sink: () => ByteSink, encoding: Encoding): ByteSink {
-  if (encoding === "none") return sink();
-  return new EncodedSink(sink(), encoding);
+function encoded(sink: () => ByteSink, encoding: Encoding, name: string): ByteSink {
+  return encoding === "none" ? sink() : new EncodedSink(sink, encoding, name);
 }

@@ -1,38 +1,81 @@
 /**
  * The writing end: bytes collected in a buffer, and a sink that takes them.
  *
- * It promises that nothing accepted is lost: what a sink does not take is an error of a later call, of `close` at the
- * latest, and says how much is safely written. Waiting is needed only when the buffer is full.
+ * It promises that nothing accepted is lost: if the sink does not accept bytes, a later call reports an error, `close`
+ * at the latest, and says how many bytes are safely written. Waiting is needed only when the buffer is full.
  */
 
 import { type CommandEnd, fromSystem, MillstreamError } from "./error.js";
+import {
+  checkOption,
+  checkOptions,
+  either,
+  number,
+  type Rule,
+  type Rules,
+  text,
+  textOrBytes,
+  whole,
+  word,
+} from "./options.js";
 import { bytesOf, encodeRecords, joinTexts } from "./record.js";
 import { type ByteSink, MemorySink, NowhereSink } from "./sink/sink.js";
 import { NodeStreamSink, type NodeWritable, WebStreamSink } from "./sink/stream.js";
 import { platform } from "./text.js";
 
-/** How much is collected before it goes out. */
+/** How much is collected before it is written. */
 const CAPACITY = 256 << 10;
 
-/** When accepted bytes go out, short of a full buffer. */
+/** When accepted bytes are written, apart from `flush` and `close`. */
 export type FlushPolicy =
-  /** When `flush` or `close` is called. */
+  /** `"line"` if the sink is a terminal, `"full"` otherwise. */
+  | "auto"
+  /** When the buffer is full: the fastest. */
   | "full"
-  /** With each write. */
-  | "each"
-  /** At most so many milliseconds after they were accepted. */
-  | { readonly after: number };
+  /** At each line end: after a write that holds a newline, all up to it is on its way. */
+  | "line"
+  /** When the buffer is full, and at the latest this many milliseconds after they were accepted. */
+  | number;
 
 /** Options of every writer. */
 export interface WriterOptions {
   /** The size of the buffer in bytes. */
   capacity?: number;
+  /** When accepted bytes are written: `"auto"` by default. */
   flush?: FlushPolicy;
-  /** What is put behind each record by `writeRecord`, `writeRecords` and pipelines: a line feed unless told otherwise. */
+  /** The bytes after each record from `writeRecord`, `writeRecords` and pipelines: a line feed by default. */
   delimiter?: string | Uint8Array;
   /** The name of the sink in messages. */
   name?: string;
 }
+
+export const WRITER_RULES: Rules<WriterOptions> = {
+  capacity: whole(1),
+  flush: either(word("auto", "full", "line"), number(0)),
+  delimiter: textOrBytes,
+  name: text,
+};
+
+/** Options of `Writer.to`. */
+export interface StreamWriterOptions extends WriterOptions {
+  /**
+   * How long the peer of a socket may take to close its side after we have closed ours, in milliseconds: 30,000 by
+   * default. Exceeding it is an error of kind `stalled`: the peer has not confirmed the end.
+   */
+  linger?: number;
+}
+
+const LINGER = 30_000;
+
+const STREAM_WRITER_RULES: Rules<StreamWriterOptions> = { ...WRITER_RULES, linger: number(0) };
+
+const STREAM: Rule = {
+  expected: "a Writable or a WritableStream",
+  accepts: (value) =>
+    typeof value === "object" &&
+    value !== null &&
+    ("getWriter" in value || ("write" in value && "end" in value && "on" in value)),
+};
 
 /** How a writer ended. */
 export interface WriterEnd {
@@ -40,19 +83,44 @@ export interface WriterEnd {
   readonly bytes: number;
   /** How the sink's command ended. */
   readonly commands: readonly CommandEnd[];
-  /** All that was written, if the sink was memory. */
+  /** Everything that was written, if the sink was memory. */
   readonly memory: Uint8Array | undefined;
 }
 
 /**
+ * Set by Node's entry point: it keeps writers that have accepted something, and closes those that are left when the
+ * process ends. A platform that does not say when it ends has none.
+ */
+export const atExit: { keep?: (writer: Writer) => void; forget?: (writer: Writer) => void } = {};
+
+/** Aborts a writer in any state: for a pipeline that is cancelled. */
+export let stopWriter: (writer: Writer, error: unknown) => Promise<void>;
+
+/** Another owner closes this writer: it is not closed when the process ends, if that owner has not got that far. */
+export let ownWriter: (writer: Writer) => void;
+
+/** Whether its output is complete only with an end that `close` writes. */
+export let endsWithTrailer: (writer: Writer) => boolean;
+
+/** When the process ends and nothing can be awaited: writes what was accepted, and returns what is lost, or null. */
+export let endWriterNow: (writer: Writer) => string | null;
+
+/**
  * Writes bytes and strings to a sink through a buffer.
  *
- * `write` returns nothing while there is room, and a promise when the buffer is full: `await` takes either.
+ * Only `close` reports whether everything succeeded. In Node, bytes accepted by a writer that was not closed are
+ * written when the process ends, except for a file, which does not appear; what cannot be written then is reported, and
+ * the exit status is 1.
+ *
+ * `write` returns nothing while the buffer has space, and a promise when it is full: `await` takes either.
  */
 export class Writer implements AsyncDisposable {
   readonly #sink: ByteSink;
   readonly #capacity: number;
-  readonly #flush: FlushPolicy;
+  /** At each line end, after so many milliseconds, or neither. */
+  readonly #flushes: "line" | number | undefined;
+  /** Whether a line has ended in what is in the buffer. */
+  #hasLine = false;
   readonly #delimiter: Uint8Array;
   /** The name of the sink, for messages. */
   readonly name: string;
@@ -71,32 +139,48 @@ export class Writer implements AsyncDisposable {
   #failure: MillstreamError | undefined;
   #closing: Promise<WriterEnd> | undefined;
   #abandoned = false;
+  /** Whether it is already kept for the end of the process, or need not be. */
+  #isKept: boolean;
+
+  static {
+    stopWriter = (writer, error) => writer.#stop(error);
+    ownWriter = (writer) => {
+      writer.#isKept = true;
+      atExit.forget?.(writer);
+    };
+    endsWithTrailer = (writer) => writer.#sink.endsWithTrailer === true;
+    endWriterNow = (writer) => writer.#endNow();
+  }
 
   constructor(sink: ByteSink, options: WriterOptions = {}) {
-    const { capacity = CAPACITY, flush = "full", delimiter = "\n" } = options;
-    if (!Number.isSafeInteger(capacity) || capacity < 1) {
-      throw new MillstreamError("invalid_option", { found: `a capacity of ${capacity}`, expected: "1 byte or more" });
-    }
+    const { capacity = CAPACITY, flush = "auto", delimiter = "\n" } = options;
     this.#sink = sink;
+    this.#isKept = sink.isNothingAtExit === true;
     this.#capacity = capacity;
-    this.#flush = flush;
+    if (flush === "auto") this.#flushes = sink.isTerminal ? "line" : undefined;
+    else this.#flushes = flush === "full" ? undefined : flush;
     this.#delimiter = bytesOf(delimiter);
     this.#buffer = platform.allocate(capacity);
     this.name = options.name ?? sink.name;
   }
 
-  /** Writes to a stream of somebody else's: a Node `Writable`, which is ended, or a `WritableStream`, which is closed. */
-  static to(stream: NodeWritable | WritableStream<any>, options?: WriterOptions): Writer {
-    return new Writer("getWriter" in stream ? new WebStreamSink(stream) : new NodeStreamSink(stream), options);
+  /** Writes to another stream: a Node `Writable`, which is ended, or a `WritableStream`, which is closed. */
+  static to(stream: NodeWritable | WritableStream<any>, options: StreamWriterOptions = {}): Writer {
+    checkOption("Writer.to", "stream", stream ?? null, STREAM);
+    checkOptions("Writer.to", options, STREAM_WRITER_RULES);
+    const { linger = LINGER } = options;
+    return new Writer("getWriter" in stream ? new WebStreamSink(stream) : new NodeStreamSink(stream, linger), options);
   }
 
-  /** Keeps all of it: `close` gives it back. */
-  static memory(options?: WriterOptions): Writer {
+  /** Keeps everything in memory: `close` returns it. */
+  static memory(options: WriterOptions = {}): Writer {
+    checkOptions("Writer.memory", options, WRITER_RULES);
     return new Writer(new MemorySink(), options);
   }
 
   /** Writes to nowhere. */
-  static nowhere(options?: WriterOptions): Writer {
+  static nowhere(options: WriterOptions = {}): Writer {
+    checkOptions("Writer.nowhere", options, WRITER_RULES);
     return new Writer(new NowhereSink(), options);
   }
 
@@ -105,9 +189,9 @@ export class Writer implements AsyncDisposable {
     return this.#accepted;
   }
 
-  /** Bytes that the sink has taken so far. */
+  /** Bytes that the sink has taken so far; for a file or descriptor, those that the system has taken, after encoding. */
   get written(): number {
-    return this.#written;
+    return this.#sink.taken ?? this.#written;
   }
 
   /**
@@ -127,7 +211,7 @@ export class Writer implements AsyncDisposable {
     return this.writeRecords([record]);
   }
 
-  /** Writes records, each with the delimiter behind it. */
+  /** Writes records, each with the delimiter after it. */
   writeRecords(records: readonly (string | Uint8Array)[]): void | Promise<void> {
     this.#check();
     if (records.every((record) => typeof record === "string")) {
@@ -147,17 +231,19 @@ export class Writer implements AsyncDisposable {
   }
 
   /**
-   * Writes what is left and ends the sink: only this says whether all went well. Can be called again, with the same answer.
+   * Writes what is left and ends the sink: only this reports whether everything succeeded. Can be called again, with
+   * the same answer.
    *
-   * A file appears, a command gets its end of input and its status counts.
+   * A file appears, a command gets the end of its input and its status counts.
    */
   close(): Promise<WriterEnd> {
-    this.#closing ??= this.#close();
+    this.#closing ??= this.#close().finally(() => atExit.forget?.(this));
     return this.#closing;
   }
 
   /**
-   * Gives up: what was accepted goes out as far as it can, but a file that is to appear whole does not appear. Reports nothing.
+   * Gives up: accepted bytes are written as far as possible, but a file that would appear complete does not appear.
+   * Reports nothing.
    */
   async abandon(error: unknown = undefined): Promise<void> {
     if (this.#abandoned) return;
@@ -166,12 +252,36 @@ export class Writer implements AsyncDisposable {
       return;
     }
     this.#abandoned = true;
+    atExit.forget?.(this);
     this.#stopTimer();
     if (this.#failure === undefined) {
       this.#sendBuffer();
       await this.#draining;
     }
     await this.#sink.abandon(error).catch(() => {});
+  }
+
+  /** Gives up without waiting for the sink: what it has not taken is dropped. */
+  async #stop(error: unknown): Promise<void> {
+    this.#abandoned = true;
+    atExit.forget?.(this);
+    this.#stopTimer();
+    this.#failure ??= this.#failed(error);
+    this.#length = 0;
+    this.#wake();
+    await this.#sink.abandon(error, true).catch(() => {});
+  }
+
+  #endNow(): string | null {
+    if (this.#sink.endsWithTrailer) return "its compressed data has no end";
+    const isIdle = this.#draining === undefined && this.#closing === undefined;
+    if (isIdle && this.#sink.writeSync?.(this.#buffer.subarray(0, this.#length))) return null;
+    return isIdle && this.#length === 0 ? null : `${this.#accepted - this.#written} bytes were not written`;
+  }
+
+  #failed(error: unknown): MillstreamError {
+    const written = this.#sink.vanishes ? undefined : this.written;
+    return fromSystem(error, "io", { stream: this.name, written });
   }
 
   /** Gives up unless it was closed. */
@@ -192,7 +302,7 @@ export class Writer implements AsyncDisposable {
     try {
       await this.#sink.finish();
     } catch (error) {
-      this.#failure = fromSystem(error, "io", { stream: this.name, written: this.#written });
+      this.#failure = this.#failed(error);
       throw this.#failure;
     }
     return {
@@ -203,11 +313,23 @@ export class Writer implements AsyncDisposable {
   }
 
   #check(): void {
-    if (this.#failure !== undefined) throw this.#failure;
+    if (this.#failure !== undefined) {
+      // The caller has been told.
+      atExit.forget?.(this);
+      throw this.#failure;
+    }
     if (this.#closing !== undefined || this.#abandoned) throw new MillstreamError("closed", { stream: this.name });
   }
 
+  #keep(): void {
+    if (this.#isKept) return;
+    this.#isKept = true;
+    atExit.keep?.(this);
+  }
+
   #text(text: string): void {
+    this.#keep();
+    if (this.#flushes === "line" && text.includes("\n")) this.#hasLine = true;
     // A code unit becomes three bytes at most.
     if (text.length * 3 <= this.#capacity - this.#length) {
       const length = platform.encodeInto(text, this.#buffer, this.#length);
@@ -219,6 +341,7 @@ export class Writer implements AsyncDisposable {
   }
 
   #bytes(bytes: Uint8Array): void {
+    this.#keep();
     this.#accepted += bytes.length;
     for (let at = 0; at < bytes.length; ) {
       const length = Math.min(bytes.length - at, this.#capacity - this.#length);
@@ -227,16 +350,18 @@ export class Writer implements AsyncDisposable {
       at += length;
       if (this.#length === this.#capacity) this.#sendBuffer();
     }
+    if (this.#flushes === "line" && platform.indexOf(bytes, 10, 0) >= 0) this.#hasLine = true;
   }
 
   #afterWrite(): void | Promise<void> {
-    if (this.#flush === "each") this.#sendBuffer();
-    else if (this.#flush !== "full" && this.#length > 0) this.#timer ??= setTimeout(this.#late, this.#flush.after);
+    const flushes = this.#flushes;
+    if (this.#hasLine) this.#sendBuffer();
+    else if (typeof flushes === "number" && this.#length > 0) this.#timer ??= setTimeout(this.#late, flushes);
     // One chunk on its way while the next is collected is what makes it quick; more is too much.
     if (this.#queue.length > 1) return this.#room();
   }
 
-  /** Waits until at most one chunk is on its way. What goes wrong meanwhile is for the next call. */
+  /** Waits until at most one chunk is on its way. An error meanwhile is reported by the next call. */
   #room(): Promise<void> {
     return new Promise((resolve) => {
       this.#roomForMore.push(resolve);
@@ -255,6 +380,7 @@ export class Writer implements AsyncDisposable {
 
   #sendBuffer(): void {
     this.#stopTimer();
+    this.#hasLine = false;
     if (this.#length === 0) return;
     this.#queue.push(this.#buffer.subarray(0, this.#length));
     this.#buffer = this.#spare ?? platform.allocate(this.#capacity);
@@ -263,7 +389,7 @@ export class Writer implements AsyncDisposable {
     this.#draining ??= this.#drain();
   }
 
-  /** Gives chunk after chunk to the sink. Never rejects. */
+  /** Passes chunk after chunk to the sink. Never rejects. */
   async #drain(): Promise<void> {
     while (this.#queue.length > 0 && this.#failure === undefined) {
       const chunk = this.#queue[0];
@@ -272,7 +398,7 @@ export class Writer implements AsyncDisposable {
         this.#written += chunk.length;
         if (chunk.buffer.byteLength === this.#capacity) this.#spare = new Uint8Array(chunk.buffer);
       } catch (error) {
-        this.#failure = fromSystem(error, "io", { stream: this.name, written: this.#written });
+        this.#failure ??= this.#failed(error);
       }
       this.#queue.shift();
       if (this.#queue.length <= 1) this.#wake();

@@ -18,7 +18,7 @@ import {
 } from "millstream";
 import { failure, pieces, sleep, toArray } from "./twin.js";
 
-// What no test may leave behind.
+// What no test may leave running or open.
 const stray: unknown[] = [];
 process.on("unhandledRejection", (error) => stray.push(error));
 process.on("warning", (warning) => stray.push(warning));

@@ -24,7 +24,7 @@ import {
 } from "millstream";
 import { failure, pieces, sleep, toArray } from "./twin.js";
 
-// What no test may leave behind.
+// What no test may leave running or open.
 const stray: unknown[] = [];
 process.on("unhandledRejection", (error) => stray.push(error));
 process.on("warning", (warning) => stray.push(warning));
@@ -56,7 +56,7 @@ async function rejection(promise: Promise<unknown>): Promise<any> {
   throw new Error("it did not fail");
 }
 
-/** Lines one by one; a timer gets its turn every now and then, which it would not in front of any Transform else. */
+/** Lines one by one; a timer gets its turn every now and then, which it would not before any Transform else. */
 function counted(total: number, highWaterMark?: number) {
   let given = 0;
   const readable = new Readable({
@@ -336,7 +336,7 @@ test("many stages that wait at once are no leak", async () => {
 
 test("what a stage skips is counted", async () => {
   let skipped = -1;
-  const chain = toTransform.options({ onError: "skip", onSummary: (summary) => (skipped = summary.skipped) })(
+  const chain = toTransform.options({ onError: "skip", onSummary: (summary) => (skipped = summary.failed) })(
     map((line) => JSON.parse(line)),
     map((item) => JSON.stringify(item)),
   );

@@ -16,7 +16,7 @@ const lacksBrowser = !existsSync(executablePath);
 if (lacksBrowser && process.env.CI === "true") throw new Error(`there is no ${executablePath}: see tools/setup`);
 const skip = lacksBrowser ? `SKIPPED, there is no ${executablePath}: see tools/setup` : false;
 
-// Pictures are kept where this says, to be looked at.
+// This directory receives the pictures, so that they can be looked at.
 const pictures = process.env.MILLSTREAM_PICTURES;
 
 const directory = mkdtempSync(join(tmpdir(), "millstream-"));
@@ -73,7 +73,7 @@ async function picture(page: Page, name: string): Promise<void> {
   if (pictures !== undefined) await page.screenshot({ path: join(pictures, `${name}.png`), fullPage: true });
 }
 
-/** Measures, and gives what each row says of its lines. */
+/** Measures, and returns what each row reports about its lines. */
 async function measure(page: Page): Promise<{ stages: number; ours: number; theirs: number }[]> {
   await page.getByRole("button", { name: "Measure" }).click();
   await page.getByText(/every count is right/).waitFor();
@@ -109,7 +109,7 @@ for (const policy of ["without a policy", "under a content security policy"] as 
       sample.map(({ stages, ours }) => [stages, ours]),
       [0, 1, 10, 100].map((stages) => [stages, 60_000]),
     );
-    // Not all of them, so that nobody waits: 50,000 calls of stages.
+    // Only some of them, to save time: 50,000 calls of stages.
     assert.deepEqual(
       sample.map(({ theirs }) => theirs),
       [50_000, 25_000, 4546, 496],
@@ -137,7 +137,7 @@ for (const policy of ["without a policy", "under a content security policy"] as 
 }
 
 test("what goes wrong is said", { skip }, async () => {
-  // It measures until it is told to stop.
+  // It measures until it is stopped.
   const { page, complaints } = await open(server.address, 1e6);
   const status = page.locator("#status");
   await page.getByLabel("A file of yours").check();
@@ -215,5 +215,30 @@ test("streams made of chains, in a browser", { skip }, async () => {
     return new Response(piped).text();
   }, "../../dist/browser.js");
   assert.equal(text, "GRÜSSE\n→\n");
+  await page.close();
+});
+
+test("a policy without WebAssembly: the error says what to add, and what needs none works", { skip }, async () => {
+  const page = await context.newPage();
+  await page.route(server.address, async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({
+      response,
+      headers: { ...response.headers(), "content-security-policy": "script-src 'self'" },
+    });
+  });
+  await page.goto(server.address);
+  const [letters, kind, message] = await page.evaluate(async (entry) => {
+    const { from } = await import(entry);
+    const ones = { trim: { head: 0, tail: 0, carriageReturn: false }, step: () => ({ length: 1, terminated: true }) };
+    const letters: string[] = [];
+    for await (const letter of from("ab", { framer: ones })) letters.push(letter);
+    const error = await from("one\n")
+      .nextBatch()
+      .catch((error: unknown) => error);
+    return [letters, error.kind, error.message];
+  }, "../../dist/browser.js");
+  assert.deepEqual([letters, kind], [["a", "b"], "unsupported"]);
+  assert.match(message, /'wasm-unsafe-eval'/);
   await page.close();
 });

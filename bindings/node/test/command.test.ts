@@ -3,186 +3,247 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { collect, pipe, take, Writer } from "millstream";
-import { inEachMode } from "./modes.js";
-import { failure, repository, toArray } from "./twin.js";
+import { collect, command, fixed, forEach, matching, pipe, take, toReadable, Writer } from "millstream";
+import { failure, repository, sleep, toArray } from "./twin.js";
 
 /** Whether a process is there, be it as a zombie. */
 const isThere = (pid: number) => existsSync(`/proc/${pid}`);
 
-inEachMode((mode) => {
-  const sh = (script: string, options = {}) => mode.command("sh", ["-c", script], { stderr: "capture", ...options });
+const sh = (script: string, options = {}) => command("sh", ["-c", script], { stderr: "capture", ...options });
 
-  test("lines of a command", async () => {
-    assert.deepEqual(await toArray(sh("printf 'one\\ntwo'")), ["one", "two"]);
-    assert.deepEqual(await toArray(mode.command("printf", ["%s\\n", "a b", "*"])), ["a b", "*"]);
-    assert.deepEqual(await toArray(sh("echo $GREETING", { env: { ...process.env, GREETING: "hello" } })), ["hello"]);
-    assert.deepEqual(await toArray(sh("pwd", { cwd: "/" })), ["/"]);
-    assert.deepEqual(await toArray(sh("cat")), []);
-  });
+test("lines of a command", async () => {
+  assert.deepEqual(await toArray(sh("printf 'one\\ntwo'")), ["one", "two"]);
+  assert.deepEqual(await toArray(command("printf", ["%s\\n", "a b", "*"])), ["a b", "*"]);
+  assert.deepEqual(await toArray(sh("echo $GREETING", { env: { ...process.env, GREETING: "hello" } })), ["hello"]);
+  assert.deepEqual(await toArray(sh("pwd", { cwd: "/" })), ["/"]);
+  assert.deepEqual(await toArray(sh("cat")), []);
+});
 
-  test("a status other than 0 is an error behind the last record, an unterminated one included", async () => {
-    for (const as of ["text", "bytes"] as const) {
-      const reader = sh("printf 'one\\ntwo'; echo first >&2; echo oops >&2; exit 3", { as });
-      const found: string[] = [];
-      const error = await failure(
-        (async () => {
-          for await (const line of reader) found.push(Buffer.from(line).toString());
-        })(),
-      );
-      assert.deepEqual(found, ["one", "two"]);
-      assert.deepEqual(
-        [error.kind, error.code, error.command?.status, error.command?.signal],
-        ["command_failed", 4, 3, null],
-      );
-      assert.equal(Buffer.from(error.command!.stderrTail).toString(), "first\noops\n");
-      assert.match(error.message, /exited with status 3; it said last: oops/);
-      assert.deepEqual(await toArray(reader), []);
-      assert.deepEqual(error.command?.argv.slice(0, 2), ["sh", "-c"]);
-    }
-  });
-
-  test("death by a signal is an error; both can be allowed", async () => {
-    const error = await failure(toArray(sh("echo one; kill -9 $$")));
-    assert.deepEqual([error.kind, error.command?.status, error.command?.signal], ["command_failed", null, "SIGKILL"]);
-    const reader = sh("echo one; exit 3", { failure: "allow" });
-    assert.deepEqual(await toArray(reader), ["one"]);
+test("a status other than 0 is an error after the last whole record; the rest is none", async () => {
+  for (const as of ["text", "bytes"] as const) {
+    const reader = sh("printf '100\\n200\\n30'; echo first >&2; echo oops >&2; exit 3", { as });
+    const found: string[] = [];
+    const error = await failure(
+      (async () => {
+        for await (const line of reader) found.push(Buffer.from(line).toString());
+      })(),
+    );
+    assert.deepEqual(found, ["100", "200"]);
     assert.deepEqual(
-      reader.commandEnds.map(({ status }) => status),
-      [3],
+      [error.kind, error.code, error.command?.status, error.command?.signal, error.offset, error.record],
+      ["command_failed", 4, 3, null, 10, 2],
     );
-  });
-
-  test("every byte of a failing command is delivered first", async () => {
-    const reader = sh("seq 300000; exit 1");
-    let count = 0;
-    const error = await failure(
-      (async () => {
-        for await (const batch of reader.batches()) count += batch.length;
-      })(),
+    assert.equal(Buffer.from(error.command!.stderrTail).toString(), "first\noops\n");
+    assert.match(
+      error.message,
+      /exited with status 3: found 2 bytes of an unfinished record, "30", at byte 10, record 2 /,
     );
-    assert.deepEqual([count, error.kind], [300_000, "command_failed"]);
-  });
+    assert.equal(Buffer.from(reader.unfinished!).toString(), "30");
+    assert.deepEqual(await toArray(reader), []);
+    assert.deepEqual(error.command?.argv.slice(0, 2), ["sh", "-c"]);
+    // Reported again: an error that was overlooked is not lost.
+    for (let twice = 0; twice < 2; twice++) assert.equal((await failure(reader.close())).kind, "command_failed");
+  }
+});
 
-  test("what a command says in megabytes on its standard error does not block it; 4 KiB are kept", async () => {
-    const error = await failure(toArray(sh("seq 600000 >&2; echo out; echo the end >&2; exit 1")));
-    const { stderrTail } = error.command!;
-    assert.equal(stderrTail.length, 4096);
-    assert.match(Buffer.from(stderrTail).toString(), /600000\nthe end\n$/);
-  });
+test("the rest of a command that failed is no record in any way to read, and a copy of bytes has it", async () => {
+  const open = (options = {}) => sh("printf '100\\n200\\n30'; exit 3", options);
+  const batches: string[] = [];
+  const read = async () => {
+    for await (const batch of open().batches()) batches.push(...batch.texts());
+  };
+  assert.equal((await failure(read())).kind, "command_failed");
+  assert.deepEqual(batches, ["100", "200"]);
+  const piped: string[] = [];
+  const error = await failure(
+    pipe(
+      open(),
+      forEach((line: string) => piped.push(line)),
+    ),
+  );
+  assert.deepEqual([error.kind, piped], ["command_failed", ["100", "200"]]);
+  const matched: string[] = [];
+  const matches = pipe(
+    matching(open(), "0"),
+    forEach((line: string) => matched.push(line)),
+  );
+  assert.deepEqual([(await failure(matches)).kind, matched], ["command_failed", ["100", "200"]]);
+  const cut = await failure(toArray(open({ framer: fixed(4) })));
+  assert.equal(cut.kind, "command_failed");
+  let copied = "";
+  const copy = async () => {
+    for await (const chunk of toReadable(open())) copied += chunk;
+  };
+  assert.equal((await failure(copy())).kind, "command_failed");
+  assert.equal(copied, "100\n200\n30");
+});
 
-  test("a grandchild that holds the standard error open is not waited for long", async () => {
-    const began = Date.now();
-    await failure(toArray(sh("sleep 30 >/dev/null & echo one; exit 1")));
-    assert(Date.now() - began < 10_000);
-  });
+test("death by a signal is an error; both can be allowed", async () => {
+  const error = await failure(toArray(sh("echo one; kill -9 $$")));
+  assert.deepEqual([error.kind, error.command?.status, error.command?.signal], ["command_failed", null, "SIGKILL"]);
+  const reader = sh("echo one; exit 3", { allowFailure: true });
+  assert.deepEqual(await toArray(reader), ["one"]);
+  assert.deepEqual(
+    reader.commandEnds.map(({ status }) => status),
+    [3],
+  );
+});
 
-  test("a program that does not exist", async () => {
-    const error = await failure(toArray(mode.command("millstream-no-such-program")));
-    assert.deepEqual([error.kind, error.code], ["command_not_started", 3]);
-    assert.equal((await failure(toArray(sh("true", { cwd: "/no/such/directory" })))).kind, "command_not_started");
-    assert.throws(() => mode.command("a\0b"), { kind: "invalid_option" });
-  });
+test("every byte of a failing command is delivered first", async () => {
+  const reader = sh("seq 300000; exit 1");
+  let count = 0;
+  const error = await failure(
+    (async () => {
+      for await (const batch of reader.batches()) count += batch.length;
+    })(),
+  );
+  assert.deepEqual([count, error.kind], [300_000, "command_failed"]);
+});
 
-  test("closing early leaves no process, no zombie, and is no error", async () => {
-    const reader = sh("echo $$; exec yes");
-    let pid = 0;
-    for await (const line of reader) {
-      pid = Number(line);
-      break;
+test("what a command says in megabytes on its standard error does not block it; 4 KiB are kept", async () => {
+  const error = await failure(toArray(sh("seq 600000 >&2; echo out; echo the end >&2; exit 1")));
+  const { stderrTail } = error.command!;
+  assert.equal(stderrTail.length, 4096);
+  assert.match(Buffer.from(stderrTail).toString(), /600000\nthe end\n$/);
+});
+
+test("a grandchild that holds the standard error open is not waited for long", async () => {
+  const began = Date.now();
+  await failure(toArray(sh("sleep 30 >/dev/null & echo one; exit 1")));
+  assert(Date.now() - began < 10_000);
+});
+
+test("a program that does not exist", async () => {
+  const error = await failure(toArray(command("millstream-no-such-program")));
+  assert.deepEqual([error.kind, error.code], ["command_not_started", 3]);
+  assert.equal((await failure(toArray(sh("true", { cwd: "/no/such/directory" })))).kind, "command_not_started");
+  assert.throws(() => command("a\0b"), { kind: "invalid_option" });
+});
+
+test("closing early leaves no process, no zombie, and is no error", async () => {
+  const reader = sh("echo $$; exec yes");
+  let pid = 0;
+  for await (const line of reader) {
+    pid = Number(line);
+    break;
+  }
+  assert(isThere(pid));
+  const ends = await reader.close();
+  assert.equal(ends.length, 1);
+  assert(!isThere(pid));
+});
+
+test("a command that ignores the end of its output and SIGTERM is killed", async () => {
+  const reader = sh("trap '' TERM; echo $$; while :; do sleep 0.1; done");
+  let pid = 0;
+  for await (const line of reader) {
+    pid = Number(line);
+    break;
+  }
+  const [end] = await reader.close();
+  assert.equal(end.signal, "SIGKILL");
+  assert(!isThere(pid));
+});
+
+test("what a source comes to is no error once it is not read any more, 200 times", async () => {
+  const once = async (round: number) => {
+    // Some have failed when they are left, some have not.
+    const source = sh(`seq 2; ${round % 3 === 0 ? "sleep 0.01; " : ""}exit 3`);
+    if (round % 4 === 0) {
+      for await (const line of source) if (line === "1") break;
+      if (round % 8 === 0) await sleep(5);
+      return source.close();
     }
-    assert(isThere(pid));
-    const ends = await reader.close();
-    assert.equal(ends.length, 1);
-    assert(!isThere(pid));
-  });
-
-  test("a command that ignores the end of its output and SIGTERM is killed", async () => {
-    const reader = sh("trap '' TERM; echo $$; while :; do sleep 0.1; done");
-    let pid = 0;
-    for await (const line of reader) {
-      pid = Number(line);
-      break;
+    if (round % 4 === 1) {
+      await using left = source;
+      for await (const line of left) if (line === "1") break;
+      return undefined;
     }
-    const [end] = await reader.close();
-    assert.equal(end.signal, "SIGKILL");
-    assert(!isThere(pid));
-  });
-
-  test("closing says so if the command had failed before", async () => {
-    const reader = sh("echo one; exit 3");
-    for await (const line of reader) if (line === "one") break;
-    for (let i = 0; i < 500 && reader.commandEnds.length === 0; i++) await new Promise((done) => setTimeout(done, 10));
-    assert.equal((await failure(reader.close())).kind, "command_failed");
-  });
-
-  test("a signal stops the command", async () => {
-    const controller = new AbortController();
-    const reader = sh("echo $$; exec sleep 30", { signal: controller.signal });
-    let pid = 0;
-    const error = await failure(
-      (async () => {
-        for await (const line of reader) {
-          pid = Number(line);
-          setTimeout(() => controller.abort(), 5);
-        }
-      })(),
-    );
-    assert.equal(error.kind, "cancelled");
-    await reader.close();
-    assert(!isThere(pid));
-  });
-
-  test("a pipeline that takes enough stops the command", async () => {
-    const source = sh("echo $$; exec yes");
-    const items = await pipe(source, take<string>(3), collect());
-    assert.deepEqual(items.slice(1), ["y", "y"]);
-    assert(!isThere(Number(items[0])));
-  });
-
-  test("a command that leaves early fails the pipeline into it", async () => {
-    const output = Writer.command("sh", ["-c", "exit 5"], { stderr: "capture" });
-    const error = await failure(pipe(sh("seq 1000000"), output));
-    assert.equal(error.command?.status, 5);
-    const quiet = Writer.command("true");
-    const gone = await failure(pipe(sh("seq 1000000"), quiet));
-    assert.deepEqual([gone.kind, gone.code], ["broken_pipe", 16]);
-  });
-
-  test("a loop that was left does not hold up the end of the process, and standard error is shown live", () => {
-    const entry = fileURLToPath(new URL("bindings/node/dist/index.js", repository));
-    const program = `
-    import { command } from ${JSON.stringify(entry)};
-    for await (const line of command("sh", ["-c", "echo seen >&2; exec yes"], { native: ${mode.native} })) { console.log(line); break; }
-  `;
-    const run = spawnSync(process.execPath, ["--input-type=module", "-e", program], {
-      timeout: 20_000,
-      encoding: "utf8",
-    });
-    assert.deepEqual([run.status, run.stdout, run.stderr], [0, "y\n", "seen\n"]);
-  });
-
-  test("what nobody holds any more is closed", async () => {
-    const entry = fileURLToPath(new URL("bindings/node/dist/index.js", repository));
-    const program = `
-    import { command } from ${JSON.stringify(entry)};
-    async function leave() {
-      for await (const line of command("sh", ["-c", "echo $$; exec yes"], { native: ${mode.native} })) return Number(line);
+    if (round % 4 === 2) {
+      const begun = pipe(source);
+      for await (const line of begun) if (line === "1") break;
+      await begun.close();
+      return source.commandEnds;
     }
-    const pid = await leave();
-    const { existsSync } = await import("node:fs");
-    for (let i = 0; i < 600 && existsSync("/proc/" + pid); i++) {
-      globalThis.gc();
-      await new Promise((done) => setTimeout(done, 10));
-    }
-    console.log(existsSync("/proc/" + pid));
-  `;
-    const run = spawnSync(process.execPath, ["--expose-gc", "--input-type=module", "-e", program], {
-      timeout: 30_000,
-      encoding: "utf8",
-    });
-    assert.deepEqual([run.status, run.stdout], [0, "false\n"], run.stderr);
+    const summary = await pipe(source, take(1), Writer.nowhere());
+    assert.deepEqual([summary.items, summary.endedEarly], [1, true]);
+    return summary.commands;
+  };
+  for (let round = 0; round < 200; round += 10) {
+    const all = await Promise.all(Array.from({ length: 10 }, (_, index) => once(round + index)));
+    for (const ends of all) if (ends !== undefined) assert.equal(ends.length, 1);
+  }
+  // All of them were read, and the end was not asked for: the same.
+  assert.deepEqual(await pipe(sh("seq 2; exit 3"), take(2), collect()), ["1", "2"]);
+  assert.equal((await failure(pipe(sh("seq 2; exit 3"), take(3), collect()))).kind, "command_failed");
+});
+
+test("a signal stops the command", async () => {
+  const controller = new AbortController();
+  const reader = sh("echo $$; exec sleep 30", { signal: controller.signal });
+  let pid = 0;
+  const error = await failure(
+    (async () => {
+      for await (const line of reader) {
+        pid = Number(line);
+        setTimeout(() => controller.abort(), 5);
+      }
+    })(),
+  );
+  assert.equal(error.kind, "cancelled");
+  await reader.close();
+  assert(!isThere(pid));
+});
+
+test("a pipeline that takes enough stops the command", async () => {
+  const source = sh("echo $$; exec yes");
+  const items = await pipe(source, take<string>(3), collect());
+  assert.deepEqual(items.slice(1), ["y", "y"]);
+  assert(!isThere(Number(items[0])));
+});
+
+test("a command that leaves early fails the pipeline into it", async () => {
+  const output = Writer.command("sh", ["-c", "exit 5"], { stderr: "capture" });
+  const error = await failure(pipe(sh("seq 1000000"), output));
+  assert.equal(error.command?.status, 5);
+  const quiet = Writer.command("true");
+  const gone = await failure(pipe(sh("seq 1000000"), quiet));
+  assert.deepEqual([gone.kind, gone.code], ["broken_pipe", 16]);
+});
+
+test("a loop that was left does not hold up the end of the process, and standard error is shown live", () => {
+  const entry = fileURLToPath(new URL("bindings/node/dist/index.js", repository));
+  const program = `
+  import { command } from ${JSON.stringify(entry)};
+  for await (const line of command("sh", ["-c", "echo seen >&2; exec yes"])) { console.log(line); break; }
+`;
+  const run = spawnSync(process.execPath, ["--input-type=module", "-e", program], {
+    timeout: 20_000,
+    encoding: "utf8",
   });
+  assert.deepEqual([run.status, run.stdout, run.stderr], [0, "y\n", "seen\n"]);
+});
+
+test("what nobody holds any more is closed", async () => {
+  const entry = fileURLToPath(new URL("bindings/node/dist/index.js", repository));
+  const program = `
+  import { command } from ${JSON.stringify(entry)};
+  async function leave() {
+    for await (const line of command("sh", ["-c", "echo $$; exec yes"])) return Number(line);
+  }
+  const pid = await leave();
+  const { existsSync } = await import("node:fs");
+  for (let i = 0; i < 600 && existsSync("/proc/" + pid); i++) {
+    globalThis.gc();
+    await new Promise((done) => setTimeout(done, 10));
+  }
+  console.log(existsSync("/proc/" + pid));
+`;
+  const run = spawnSync(process.execPath, ["--expose-gc", "--input-type=module", "-e", program], {
+    timeout: 30_000,
+    encoding: "utf8",
+  });
+  assert.deepEqual([run.status, run.stdout], [0, "false\n"], run.stderr);
 });
 
 test("writing to a command: its status counts", async () => {
@@ -200,12 +261,10 @@ test("writing to a command: its status counts", async () => {
 test("standard input", () => {
   const entry = fileURLToPath(new URL("bindings/node/dist/index.js", repository));
   const input = readFileSync(new URL("vectors/frames.tsv", repository), "utf8");
-  for (const native of [false, undefined]) {
-    const program = `
-      import { stdin, pipe, map, Writer } from ${JSON.stringify(entry)};
-      await pipe(stdin({ native: ${native} }), map((line) => line.toUpperCase()), Writer.stdout());
-    `;
-    const run = spawnSync(process.execPath, ["--input-type=module", "-e", program], { input, encoding: "utf8" });
-    assert.equal(run.stdout, input.toUpperCase());
-  }
+  const program = `
+    import { stdin, pipe, map, Writer } from ${JSON.stringify(entry)};
+    await pipe(stdin(), map((line) => line.toUpperCase()), Writer.stdout());
+  `;
+  const run = spawnSync(process.execPath, ["--input-type=module", "-e", program], { input, encoding: "utf8" });
+  assert.equal(run.stdout, input.toUpperCase());
 });

@@ -10,15 +10,20 @@ import {
   flatMap,
   fold,
   forEach,
+  from,
   inspect,
   type MillstreamError,
   map,
+  matching,
   merge,
   type PipeOptions,
   pipe,
+  type Reader,
   type Stage,
   scanState,
+  take,
   tee,
+  toReadable,
 } from "millstream";
 import { failure, sleep } from "./twin.js";
 
@@ -111,7 +116,7 @@ test("skip and quarantine go on without the record, and count", async () => {
     const onSummary = (of: unknown) => (summary = of);
     const skipped = await pipe.options({ onError: "skip", onSummary })(numbers(50), make(bad), plain(), collect());
     assert.deepEqual(skipped, good, kind);
-    assert.deepEqual([summary.skipped, summary.firstFailure.record], [13, 1], kind);
+    assert.deepEqual([summary.failed, summary.firstFailure.record], [13, 1], kind);
     const isolated: [unknown, number | undefined][] = [];
     const quarantine = async (item: unknown, error: MillstreamError) => {
       await sleep(0);
@@ -119,7 +124,7 @@ test("skip and quarantine go on without the record, and count", async () => {
     };
     const rest = await pipe.options({ onError: { quarantine }, onSummary })(numbers(50), make(bad), plain(), collect());
     assert.deepEqual(rest, good, kind);
-    assert.equal(summary.quarantined, 13);
+    assert.equal(summary.failed, 13);
     assert.deepEqual(
       isolated.map(([, record]) => record),
       numbers(50).filter((x) => x % 4 === 1),
@@ -234,7 +239,7 @@ test("a stream that is closed by somebody else is an error, not a hang", async (
       else arguments[2]();
     },
   });
-  assert.match((await failure(pipe(numbers(10), closing))).message, /closed before all was written/);
+  assert.match((await failure(pipe(numbers(10), closing))).message, /closed before everything was written/);
 });
 
 test("a source that fails, behind everything it delivered", async () => {
@@ -316,4 +321,53 @@ test("promises that are rejected behind the failing one are nobody's concern", a
   assert.equal(error.record, 3);
   const mapped = asyncMap((x: number) => sleep(x % 3).then(() => Promise.reject(new Error(`no ${x}`))));
   assert.equal((await failure(pipe(numbers(20), mapped, collect()))).record, 0);
+});
+
+test("a reader is the source of one pipeline: a second one fails, whatever the first has done", async () => {
+  const used: [string, () => Promise<Reader<string>>][] = [
+    ["read to its end", async () => ended(from("one\ntwo\n"))],
+    ["iterated to its end", async () => iterated(from("one\ntwo\n"))],
+    ["left early", async () => left(from("one\ntwo\n"))],
+    ["under way", async () => underWay(from("one\ntwo\n"))],
+  ];
+  const ended = async (reader: Reader<string>) => {
+    assert.equal(await pipe(reader, count()), 2);
+    return reader;
+  };
+  const iterated = async (reader: Reader<string>) => {
+    for await (const _ of reader);
+    return reader;
+  };
+  const left = async (reader: Reader<string>) => {
+    assert.deepEqual(await pipe(reader, take(1), collect()), ["one"]);
+    return reader;
+  };
+  const underWay = async (reader: Reader<string>) => {
+    for await (const line of pipe(reader)) if (line === "one") break;
+    return reader;
+  };
+  for (const [name, use] of used) {
+    for (const start of [
+      (reader: Reader<string>) => pipe(reader, collect()),
+      (reader: Reader<string>) => pipe(merge(reader, from("x\n")), collect()),
+      (reader: Reader<string>) => pipe(matching(reader, "o"), collect()),
+      (reader: Reader<string>) => toReadable(reader).toArray(),
+    ]) {
+      assert.equal((await failure(start(await use()))).kind, "closed", name);
+    }
+  }
+  // What was begun by a loop continues in a pipeline.
+  const reader = from("header\none\ntwo\n");
+  for await (const line of reader) if (line === "header") break;
+  assert.deepEqual(await pipe(reader, collect()), ["one", "two"]);
+});
+
+test("a response that is not ok has no content", async () => {
+  const missing = () => new Response("<p>not here\n</p>", { status: 404, statusText: "Not Found" });
+  const error = await failure(pipe(from(missing()), count()));
+  assert.deepEqual([error.kind, error.found], ["open_failed", "status 404 Not Found"]);
+  const response = missing();
+  await from(response).close();
+  assert(response.bodyUsed || response.body?.locked === false);
+  assert.equal(await pipe(from(new Response("one\ntwo\n", { status: 206 })), count()), 2);
 });

@@ -177,17 +177,17 @@ test("a summary and its statistics", async () => {
     asyncMap(async (x) => x),
     forEach(() => {}),
   );
-  assert.deepEqual([summary.recordsIn, summary.recordsOut], [5000, 5000]);
-  const stages = summary.stages.map(({ kind, recordsIn, recordsOut }) => [kind, recordsIn, recordsOut]);
+  assert.deepEqual([summary.records, summary.items], [5000, 5000]);
+  const stages = summary.stages.map(({ name, items, itemsIn }) => [name, itemsIn, items]);
   assert.deepEqual(stages, [
     ["filter", 5000, 2500],
     ["flatMap", 2500, 5000],
     ["asyncMap", 5000, 5000],
     ["forEach", 5000, 5000],
   ]);
-  assert(summary.stages.every(({ elapsed }) => elapsed >= 0) && summary.elapsed > 0);
+  assert(summary.stages.every(({ time }) => time >= 0) && summary.elapsed > 0);
   let seen = 0;
-  await pipe.options({ onSummary: ({ recordsIn }) => (seen = recordsIn) })(numbers(7), collect());
+  await pipe.options({ onSummary: ({ records }) => (seen = records) })(numbers(7), collect());
   assert.equal(seen, 7);
 });
 
@@ -455,7 +455,7 @@ test("sinks: a byte stream gets records as lines, a web stream of objects gets i
   });
   const summary = await pipe(["a", "ü"], bytes);
   assert.equal(Buffer.concat(chunks).toString(), "a\nü\n");
-  assert.equal(summary.recordsOut, 2);
+  assert.equal(summary.items, 2);
   const objects: unknown[] = [];
   await pipe([{ a: 1 }, { a: 2 }], new WritableStream({ write: (item) => void objects.push(item) }));
   assert.deepEqual(objects, [{ a: 1 }, { a: 2 }]);

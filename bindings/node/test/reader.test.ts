@@ -4,8 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { test } from "node:test";
-import { fixed, from, lengthPrefixed, lineFramer, lines, type Reader } from "millstream";
-import { inEachMode } from "./modes.js";
+import { command, fd, fixed, from, lengthPrefixed, lineFramer, lines, open, type Reader } from "millstream";
 import { failure, NAMES_LIST, naiveLines, pieces, sleep, toArray } from "./twin.js";
 
 const directory = mkdtempSync(join(tmpdir(), "millstream-"));
@@ -22,148 +21,139 @@ async function firstOf<T extends string | Uint8Array>(reader: Reader<T>): Promis
   return undefined;
 }
 
-inEachMode(({ command, open, fd }) => {
-  test("everything that can be read", async () => {
-    const expected = ["Grüße", "→ no ASCII", "plain", "", "🦀 outside of the first plane"];
-    const bytes = Buffer.from(NAMES_LIST);
-    const chunks = pieces(bytes, [3, 10, 11]);
-    async function* generate() {
-      for (const chunk of chunks) yield chunk;
-    }
-    assert.deepEqual(await toArray(open(file("names", bytes))), expected);
-    assert.deepEqual(await toArray(from(NAMES_LIST)), expected);
-    assert.deepEqual(await toArray(from(bytes)), expected);
-    assert.deepEqual(await toArray(from(new Uint8Array(bytes).buffer)), expected);
-    assert.deepEqual(await toArray(from(chunks)), expected);
-    assert.deepEqual(await toArray(from(generate())), expected);
-    assert.deepEqual(await toArray(from(Readable.from(chunks))), expected);
-    assert.deepEqual(await toArray(from(new Blob([bytes]))), expected);
-    assert.deepEqual(await toArray(from(new Response(bytes))), expected);
-    assert.deepEqual(await toArray(from(new Response(bytes).body!)), expected);
-    assert.deepEqual(await toArray(lines(from(bytes))), expected);
-    // Cut between the halves of a character.
-    assert.deepEqual(await toArray(from([...NAMES_LIST.split("")])), expected);
-  });
+test("everything that can be read", async () => {
+  const expected = ["Grüße", "→ no ASCII", "plain", "", "🦀 outside of the first plane"];
+  const bytes = Buffer.from(NAMES_LIST);
+  const chunks = pieces(bytes, [3, 10, 11]);
+  async function* generate() {
+    for (const chunk of chunks) yield chunk;
+  }
+  assert.deepEqual(await toArray(open(file("names", bytes))), expected);
+  assert.deepEqual(await toArray(from(NAMES_LIST)), expected);
+  assert.deepEqual(await toArray(from(bytes)), expected);
+  assert.deepEqual(await toArray(from(new Uint8Array(bytes).buffer)), expected);
+  assert.deepEqual(await toArray(from(chunks)), expected);
+  assert.deepEqual(await toArray(from(generate())), expected);
+  assert.deepEqual(await toArray(from(Readable.from(chunks))), expected);
+  assert.deepEqual(await toArray(from(new Blob([bytes]))), expected);
+  assert.deepEqual(await toArray(from(new Response(bytes))), expected);
+  assert.deepEqual(await toArray(from(new Response(bytes).body!)), expected);
+  assert.deepEqual(await toArray(lines(from(bytes))), expected);
+  // Cut between the halves of a character.
+  assert.deepEqual(await toArray(from([...NAMES_LIST.split("")])), expected);
+});
 
-  test("memory is used again only where nobody looks at it: strings, batches and views in turn", async () => {
-    const expected = Array.from({ length: 50_000 }, (_, i) => `${i} ${"é".repeat(i % 37)}`);
-    expected[30_000] = "long".repeat(30_000);
-    const bytes = Buffer.from(expected.map((line) => `${line}\n`).join(""));
-    const path = file("long", bytes);
-    const cuts = Array.from({ length: 600 }, (_, i) => i * 10_007 + (i % 13));
-    const sources = [
-      () => open(path),
-      () => command("cat", [path]),
-      () => from(bytes),
-      () => from(pieces(bytes, cuts)),
-    ];
-    for (const source of sources) {
-      for (const stride of [7, 1000]) {
-        const reader = source();
-        const kept: (() => string[])[] = [];
-        for (let turn = 0, more = true; more; turn++) {
-          more = false;
-          const views: Uint8Array[] = [];
-          const texts: string[] = [];
-          let left = stride * (1 + (turn % 3));
-          if (turn % 4 === 3) {
-            const batch = await reader.nextBatch();
-            if (batch !== null) kept.push(() => batch.texts());
-            more = batch !== null;
-          } else if (turn % 4 === 1) {
-            for await (const view of reader.records(lineFramer(), { as: "bytes" })) {
-              views.push(view);
-              more = true;
-              if (--left === 0) break;
-            }
-            kept.push(() => views.map((view) => Buffer.from(view).toString()));
-          } else {
-            for await (const line of reader) {
-              texts.push(line);
-              more = true;
-              if (--left === 0) break;
-            }
-            kept.push(() => texts);
+test("memory is used again only where nobody looks at it: strings, batches and views in turn", async () => {
+  const expected = Array.from({ length: 50_000 }, (_, i) => `${i} ${"é".repeat(i % 37)}`);
+  expected[30_000] = "long".repeat(30_000);
+  const bytes = Buffer.from(expected.map((line) => `${line}\n`).join(""));
+  const path = file("long", bytes);
+  const cuts = Array.from({ length: 600 }, (_, i) => i * 10_007 + (i % 13));
+  const sources = [() => open(path), () => command("cat", [path]), () => from(bytes), () => from(pieces(bytes, cuts))];
+  for (const source of sources) {
+    for (const stride of [7, 1000]) {
+      const reader = source();
+      const kept: (() => string[])[] = [];
+      for (let turn = 0, more = true; more; turn++) {
+        more = false;
+        const views: Uint8Array[] = [];
+        const texts: string[] = [];
+        let left = stride * (1 + (turn % 3));
+        if (turn % 4 === 3) {
+          const batch = await reader.nextBatch();
+          if (batch !== null) kept.push(() => batch.texts());
+          more = batch !== null;
+        } else if (turn % 4 === 1) {
+          for await (const view of reader.records(lineFramer(), { as: "bytes" })) {
+            views.push(view);
+            more = true;
+            if (--left === 0) break;
           }
-          if (turn > 200) {
-            for await (const line of reader) texts.push(line);
-            kept.push(() => (turn % 4 === 3 || turn % 4 === 1 ? texts : []));
-            break;
+          kept.push(() => views.map((view) => Buffer.from(view).toString()));
+        } else {
+          for await (const line of reader) {
+            texts.push(line);
+            more = true;
+            if (--left === 0) break;
           }
+          kept.push(() => texts);
         }
-        const found = kept.flatMap((lines) => lines());
-        assert.equal(found.length, expected.length);
-        assert(found.every((line, i) => line === expected[i]));
+        if (turn > 200) {
+          for await (const line of reader) texts.push(line);
+          kept.push(() => (turn % 4 === 3 || turn % 4 === 1 ? texts : []));
+          break;
+        }
       }
+      const found = kept.flatMap((lines) => lines());
+      assert.equal(found.length, expected.length);
+      assert(found.every((line, i) => line === expected[i]));
     }
-  });
+  }
+});
 
-  test("text of which few lines are not ASCII, with ends of every kind, as strings and in batches", async () => {
-    const text = Array.from({ length: 30_000 }, (_, i) => {
-      const odd = i % 701 === 0 ? "ü→🦀".slice(0, 1 + (i % 4)) : "";
-      return `${"x".repeat(i % 41)}${odd}${i % 5 === 0 ? "\r" : ""}\n`;
-    });
-    for (const all of [[...text, "rest\r"], text.slice(1, 600), [...text, "y".repeat(200_000), "ü\n", "\n\n"]]) {
-      const bytes = Buffer.from(all.join(""));
-      const expected = naiveLines(bytes);
-      const path = file("mixed", bytes);
-      assert.deepEqual(await toArray(open(path)), expected);
-      const texts: string[] = [];
-      for await (const batch of open(path).batches()) texts.push(...batch.texts());
-      assert.deepEqual(texts, expected);
-      // Some lines as strings, the rest in batches.
-      const reader = open(path);
-      const some: string[] = [];
-      for await (const line of reader) if (some.push(line) === 300) break;
-      for await (const batch of reader.batches()) some.push(...batch.texts());
-      assert.deepEqual(some, expected);
-      const kept = await toArray(open(path, { keepDelimiter: true }));
-      assert.equal(kept.join(""), bytes.toString());
-      assert.equal(kept.length, expected.length);
-    }
+test("text of which few lines are not ASCII, with ends of every kind, as strings and in batches", async () => {
+  const text = Array.from({ length: 30_000 }, (_, i) => {
+    const odd = i % 701 === 0 ? "ü→🦀".slice(0, 1 + (i % 4)) : "";
+    return `${"x".repeat(i % 41)}${odd}${i % 5 === 0 ? "\r" : ""}\n`;
   });
-
-  test("files that cannot be opened, and one that shrinks", async () => {
-    const missing = await failure(toArray(open(join(directory, "missing"))));
-    assert.deepEqual([missing.kind, missing.code, typeof missing.errno], ["open_failed", 2, "number"]);
-    assert.equal((await failure(toArray(open(directory)))).kind, "open_failed");
-    const path = file("shrinks", "line\n".repeat(300_000));
+  for (const all of [[...text, "rest\r"], text.slice(1, 600), [...text, "y".repeat(200_000), "ü\n", "\n\n"]]) {
+    const bytes = Buffer.from(all.join(""));
+    const expected = naiveLines(bytes);
+    const path = file("mixed", bytes);
+    assert.deepEqual(await toArray(open(path)), expected);
+    const texts: string[] = [];
+    for await (const batch of open(path).batches()) texts.push(...batch.texts());
+    assert.deepEqual(texts, expected);
+    // Some lines as strings, the rest in batches.
     const reader = open(path);
-    assert.equal(await firstOf(reader), "line");
-    truncateSync(path, 10);
-    assert.equal((await failure(toArray(reader))).kind, "source_shrank");
-  });
+    const some: string[] = [];
+    for await (const line of reader) if (some.push(line) === 300) break;
+    for await (const batch of reader.batches()) some.push(...batch.texts());
+    assert.deepEqual(some, expected);
+    const kept = await toArray(open(path, { keepDelimiter: true }));
+    assert.equal(kept.join(""), bytes.toString());
+    assert.equal(kept.length, expected.length);
+  }
+});
 
-  test("a descriptor, from where it is, which stays the caller's", async () => {
-    const number = openSync(file("descriptor", "0123\n4\n56"), "r");
-    readSync(number, Buffer.alloc(2));
-    const reader = fd(number);
-    assert.equal(reader.name, `fd ${number}`);
-    assert.deepEqual(await toArray(reader), ["23", "4", "56"]);
-    closeSync(number);
-    for (const wrong of [999_999, -1]) {
-      const error = await failure(toArray(fd(wrong)));
-      assert.deepEqual([error.kind, error.stream], ["open_failed", `fd ${wrong}`]);
-    }
-    const directories = openSync(directory, "r");
-    assert.equal((await failure(toArray(fd(directories)))).kind, "open_failed");
-    closeSync(directories);
-  });
+test("files that cannot be opened, and one that shrinks", async () => {
+  const missing = await failure(toArray(open(join(directory, "missing"))));
+  assert.deepEqual([missing.kind, missing.code, typeof missing.errno], ["open_failed", 2, "number"]);
+  assert.equal((await failure(toArray(open(directory)))).kind, "open_failed");
+  const path = file("shrinks", "line\n".repeat(300_000));
+  const reader = open(path);
+  assert.equal(await firstOf(reader), "line");
+  truncateSync(path, 10);
+  assert.equal((await failure(toArray(reader))).kind, "source_shrank");
+});
 
-  test("closing ends a loop that waits, and one that waits for the command's end", async () => {
-    const never = { [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}) }) };
-    for (const reader of [from(never), command("sh", ["-c", "echo one; exec >&-; exec sleep 30"])]) {
-      const waiting = failure(toArray(reader));
-      await sleep(reader.name === "iterable" ? 1 : 300);
-      await reader.close();
-      assert.equal((await waiting).kind, "closed");
-    }
-    const controller = new AbortController();
-    const reader = command("sh", ["-c", "exec >&-; exec sleep 30"], { signal: controller.signal });
-    setTimeout(() => controller.abort(), 300);
-    assert.equal((await failure(toArray(reader))).kind, "cancelled");
+test("a descriptor, from where it is, which stays the caller's", async () => {
+  const number = openSync(file("descriptor", "0123\n4\n56"), "r");
+  readSync(number, Buffer.alloc(2));
+  const reader = fd(number);
+  assert.equal(reader.name, `fd ${number}`);
+  assert.deepEqual(await toArray(reader), ["23", "4", "56"]);
+  closeSync(number);
+  const error = await failure(toArray(fd(999_999)));
+  assert.deepEqual([error.kind, error.stream], ["open_failed", "fd 999999"]);
+  const directories = openSync(directory, "r");
+  assert.equal((await failure(toArray(fd(directories)))).kind, "open_failed");
+  closeSync(directories);
+});
+
+test("closing ends a loop that waits, and one that waits for the command's end", async () => {
+  const never = { [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}) }) };
+  for (const reader of [from(never), command("sh", ["-c", "echo one; exec >&-; exec sleep 30"])]) {
+    const waiting = failure(toArray(reader));
+    await sleep(reader.name === "iterable" ? 1 : 300);
     await reader.close();
-  });
+    assert.equal((await waiting).kind, "closed");
+  }
+  const controller = new AbortController();
+  const reader = command("sh", ["-c", "exec >&-; exec sleep 30"], { signal: controller.signal });
+  setTimeout(() => controller.abort(), 300);
+  assert.equal((await failure(toArray(reader))).kind, "cancelled");
+  await reader.close();
 });
 
 test("a loop that is left goes on with the next record, in whatever way", async () => {
@@ -233,7 +223,7 @@ test("a record limit means records, and one that is too long can be skipped", as
 });
 
 test("a record of announced length is skipped without keeping it", async () => {
-  const framer = lengthPrefixed({ width: 4 });
+  const framer = lengthPrefixed({ width: 4, endian: "big" });
   const long = Buffer.alloc(4 + 3_000_000, "x");
   long.writeUInt32BE(3_000_000);
   const bytes = Buffer.concat([Buffer.from("\0\0\0\x02ab"), long, Buffer.from("\0\0\0\x01c")]);
@@ -250,6 +240,20 @@ test("a record of announced length is skipped without keeping it", async () => {
   const cut = from(pieces(bytes.subarray(0, 2_000_000), cuts), { framer, recordLimit: 1000 });
   assert.equal(await cut.skipRecord(), true);
   assert.equal((await failure(cut.skipRecord())).kind, "frame_truncated");
+});
+
+test("a record of more than 4 GiB is skipped as well", async () => {
+  const gibibyte = new Uint8Array(1 << 30);
+  function* chunks() {
+    yield Uint8Array.of(0, 0, 0, 1, 0, 0, 0, 3); // 4 GiB and 3 bytes
+    for (let i = 0; i < 4; i++) yield gibibyte;
+    yield Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 99);
+  }
+  const reader = from(chunks(), { framer: lengthPrefixed({ width: 8, endian: "big" }), recordLimit: 1000 });
+  const error = await failure(toArray(reader));
+  assert.deepEqual([error.kind, error.found], ["record_too_long", "4294967299 bytes"]);
+  assert.equal(await reader.skipRecord(), true);
+  assert.deepEqual(await toArray(reader), ["c"]);
 });
 
 test("a long record is not looked at from its beginning for each chunk", async () => {

@@ -15,11 +15,15 @@ export interface Vector {
 // Tests run in build/test of bindings/node.
 export const repository = new URL("../../../../", import.meta.url);
 
-export function frameVectors(): Vector[] {
-  const text = readFileSync(new URL("vectors/frames.tsv", repository), "utf8");
+/** The cases of a file of vectors, in columns. */
+export function cases(file: string): string[][] {
+  const text = readFileSync(new URL(`vectors/${file}`, repository), "utf8");
   const rows = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
-  return rows.map((row) => {
-    const [name, words, input, records, end] = row.split("\t");
+  return rows.map((row) => row.split("\t"));
+}
+
+export function frameVectors(): Vector[] {
+  return cases("frames.tsv").map(([name, words, input, records, end]) => {
     const expected = { records: records === "-" ? [] : records.split(","), end };
     return { name, words, input: Buffer.from(input, "hex"), expected };
   });

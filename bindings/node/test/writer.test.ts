@@ -13,6 +13,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough, Writable } from "node:stream";
 import { test } from "node:test";
+import * as zlib from "node:zlib";
 import { createGunzip, gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { collect, open, pipe, Writer } from "millstream";
@@ -109,8 +110,11 @@ inDirectory("compressed files: several members, damage, truncation, what follows
   const damaged = Buffer.from(gz);
   damaged[gz.length - 6] ^= 1;
   assert.equal((await failure(read(damaged))).kind, "decode_damaged");
-  assert.equal((await failure(read(Buffer.concat([gz, Buffer.from("junk")])))).kind, "decode_damaged");
-  assert.equal((await failure(read(Buffer.concat([gz, Buffer.alloc(9)])))).kind, "decode_damaged");
+  assert.equal(
+    (await failure(read(Buffer.concat([gz, Buffer.from("junk that is not gzip\n")])))).kind,
+    "decode_damaged",
+  );
+  assert.equal((await failure(read(Buffer.concat([gz, Buffer.alloc(32)])))).kind, "decode_damaged");
   // A name promises.
   assert.equal((await failure(read(gz.subarray(0, 1), "b.gz"))).kind, "decode_truncated");
   assert.equal((await failure(read(new Uint8Array(0), "c.zst"))).kind, "decode_truncated");
@@ -157,14 +161,29 @@ test("waiting is needed only when the buffer is full", async () => {
   assert.equal(end.bytes, 20);
 });
 
-test("bytes go out with each write, or after a while", async () => {
-  for (const flush of ["each", { after: 5 }] as const) {
+test("bytes go out at each line end, or after a while", async () => {
+  for (const flush of ["line", 5] as const) {
     const through = new PassThrough();
     const writer = Writer.to(through, { flush });
-    await writer.write("now");
+    await writer.write("now\n");
     const chunk = await new Promise<Buffer>((resolve) => through.once("data", resolve));
-    assert.equal(chunk.toString(), "now");
+    assert.equal(chunk.toString(), "now\n");
     await writer.close();
+  }
+});
+
+test("by default bytes go out at each line end to a terminal only", async () => {
+  for (const isTTY of [false, true]) {
+    const through = Object.assign(new PassThrough(), { isTTY });
+    const writer = Writer.to(through);
+    await writer.write("a line\nand ");
+    await sleep(1);
+    assert.equal(through.readableLength, isTTY ? 11 : 0);
+    await writer.write("more");
+    await sleep(1);
+    assert.equal(through.readableLength, isTTY ? 11 : 0);
+    await writer.close();
+    assert.equal(through.read().toString(), "a line\nand more");
   }
 });
 
@@ -175,10 +194,10 @@ test("what a sink does not take is an error of a later call, and of close", asyn
       done(calls++ === 0 ? null : Object.assign(new Error("full"), { errno: -28, code: "ENOSPC" }));
     },
   });
-  const writer = Writer.to(broken, { flush: "each", name: "disk" });
+  const writer = Writer.to(broken, { flush: "line", name: "disk" });
   await writer.write("four");
   await writer.flush();
-  await writer.write("more");
+  await writer.write("more\n");
   await sleep(5);
   assert.throws(() => writer.write("and more"), { kind: "io", written: 4, stream: "disk", errno: -28 });
   assert.equal((await failure(writer.close())).written, 4);
@@ -213,4 +232,20 @@ inDirectory("records end with the delimiter that was asked for", async (path) =>
   await pipe([Buffer.from("a\n"), "b\n"], Writer.path(path("none"), { delimiter: "" }));
   assert.equal(readFileSync(path("none"), "utf8"), "a\nb\n");
   assert.deepEqual(await pipe(open(path("none"), { keepDelimiter: true }), collect()), ["a\n", "b\n"]);
+});
+
+inDirectory("what cannot be written is refused before anything is opened", async (path) => {
+  const descriptors = () => readdirSync("/proc/self/fd").length;
+  const before = descriptors();
+  const names = ["a.bgz", "a.BGZF", "a.xz", "a.bz2", "a.lz4", "a.zz"];
+  if (!("createZstdCompress" in zlib)) names.push("a.zst");
+  for (const name of names) {
+    for (let round = 0; round < 10; round++) assert.throws(() => Writer.path(path(name)), { kind: "unsupported" });
+  }
+  assert.deepEqual([readdirSync(path(".")), descriptors()], [[], before]);
+  // A name is only a name where the encoding is given.
+  const writer = Writer.path(path("a.bgz"), { encode: "none" });
+  await writer.write("one\n");
+  await writer.close();
+  assert.deepEqual(await toArray(open(path("a.bgz"), { decode: "off" })), ["one"]);
 });

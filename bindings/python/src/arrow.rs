@@ -1,4 +1,5 @@
-//! Columns for others, by the Arrow PyCapsule interface: pyarrow, pandas and polars take them over without a copy.
+//! Columns for other packages, through the Arrow PyCapsule interface: pyarrow, pandas and polars accept them without a
+//! copy.
 
 use arrow_array::RecordBatchReader;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;

@@ -1,4 +1,4 @@
-//! Many records at once, as Python sees them: a copy of the core's batch, which lives as long as anybody looks at it.
+//! Many records at once for Python: a copy of the core's batch, which lives as long as it is referenced.
 
 use millstream::frame::{Batch as CoreBatch, Trim};
 use pyo3::exceptions::PyIndexError;
@@ -9,7 +9,7 @@ use pyo3::types::{PyBytes, PyList, PyMemoryView};
 use crate::memory::{Memory, Owner};
 use crate::record::Encoding;
 
-/// Records in one block of bytes, and where each begins.
+/// Records in one block of bytes, and their offsets.
 #[pyclass(frozen, sequence, module = "millstream")]
 pub struct Batch {
     data: Py<Memory>,
@@ -20,7 +20,7 @@ pub struct Batch {
     encoding: Encoding,
 }
 
-/// The same before there are objects for it: what a thread without the interpreter's lock can make.
+/// The same before its Python objects exist: a thread without the interpreter lock can make it.
 pub struct Loose {
     bytes: Vec<u8>,
     offsets: Vec<u32>,
@@ -70,14 +70,14 @@ impl Batch {
 
 #[pymethods]
 impl Batch {
-    /// The block of bytes, delimiters included: a read-only view.
+    /// The block of bytes, including delimiters: a read-only view.
     #[getter]
     fn data<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
         PyMemoryView::from(self.data.bind(py))
     }
 
-    /// Where the records begin in `data`, and behind them where the last one ends: numpy's `uint32`, or a view where
-    /// there is no numpy.
+    /// The offsets of the records in `data`, followed by the end of the last one: numpy's `uint32`, or a view without
+    /// numpy.
     #[getter]
     fn offsets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         static FROMBUFFER: PyOnceLock<Option<Py<PyAny>>> = PyOnceLock::new();
@@ -96,7 +96,7 @@ impl Batch {
         self.position.1
     }
 
-    /// Where `data` begins in the stream, in bytes.
+    /// The position of `data` in the stream, in bytes.
     #[getter]
     fn offset(&self) -> u64 {
         self.position.0
@@ -108,14 +108,14 @@ impl Batch {
         self.terminated
     }
 
-    /// How many bytes of each record are not content: in front, behind if it is terminated, and whether a carriage return
-    /// before those is not either.
+    /// How many bytes of each record are not content: at the front, at the end if it is terminated, and whether a
+    /// carriage return before those is not content either.
     #[getter]
     fn trim(&self) -> (u32, u32, bool) {
         (self.trim.head, self.trim.tail, self.trim.carriage_return)
     }
 
-    /// The records in a list.
+    /// The records as a list.
     fn to_list<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let batch = self.core();
         if matches!(self.encoding, Encoding::Bytes) {
@@ -148,7 +148,7 @@ impl Batch {
     }
 }
 
-/// The records of a batch, one after the other.
+/// The records of a batch, one after another.
 #[pyclass(module = "millstream._native")]
 pub struct BatchRecords {
     batch: Py<Batch>,

@@ -1,4 +1,4 @@
-//! The words of a command: how Python says them, as the core crate's.
+//! The words of a command: Python's form, as the core crate's.
 
 use std::ffi::OsString;
 use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
@@ -9,8 +9,9 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyDict, PyMapping};
 
 use crate::error;
+use crate::number::Whole;
 
-/// Makes a command of `argv`, or of a line of shell, and of the options that concern it, which are taken out.
+/// Makes a command from `argv`, or from a shell line, and from its options, which are removed from the others.
 pub fn command(py: Python<'_>, words: Words, options: &Bound<'_, PyDict>) -> PyResult<Command> {
     let mut command = match words {
         Words::Shell(line) => Command::shell(line).map_err(|error| error::raise(py, &error))?,
@@ -42,7 +43,7 @@ pub fn command(py: Python<'_>, words: Words, options: &Bound<'_, PyDict>) -> PyR
                     ));
                 }
             },
-            Input::Fd(fd) => Stdin::Fd(duplicate(py, fd)?),
+            Input::Fd(Whole(fd)) => Stdin::Fd(duplicate(py, fd)?),
         });
     }
     if let Some(stderr) = take::<String>(options, "stderr")? {
@@ -73,10 +74,10 @@ pub enum Words {
 enum Input {
     Bytes(PyBackedBytes),
     Word(String),
-    Fd(RawFd),
+    Fd(Whole<RawFd>),
 }
 
-/// Takes an option out; nothing where it is not there or `None`.
+/// Removes and returns an option; nothing if it is missing or `None`.
 pub fn take<T>(options: &Bound<'_, PyDict>, key: &str) -> PyResult<Option<T>>
 where
     T: for<'a, 'py> FromPyObject<'a, 'py>,

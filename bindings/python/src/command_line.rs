@@ -3,14 +3,18 @@
 use std::ffi::OsString;
 use std::process::Termination;
 
-use millstream_cli::Ending;
+use millstream_cli::{Closed, Ending};
 use pyo3::prelude::*;
 
-/// Does what the command line says, and tells the exit status. Where a signal has ended it, that signal ends the process, as
-/// it does the `millstream` command.
+/// Runs the command line, and returns the exit status. If it was ended by a signal, the process ends by the
+/// same signal, as the `millstream` command does.
+///
+/// `closed` tells which of standard input, output and error were closed when the process began. Only Python knows: by
+/// now other files may have their numbers.
 #[pyfunction]
-pub fn command_line(py: Python<'_>, argv: Vec<OsString>) -> i32 {
-    match py.detach(|| millstream_cli::main(argv)) {
+pub fn command_line(py: Python<'_>, argv: Vec<OsString>, closed: (bool, bool, bool)) -> i32 {
+    let (stdin, stdout, stderr) = closed;
+    match py.detach(|| millstream_cli::main_with(argv, Closed { stdin, stdout, stderr })) {
         Ending::Exited(status) => status.into(),
         ended @ Ending::Signaled(signal) => {
             ended.report();

@@ -1,7 +1,7 @@
-//! A core error as an exception of Python's.
+//! A core error as a Python exception.
 //!
-//! The classes are written in Python (`millstream/_errors.py`), which chooses one by the error's kind. An exception that
-//! came out of Python code, such as a source that is a function, comes out again as it went in.
+//! The classes are written in Python (`millstream/_errors.py`), which chooses one by the error's kind. An exception
+//! raised by Python code, such as a source that is a function, is rethrown unchanged.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -20,7 +20,7 @@ pub fn raise(py: Python<'_>, error: &Error) -> PyErr {
     exception(py, error, None).unwrap_or_else(|failed| failed)
 }
 
-/// The same, with what Python said as its cause.
+/// The same, with Python's exception as its cause.
 pub fn raise_from(py: Python<'_>, error: &Error, cause: PyErr) -> PyErr {
     exception(py, error, Some(cause)).unwrap_or_else(|failed| failed)
 }
@@ -29,30 +29,30 @@ pub fn raise_from(py: Python<'_>, error: &Error, cause: PyErr) -> PyErr {
 pub fn in_use(py: Python<'_>, name: &str) -> PyErr {
     let error = Error::new(ErrorKind::Closed)
         .with_name(name)
-        .with_found("a call whose last one has not returned")
+        .with_found("a call during another one")
         .with_expected("one call at a time");
     let raised = class(py, "in_use").and_then(|make| make.call1((details(py, &error)?,)));
     raised.map_or_else(|failed| failed, |exception| PyErr::from_value(exception.into_any()))
 }
 
-/// For what has been closed.
+/// For an object that has been closed.
 pub fn closed(py: Python<'_>, name: &str) -> PyErr {
-    let error = Error::new(ErrorKind::Closed).with_name(name).with_found("a call after the closing of it");
+    let error = Error::new(ErrorKind::Closed).with_name(name).with_found("a call after close");
     raise(py, &error)
 }
 
-/// For an argument that cannot be.
+/// For an invalid argument.
 pub fn refuse(py: Python<'_>, found: impl Into<String>, expected: impl Into<String>) -> PyErr {
     raise(py, &Error::new(ErrorKind::InvalidOption).with_found(found).with_expected(expected))
 }
 
-/// The same, for what is written in Python.
+/// The same, for code written in Python.
 #[pyfunction]
 pub fn option_error(py: Python<'_>, found: String, expected: String) -> Py<PyAny> {
     refuse(py, found, expected).into_value(py).into_any()
 }
 
-/// For a document that is not of the type asked for: `key_missing`, `value_out_of_range` or `shape_mismatch`.
+/// For a document that is not of the requested type: `key_missing`, `value_out_of_range` or `shape_mismatch`.
 #[pyfunction]
 #[pyo3(signature = (kind, keys, found, expected, record = None))]
 pub fn document_error(
@@ -105,12 +105,12 @@ pub fn pipe_error(
     raise(py, &error).into_value(py).into_any()
 }
 
-/// What Python code raised, if that is what this error is.
+/// The exception of Python code, if this error is one.
 pub fn raised(error: &Error) -> Option<&PyErr> {
     error.io()?.get_ref()?.downcast_ref()
 }
 
-/// How a command ended, as an object of Python's.
+/// How a command ended, as a Python object.
 pub fn command_end<'py>(py: Python<'py>, end: &CommandEnd) -> PyResult<Bound<'py, PyAny>> {
     class(py, "command_end")?.call1((argv(py, &end.argv)?, status(end.status), PyBytes::new(py, &end.stderr_tail)))
 }
@@ -150,7 +150,7 @@ fn details<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyDict>> 
     Ok(details)
 }
 
-/// As `subprocess` has it: minus the signal, where one ended it.
+/// As in `subprocess`: the negative signal number, if a signal killed it.
 fn status(status: CommandStatus) -> Option<i32> {
     match status {
         CommandStatus::Exited(status) => Some(status),

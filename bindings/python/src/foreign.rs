@@ -1,6 +1,6 @@
-//! Objects of Python's as a source or a sink: functions that return bytes, files that are objects, memory.
+//! Python objects as a source or a sink: functions that return bytes, file-like objects, memory.
 //!
-//! Functions are called on the caller's thread only, with the interpreter's lock, which the core's call has given up.
+//! Functions are called on the caller's thread only, with the interpreter lock, which the core's call has released.
 
 use std::collections::TryReserveError;
 use std::io::{Error as IoError, ErrorKind, Result as IoResult};
@@ -18,19 +18,25 @@ use pyo3::pybacked::PyBackedBytes;
 #[derive(Clone)]
 pub struct Function(Arc<Mutex<Option<Py<PyAny>>>>);
 
-/// The same for Python's collector of cycles: a function can lead back to the reader or writer that calls it.
+/// The same for Python's garbage collector: a function can refer back to the reader or writer that calls it.
 #[derive(Default)]
 pub struct Functions(Vec<Weak<Mutex<Option<Py<PyAny>>>>>);
 
 impl Function {
-    pub fn new(function: Py<PyAny>) -> Function {
-        Function(Arc::new(Mutex::new(Some(function))))
+    /// # Errors
+    /// For an object that is not callable.
+    pub fn new(py: Python<'_>, function: Py<PyAny>) -> PyResult<Function> {
+        if !function.bind(py).is_callable() {
+            let kind = function.bind(py).get_type().name()?.to_string();
+            return Err(PyTypeError::new_err(format!("expected a function, not an object of the type {kind}")));
+        }
+        Ok(Function(Arc::new(Mutex::new(Some(function)))))
     }
 
     fn bind<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match &*self.0.lock() {
             Some(function) => Ok(function.bind(py).clone()),
-            None => Err(PyRuntimeError::new_err("the function is gone: the collector of cycles has taken it")),
+            None => Err(PyRuntimeError::new_err("the function is gone: the garbage collector has cleared it")),
         }
     }
 
@@ -44,10 +50,10 @@ impl Functions {
         self.0.push(Arc::downgrade(&function.0));
     }
 
-    /// Shows the collector each reference once: all clones of a `Function` hold one and the same.
+    /// Shows the collector each reference once: all clones of a `Function` share one.
     pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         for function in self.0.iter().filter_map(Weak::upgrade) {
-            // Whoever has it locked is at work with it, so it is no garbage.
+            // If it is locked it is in use, so it is not garbage.
             if let Some(function) = function.try_lock() {
                 visit.call(function.as_ref())?;
             }
@@ -55,17 +61,17 @@ impl Functions {
         Ok(())
     }
 
-    /// Lets go of them.
+    /// Drops them.
     pub fn clear(&self) {
         for function in self.0.iter().filter_map(Weak::upgrade) {
             let taken = function.lock().take();
-            // What this calls may come here again.
+            // This call may lead here again.
             drop(taken);
         }
     }
 }
 
-/// Bytes that Python owns, and that cannot change.
+/// Immutable bytes owned by Python.
 pub struct Memory(pub PyBackedBytes);
 
 impl AsRef<[u8]> for Memory {
@@ -76,7 +82,7 @@ impl AsRef<[u8]> for Memory {
 
 /// A reader's source: `read(n)` returns at most `n` bytes, nothing at the end.
 pub fn source(read: Function) -> impl FnMut(&mut [u8]) -> IoResult<usize> + Send + 'static {
-    // What a function returned beyond what was asked for.
+    // What a function returned in excess of the request.
     let mut left: Option<(PyBackedBytes, usize)> = None;
     move |space| {
         if left.is_none() {
@@ -96,7 +102,7 @@ pub fn source(read: Function) -> impl FnMut(&mut [u8]) -> IoResult<usize> + Send
     }
 }
 
-/// `None`: nothing yet, as files that do not block say it.
+/// `None`: nothing yet, as returned by non-blocking files.
 fn call(py: Python<'_>, read: &Function, len: usize) -> PyResult<Option<PyBackedBytes>> {
     py.check_signals()?;
     let bytes = read.call(py, (len,))?;
@@ -112,7 +118,7 @@ fn call(py: Python<'_>, read: &Function, len: usize) -> PyResult<Option<PyBacked
     }
 }
 
-/// A writer's sink: `write(bytes)` returns how many it took, or nothing for all.
+/// A writer's sink: `write(bytes)` returns how many it accepted, or `None` for all.
 pub fn sink(write: Function) -> impl FnMut(&[u8]) -> IoResult<usize> + Send + 'static {
     move |bytes| {
         let taken = Python::attach(|py| {
@@ -121,7 +127,7 @@ pub fn sink(write: Function) -> impl FnMut(&[u8]) -> IoResult<usize> + Send + 's
         });
         let taken = taken.map_err(IoError::other)?.unwrap_or(bytes.len());
         if taken > bytes.len() {
-            return Err(IoError::other(format!("a write that says it took {taken} of {} bytes", bytes.len())));
+            return Err(IoError::other(format!("a write that reports {taken} of {} bytes", bytes.len())));
         }
         Ok(taken)
     }

@@ -1,4 +1,4 @@
-//! How records are found, as Python says it.
+//! How records are found, in Python's terms.
 
 use millstream::frame::{
     Bson, Delimiter, Endian, Fixed, Framer as CoreFramer, LengthPrefixed, Lines, Predicate, PrefixCounts, PrefixWidth,
@@ -7,8 +7,9 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 
 use crate::error;
+use crate::number::Whole;
 
-/// A way to find records, to be used by any number of readers.
+/// A way to find records, usable by any number of readers.
 #[pyclass(frozen, eq, module = "millstream")]
 #[derive(Clone, PartialEq)]
 pub struct Framer {
@@ -58,7 +59,7 @@ impl Framer {
         Framer { spec: Spec::Lines { keep: keep_delimiter } }
     }
 
-    /// Records that end with this byte, string of bytes, or text in UTF-8.
+    /// Records that end with this byte, string of bytes, or UTF-8 text.
     #[staticmethod]
     #[pyo3(signature = (delimiter, *, keep_delimiter = false))]
     fn delimiter(py: Python<'_>, delimiter: Words, keep_delimiter: bool) -> PyResult<Framer> {
@@ -74,15 +75,15 @@ impl Framer {
 
     /// Records of this many bytes.
     #[staticmethod]
-    fn fixed(py: Python<'_>, length: usize) -> PyResult<Framer> {
-        checked(py, Spec::Fixed(length))
+    fn fixed(py: Python<'_>, length: Whole<usize>) -> PyResult<Framer> {
+        checked(py, Spec::Fixed(length.0))
     }
 
-    /// Records behind their length: of 1, 2, 4 or 8 bytes, which may count themselves.
+    /// Records preceded by their length: of 1, 2, 4 or 8 bytes, which may count themselves.
     #[staticmethod]
-    #[pyo3(signature = (width = 4, *, endian = "little", counts = "payload"))]
-    fn length_prefixed(py: Python<'_>, width: u32, endian: &str, counts: &str) -> PyResult<Framer> {
-        let width = match width {
+    #[pyo3(signature = (width = Whole(4), *, endian = "little", counts = "payload"))]
+    fn length_prefixed(py: Python<'_>, width: Whole<u32>, endian: &str, counts: &str) -> PyResult<Framer> {
+        let width = match width.0 {
             1 => PrefixWidth::U8,
             2 => PrefixWidth::U16,
             4 => PrefixWidth::U32,
@@ -121,7 +122,7 @@ fn checked(py: Python<'_>, spec: Spec) -> PyResult<Framer> {
 pub enum Words {
     Bytes(PyBackedBytes),
     Text(String),
-    Byte(u8),
+    Byte(Whole<u8>),
 }
 
 impl Words {
@@ -129,7 +130,7 @@ impl Words {
         match self {
             Words::Bytes(bytes) => bytes.to_vec(),
             Words::Text(text) => text.into_bytes(),
-            Words::Byte(byte) => vec![byte],
+            Words::Byte(Whole(byte)) => vec![byte],
         }
     }
 }

@@ -1,14 +1,16 @@
 //! The native part of Millstream's package for Python.
 //!
-//! It makes Python's objects straight from the core's buffers. It promises: while anything may wait or takes long, the
-//! interpreter's lock is free and signals are heard; no panic and no lock that waits for ever crosses the boundary, bad
-//! arguments and calls at the same time are exceptions. It holds no logic beyond conversion: what a record, a number or a
-//! document is, the core decides. What needs no speed is written in Python (`python/millstream`).
+//! It makes Python objects directly from the core's buffers. It promises: during anything that waits or takes long, the
+//! interpreter lock is released and signals are handled; no panic and no lock that waits indefinitely crosses the
+//! boundary, and bad arguments and concurrent calls raise exceptions. It contains no logic beyond conversion: the core
+//! decides what a record, a number or a document is. Code that is not performance-critical is written in Python
+//! (`python/millstream`).
 //!
-//! - `reader`, `batch`, `record`, `lines`: records; `writer`: where they go; `options`, `command`, `framer`: how Python says what it wants.
-//! - `columns`: delimited text as typed columns. `arrow`: columns for others.
+//! - `reader`, `batch`, `record`, `lines`: records; `writer`: where they go; `options`, `writer_options`, `command`, `framer`,
+//!   `number`: arguments.
+//! - `columns`: delimited text as typed columns. `arrow`: columns for other packages.
 //! - `bson`: documents into dicts and back, mapped arrays, columns.
-//! - `foreign`: objects of Python's as sources and sinks. `memory`: memory of ours that Python looks at.
+//! - `foreign`: Python objects as sources and sinks. `memory`: our memory as seen by Python.
 //! - `command_line`: the command-line tool. `wait`: waits, and signals. `error`: exceptions.
 
 mod arrow;
@@ -24,11 +26,13 @@ mod framer;
 mod lines;
 #[allow(unsafe_code)] // Python is given a pointer
 mod memory;
+mod number;
 mod options;
 mod reader;
 mod record;
 mod wait;
 mod writer;
+mod writer_options;
 
 /// Everything that Python sees of this part.
 #[pyo3::pymodule(gil_used = false)]
@@ -59,6 +63,8 @@ mod _native {
     use crate::memory::Memory;
     #[pymodule_export]
     use crate::reader::Reader;
+    #[pymodule_export]
+    use crate::wait::forked;
     #[pymodule_export]
     use crate::writer::{Writer, WriterEnd};
     #[pymodule_export]

@@ -1,11 +1,11 @@
 //! Lines one at a time, for a `for` loop: an iterator whose `__next__` is a function that Python calls directly.
 //!
-//! It only takes lines that are in the reader's buffer. Everything else, waiting, errors and the end, is the reader's own
-//! `__next__`, so that both can be used in turn. PyO3's way into a function looks at types, counts how deep Python is in us,
-//! and wraps what comes back: 59 of 538 instructions for a line of 300 bytes, loop and object included, and what decides
-//! whether a file of Python's own is as quick.
+//! It only takes lines that are in the reader's buffer. Everything else (waiting, errors and the end) is the reader's
+//! own `__next__`, so that both can be used alternately. A call through PyO3 checks types, tracks the recursion depth,
+//! and wraps the result: 59 of 538 instructions for a line of 300 bytes, loop and object included, which decides
+//! whether it is as fast as a Python file.
 //!
-//! Unsafe code: PyO3 has no word for such a type.
+//! Unsafe code: PyO3 does not support this kind of type.
 
 use std::ffi::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -38,7 +38,7 @@ pub fn iterate<'py>(reader: Bound<'py, Reader>) -> PyResult<Bound<'py, PyAny>> {
         let slot = ffi::PyType_GetSlot(Reader::type_object_raw(py), ffi::Py_tp_iternext);
         std::mem::transmute::<*mut c_void, ffi::iternextfunc>(slot)
     };
-    // SAFETY: `class` is a type that is ready, of objects as large as `Lines`. A new one is ours alone until it is returned,
+    // SAFETY: `class` is a ready type, of objects as large as `Lines`. A new one is ours alone until it is returned,
     // and all of its fields are written here.
     unsafe {
         let object = ffi::PyType_GenericAlloc(class, 0);
@@ -66,8 +66,8 @@ fn make_class(py: Python<'_>) -> PyResult<Py<PyType>> {
         flags: (ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_HAVE_GC | ffi::Py_TPFLAGS_DISALLOW_INSTANTIATION) as u32,
         slots: slots.as_mut_ptr(),
     };
-    // SAFETY: the name lives for ever, the slots end with a 0 and their functions have the types that Python expects. Nobody
-    // but `iterate` makes objects of the type, so their fields are always those it has written.
+    // SAFETY: the name lives indefinitely, the slots end with a 0 and their functions have the types that Python
+    // expects. Only `iterate` makes objects of the type, so their fields are always those it has written.
     let class = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyType_FromSpec(&mut spec))? };
     Ok(class.cast_into::<PyType>()?.unbind())
 }
@@ -92,7 +92,7 @@ unsafe extern "C" fn next(object: *mut ffi::PyObject) -> *mut ffi::PyObject {
     }
 }
 
-/// `tp_traverse`: what it holds. There is no `tp_clear`, since the reader lets go of what leads here.
+/// `tp_traverse`: what it holds. There is no `tp_clear`, since the reader drops its references to this.
 unsafe extern "C" fn traverse(object: *mut ffi::PyObject, visit: ffi::visitproc, arg: *mut c_void) -> c_int {
     // SAFETY: Python calls this with an object of the class, whose fields are zero until `iterate` has written them, and with
     // a function for the references that the object holds, of which the reader may be null here only.
@@ -108,9 +108,9 @@ unsafe extern "C" fn traverse(object: *mut ffi::PyObject, visit: ffi::visitproc,
 
 /// `tp_dealloc`.
 unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
-    // SAFETY: Python calls this once, for an object that nobody has any more. The collector of cycles hears of that first;
-    // then what it held is let go of, and the memory given back to whom `PyType_GenericAlloc` had it from; an object of such
-    // a type holds its type.
+    // SAFETY: Python calls this once, for an object without references. It is first removed from the
+    // collector of cycles; then its references are dropped, and its memory is returned to the allocator that
+    // `PyType_GenericAlloc` used; an object of a heap type holds a reference to its type.
     unsafe {
         let class = ffi::Py_TYPE(object);
         ffi::PyObject_GC_UnTrack(object.cast());

@@ -1,4 +1,4 @@
-//! Memory of ours that Python looks at: read-only, kept for as long as anybody looks.
+//! Our memory as seen by Python: read-only, kept for as long as it is referenced.
 //!
 //! ```text
 //! numpy array ─► memoryview ─► Memory ─► what owns the bytes
@@ -48,8 +48,8 @@ impl Memory {
     unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
         let bytes = slf.get().bytes();
         let len = isize::try_from(bytes.len())?;
-        // SAFETY: Python calls this with a view to be filled in. The bytes are owned by `slf`, which is frozen and of which
-        // the view holds a reference; `readonly` is 1, so that nobody writes to them.
+        // SAFETY: Python calls this with a view to be filled in. The bytes are owned by `slf`, which is frozen and of
+        // which the view holds a reference; `readonly` is 1, so that no caller writes to them.
         let failed =
             unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), bytes.as_ptr().cast_mut().cast(), len, 1, flags) };
         if failed != 0 { Err(PyErr::fetch(slf.py())) } else { Ok(()) }

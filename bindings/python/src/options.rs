@@ -1,8 +1,8 @@
-//! A reader's options, as Python says them: checked once, used for each attempt to open.
+//! A reader's options, from Python: checked once, used for each attempt to open.
 
 use std::time::Duration;
 
-use millstream::{Decode, DecodeLimit, Follow, Latency, ReadAhead, Reader, ReaderBuilder};
+use millstream::{Decode, Follow, Latency, Pin, ReadAhead, Reader, ReaderBuilder};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -11,32 +11,63 @@ use crate::command::take;
 use crate::error;
 use crate::foreign::{Function, Functions};
 use crate::framer::{Framer, Spec, Words};
+use crate::number::{Whole, refuse_bool};
 use crate::record::Encoding;
 
-/// What a reader is made with.
+/// How to make a reader.
 pub struct Options {
     pub encoding: Encoding,
     pub framer: Spec,
+    pub items: Items,
     capacity: Option<usize>,
     record_limit: Option<usize>,
     read_ahead: ReadAhead,
     latency: Latency,
     decode: Option<Decode>,
-    decode_limit: DecodeLimit,
+    decode_limit: Option<u64>,
+    decode_ratio: Option<u64>,
+    decode_memory: Option<u64>,
     pub stall_timeout: Option<Duration>,
     follow: Follow,
+    pin: Pin,
     name: Option<String>,
     progress: Option<(Function, Duration)>,
 }
 
+/// What an iteration yields.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Items {
+    /// Lines without their ends, the common case, which has its own code.
+    Lines,
+    /// Lines of text with their ends, as in a Python file: so `csv` and others find the line feeds inside a field.
+    WholeLines,
+    /// Anything that the framer finds.
+    Records,
+}
+
 impl Options {
-    /// Takes all options out of the keywords: one that is left is unknown.
+    /// Takes all options out of the keywords: a remaining one is unknown.
     pub fn new(py: Python<'_>, keywords: &Bound<'_, PyDict>) -> PyResult<Options> {
+        let encoding = Encoding::new(py, take(keywords, "encoding")?, take(keywords, "errors")?)?;
+        let (framer, is_default) = framer(py, keywords)?;
+        if matches!(framer, Spec::Lines { .. }) && !encoding.has_lines(py)? {
+            return Err(error::refuse(
+                py,
+                "lines in an encoding whose line feed is not the byte 10",
+                "no encoding, and io.TextIOWrapper(reader, encoding=...) around the reader",
+            ));
+        }
         let options = Options {
-            encoding: Encoding::new(py, take(keywords, "encoding")?, take(keywords, "errors")?)?,
-            framer: framer(py, keywords)?,
-            capacity: take(keywords, "capacity")?,
-            record_limit: take(keywords, "record_limit")?,
+            items: match (&framer, &encoding) {
+                (Spec::Lines { keep: false }, Encoding::Bytes) => Items::Lines,
+                (Spec::Lines { keep: false }, _) if is_default => Items::WholeLines,
+                (Spec::Lines { keep: false }, _) => Items::Lines,
+                _ => Items::Records,
+            },
+            encoding,
+            framer,
+            capacity: whole(keywords, "capacity")?,
+            record_limit: whole(keywords, "record_limit")?,
             read_ahead: word(
                 py,
                 keywords,
@@ -47,18 +78,26 @@ impl Options {
             latency: word(py, keywords, "latency", &[("normal", Latency::Normal), ("low", Latency::Low)])?
                 .unwrap_or_default(),
             decode: word(py, keywords, "decode", &[("auto", Decode::Auto), ("off", Decode::Off)])?,
-            decode_limit: DecodeLimit {
-                bytes: take(keywords, "decode_limit")?,
-                ratio: take(keywords, "decode_ratio")?,
-            },
+            decode_limit: whole(keywords, "decode_limit")?,
+            decode_ratio: whole(keywords, "decode_ratio")?,
+            decode_memory: whole(keywords, "decode_memory")?,
             stall_timeout: seconds(py, keywords, "stall_timeout")?,
             follow: if take(keywords, "follow")?.unwrap_or(false) { Follow::Growing } else { Follow::No },
+            pin: word(py, keywords, "pin", &[("content", Pin::Content), ("identity", Pin::Identity)])?
+                .unwrap_or_default(),
             name: take(keywords, "name")?,
             progress: {
-                let every = seconds(py, keywords, "progress_interval")?.unwrap_or(Duration::from_millis(100));
-                take(keywords, "progress")?.map(|call| (Function::new(call), every))
+                let every = seconds(py, keywords, "progress_interval")?;
+                let call = take(keywords, "progress")?.map(|call| Function::new(py, call)).transpose()?;
+                if every.is_some() && call.is_none() {
+                    return Err(error::refuse(py, "progress_interval without progress", "both"));
+                }
+                call.map(|call| (call, every.unwrap_or(Duration::from_millis(100))))
             },
         };
+        if options.stall_timeout.is_some_and(|limit| limit.is_zero()) {
+            return Err(error::refuse(py, "stall_timeout=0", "seconds, more than 0"));
+        }
         match keywords.iter().next() {
             Some((key, _)) => Err(PyTypeError::new_err(format!("unknown option {key}"))),
             None => Ok(options),
@@ -74,11 +113,8 @@ impl Options {
 
     /// The core's builder.
     pub fn builder(&self) -> ReaderBuilder {
-        let mut builder = Reader::builder()
-            .read_ahead(self.read_ahead)
-            .latency(self.latency)
-            .decode_limit(self.decode_limit)
-            .follow(self.follow);
+        let mut builder =
+            Reader::builder().read_ahead(self.read_ahead).latency(self.latency).follow(self.follow).pin(self.pin);
         if let Some(bytes) = self.capacity {
             builder = builder.capacity(bytes);
         }
@@ -88,8 +124,20 @@ impl Options {
         if let Some(decode) = self.decode {
             builder = builder.decode(decode);
         }
+        if let Some(bytes) = self.decode_limit {
+            builder = builder.decode_limit(bytes);
+        }
+        if let Some(ratio) = self.decode_ratio {
+            builder = builder.decode_ratio(ratio);
+        }
+        if let Some(bytes) = self.decode_memory {
+            builder = builder.decode_memory(bytes);
+        }
         if let Some(limit) = self.stall_timeout {
-            builder = builder.stall_timeout(limit);
+            // Waits are interrupted to check for signals, and the limit applies across them. The core's own limit is
+            // for the case that no thread is available for that; it is the later one, since a reader is at its end
+            // after it.
+            builder = builder.stall_timeout(limit.saturating_add(Duration::from_secs(1)));
         }
         if let Some(name) = &self.name {
             builder = builder.name(name.clone());
@@ -99,7 +147,7 @@ impl Options {
             builder = builder.observer(*every, move |progress| {
                 Python::attach(|py| {
                     let told = call.call(py, (progress.source_bytes, progress.source_size, progress.records));
-                    // Reading goes on where a display fails.
+                    // Reading continues if a progress display fails.
                     told.map_or_else(|error| error.write_unraisable(py, None), drop);
                 });
             });
@@ -108,8 +156,10 @@ impl Options {
     }
 }
 
-fn framer(py: Python<'_>, keywords: &Bound<'_, PyDict>) -> PyResult<Spec> {
-    let keep = take(keywords, "keep_delimiter")?.unwrap_or(false);
+/// How records are found, and whether that is the default.
+fn framer(py: Python<'_>, keywords: &Bound<'_, PyDict>) -> PyResult<(Spec, bool)> {
+    let kept = take(keywords, "keep_delimiter")?;
+    let keep = kept.unwrap_or(false);
     let framer = match keywords.get_item("framer")? {
         Some(framer) if !framer.is_none() => Some(framer.cast_into::<Framer>()?),
         _ => None,
@@ -118,6 +168,7 @@ fn framer(py: Python<'_>, keywords: &Bound<'_, PyDict>) -> PyResult<Spec> {
         keywords.del_item("framer")?;
     }
     let delimiter = take::<Words>(keywords, "delimiter")?;
+    let is_default = framer.is_none() && delimiter.is_none() && kept.is_none();
     let spec = match (framer, delimiter) {
         (Some(_), Some(_)) => return Err(error::refuse(py, "a framer and a delimiter", "one of them")),
         (Some(_), None) if keep => {
@@ -127,7 +178,7 @@ fn framer(py: Python<'_>, keywords: &Bound<'_, PyDict>) -> PyResult<Spec> {
         (None, Some(delimiter)) => Spec::Delimiter { bytes: delimiter.into_bytes(), keep },
         (None, None) => Spec::Lines { keep },
     };
-    Ok(spec)
+    Ok((spec, is_default))
 }
 
 /// An option that is one of a few words.
@@ -147,8 +198,18 @@ pub fn word<T: Copy>(
     }
 }
 
+fn whole<T>(keywords: &Bound<'_, PyDict>, key: &str) -> PyResult<Option<T>>
+where
+    T: for<'a, 'py> FromPyObject<'a, 'py>,
+{
+    Ok(take::<Whole<T>>(keywords, key)?.map(|Whole(number)| number))
+}
+
 /// A time in seconds.
 pub fn seconds(py: Python<'_>, keywords: &Bound<'_, PyDict>, key: &str) -> PyResult<Option<Duration>> {
+    if let Some(value) = keywords.get_item(key)? {
+        refuse_bool(&value)?;
+    }
     let Some(seconds) = take::<f64>(keywords, key)? else { return Ok(None) };
     let duration = Duration::try_from_secs_f64(seconds);
     duration.map(Some).map_err(|_| error::refuse(py, format!("{key}={seconds}"), "seconds, not negative"))

@@ -1,7 +1,7 @@
-//! The reader that Python sees.
+//! The reader for Python.
 //!
-//! What is in the buffer is taken with the interpreter's lock, everything else without it. A reader is for one call at a
-//! time: another thread's is refused, never made to wait.
+//! Buffered data is taken with the interpreter lock, everything else without it. A reader serves one call at a time:
+//! another thread's call is refused, never made to wait.
 
 use std::ops::{Deref, DerefMut};
 use std::os::fd::{AsRawFd, RawFd};
@@ -20,7 +20,8 @@ use crate::columns::{self, Growing, Layout, Table};
 use crate::command::{self, duplicate};
 use crate::foreign::{self, Function, Functions};
 use crate::framer::{Spec, Words};
-use crate::options::Options;
+use crate::number::Whole;
+use crate::options::{Items, Options};
 use crate::record::Encoding;
 use crate::wait::{Patience, Token};
 use crate::{error, lines};
@@ -31,20 +32,21 @@ pub struct Reader {
     state: Mutex<State>,
     token: Token,
     encoding: Encoding,
-    /// Lines without their ends, the usual case, which has a way of its own.
+    items: Items,
+    /// Whether the framer finds lines and removes their ends.
     plain_lines: bool,
     name: String,
     functions: Functions,
 }
 
 struct State {
-    /// Nothing once it is closed.
+    /// Empty once it is closed.
     reader: Option<CoreReader>,
     framer: Box<dyn CoreFramer + Send>,
     ends: Vec<CommandEnd>,
 }
 
-/// A reader that is open, for one call.
+/// An open reader, for one call.
 struct Open<'a>(MutexGuard<'a, State>);
 
 /// The reader and its framer, apart.
@@ -67,7 +69,7 @@ impl DerefMut for Open<'_> {
 }
 
 impl Reader {
-    /// Opens a source. `open` is called again where a signal has come between.
+    /// Opens a source. `open` is called again if a signal interrupted it.
     pub fn open(
         py: Python<'_>,
         keywords: &Bound<'_, PyDict>,
@@ -86,6 +88,7 @@ impl Reader {
             token,
             functions: options.functions(),
             encoding: options.encoding,
+            items: options.items,
             plain_lines: options.framer == Spec::Lines { keep: false },
             name: reader.name().to_owned(),
             state: Mutex::new(State { reader: Some(reader), framer, ends: Vec::new() }),
@@ -103,17 +106,17 @@ impl Reader {
 
     #[inline]
     fn state(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, State>> {
-        // What a panic left behind is a reader, which knows its own state.
+        // After a panic it is still a reader, which knows its own state.
         self.state.try_lock().ok_or_else(|| error::in_use(py, &self.name))
     }
 
-    /// Does something with the next line, if it is in the buffer and nobody uses the reader.
+    /// Passes on the next line, if it is in the buffer and the reader is not in use.
     #[inline]
     pub fn take_buffered<T>(&self, work: impl FnOnce(&[u8]) -> T) -> Option<T> {
         self.state.try_lock()?.reader.as_mut()?.buffered_line().map(work)
     }
 
-    /// Does what may wait for the source.
+    /// Runs a function that may wait for the source.
     fn wait<T: Send>(
         &self,
         py: Python<'_>,
@@ -127,19 +130,22 @@ impl Reader {
         done.map_err(|error| error::raise(py, &error))
     }
 
-    /// The next record where the buffer does not have it.
+    /// The next record if it is not in the buffer.
     #[cold]
     fn read_record<'py>(&self, py: Python<'py>, state: &mut State) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let plain = self.plain_lines;
         let (record, number) = self.wait(py, state, |reader, framer| {
-            let record = if plain { reader.next_line()? } else { reader.next_frame(framer)? };
+            let record = match self.items {
+                Items::Lines => reader.next_line()?,
+                Items::WholeLines => reader.next_frame(&mut Lines::untrimmed())?,
+                Items::Records => reader.next_frame(framer)?,
+            };
             let record = record.map(<[u8]>::to_vec);
             Ok((record, reader.position().records))
         })?;
         record.map(|record| self.encoding.record(py, &record, || number - 1)).transpose()
     }
 
-    /// At most `max` bytes that there are, waiting for one.
+    /// At most `max` available bytes, waiting for one.
     fn read_once(&self, py: Python<'_>, state: &mut State, max: usize) -> PyResult<Vec<u8>> {
         self.wait(py, state, |reader, _| {
             let mut piece = Vec::new();
@@ -153,7 +159,7 @@ impl Reader {
         })
     }
 
-    /// Everything up to the end, or `max` bytes. What came before an error is in the exception's `partial`.
+    /// Everything up to the end, or `max` bytes. Data read before an error is in the exception's `partial`.
     fn read_all(&self, py: Python<'_>, state: &mut State, max: usize) -> PyResult<Vec<u8>> {
         let mut bytes = Vec::new();
         let done = self.token.slices(py, |deadline| {
@@ -166,7 +172,7 @@ impl Reader {
                 if bytes.try_reserve(count).is_err() {
                     return Err(Error::new(ErrorKind::MemoryLimit)
                         .with_found(format!("{} bytes and more", bytes.len()))
-                        .with_expected("what there is memory for"));
+                        .with_expected("what fits in memory"));
                 }
                 bytes.extend_from_slice(&reader.buffer()[..count]);
                 reader.consume(count);
@@ -185,7 +191,7 @@ impl Reader {
         Err(raised)
     }
 
-    /// Fills the buffer, by so many reads at most.
+    /// Fills the buffer, with at most this many reads.
     fn read_into(&self, py: Python<'_>, buffer: &Bound<'_, PyAny>, mut reads: usize) -> PyResult<usize> {
         let mut state = self.enter(py)?;
         let space = PyMemoryView::from(buffer)?.call_method1("cast", ("B",))?;
@@ -203,21 +209,35 @@ impl Reader {
         Ok(done)
     }
 
+    /// Takes the core's reader out, for code that continues reading by itself: this one is closed then.
+    pub fn take(&self, py: Python<'_>) -> PyResult<CoreReader> {
+        let mut state = self.enter(py)?;
+        state.reader.take().ok_or_else(|| error::closed(py, &self.name))
+    }
+
+    /// Runs a function that may wait for a source that was taken: signals and the reader's time limit interrupt the
+    /// wait.
+    pub fn watch<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnMut() -> Result<T, Error> + Send,
+    ) -> PyResult<Result<T, Error>> {
+        self.token.wait(py, work)
+    }
+
     fn close_state(&self, py: Python<'_>, state: &mut State) -> PyResult<()> {
-        let Some(reader) = state.reader.take() else { return Ok(()) };
-        // A wait that was cancelled would be cancelled again: commands have to be waited for. It takes some two seconds.
-        self.token.settle();
-        let closed = py.detach(|| reader.close());
-        match closed {
-            Ok(ends) => {
-                state.ends = ends;
-                Ok(())
-            }
-            Err(error) => {
-                state.ends.extend(error.command().cloned());
-                Err(error::raise(py, &error))
-            }
+        let Some(mut reader) = state.reader.take() else { return Ok(()) };
+        if self.token.is_inherited() {
+            // Its commands are not ours to stop.
+            std::mem::forget(reader);
+            return Ok(());
         }
+        // A cancelled wait would be cancelled again: commands have to be waited for. This takes about two seconds.
+        self.token.settle();
+        let closed = py.detach(|| reader.try_close());
+        state.ends = reader.command_ends().to_vec();
+        py.detach(|| drop(reader));
+        closed.map_err(|error| error::raise(py, &error))
     }
 }
 
@@ -242,7 +262,7 @@ impl Reader {
         let mut commands = Vec::with_capacity(argvs.len());
         let shared = options.copy()?;
         for argv in argvs {
-            // Each has them all; the options that are left are the reader's.
+            // Each has them all; the remaining options are the reader's.
             shared.update(options.as_mapping())?;
             commands.push(command::command(py, command::Words::Argv(argv), &shared)?);
         }
@@ -267,8 +287,8 @@ impl Reader {
 
     #[staticmethod]
     #[pyo3(signature = (fd, **options))]
-    fn fd(py: Python<'_>, fd: i32, options: Option<Bound<'_, PyDict>>) -> PyResult<Reader> {
-        let options = options.unwrap_or_else(|| PyDict::new(py));
+    fn fd(py: Python<'_>, fd: Whole<RawFd>, options: Option<Bound<'_, PyDict>>) -> PyResult<Reader> {
+        let (fd, options) = (fd.0, options.unwrap_or_else(|| PyDict::new(py)));
         let owned = duplicate(py, fd)?;
         if !options.contains("name")? {
             options.set_item("name", format!("file descriptor {fd}"))?;
@@ -297,7 +317,7 @@ impl Reader {
     #[pyo3(signature = (read, **options))]
     fn callback(py: Python<'_>, read: Py<PyAny>, options: Option<Bound<'_, PyDict>>) -> PyResult<Reader> {
         let options = options.unwrap_or_else(|| PyDict::new(py));
-        let read = Function::new(read);
+        let read = Function::new(py, read)?;
         let mut source = Some(foreign::source(read.clone()));
         let mut reader = Reader::open(py, &options, |builder| match source.take() {
             Some(source) => builder.callback(source),
@@ -316,8 +336,8 @@ impl Reader {
     }
 
     fn __iter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, PyAny>> {
-        match (&slf.get().encoding, slf.get().plain_lines) {
-            (Encoding::Bytes, true) => lines::iterate(slf),
+        match (&slf.get().encoding, slf.get().items) {
+            (Encoding::Bytes, Items::Lines) => lines::iterate(slf),
             _ => Ok(slf.into_any()),
         }
     }
@@ -325,12 +345,16 @@ impl Reader {
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let mut state = self.state(py)?;
         let Some((reader, framer)) = parts(&mut state) else { return Err(error::closed(py, &self.name)) };
-        let record = if self.plain_lines { reader.buffered_line() } else { reader.buffered_frame(framer) };
+        let record = match self.items {
+            Items::Lines => reader.buffered_line(),
+            Items::WholeLines => reader.buffered_line_raw(),
+            Items::Records => reader.buffered_frame(framer),
+        };
         match record {
             Some(record) => match &self.encoding {
                 Encoding::Bytes => Ok(Some(PyBytes::new(py, record).into_any())),
                 encoding => {
-                    // The record's number is asked for once it is known that it is wanted.
+                    // The record's number is computed only if it is needed.
                     encoding.record(py, record, || 0).map(Some).or_else(|error| {
                         error.value(py).setattr("record", reader.position().records - 1)?;
                         Err(error)
@@ -341,23 +365,24 @@ impl Reader {
         }
     }
 
-    /// The next records, as many as there are; nothing at the end.
+    /// The next records, as many as are available; nothing at the end.
     #[pyo3(signature = (max_records = None))]
-    fn next_batch(&self, py: Python<'_>, max_records: Option<usize>) -> PyResult<Option<Batch>> {
+    fn next_batch(&self, py: Python<'_>, max_records: Option<Whole<usize>>) -> PyResult<Option<Batch>> {
         let mut state = self.enter(py)?;
-        let max = max_records.unwrap_or(usize::MAX);
+        let max = at_most(py, max_records)?;
         let batch =
             self.wait(py, &mut state, |reader, framer| Ok(reader.next_batch_of(framer, max)?.map(Loose::from)))?;
         batch.map(|batch| batch.into_batch(py, self.encoding.clone())).transpose()
     }
 
-    /// An iterator over what `next_batch` gives.
+    /// An iterator over the results of `next_batch`.
     #[pyo3(signature = (max_records = None))]
-    fn batches(slf: Py<Self>, max_records: Option<usize>) -> Batches {
-        Batches { reader: slf, max_records }
+    fn batches(slf: Py<Self>, py: Python<'_>, max_records: Option<Whole<usize>>) -> PyResult<Batches> {
+        at_most(py, max_records)?;
+        Ok(Batches { reader: slf, max_records })
     }
 
-    /// Counts the records up to the end, without making them.
+    /// Counts the records up to the end, without creating them.
     fn count(&self, py: Python<'_>) -> PyResult<u64> {
         let mut open = self.enter(py)?;
         let (state, mut count): (&mut State, _) = (&mut open, 0);
@@ -383,17 +408,17 @@ impl Reader {
         sep: Words,
         types: Bound<'_, PyAny>,
         missing: Option<String>,
-        max_records: Option<usize>,
-        workers: Option<usize>,
+        max_records: Option<Whole<usize>>,
+        workers: Option<Whole<usize>>,
     ) -> PyResult<Table> {
         let mut open = self.enter(py)?;
         let state: &mut State = &mut open;
         let layout = Layout::new(py, sep.into_bytes(), &types, missing, self.plain_lines)?;
-        let workers = workers.unwrap_or_else(columns::enough_workers);
+        let workers = workers.map_or_else(columns::enough_workers, |Whole(workers)| workers);
         if workers == 0 {
             return Err(error::refuse(py, "workers=0", "at least 1"));
         }
-        let (mut table, max) = (Growing::new(layout, workers), max_records.unwrap_or(usize::MAX));
+        let (mut table, max) = (Growing::new(layout, workers), max_records.map_or(usize::MAX, |Whole(max)| max));
         let done = self.token.slices(py, |deadline| {
             let Some((reader, framer)) = parts(state) else { return Err(Error::new(ErrorKind::Closed)) };
             while table.records() < max {
@@ -411,13 +436,13 @@ impl Reader {
             Ok(Err(error)) => error::raise(py, &error.with_name(&self.name)),
             Err(raised) => raised,
         };
-        // Where a signal has ended it, some are still waiting.
+        // If a signal has ended it, some are still waiting.
         drop(py.detach(|| table.settle()));
         raised.value(py).setattr("partial", Py::new(py, table.finish())?)?;
         Err(raised)
     }
 
-    /// Skips a record, however long, and says whether there was one.
+    /// Skips a record, however long, and returns whether there was one.
     fn skip_record(&self, py: Python<'_>) -> PyResult<bool> {
         let mut state = self.enter(py)?;
         self.wait(py, &mut state, |reader, framer| reader.skip_record(framer))
@@ -445,7 +470,7 @@ impl Reader {
         self.read_into(py, &buffer, 1)
     }
 
-    /// The next line with its line feed, as files have it; empty at the end.
+    /// The next line with its line feed, as in files; empty at the end.
     #[pyo3(signature = (size = -1, /))]
     fn readline<'py>(&self, py: Python<'py>, size: Option<isize>) -> PyResult<Bound<'py, PyBytes>> {
         let mut state = self.enter(py)?;
@@ -467,7 +492,10 @@ impl Reader {
         let (py, limit, mut bytes) = (slf.py(), limit(hint), 0);
         let lines = PyList::empty(py);
         loop {
-            let line = slf.get().readline(py, None)?;
+            let line = slf.get().readline(py, None).or_else(|raised| {
+                raised.value(py).setattr("partial", &lines)?;
+                Err(raised)
+            })?;
             let len = line.as_bytes().len();
             if len == 0 {
                 return Ok(lines);
@@ -480,8 +508,8 @@ impl Reader {
         }
     }
 
-    /// The next record up to this delimiter, with it; at the end what is left, or nothing.
-    #[pyo3(signature = (delimiter = Words::Byte(b'\n')))]
+    /// The next record up to this delimiter, including it; at the end the rest, or nothing.
+    #[pyo3(signature = (delimiter = Words::Byte(Whole(b'\n'))))]
     fn readuntil<'py>(&self, py: Python<'py>, delimiter: Words) -> PyResult<Bound<'py, PyBytes>> {
         let mut state = self.enter(py)?;
         let framer = Delimiter::bytes(delimiter.into_bytes()).map_err(|error| error::raise(py, &error))?;
@@ -494,7 +522,7 @@ impl Reader {
         Ok(PyBytes::new(py, &record.unwrap_or_default()))
     }
 
-    /// What is in the buffer, after one read if it is empty; nothing is consumed.
+    /// The content of the buffer, after one read if it is empty; nothing is consumed.
     #[pyo3(signature = (size = 0, /))]
     fn peek<'py>(&self, py: Python<'py>, size: Option<isize>) -> PyResult<Bound<'py, PyBytes>> {
         let _ = size;
@@ -508,7 +536,7 @@ impl Reader {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Whether the next batch has to be waited for; nothing where nobody can say.
+    /// Whether the next batch requires a wait; nothing if unknown.
     fn waits(&self, py: Python<'_>) -> PyResult<Option<bool>> {
         let state = self.enter(py)?;
         Ok(match state.reader.as_ref().map(CoreReader::waits) {
@@ -517,24 +545,24 @@ impl Reader {
         })
     }
 
-    /// The file descriptor that is readable when the next batch need not be waited for, if there is one.
+    /// The file descriptor that is readable when the next batch requires no wait, if there is one.
     fn waits_for(&self, py: Python<'_>) -> PyResult<Option<RawFd>> {
         let state = self.enter(py)?;
         Ok(state.reader.as_ref().and_then(CoreReader::waits_for).map(|fd| fd.as_raw_fd()))
     }
 
-    /// What ends a record, where it is written again.
+    /// The bytes that end a record when it is written again.
     #[getter]
     fn terminator<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         Ok(PyBytes::new(py, self.enter(py)?.framer.terminator()))
     }
 
-    /// Ends a wait of another thread, which gets `Cancelled`; if there is none, the next call does.
+    /// Ends a wait of another thread, which gets `Cancelled`; if no thread waits, the next call does.
     fn cancel(&self) {
         self.token.cancel();
     }
 
-    /// Ends the reading, wherever it is, and stops its commands.
+    /// Ends the reading at the current position, and stops its commands.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let mut state = self.state(py)?;
         self.close_state(py, &mut state)
@@ -553,11 +581,17 @@ impl Reader {
         value: Option<Bound<'_, PyAny>>,
         traceback: Option<Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let _ = (value, traceback);
-        match self.close(py) {
-            // What ended the block is what is to be heard of.
-            Err(_) if kind.is_some() => Ok(()),
-            closed => closed,
+        let _ = (kind, traceback);
+        match (self.close(py), value) {
+            // The exception that ended the block is raised. A failure that was reported before and has not caused it
+            // becomes its context.
+            (Err(failed), Some(value)) => {
+                if value.getattr("__context__")?.is_none() {
+                    value.setattr("__context__", failed.into_value(py))?;
+                }
+                Ok(())
+            }
+            (closed, _) => closed,
         }
     }
 
@@ -573,11 +607,11 @@ impl Reader {
 
     #[getter]
     fn closed(&self) -> bool {
-        // Who uses it now has it open.
+        // The thread that uses it now keeps it open.
         self.state.try_lock().is_some_and(|state| state.reader.is_none())
     }
 
-    /// Where the reading is: bytes and records.
+    /// The position: bytes and records.
     #[getter]
     fn position(&self, py: Python<'_>) -> PyResult<(u64, u64)> {
         let state = self.enter(py)?;
@@ -589,7 +623,7 @@ impl Reader {
         self.position(py).map(|position| position.0)
     }
 
-    /// How the commands ended, those that have.
+    /// How the commands ended that have ended so far.
     #[getter]
     fn ends<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let state = self.state(py)?;
@@ -675,18 +709,21 @@ impl Drop for Reader {
     fn drop(&mut self) {
         let state = self.state.get_mut();
         if let Some(reader) = state.reader.take() {
+            if self.token.is_inherited() {
+                return std::mem::forget(reader);
+            }
             self.token.settle();
-            // It may have to wait for a command to leave.
+            // It may have to wait for a command to exit.
             Python::try_attach(|py| py.detach(|| drop(reader)));
         }
     }
 }
 
-/// The batches of a reader, one after the other.
+/// The batches of a reader, one after another.
 #[pyclass(frozen, generic, module = "millstream._native")]
 pub struct Batches {
     reader: Py<Reader>,
-    max_records: Option<usize>,
+    max_records: Option<Whole<usize>>,
 }
 
 #[pymethods]
@@ -699,9 +736,18 @@ impl Batches {
         self.reader.get().next_batch(py, self.max_records)
     }
 
-    /// The reader lets go of what leads here.
+    /// The reader drops its references to this.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.reader)
+    }
+}
+
+/// How many records a batch may have.
+fn at_most(py: Python<'_>, max_records: Option<Whole<usize>>) -> PyResult<usize> {
+    match max_records {
+        None => Ok(usize::MAX),
+        Some(Whole(0)) => Err(error::refuse(py, "max_records=0", "at least 1")),
+        Some(Whole(max)) => Ok(max),
     }
 }
 

@@ -1,4 +1,4 @@
-//! A record as an object of Python's: bytes, or text.
+//! A record as a Python object: bytes, or text.
 
 use std::ffi::CString;
 
@@ -9,7 +9,7 @@ use pyo3::types::{PyBytes, PyString};
 
 use crate::error;
 
-/// What records are made into.
+/// What records are converted to.
 #[derive(Clone)]
 pub enum Encoding {
     Bytes,
@@ -24,20 +24,46 @@ pub enum Encoding {
 
 impl Encoding {
     /// # Errors
-    /// For an encoding that Python does not know.
+    /// For an encoding or an error handler that Python does not know.
     pub fn new(py: Python<'_>, encoding: Option<String>, errors: Option<String>) -> PyResult<Encoding> {
+        let Some(encoding) = encoding else {
+            return match errors {
+                Some(errors) => {
+                    Err(error::refuse(py, format!("errors={errors:?} without an encoding"), "an encoding too"))
+                }
+                None => Ok(Encoding::Bytes),
+            };
+        };
         let errors = errors.unwrap_or_else(|| "strict".to_owned());
-        let Some(encoding) = encoding else { return Ok(Encoding::Bytes) };
         let codecs = py.import("codecs")?;
-        let known: String = codecs.call_method1("lookup", (&encoding,))?.getattr("name")?.extract()?;
-        codecs.call_method1("lookup_error", (&errors,))?;
+        let unknown = |cause: PyErr, option: &str, word: &str, expected: &str| {
+            let error = Error::new(ErrorKind::InvalidOption).with_found(format!("{option}={word:?}"));
+            error::raise_from(py, &error.with_expected(expected), cause)
+        };
+        let codec = codecs.call_method1("lookup", (&encoding,));
+        let codec = codec.map_err(|cause| unknown(cause, "encoding", &encoding, "an encoding known to Python"))?;
+        if !codec.getattr("_is_text_encoding").and_then(|is_text| is_text.is_truthy()).unwrap_or(true) {
+            return Err(error::refuse(py, format!("encoding={encoding:?}"), "a text encoding"));
+        }
+        let known: String = codec.getattr("name")?.extract()?;
+        let handler = codecs.call_method1("lookup_error", (&errors,));
+        handler.map_err(|cause| {
+            unknown(cause, "errors", &errors, "\"strict\", \"replace\" or another error handler of Python")
+        })?;
         if known == "utf-8" && errors == "strict" {
             return Ok(Encoding::Utf8);
         }
         Ok(Encoding::Codec { encoding: CString::new(known)?, errors: CString::new(errors)? })
     }
 
-    /// The object for a record; `number` is asked where it is no text.
+    /// Whether lines of bytes are lines of text.
+    pub fn has_lines(&self, py: Python<'_>) -> PyResult<bool> {
+        let Encoding::Codec { encoding, .. } = self else { return Ok(true) };
+        let decoded = PyString::from_encoded_object(&PyBytes::new(py, b"\n"), Some(encoding), Some(c"replace"))?;
+        Ok(decoded == "\n")
+    }
+
+    /// The object for a record; `number` is called if it is not text.
     #[inline]
     pub fn record<'py>(
         &self,

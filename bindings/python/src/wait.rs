@@ -1,10 +1,11 @@
-//! Work that may wait, without the interpreter's lock and with an ear for signals.
+//! Work that may wait, without the interpreter lock and with signals handled.
 //!
-//! Python runs its handlers of signals on the main thread, between two of its instructions; a wait of ours would hold them
-//! up. So every wait is ended from time to time (the core's waits all obey a token, and nothing is lost by that), the
-//! handlers run, and the wait goes on. A thread sees to that while there are waits, and goes away when there are none.
+//! Python runs its signal handlers on the main thread, between two of its instructions; a wait of ours would delay
+//! them. So every wait is interrupted from time to time (the core's waits all obey a token, and nothing is lost by
+//! that), the handlers run, and the wait continues. A thread does that while there are waits, and ends when there are
+//! none.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,24 +15,34 @@ use pyo3::prelude::*;
 
 use crate::error;
 
-/// For how long a signal may go unheard.
+/// For how long a signal may stay unhandled.
 const TICK: Duration = Duration::from_millis(25);
 
 /// For how many ticks without a wait the thread stays.
 const PATIENCE: u32 = 20;
 
-/// Ends the waits of one reader or writer: for its user, or to hear signals.
+/// Interrupts the waits of one reader or writer: for its user, or to handle signals.
 pub struct Token {
     token: CancelToken,
     /// By the user.
     cancelled: AtomicBool,
-    /// How long the other side may do nothing. The core's own limit begins anew with each of our waits.
+    /// How long the other side may do nothing. The core's own limit begins again with each of our waits.
     patience: Option<Patience>,
-    /// Whether signals are heard.
-    hears: bool,
+    /// The process that opened it, and how many forks there were before.
+    process: u32,
+    forks: u32,
 }
 
-/// A time limit for waits, and how far the other side has come.
+/// How many forks are between this process and the one that imported the package.
+static FORKS: AtomicU32 = AtomicU32::new(0);
+
+/// Python calls this in the child of a fork.
+#[pyfunction]
+pub fn forked() {
+    FORKS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// A time limit for waits, and the progress of the other side.
 pub struct Patience {
     pub limit: Duration,
     pub progress: Box<dyn Fn() -> u64 + Send + Sync>,
@@ -40,39 +51,47 @@ pub struct Patience {
 impl Token {
     pub fn new(py: Python<'_>) -> PyResult<Token> {
         let token = CancelToken::new().map_err(|error| error::raise(py, &error))?;
-        Ok(Token { token, cancelled: AtomicBool::new(false), patience: None, hears: true })
+        Ok(Token {
+            token,
+            cancelled: AtomicBool::new(false),
+            patience: None,
+            process: std::process::id(),
+            forks: FORKS.load(Ordering::Relaxed),
+        })
+    }
+
+    /// Whether this is a fork of the process that opened it. Its threads do not exist in the fork, its locks may be
+    /// locked, and its commands and temporary files belong to the other process.
+    #[inline]
+    pub fn is_inherited(&self) -> bool {
+        self.forks != FORKS.load(Ordering::Relaxed)
     }
 
     pub fn core(&self) -> &CancelToken {
         &self.token
     }
 
-    /// Sets a time limit for waits, where there is one.
+    /// Sets a time limit for waits, if there is one.
     pub fn limit(&mut self, patience: Option<Patience>) {
         self.patience = patience;
     }
 
-    /// Leaves waits alone: for a writer with a thread of its own, which would take the end of our wait for the end of its own.
-    pub fn deafen(&mut self) {
-        self.hears = false;
-    }
-
-    /// Ends the wait that is under way, or else the next one.
+    /// Ends the current wait, or else the next one.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::SeqCst);
         self.token.cancel();
     }
 
-    /// Makes it usable again, and says whether it was the user who cancelled.
+    /// Makes it usable again, and returns whether it was the user who cancelled.
     pub fn settle(&self) -> bool {
         self.token.reset();
         self.cancelled.swap(false, Ordering::SeqCst)
     }
 
-    /// Does what may wait, again and again while it was only ended to hear signals.
+    /// Runs a function that may wait, again and again while it was only interrupted to handle signals.
     ///
     /// # Errors
-    /// What a handler raised, or what went wrong.
+    /// The exception of a handler, or the error.
     pub fn wait<T: Send>(
         &self,
         py: Python<'_>,
@@ -99,14 +118,19 @@ impl Token {
         patience: Option<&Patience>,
         mut work: impl FnMut() -> Result<T, Error> + Send,
     ) -> PyResult<Result<T, Error>> {
+        if self.is_inherited() || self.process != std::process::id() {
+            return Ok(Err(Error::new(ErrorKind::Closed)
+                .with_found("a call in a forked child of the process that opened it")
+                .with_expected("a reader or writer opened by this process")));
+        }
         let come_so_far = || patience.map_or(0, |patience| (patience.progress)());
         let (mut since, mut progress) = (Instant::now(), come_so_far());
         loop {
-            let ticking = if self.hears { Ticking::start(&self.token) } else { Ticking(None) };
+            let ticking = Ticking::start(&self.token);
             let done = py.detach(&mut work);
             drop(ticking);
             if self.token.is_cancelled() && !self.cancelled.load(Ordering::SeqCst) {
-                // A tick, perhaps one that came when all was done: nobody is to find it later.
+                // A tick, perhaps one that came after the end: it must not be found later.
                 self.token.reset();
                 if self.cancelled.load(Ordering::SeqCst) {
                     self.token.cancel();
@@ -133,7 +157,7 @@ impl Token {
         }
     }
 
-    /// Does what takes long, a slice after the other, until one says that it is done.
+    /// Runs long work, slice by slice, until one reports that it is done.
     ///
     /// # Errors
     /// As [`wait`](Token::wait).
@@ -152,7 +176,7 @@ impl Token {
     }
 }
 
-/// When a slice of long work should come to its end.
+/// When a slice of long work should end.
 #[derive(Clone, Copy)]
 pub struct Deadline(Instant);
 
@@ -162,7 +186,7 @@ impl Deadline {
     }
 }
 
-/// The waits that are under way.
+/// The waits in progress.
 struct Waits {
     tokens: Vec<(u64, Instant, CancelToken)>,
     next: u64,
@@ -172,13 +196,13 @@ struct Waits {
 
 static WAITS: Mutex<Waits> = Mutex::new(Waits { tokens: Vec::new(), next: 0, process: 0 });
 
-/// A wait that is ended at the next tick but one, unless it is over before.
+/// A wait that is interrupted after the second tick from now if it has not ended before.
 struct Ticking(Option<u64>);
 
 impl Ticking {
     fn start(token: &CancelToken) -> Ticking {
-        // A fork may have come while another thread held the lock: then nobody will ever give it back, and waits of this
-        // process are not ended.
+        // A fork may have happened while another thread held the lock: then it is never released, and waits of this
+        // process are not interrupted.
         let Some(mut waits) = try_lock() else { return Ticking(None) };
         let process = std::process::id();
         if waits.process != process {

@@ -1,30 +1,32 @@
-//! The writer that Python sees.
+//! The writer for Python.
 //!
-//! What fits in the buffer is copied with the interpreter's lock, everything else is done without it. A writer is for one call
-//! at a time.
+//! What fits in the buffer is copied with the interpreter lock, everything else is done without it. A writer is for one
+//! call at a time.
 
 use std::ffi::OsString;
+use std::os::fd::RawFd;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use millstream::put::Room;
-use millstream::{
-    Durability, Encode, Error, Existing, FlushPolicy, Partial, Writer as CoreWriter, WriterBuilder,
-    WriterEnd as CoreEnd,
-};
+use millstream::{Error, ErrorKind, Writer as CoreWriter, WriterBuilder, WriterEnd as CoreEnd};
 use parking_lot::{Mutex, MutexGuard};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyString, PyTuple};
 
-use crate::command::{self, duplicate, take};
+use crate::command::{self, duplicate};
 use crate::error;
 use crate::foreign::{self, Function, Functions};
-use crate::options::{seconds, word};
+use crate::number::Whole;
 use crate::wait::{Patience, Token};
+use crate::writer_options::WriterOptions;
+
+/// How long the sink of a writer that was not closed may accept nothing.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Records into a sink.
 #[pyclass(frozen, weakref, module = "millstream")]
@@ -33,16 +35,19 @@ pub struct Writer {
     token: Token,
     /// How many bytes the sink has taken, for the time limit.
     written: Arc<AtomicU64>,
-    /// Whether there is a time limit, which does not hold for what a command does when its input has ended.
-    limited_command: bool,
+    /// Whether the time limit does not apply to closing: a command may work for a long time after its input has ended,
+    /// and a connection has its own limit.
+    waits_long: bool,
+    /// Whether an error has been reported: then dropping the writer reports none.
+    has_failed: AtomicBool,
     name: String,
     functions: Functions,
 }
 
 struct State {
-    /// Nothing once it is closed or given up.
+    /// Empty once it is closed or aborted.
     writer: Option<CoreWriter>,
-    /// What `put` puts together.
+    /// What `put` collects.
     line: Vec<u8>,
 }
 
@@ -51,9 +56,9 @@ struct State {
 pub struct WriterEnd {
     /// Bytes accepted.
     bytes: u64,
-    /// Bytes handed to the system, after encoding.
+    /// Bytes passed to the system, after encoding.
     written: u64,
-    /// All that was written, if the sink was memory.
+    /// Everything that was written, if the sink was memory.
     memory: Option<Py<PyBytes>>,
     /// How the commands ended.
     commands: Vec<Py<PyAny>>,
@@ -67,31 +72,31 @@ impl WriterEnd {
 }
 
 impl Writer {
+    /// Opens a sink. `open` is called again if a signal interrupted it.
     fn open(
         py: Python<'_>,
         keywords: &Bound<'_, PyDict>,
-        open: impl FnOnce(WriterBuilder) -> Result<CoreWriter, Error> + Send,
+        mut open: impl FnMut(WriterBuilder) -> Result<CoreWriter, Error> + Send,
     ) -> PyResult<Writer> {
+        let options = WriterOptions::new(py, keywords)?;
         let mut token = Token::new(py)?;
-        let (builder, policy, limit) = builder(py, keywords)?;
         let written = Arc::new(AtomicU64::new(0));
         let progress = written.clone();
-        token
-            .limit(limit.map(|limit| Patience { limit, progress: Box::new(move || progress.load(Ordering::Relaxed)) }));
-        if matches!(policy, Some(FlushPolicy::Delay(_))) {
-            token.deafen();
-        }
-        let builder = builder.cancel(token.core());
-        if let Some((key, _)) = keywords.iter().next() {
-            return Err(PyTypeError::new_err(format!("unknown option {key}")));
-        }
-        let writer = py.detach(|| open(builder)).map_err(|error| error::raise(py, &error))?;
+        token.limit(
+            options
+                .stall_timeout
+                .map(|limit| Patience { limit, progress: Box::new(move || progress.load(Ordering::Relaxed)) }),
+        );
+        let opened = token.wait(py, || open(options.builder().cancel(token.core())))?;
+        let writer = opened.map_err(|error| error::raise(py, &error))?;
         let name = writer.name().to_owned();
         let state = Mutex::new(State { writer: Some(writer), line: Vec::new() });
-        Ok(Writer { state, token, written, limited_command: false, name, functions: Functions::default() })
+        let waits_long = options.linger.is_some();
+        let has_failed = AtomicBool::new(false);
+        Ok(Writer { state, token, written, waits_long, has_failed, name, functions: Functions::default() })
     }
 
-    /// Does what may wait for the sink.
+    /// Runs a function that may wait for the sink.
     fn wait<T: Send>(
         &self,
         py: Python<'_>,
@@ -102,11 +107,40 @@ impl Writer {
             let done = work(writer);
             self.written.store(writer.written(), Ordering::Relaxed);
             done
-        })?;
-        done.map_err(|error| error::raise(py, &error))
+        });
+        let done = done.and_then(|done| done.map_err(|error| error::raise(py, &error)));
+        self.has_failed.fetch_or(done.is_err(), Ordering::Relaxed);
+        done
+    }
+
+    /// What happens to a writer that was not closed: its bytes are written while the sink accepts some, and losses are
+    /// reported.
+    fn forget(&mut self, py: Python<'_>, writer: &mut CoreWriter) {
+        let finalizing = py.import("sys").and_then(|sys| sys.call_method0("is_finalizing")?.is_truthy());
+        // While the program continues, its garbage collector must not wait for a sink that accepts nothing. At its end
+        // it waits without limit, and signals get the dispositions they had before Python started.
+        if !finalizing.unwrap_or(true) {
+            let written = self.written.clone();
+            let progress = Box::new(move || written.load(Ordering::Relaxed));
+            self.token.limit(Some(Patience { limit: PATIENCE, progress }));
+        }
+        let was_reported = self.has_failed.load(Ordering::Relaxed);
+        let Err(raised) = self.wait(py, writer, CoreWriter::hand_over) else { return };
+        if raised.is_instance_of::<PyKeyboardInterrupt>(py) {
+            // It cannot be raised here: the main thread gets it again.
+            let again = py.import("_thread").and_then(|threads| threads.call_method0("interrupt_main"));
+            again.map_or_else(|error| error.write_unraisable(py, None), drop);
+        } else if !was_reported {
+            let place = PyString::new(py, &format!("the writer to {}, which was not closed", self.name));
+            raised.write_unraisable(py, Some(&place));
+        }
     }
 
     fn state(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, State>> {
+        if self.token.is_inherited() {
+            // Bytes put into the buffer would be lost.
+            self.token.wait(py, || Ok(()))?.map_err(|error| error::raise(py, &error.with_name(&self.name)))?;
+        }
         self.state.try_lock().ok_or_else(|| error::in_use(py, &self.name))
     }
 
@@ -123,17 +157,23 @@ impl Writer {
     #[staticmethod]
     #[pyo3(signature = (path, **options))]
     fn path(py: Python<'_>, path: PathBuf, options: Option<Bound<'_, PyDict>>) -> PyResult<Writer> {
-        Writer::open(py, &keywords(py, options), |builder| builder.path(path))
+        Writer::open(py, &keywords(py, options), |builder| builder.path(&path))
     }
 
     #[staticmethod]
     #[pyo3(signature = (argv, **options))]
     fn command(py: Python<'_>, argv: Vec<OsString>, options: Option<Bound<'_, PyDict>>) -> PyResult<Writer> {
         let options = keywords(py, options);
-        let command = command::command(py, command::Words::Argv(argv), &options)?;
-        let limited_command = options.contains("stall_timeout")?;
-        let mut writer = Writer::open(py, &options, |builder| builder.command(command))?;
-        writer.limited_command = limited_command;
+        if options.contains("stdin")? {
+            return Err(PyTypeError::new_err("unknown option stdin: the writer is the command's standard input"));
+        }
+        let mut command = Some(command::command(py, command::Words::Argv(argv), &options)?);
+        // It is started once: starting it waits for nothing that a signal could end.
+        let mut writer = Writer::open(py, &options, |builder| match command.take() {
+            Some(command) => builder.command(command),
+            None => Err(Error::new(ErrorKind::Internal)),
+        })?;
+        writer.waits_long = true;
         Ok(writer)
     }
 
@@ -145,9 +185,9 @@ impl Writer {
 
     #[staticmethod]
     #[pyo3(signature = (fd, **options))]
-    fn fd(py: Python<'_>, fd: i32, options: Option<Bound<'_, PyDict>>) -> PyResult<Writer> {
-        let owned = duplicate(py, fd)?;
-        Writer::open(py, &keywords(py, options), |builder| builder.fd(owned))
+    fn fd(py: Python<'_>, fd: Whole<RawFd>, options: Option<Bound<'_, PyDict>>) -> PyResult<Writer> {
+        let owned = duplicate(py, fd.0)?;
+        Writer::open(py, &keywords(py, options), |builder| builder.borrow_fd(&owned))
     }
 
     #[staticmethod]
@@ -159,9 +199,9 @@ impl Writer {
     #[staticmethod]
     #[pyo3(signature = (write, **options))]
     fn callable(py: Python<'_>, write: Py<PyAny>, options: Option<Bound<'_, PyDict>>) -> PyResult<Writer> {
-        let write = Function::new(write);
-        let sink = foreign::sink(write.clone());
-        let mut writer = Writer::open(py, &keywords(py, options), |builder| builder.callback(sink))?;
+        let write = Function::new(py, write)?;
+        let mut writer =
+            Writer::open(py, &keywords(py, options), |builder| builder.callback(foreign::sink(write.clone())))?;
         writer.functions.add(&write);
         Ok(writer)
     }
@@ -174,7 +214,7 @@ impl Writer {
         self.functions.clear();
     }
 
-    /// Writes bytes, or text in UTF-8; how many bytes there were.
+    /// Writes bytes, or UTF-8 text; returns how many bytes there were.
     fn write(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<usize> {
         let mut state = self.state(py)?;
         let writer = state.writer.as_mut().ok_or_else(|| error::closed(py, &self.name))?;
@@ -216,20 +256,24 @@ impl Writer {
         Ok(())
     }
 
-    /// Hands everything to the system.
+    /// Passes everything to the system.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
         let mut state = self.state(py)?;
         let writer = state.writer.as_mut().ok_or_else(|| error::closed(py, &self.name))?;
         self.wait(py, writer, CoreWriter::flush)
     }
 
-    /// Ends the writing, and says whether all went well; a file appears now. Where it fails it can be repeated.
+    /// Ends the writing, and reports whether everything succeeded; a file appears now. If it fails it can be repeated.
     fn close(&self, py: Python<'_>) -> PyResult<Option<WriterEnd>> {
         let mut state = self.state(py)?;
         let Some(writer) = &mut state.writer else { return Ok(None) };
-        let end = if self.limited_command {
+        let end = if self.waits_long {
             self.wait(py, writer, CoreWriter::flush)?;
-            self.token.wait_long(py, || writer.try_close())?.map_err(|error| error::raise(py, &error))?
+            let end = self.token.wait_long(py, || writer.try_close())?;
+            end.map_err(|error| {
+                self.has_failed.store(true, Ordering::Relaxed);
+                error::raise(py, &error)
+            })?
         } else {
             self.wait(py, writer, CoreWriter::try_close)?
         };
@@ -237,11 +281,17 @@ impl Writer {
         end_of(py, end).map(Some)
     }
 
-    /// Gives up what is not closed: a file that was to appear whole does not appear.
+    /// Aborts unless it is closed: a file that would appear complete does not appear.
     fn abort(&self, py: Python<'_>) -> PyResult<()> {
+        if self.token.is_inherited() {
+            // There is nothing to abort: the file and the command belong to the other process.
+            return Ok(());
+        }
         let writer = self.state(py)?.writer.take();
         self.token.settle();
-        py.detach(|| drop(writer));
+        if let Some(mut writer) = writer {
+            py.detach(|| writer.abort());
+        }
         Ok(())
     }
 
@@ -253,7 +303,7 @@ impl Writer {
         slf
     }
 
-    /// Closes, or gives up after an exception.
+    /// Closes, or aborts after an exception.
     #[pyo3(signature = (kind, value, traceback))]
     fn __exit__(
         &self,
@@ -305,74 +355,25 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        let writer = self.state.get_mut().writer.take();
-        if writer.is_some() {
-            self.token.settle();
-            Python::try_attach(|py| py.detach(|| drop(writer)));
+        let Some(mut writer) = self.state.get_mut().writer.take() else { return };
+        if self.token.is_inherited() {
+            return std::mem::forget(writer);
         }
+        self.token.settle();
+        Python::try_attach(|py| {
+            // An exception in progress is not ours.
+            let raising = PyErr::take(py);
+            self.forget(py, &mut writer);
+            py.detach(|| writer.abort());
+            if let Some(raising) = raising {
+                raising.restore(py);
+            }
+        });
     }
 }
 
 fn keywords<'py>(py: Python<'py>, options: Option<Bound<'py, PyDict>>) -> Bound<'py, PyDict> {
     options.unwrap_or_else(|| PyDict::new(py))
-}
-
-fn builder(
-    py: Python<'_>,
-    keywords: &Bound<'_, PyDict>,
-) -> PyResult<(WriterBuilder, Option<FlushPolicy>, Option<Duration>)> {
-    let mut builder = CoreWriter::builder();
-    if let Some(bytes) = take(keywords, "capacity")? {
-        builder = builder.capacity(bytes);
-    }
-    let delay = keywords
-        .get_item("flush")?
-        .filter(|flush| flush.is_instance_of::<PyFloat>() || flush.is_instance_of::<PyInt>());
-    let policy: Option<FlushPolicy> = match delay {
-        Some(_) => seconds(py, keywords, "flush")?.map(FlushPolicy::Delay),
-        None => word(
-            py,
-            keywords,
-            "flush",
-            &[("auto", FlushPolicy::Auto), ("full", FlushPolicy::WhenFull), ("line", FlushPolicy::Line)],
-        )?,
-    };
-    if let Some(policy) = policy {
-        builder = builder.flush_policy(policy);
-    }
-    let encodings = [
-        ("auto", Encode::Auto),
-        ("off", Encode::Off),
-        ("gzip", Encode::Gzip),
-        ("bgzf", Encode::Bgzf),
-        ("zstd", Encode::Zstd),
-    ];
-    if let Some(encode) = word(py, keywords, "encode", &encodings)? {
-        builder = builder.encode(encode);
-    }
-    if let Some(level) = take(keywords, "level")? {
-        builder = builder.level(level);
-    }
-    if let Some(existing) =
-        word(py, keywords, "existing", &[("replace", Existing::Replace), ("append", Existing::Append)])?
-    {
-        builder = builder.existing(existing);
-    }
-    if let Some(partial) = word(py, keywords, "partial", &[("remove", Partial::Remove), ("keep", Partial::Keep)])? {
-        builder = builder.partial(partial);
-    }
-    let durabilities = [("cached", Durability::Cached), ("data", Durability::Data), ("all", Durability::All)];
-    if let Some(durability) = word(py, keywords, "durability", &durabilities)? {
-        builder = builder.durability(durability);
-    }
-    let limit = seconds(py, keywords, "stall_timeout")?;
-    if let Some(limit) = limit {
-        builder = builder.stall_timeout(limit);
-    }
-    if let Some(name) = take::<String>(keywords, "name")? {
-        builder = builder.name(name);
-    }
-    Ok((builder, policy, limit))
 }
 
 /// The text of a value, as in every language.

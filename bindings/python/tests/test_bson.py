@@ -147,7 +147,7 @@ def test_what_stands_for_something_else() -> None:
 def test_what_is_no_document() -> None:
     with pytest.raises(TypeError, match="key of a document is str"):
         bson.dumps({1: 2})  # type: ignore[dict-item]
-    with pytest.raises(TypeError, match="no type of BSON is a object"):
+    with pytest.raises(TypeError, match="BSON has no type for a object"):
         bson.dumps({"a": object()})
     with pytest.raises(millstream.DocumentError):
         bson.dumps({"a": 2**63})
@@ -235,12 +235,15 @@ def test_columns(tmp_path: Path) -> None:
     assert pyarrow.table(bson.columns(path)) == table
     once = bson.columns(data)
     pyarrow.table(once)
-    with pytest.raises(RuntimeError, match="taken already"):
+    with pytest.raises(RuntimeError, match="already been taken"):
         pyarrow.table(once)
     with pytest.raises(millstream.Error):
         bson.columns(b"12345")
+    with pytest.raises(millstream.Error):
+        bson.columns(data + b"12345")
+    late = bson.columns(data + b"12345", infer=3000)
     with pytest.raises((pyarrow.ArrowInvalid, OSError, pyarrow.ArrowException)):
-        pyarrow.table(bson.columns(data + b"12345"))
+        pyarrow.table(late)
 
 
 def test_documents_leave_nothing_behind() -> None:

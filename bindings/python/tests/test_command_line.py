@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 
 import millstream
@@ -103,13 +104,14 @@ def test_its_commands_start_without_what_python_does_to_signals() -> None:
     assert [number for number in (signal.SIGPIPE, signal.SIGXFSZ) if ignored & 1 << (number - 1)] == []
 
 
-def test_a_file_that_grows_too_large_ends_it_as_it_ends_commands(tmp_path: Path) -> None:
+def test_a_file_that_grows_too_large_is_an_error(tmp_path: Path) -> None:
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 
     words = ["run", "-o", str(tmp_path / "out"), "--", "head", "-c", "1000000", "/dev/zero"]
     done = subprocess.run([*MODULE, *words], preexec_fn=limit, capture_output=True)
-    assert done.returncode == -signal.SIGXFSZ
+    assert done.returncode == 1
+    assert b"File too large" in done.stderr
 
 
 @pytest.mark.parametrize("fd", [0, 1, 2])
@@ -119,3 +121,15 @@ def test_a_closed_standard_stream_is_not_taken_for_something_else(fd: int, tmp_p
     done = subprocess.run([*MODULE, *words], preexec_fn=lambda: os.close(fd), timeout=60)
     assert done.returncode == 0
     assert out.read_bytes() == b"".join(b"%d\n" % n for n in range(1, 11))
+
+
+def test_a_closed_standard_stream_that_is_needed_is_an_error(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    source = tmp_path / "in"
+    source.write_text("one\n")
+    for fd, name, words in [(0, b"input", ["-o", str(out)]), (1, b"output", [str(source)])]:
+        close = partial(os.close, fd)
+        done = subprocess.run([*MODULE, "run", *words], preexec_fn=close, stderr=subprocess.PIPE, timeout=60)
+        assert done.returncode == 1
+        assert b"standard " + name + b": open failed: found a closed file descriptor" in done.stderr
+        assert not out.exists()

@@ -1,4 +1,4 @@
-"""Functions that lead back to the reader or the writer that calls them: the collector of cycles takes both."""
+"""Functions that lead back to the reader or the writer that calls them: the garbage collector frees both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A reader is a file: what takes files takes it."""
+"""A reader is a file: code that takes files accepts it."""
 
 from __future__ import annotations
 
@@ -66,9 +66,42 @@ def test_reading_into_memory() -> None:
 def test_text_wrapper_csv_and_json() -> None:
     with io.TextIOWrapper(millstream.from_bytes(TABLE), encoding="utf-8", newline="") as file:
         assert list(csv.reader(file)) == [["a", "b"], ["1", "2"], ["3", "4"]]
-    assert list(csv.reader(millstream.from_bytes(TABLE, encoding="utf-8"))) == [["a", "b"], ["1", "2"], ["3", "4"]]
     assert json.load(millstream.from_bytes(b'{"a": [1]}')) == {"a": [1]}
     assert pickle.load(millstream.from_bytes(pickle.dumps({"a": [1]}))) == {"a": [1]}
+
+
+QUOTED = 'a,b\r\n"one\ntwo","x\r\ny"\n"",""""\n"\n\n","grün, ""q"""\r\nlast,"no\nend"'
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_csv_keeps_the_line_ends_in_quotes(encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_bytes(QUOTED.encode(encoding) + (b'\n1,"2\n3"' * 50_000))
+    with path.open(encoding=encoding, newline="") as file:
+        expected = list(csv.reader(file))
+    for reader in (
+        millstream.open(path, encoding=encoding),
+        millstream.open(path, encoding=encoding, capacity=16),
+        millstream.command(["cat", path], encoding=encoding),
+        io.TextIOWrapper(millstream.open(path), encoding=encoding, newline=""),
+    ):
+        assert list(csv.reader(reader)) == expected
+    assert expected[:3] == [["a", "b"], ["one\ntwo", "x\r\ny"], ["", '"']]
+    assert next(csv.DictReader(millstream.open(path, encoding=encoding))) == {"a": "one\ntwo", "b": "x\r\ny"}
+
+
+def test_lines_of_text_are_those_of_a_file() -> None:
+    data = "a\r\nb\rc\n\n水".encode()
+    expected = list(io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", newline="\n"))
+    assert list(millstream.from_bytes(data, encoding="utf-8")) == expected == ["a\r\n", "b\rc\n", "\n", "水"]
+    without = ["a", "b\rc", "", "水"]
+    assert list(millstream.from_bytes(data, encoding="utf-8", keep_delimiter=False)) == without
+    assert list(millstream.from_bytes(data, encoding="utf-8", delimiter="\n")) == ["a\r", *without[1:]]
+    # Records, as opposed to the lines of a file, are without their delimiters.
+    assert [item for batch in millstream.from_bytes(data, encoding="utf-8").batches() for item in batch] == without
+    assert millstream.pipe(millstream.from_bytes(data, encoding="utf-8"), millstream.collect()) == without
+    reader = millstream.from_bytes(data, encoding="utf-8")
+    assert (next(reader), reader.readline(), next(reader), next(reader)) == ("a\r\n", b"b\rc\n", "\n", "水")
 
 
 def test_copying(tmp_path: Path) -> None:
@@ -80,7 +113,8 @@ def test_copying(tmp_path: Path) -> None:
 
 def test_pandas(text: File) -> None:
     pandas = pytest.importorskip("pandas")
-    for reader in (millstream.open(text(TABLE)), millstream.command(["cat", text(TABLE)])):
+    path = text(TABLE)
+    for reader in (millstream.open(path), millstream.command(["cat", path])):
         assert pandas.read_csv(reader).to_dict("list") == {"a": [1, 3], "b": [2, 4]}
     assert pandas.read_csv(millstream.from_bytes(TABLE), engine="python").shape == (2, 2)
     with pytest.raises(millstream.CommandFailed):

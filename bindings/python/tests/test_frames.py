@@ -32,7 +32,7 @@ def framer(words: list[str]) -> Framer:
 
 
 def pieces(data: bytes, size: int) -> millstream.Reader[bytes]:
-    """A source that gives so many bytes at a time."""
+    """A source that gives this many bytes at a time."""
     cut = [data[at : at + size] for at in range(0, len(data), size)]
     rest = iter(cut)
     return millstream.from_callable(lambda _: next(rest, b""))

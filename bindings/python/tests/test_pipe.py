@@ -1,8 +1,10 @@
-"""Pipes: the order of items, what becomes of failures, and that nothing is held back or left behind."""
+"""Pipes: the order of items, how failures are reported, and that nothing is held back or left running."""
 
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -225,7 +227,7 @@ def test_several_sources_in_turn() -> None:
 
 
 def test_a_source_that_waits_is_passed_over() -> None:
-    """The one in front goes on only when all that the other has are through."""
+    """The one in front continues only when all that the other has are through."""
     there, answer = os.pipe()
     waiting = millstream.command(["sh", "-c", "read line; echo $line"], stdin=there)
     os.close(there)
@@ -317,7 +319,7 @@ def test_leaving_early_closes_the_source() -> None:
 
 @pytest.mark.parametrize("stage", [map(bytes), parallel(map(bytes), workers=2)])
 def test_a_record_is_not_late(stage: millstream.Stage[bytes, bytes]) -> None:
-    """The command goes on only when it has been answered."""
+    """The command continues only when it has been answered."""
     there, answer = os.pipe()
     with millstream.command(
         ["sh", "-c", "echo one; read line; echo $line; read line; echo $line"], stdin=there
@@ -354,6 +356,10 @@ def square(n: int) -> int:
     return n * n
 
 
+def no_third(n: int) -> int:
+    return n % 3
+
+
 def process_id(n: int) -> int:
     time.sleep(0.001)
     return os.getpid()
@@ -370,14 +376,14 @@ def unportable(n: int) -> int:
 
 @pytest.mark.parametrize("using", ["threads", "processes"])
 def test_workers(using: Literal["threads", "processes"]) -> None:
-    both: millstream.Stage[int, int] = parallel(filter(lambda n: n % 3), map(square), workers=3, using=using)
+    both: millstream.Stage[int, int] = parallel(filter(no_third), map(square), workers=3, using=using)
     assert pipe(range(20_000), both, collect()) == [n * n for n in range(20_000) if n % 3]
     seen: list[int] = []
     with pytest.raises(StageFailed) as caught:
         pipe([*range(5000), 1_000_000, *range(5000)], both, map(str), map(int), for_each(seen.append))
     assert caught.value.record == 5000
     assert seen == [n * n for n in range(5000) if n % 3]
-    # What comes behind the workers still knows its record.
+    # What comes after the workers still knows its record.
     with pytest.raises(StageFailed) as caught:
         pipe(range(5000), both, map(lambda n: 1 // (n - 100 * 100)), collect())
     assert caught.value.record == 100
@@ -404,10 +410,71 @@ def test_workers_are_not_ahead_without_bound() -> None:
     running.close()
 
 
+def leave(n: int) -> None:
+    os._exit(1)
+
+
 def test_a_worker_that_dies_is_an_error() -> None:
-    with pytest.raises(StageFailed) as caught:
-        pipe(range(10), parallel(map(lambda n: os._exit(1)), workers=2, using="processes"), collect())
+    with pytest.raises(StageFailed, match="__main__") as caught:
+        pipe(range(10), parallel(map(leave), workers=2, using="processes"), collect())
     assert caught.value.record == 0
+
+
+def test_worker_processes_are_no_forks_of_one_that_has_threads() -> None:
+    """In a fork, a lock that another thread holds at that moment would stay locked. Functions are imported."""
+    with LOCK:
+        found: list[bool] = pipe([0] * 4, parallel(map(can_lock), workers=2, using="processes"), collect())
+    assert found == [True] * 4
+    with pytest.raises(millstream.OptionError, match="pickled"):
+        parallel(map(lambda n: n), using="processes")
+
+
+LOCK = threading.Lock()
+
+
+def can_lock(_: int) -> bool:
+    if LOCK.acquire(timeout=1):
+        LOCK.release()
+        return True
+    return False
+
+
+WITH_WORKERS = """
+import os, sys, time
+from millstream import map, parallel, pipe
+
+def work(n):
+    time.sleep(0.001)
+    return os.getpid()
+
+if __name__ == "__main__":
+    seen = set()
+    for worker in pipe(iter(int, 1), parallel(map(work), workers=2, using="processes")):
+        if worker not in seen:
+            seen.add(worker)
+            print(worker, flush=True)
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="it asks Linux which processes there are")
+def test_worker_processes_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
+    script = tmp_path / "with_workers.py"
+    script.write_text(WITH_WORKERS)
+    with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        workers = [int(process.stdout.readline()) for _ in range(2)]
+        process.kill()
+    until = time.monotonic() + 20
+    while any(is_alive(worker) for worker in workers):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def is_alive(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 def test_statistics() -> None:
@@ -427,6 +494,11 @@ def test_statistics() -> None:
     [
         lambda: map(3),  # type: ignore[arg-type]
         lambda: take(-1),
+        lambda: take(True),
+        lambda: batch(True),
+        lambda: parallel(map(int), workers=True),
+        lambda: for_each(3),  # type: ignore[arg-type]
+        lambda: fold(0, None),  # type: ignore[arg-type]
         lambda: batch(0),
         lambda: skip("1"),  # type: ignore[arg-type]
         lambda: parallel(take(1)),

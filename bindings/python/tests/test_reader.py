@@ -8,9 +8,12 @@ import os
 import socket
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import millstream
 import pytest
@@ -80,22 +83,23 @@ def test_a_loop_says_what_went_wrong() -> None:
 
 def test_text() -> None:
     data = "größe\n水\n".encode()
-    assert list(millstream.from_bytes(data, encoding="utf-8")) == ["größe", "水"]
-    assert list(millstream.from_bytes(b"gr\xf6\xdfe\n", encoding="latin-1")) == ["größe"]
-    assert list(millstream.from_bytes(b"a\xff\n", encoding="utf-8", errors="replace")) == ["a\ufffd"]
-    with pytest.raises(LookupError):
+    assert list(millstream.from_bytes(data, encoding="utf-8")) == ["größe\n", "水\n"]
+    assert list(millstream.from_bytes(b"gr\xf6\xdfe\n", encoding="latin-1")) == ["größe\n"]
+    assert list(millstream.from_bytes(b"a\xff\n", encoding="utf-8", errors="replace")) == ["a\ufffd\n"]
+    with pytest.raises(millstream.OptionError) as caught:
         millstream.from_bytes(b"", encoding="no such")
+    assert isinstance(caught.value.__cause__, LookupError)
 
 
 def test_what_is_no_text_names_its_record_and_is_passed() -> None:
     reader = millstream.from_bytes(b"a\nb\n\xff\nc\n", encoding="utf-8")
-    assert next(reader) == "a"
-    assert next(reader) == "b"
+    assert next(reader) == "a\n"
+    assert next(reader) == "b\n"
     with pytest.raises(millstream.EncodingError) as caught:
         next(reader)
     assert (caught.value.kind, caught.value.code, caught.value.record) == ("utf8_invalid", 9, 2)
     assert isinstance(caught.value.__cause__, UnicodeDecodeError)
-    assert list(reader) == ["c"]
+    assert list(reader) == ["c\n"]
 
 
 def test_batches() -> None:
@@ -147,6 +151,100 @@ def test_a_command_ended_by_a_signal() -> None:
         next(reader)
     assert caught.value.status == -9
     assert list(reader) == []
+
+
+CUT = ["sh", "-c", 'printf "100\\n200\\n30"; exit 3']
+TAKEN: dict[str, tuple[Callable[[], Any], list[Any]]] = {
+    "lines": (lambda: millstream.command(CUT), [b"100", b"200"]),
+    "text": (lambda: millstream.command(CUT, encoding="utf-8"), ["100\n", "200\n"]),
+    "records": (lambda: millstream.command(CUT, delimiter="\n"), [b"100", b"200"]),
+    "a thread that reads ahead": (lambda: millstream.command(CUT, read_ahead="on"), [b"100", b"200"]),
+    "batches": (lambda: (item for batch in millstream.command(CUT).batches() for item in batch), [b"100", b"200"]),
+    "a pipe": (lambda: millstream.pipe(millstream.command(CUT), millstream.map(int)), [100, 200]),
+    "readline": (lambda: iter(millstream.command(CUT).readline, b""), [b"100\n", b"200\n"]),
+    "readline of a size": (lambda: iter(partial(millstream.command(CUT).readline, 10), b""), [b"100\n", b"200\n"]),
+    "readuntil": (lambda: iter(millstream.command(CUT).readuntil, b""), [b"100\n", b"200\n"]),
+}
+
+
+@pytest.mark.parametrize("way", TAKEN)
+def test_what_is_left_of_a_command_that_failed_is_no_record(way: str) -> None:
+    make, expected = TAKEN[way]
+    taken: list[Any] = []
+    with pytest.raises(millstream.CommandFailed) as caught:
+        taken.extend(item for item in make())
+    assert taken == expected
+    assert caught.value.status == 3
+    if way != "readline of a size":
+        assert 'unfinished record, "30"' in str(caught.value)
+
+
+def test_what_is_left_of_a_command_that_failed_can_be_read() -> None:
+    reader = millstream.command(CUT)
+    with pytest.raises(millstream.CommandFailed):
+        list(reader)
+    assert (reader.peek(), reader.read(), reader.read()) == (b"30", b"30", b"")
+    with pytest.raises(millstream.CommandFailed) as caught:
+        millstream.command(CUT).readlines()
+    assert caught.value.partial == [b"100\n", b"200\n"]
+    with pytest.raises(millstream.CommandFailed) as caught:
+        millstream.command(CUT).columns("\t", {"n": int})
+    assert caught.value.partial["n"].tolist() == [100, 200]
+    with pytest.raises(millstream.CommandFailed):
+        millstream.command(CUT).count()
+    # Of one that succeeded it is a record.
+    assert list(millstream.command(["printf", "100\\n30"])) == [b"100", b"30"]
+
+
+def test_a_failure_that_was_overlooked_is_raised_by_close_or_is_the_context() -> None:
+    def overlook(then: Callable[[], object]) -> None:
+        with millstream.command(CUT) as reader:
+            with pytest.raises(millstream.CommandFailed):
+                list(reader)
+            then()
+
+    def stop() -> None:
+        with millstream.command(CUT) as reader:
+            for _ in reader:
+                raise KeyError
+
+    with pytest.raises(millstream.CommandFailed):
+        overlook(lambda: None)
+    with pytest.raises(IndexError) as caught:
+        overlook(list[int]().pop)
+    assert isinstance(caught.value.__context__, millstream.CommandFailed)
+    with pytest.raises(KeyError) as stopped:
+        stop()
+    assert stopped.value.__context__ is None, "it stopped before the end"
+
+
+def test_stopping_early_is_no_failure() -> None:
+    """Whether the command has failed by then is chance."""
+    fails = ["sh", "-c", "seq 2; exit 3"]
+    for turn in range(200):
+        assert millstream.pipe(millstream.command(fails), millstream.take(1), millstream.collect()) == [b"1"]
+        with millstream.command(fails) as reader:
+            for line in reader:
+                assert line == b"1"
+                break
+        if turn % 20 == 0:
+            time.sleep(0.01)  # by now it has failed
+            reader = millstream.command(fails)
+            next(reader)
+            time.sleep(0.02)
+            reader.close()
+            assert [end.status for end in reader.ends] == [3]
+            running = millstream.pipe(millstream.command(fails), millstream.take(1))
+            assert list(running) == [b"1"]
+            assert [end.status for end in running.summary.commands] in ([3], [-13])
+
+
+def test_a_pipeline_whose_last_command_has_enough_succeeds() -> None:
+    for _ in range(20):
+        assert list(millstream.pipeline([["yes"], ["head", "-n", "3"]])) == [b"y"] * 3
+    assert list(millstream.pipeline([["sh", "-c", "yes; exit $?"], ["head", "-n", "1"]])) == [b"y"]
+    with pytest.raises(millstream.CommandFailed):
+        list(millstream.pipeline([["yes"], ["sh", "-c", "exit 3"]]))
 
 
 def test_failure_can_be_allowed() -> None:
@@ -312,6 +410,67 @@ def test_a_file_that_is_followed(tmp_path: Path) -> None:
         with path.open("ab") as file:
             file.write(b"two\n")
         assert next(reader) == b"two"
+
+
+@pytest.mark.parametrize("how", ["truncated", "renamed", "deleted"])
+def test_a_followed_file_that_is_not_what_it_was(tmp_path: Path, how: str) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(b"one\ntwo\n")
+    reader = millstream.open(path, follow=True, stall_timeout=60)
+    assert [next(reader), next(reader)] == [b"one", b"two"]
+    if how == "truncated":
+        path.write_bytes(b"another\nand longer\n")
+    elif how == "renamed":
+        path.rename(tmp_path / "log.1")
+    else:
+        path.unlink()
+    for again in (lambda: next(reader), reader.close):
+        with pytest.raises(millstream.FileError) as caught:
+            again()
+        assert caught.value.kind == ("source_shrank" if how == "truncated" else "source_changed")
+
+
+def test_a_file_that_changes_while_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "input"
+    path.write_bytes(b"line\n" * 1_000_000)
+    reader = millstream.open(path)
+    next(reader)
+    os.utime(path, (0, 0))
+    with pytest.raises(millstream.FileError, match="source changed"):
+        reader.count()
+    reader = millstream.open(path, pin="identity")
+    next(reader)
+    with path.open("ab") as file:
+        file.write(b"more\n")
+    with pytest.raises(millstream.FileError, match="source changed"):
+        reader.count()
+
+
+def test_names_and_first_bytes_promise_a_format(tmp_path: Path) -> None:
+    plain, unknown, hidden = tmp_path / "a.gz", tmp_path / "b.xz", tmp_path / "c"
+    plain.write_bytes(b"plain\n")
+    unknown.write_bytes(b"plain\n")
+    hidden.write_bytes(b"\xfd7zXZ\0\0\x04\xe6\xd6\xb4F")
+    with pytest.raises(millstream.DecodeError, match="as its name implies"):
+        list(millstream.open(plain))
+    for path in unknown, hidden:
+        with pytest.raises(millstream.Unsupported, match="xz data"):
+            list(millstream.open(path))
+    assert list(millstream.open(unknown, decode="off")) == [b"plain"]
+    with pytest.raises(millstream.Unsupported, match="xz data"):
+        millstream.Writer.path(tmp_path / "d.xz")
+    assert not (tmp_path / "d.xz").exists()
+    with millstream.Writer.path(tmp_path / "d.xz", encode="off") as writer:
+        writer.write(b"plain\n")
+
+
+def test_nothing_is_appended_to_a_file_that_is_cut(tmp_path: Path) -> None:
+    path = tmp_path / "log.gz"
+    path.write_bytes(gzip.compress(b"one\n")[:-1])
+    with pytest.raises(OSError, match="a complete gzip file"):
+        millstream.Writer.path(path, existing="append")
+    with millstream.Writer.path(path, existing="append_unchecked") as writer:
+        writer.write(b"two\n")
 
 
 def test_progress(text: File) -> None:

@@ -13,6 +13,9 @@ import time
 import millstream
 import pytest
 
+STUCK = "read, write = os.pipe(); out = millstream.Writer.fd(write)"
+STUCK_LATE = "read, write = os.pipe(); out = millstream.Writer.fd(write, flush=0.01)"
+
 LONG_CALLS = {
     "a command that says nothing": "next(millstream.command(['sleep', '60']))",
     "a thread that reads ahead": "next(millstream.command(['sleep', '60'], read_ahead='on'))",
@@ -22,6 +25,16 @@ LONG_CALLS = {
     "a pipe that nobody writes": "millstream.from_fd(os.pipe()[0]).readline()",
     "a fifo that nobody opens": "os.mkfifo(path); millstream.open(path).read()",
     "a source in Python": "millstream.from_callable(lambda n: time.sleep(60)).read()",
+    "a fifo that nobody reads": "os.mkfifo(path); millstream.Writer.path(path)",
+    "writes to a pipe that nobody reads": f"{STUCK}; [out.write(b'x' * 10**6) for _ in range(9)]",
+    "the same with a thread that flushes": f"{STUCK_LATE}; [out.write(b'x' * 10**6) for _ in range(9)]",
+    "a flush": f"{STUCK}; out.write(b'x' * 10**7); out.flush()",
+    "a flush beside a thread that flushes": f"{STUCK_LATE}; out.write(b'x' * 10**7); out.flush()",
+    "a close": f"{STUCK}; out.write(b'x' * 10**7); out.close()",
+    "a close beside a thread that flushes": f"{STUCK_LATE}; out.write(b'x' * 10**7); time.sleep(0.1); out.close()",
+    "the end of a command": "millstream.Writer.command(['sleep', '60']).close()",
+    "a pipe of functions": f"{STUCK}; millstream.pipe(iter(int, 1), out)",
+    "workers": "millstream.pipe(iter(int, 1), millstream.parallel(millstream.map(str)), millstream.count())",
 }
 
 
@@ -47,6 +60,54 @@ except KeyboardInterrupt:
         watch = threading.Timer(20, process.kill)
         watch.start()
         assert process.stdout.readline() == b"heard\n"
+        watch.cancel()
+
+
+STUCK_FULL = """
+import gc, os, signal, sys, time, millstream
+signal.signal(signal.SIGINT, signal.default_int_handler)
+read, write = os.pipe()
+out = millstream.Writer.fd(write, flush=FLUSH)
+out.write(b"x" * 10**7)
+"""
+
+
+@pytest.mark.parametrize("flush", ['"full"', "0", "0.01", "60.0"])
+def test_giving_up_does_not_wait_for_a_sink_that_takes_nothing(flush: str) -> None:
+    for end in ("out.abort()", "out.__exit__(KeyError, None, None)"):
+        program = STUCK_FULL.replace("FLUSH", flush) + end
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, check=True)
+        assert (done.stdout, done.stderr) == (b"", b"")
+
+
+@pytest.mark.parametrize("flush", ['"full"', "0.01"])
+@pytest.mark.parametrize("end", ["del out", "cycle = [out]; cycle.append(cycle); del out, cycle; gc.collect()"])
+def test_a_writer_that_is_forgotten_waits_a_second_and_shows_what_is_lost(flush: str, end: str) -> None:
+    program = STUCK_FULL.replace("FLUSH", flush) + f"{end}\nprint('goes on')"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, check=True)
+    assert done.stdout == b"goes on\n"
+    assert b"Stalled" in done.stderr
+    assert b"which was not closed" in done.stderr
+
+
+FORGOTTEN = {
+    "it goes on": "del out\nwhile True: time.sleep(0.01)",
+    "it ends, and waits for as long as the sink needs": "pass",
+}
+
+
+@pytest.mark.parametrize("end", FORGOTTEN)
+def test_ctrl_c_is_heard_while_a_writer_that_is_forgotten_waits(end: str) -> None:
+    program = STUCK_FULL.replace("FLUSH", '"full"') + f"print('ready', flush=True)\n{FORGOTTEN[end]}"
+    argv = [sys.executable, "-c", program]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        watch = threading.Timer(20, process.kill)
+        watch.start()
+        assert process.wait() == -signal.SIGINT
         watch.cancel()
 
 
@@ -159,6 +220,125 @@ if os.fork() == 0:
 assert os.wait()[1] == 0
 """
     subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True, timeout=60)
+
+
+INHERITED = """
+import gc, os, sys, time, millstream
+
+def fork(child):
+    process = os.fork()
+    if process == 0:
+        try:
+            child()
+            os._exit(0)
+        except BaseException as error:
+            print(type(error).__name__, error, file=sys.stderr)
+            os._exit(1)
+    assert os.waitpid(process, 0)[1] == 0
+
+def refused(call, *args):
+    try:
+        call(*args)
+    except millstream.Closed as error:
+        assert "fork" in str(error), error
+    else:
+        raise AssertionError("it was not refused")
+"""
+
+FORKS = {
+    "a block that is left": """
+process = None
+with millstream.Writer.path("output") as out:
+    out.write(b"x" * 100_000)
+    process = os.fork()
+    if process == 0:
+        sys.exit(3)
+    assert os.waitpid(process, 0)[1] == 3 << 8
+    out.write(b"y")
+assert os.stat("output").st_size == 100_001
+""",
+    "a block that ends": """
+with millstream.Writer.path("output") as out:
+    out.write(b"x")
+    def child():
+        refused(out.write, b"y")
+        refused(out.flush)
+        refused(out.close)
+        out.abort()
+    fork(child)
+assert open("output").read() == "x"
+""",
+    "what is in the buffer": """
+read, write = os.pipe()
+out = millstream.Writer.fd(write)
+late = millstream.Writer.fd(write, flush=60.0)
+out.write(b"once")
+late.write(b"late")
+def child():
+    global out, late
+    del out, late
+    gc.collect()
+fork(child)
+out.close()
+late.close()
+assert os.read(read, 100) == b"oncelate"
+""",
+    "a command that is written to": """
+out = millstream.Writer.command(["sh", "-c", "cat > output"])
+out.write(b"one")
+def child():
+    global out
+    out.abort()
+    del out
+fork(child)
+out.write(b"two")
+out.close()
+assert open("output").read() == "onetwo"
+""",
+    "a thread that reads ahead": """
+reader = millstream.command(["sh", "-c", "seq 1000; sleep 0.5; seq 1000"], read_ahead="on")
+other = millstream.command(["sh", "-c", "sleep 0.5; seq 3"])
+first = next(reader)
+def child():
+    global reader, other
+    while True:
+        try:
+            next(reader)
+        except millstream.Closed as error:
+            break
+    refused(next, other)
+    refused(reader.read)
+    refused(reader.count)
+    reader.close()
+    del reader, other
+    gc.collect()
+fork(child)
+assert 1 + reader.count() == 2000
+assert list(other) == [b"1", b"2", b"3"]
+""",
+    "a pipe": """
+reader = millstream.command(["sh", "-c", "seq 10; sleep 0.3; seq 10"])
+running = iter(millstream.pipe(reader, millstream.map(int)))
+next(running)
+def child():
+    try:
+        list(running)
+    except millstream.Closed:
+        pass
+    else:
+        raise AssertionError("it was not refused")
+fork(child)
+assert len(list(running)) == 19
+""",
+}
+
+
+@pytest.mark.parametrize("work", FORKS)
+def test_a_fork_cannot_use_or_end_what_its_parent_has_opened(work: str, tmp_path: os.PathLike[str]) -> None:
+    argv = [sys.executable, "-W", "ignore", "-c", INHERITED + FORKS[work]]
+    done = subprocess.run(argv, cwd=tmp_path, timeout=60, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert sorted(os.listdir(tmp_path)) in ([], ["output"])
 
 
 def resident() -> int:

@@ -165,7 +165,7 @@ def test_a_pipe_that_nobody_reads() -> None:
 
 @pytest.mark.parametrize("flush", ["full", 0.01])
 def test_a_stalled_sink(flush: Literal["full"] | float) -> None:
-    """The limit is longer than the ticks at which signals are heard: they do not begin it anew."""
+    """The limit is longer than the ticks at which signals are heard: they do not begin it again."""
     read, write = os.pipe()
     writer = Writer.fd(write, stall_timeout=0.2, flush=flush)
     try:
@@ -206,7 +206,7 @@ def test_threads_at_a_writer_with_a_delay_lose_nothing() -> None:
                     except millstream.InUse:
                         time.sleep(0)
                 if turn % 1000 == 0:
-                    time.sleep(0.002)  # the delay is over
+                    time.sleep(0.002)  # after the delay
         except BaseException as error:
             odd.append(error)
 
@@ -220,7 +220,7 @@ def test_threads_at_a_writer_with_a_delay_lose_nothing() -> None:
         thread.start()
     closer = threading.Thread(target=close, args=(threads,))
     closer.start()
-    # A wait of ours that is ended at every tick goes on beside it.
+    # A wait of ours that is ended at every tick continues next to it.
     with open(read, "rb") as file:
         found: dict[int, list[int]] = {number: [] for number in range(4)}
         for line in millstream.from_fd(file.fileno()):

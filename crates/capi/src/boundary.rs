@@ -1,5 +1,5 @@
-//! What every call across the boundary needs: errors and panics as codes, pointers that are checked, text and bytes
-//! that C lends for the time of a call, and numbers that are to be one of an enum.
+//! What every call across the boundary needs: errors and panics as codes, checked pointers, text and bytes that C lends
+//! for the duration of a call, and numbers checked against their enum.
 
 use std::any::Any;
 use std::ffi::{CStr, CString, OsStr, c_char, c_void};
@@ -16,10 +16,10 @@ use crate::error::{millstream_code, millstream_error};
 /// What C knows as `millstream_error **`.
 pub(crate) type ErrorOut<'a> = Option<&'a mut MaybeUninit<Box<millstream_error>>>;
 
-/// Runs `act`. What it returns, or its panic, becomes a code; an error is given to who asked for it.
+/// Runs `act`. Its result or panic becomes a code; an error is passed to the caller if it asked for one.
 #[inline]
 pub(crate) fn call(error: ErrorOut<'_>, act: impl FnOnce() -> Result<()>) -> millstream_code {
-    // What a panic may leave half done is a handle, and that remembers: see `Condition`.
+    // A panic can leave a handle half-changed; the handle records that: see `Condition`.
     match catch_unwind(AssertUnwindSafe(act)) {
         Ok(Ok(())) => 0,
         Ok(Err(failure)) => report(failure, error),
@@ -41,7 +41,7 @@ fn panicked(panic: &(dyn Any + Send)) -> Error {
     Error::new(ErrorKind::Internal).with_found(format!("a panic: {}", text.unwrap_or("without a message")))
 }
 
-/// Takes a handle back. What its end reports nobody hears, and that goes for a panic too.
+/// Takes a handle back. Errors while it closes are not reported, and neither is a panic.
 pub(crate) fn free<T>(handle: Option<Box<T>>) {
     let _ = catch_unwind(AssertUnwindSafe(|| drop(handle)));
 }
@@ -51,9 +51,10 @@ pub(crate) fn free<T>(handle: Option<Box<T>>) {
 pub(crate) enum Condition {
     #[default]
     Good,
-    /// Its window is open: C holds pointers into the buffer, which any other call might move.
+    /// Its window is open: C holds pointers into the buffer, which any other call could move.
     Lent,
-    /// A call is running. Still so when another one begins: that call has panicked, or is a callback's.
+    /// A call is running. If it still is when another one begins, that call has panicked, or this one is made from a
+    /// callback.
     Busy,
 }
 
@@ -77,6 +78,13 @@ impl Condition {
         self.between(Condition::Lent, Condition::Good, || Ok(()))
     }
 
+    /// The window, if there is one, is closed, and its content is discarded.
+    pub(crate) fn end_loan(&mut self) {
+        if *self == Condition::Lent {
+            *self = Condition::Good;
+        }
+    }
+
     #[inline]
     fn between<T>(&mut self, from: Condition, to: Condition, act: impl FnOnce() -> Result<T>) -> Result<T> {
         if *self != from {
@@ -92,13 +100,13 @@ impl Condition {
     fn refuse(self) -> Error {
         match self {
             Condition::Good => invalid("no open window", "one"),
-            Condition::Lent => invalid("an open window", "its end before other calls"),
+            Condition::Lent => invalid("an open window", "a call that ends it before other calls"),
             Condition::Busy => Error::new(ErrorKind::Closed).with_found("a handle whose last call has not returned"),
         }
     }
 }
 
-/// The error of an argument that cannot be.
+/// The error for an invalid argument.
 pub(crate) fn invalid(found: impl Into<String>, expected: impl Into<String>) -> Error {
     Error::new(ErrorKind::ArgumentInvalid).with_found(found).with_expected(expected)
 }
@@ -109,7 +117,7 @@ pub(crate) fn given<T>(argument: Option<T>, name: &str) -> Result<T> {
     argument.ok_or_else(|| null(name))
 }
 
-/// An out-parameter, which must not be null: set to zero, so that it is so after an error too.
+/// An out-parameter, which must not be null: set to zero first, so that it is zero after an error.
 #[inline]
 pub(crate) fn out<'a, T>(argument: Option<&'a mut MaybeUninit<T>>, name: &str) -> Result<&'a mut MaybeUninit<T>> {
     let argument = given(argument, name)?;
@@ -125,7 +133,7 @@ fn null(name: &str) -> Error {
 /// `len` bytes that C lends. Null is fine for no bytes.
 ///
 /// # Safety
-/// `bytes` is null or points to `len` bytes that nobody changes during `'a`.
+/// `bytes` is null or points to `len` bytes that no caller changes during `'a`.
 #[inline]
 pub(crate) unsafe fn bytes<'a>(bytes: *const c_void, len: usize, name: &str) -> Result<&'a [u8]> {
     if len == 0 {
@@ -144,7 +152,7 @@ pub(crate) unsafe fn bytes<'a>(bytes: *const c_void, len: usize, name: &str) -> 
 /// `len` objects that C lends. Null is fine for none.
 ///
 /// # Safety
-/// `items` is null or points to `len` objects that nobody changes during `'a`.
+/// `items` is null or points to `len` objects that no caller changes during `'a`.
 pub(crate) unsafe fn items<'a, T>(items: *const T, len: usize, name: &str) -> Result<&'a [T]> {
     if len == 0 {
         return Ok(&[]);
@@ -159,13 +167,13 @@ pub(crate) unsafe fn items<'a, T>(items: *const T, len: usize, name: &str) -> Re
     Ok(unsafe { std::slice::from_raw_parts(items, len) })
 }
 
-/// Room for `len` objects that C lends, to be written to.
+/// Memory for `len` objects that C lends, to be written to.
 ///
 /// # Safety
-/// `room` is null or points to memory for `len` objects that nobody else uses during `'a`.
+/// `room` is null or points to memory for `len` objects that no other code uses during `'a`.
 pub(crate) unsafe fn room<'a, T>(room: *mut T, len: usize, name: &str) -> Result<&'a mut [MaybeUninit<T>]> {
     if room.is_null() || !room.is_aligned() || len == 0 || len > isize::MAX as usize / size_of::<T>().max(1) {
-        return Err(invalid(format!("room for {len} objects at {room:p} for `{name}`"), "room for 1 or more"));
+        return Err(invalid(format!("space for {len} objects at {room:p} for `{name}`"), "space for 1 or more"));
     }
     // SAFETY: not null, aligned, not longer than memory can be, and the caller lends it; it need not be initialised.
     Ok(unsafe { std::slice::from_raw_parts_mut(room.cast(), len) })
@@ -174,7 +182,7 @@ pub(crate) unsafe fn room<'a, T>(room: *mut T, len: usize, name: &str) -> Result
 /// A string of any bytes that C lends.
 ///
 /// # Safety
-/// `string` is null or ends with a NUL, and nobody changes it during `'a`.
+/// `string` is null or ends with a NUL, and no caller changes it during `'a`.
 pub(crate) unsafe fn string<'a>(string: *const c_char, name: &str) -> Result<&'a OsStr> {
     if string.is_null() {
         return Err(null(name));
@@ -207,7 +215,7 @@ pub(crate) fn lend(bytes: &[u8]) -> *const c_char {
     bytes.as_ptr().cast()
 }
 
-/// Text for C to keep: a NUL in it, which C could not see behind, is replaced.
+/// Text for C to keep: a NUL in it, which would end the text for C, is replaced.
 pub(crate) fn c_string(text: impl Into<Vec<u8>>) -> CString {
     CString::new(text).unwrap_or_else(|error| {
         let text = String::from_utf8_lossy(&error.into_vec()).replace('\0', "\u{fffd}");
@@ -228,7 +236,7 @@ pub(crate) fn own_fd(fd: i32) -> Result<OwnedFd> {
 /// A duplicate of a file descriptor.
 ///
 /// # Errors
-/// [`ErrorKind::OpenFailed`] if it is not open, or none is left.
+/// [`ErrorKind::OpenFailed`] if it is not open, or there are no descriptors left.
 pub(crate) fn duplicate_fd(fd: i32) -> Result<OwnedFd> {
     check_fd(fd)?;
     // SAFETY: it is open, and used only within this function.
@@ -248,9 +256,9 @@ fn check_fd(fd: i32) -> Result<()> {
     rustix::io::fcntl_getfd(borrowed).map(drop).map_err(refuse)
 }
 
-/// A pointer of the caller's that callbacks get back.
+/// A pointer of the caller's that is passed back to callbacks.
 ///
-/// Handles may move between threads, and so does what their callbacks use: the header says so.
+/// Handles may move between threads, and so may the data of their callbacks: the header says so.
 #[derive(Clone, Copy)]
 pub(crate) struct User(pub(crate) *mut c_void);
 
@@ -294,13 +302,13 @@ macro_rules! choice {
 }
 pub(crate) use choice;
 
-/// What C means by a value of an enum, which may be any number.
+/// The meaning of an enum value from C, which may be any number.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidOption`] for one that does not exist.
 pub(crate) fn chosen<C: Choice>(value: MaybeUninit<C>) -> Result<C::Core> {
     const { assert!(size_of::<C>() == size_of::<u32>() && align_of::<C>() == align_of::<u32>()) };
-    // SAFETY: C has passed a number of this size, which every bit pattern is.
+    // SAFETY: C has passed a number of this size, and every bit pattern is valid.
     let number = unsafe { std::mem::transmute_copy::<MaybeUninit<C>, u32>(&value) };
     C::core(number).ok_or_else(|| {
         Error::new(ErrorKind::InvalidOption)

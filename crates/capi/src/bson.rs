@@ -1,8 +1,8 @@
-//! BSON: documents that are looked at where they lie.
+//! BSON documents, read in place.
 //!
 //! A millstream_bson_document is plain data, and so is a millstream_bson_value: pointers into the memory that the
-//! document lies in. They are copied like any struct and freed by nobody, and they are valid as long as that memory is,
-//! and unchanged. Nothing is parsed before it is asked for, and nothing is remembered.
+//! document lies in. They are copied like any struct and need no freeing, and they are valid as long as that memory is
+//! valid and unchanged. Nothing is parsed before it is asked for, and nothing is remembered.
 //!
 //!     millstream_bson_document document;
 //!     millstream_bson_element members[64];
@@ -16,19 +16,20 @@
 //!                 use(members[i].key, members[i].key_len, members[i].value.integer);
 //!
 //! All functions of this section take documents and values as const and keep nothing, so any number of threads may use
-//! the same ones. Each is given the document that a value is from: in it an error finds the path of keys,
+//! the same ones. Each function takes the document that a value comes from: from it, an error gets the path of keys,
 //! millstream_error_path(), and the offset.
 //!
-//! What is wrong is MILLSTREAM_DOCUMENT_INVALID, MILLSTREAM_DOCUMENT_TRUNCATED, MILLSTREAM_TOO_DEEP or
-//! MILLSTREAM_UTF8_INVALID, wherever it is met; millstream_bson_check() meets all of it. The inlined getters of bson.h
-//! (millstream_bson_as_i64() and its like) make a value a type of C.
+//! Invalid data is MILLSTREAM_DOCUMENT_INVALID, MILLSTREAM_DOCUMENT_TRUNCATED, MILLSTREAM_TOO_DEEP or
+//! MILLSTREAM_UTF8_INVALID wherever it is found; millstream_bson_check() checks everything. The inlined getters of
+//! bson.h (millstream_bson_as_i64() and similar functions) convert a value to a C type.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::null;
 
 use millstream::bson::{
-    Array, Cursor, Document, ElementType, FromBson, Parts, Rules, Strictness, Timestamp, Utf8, ValueRef, split_path,
+    Array, Cursor, Document, ElementType, FromBson, Layout, Parts, Rules, Strictness, Timestamp, Utf8, ValueRef,
+    split_path,
 };
 use millstream::{Error, ErrorKind, Result};
 
@@ -43,13 +44,13 @@ pub enum millstream_bson_type {
     Nothing = 0,
     /// A 64-bit floating point number: `number`.
     Double = 1,
-    /// UTF-8 text: `bytes` and `len`, the NUL behind it left out.
+    /// UTF-8 text: `bytes` and `len`, without the NUL after it.
     String = 2,
-    /// A document: `bytes` and `len`; millstream_bson_enter() goes in.
+    /// A document: `bytes` and `len`; millstream_bson_enter() opens it.
     Document = 3,
     /// An array, which is a document whose keys are "0", "1", and so on: `bytes` and `len`.
     Array = 4,
-    /// Bytes with a `subtype`: `bytes` and `len`. Of the old subtype 2 the inner length is left out.
+    /// Bytes with a `subtype`: `bytes` and `len`. For the old subtype 2, the inner length is omitted.
     Binary = 5,
     /// No value (deprecated).
     Undefined = 6,
@@ -65,7 +66,7 @@ pub enum millstream_bson_type {
     Regex = 11,
     /// A namespace in `bytes` and `len`, and an object id, the 12 bytes of `more` (deprecated).
     DbPointer = 12,
-    /// JavaScript, which is text here and never run: `bytes` and `len`.
+    /// JavaScript, which is treated as text and never executed: `bytes` and `len`.
     Code = 13,
     /// A symbol (deprecated): `bytes` and `len`.
     Symbol = 14,
@@ -111,25 +112,25 @@ choice!(millstream_bson_type is Option<ElementType> {
     MinKey => Some(ElementType::MinKey),
 });
 
-/// What is let pass, beyond what could not be read anyway.
+/// Which deviations are accepted, except those that could not be read anyway.
 #[repr(u32)]
 #[derive(Clone, Copy)]
 pub enum millstream_bson_strictness {
-    /// Keys of arrays are not looked at, and keys may repeat: the first is found.
+    /// Keys of arrays are ignored, and keys may repeat: the first is found.
     Standard = 0,
-    /// Also bytes behind a document, booleans other than 0 and 1, and a wrong inner length of the old binary subtype.
+    /// Also bytes after a document, booleans other than 0 and 1, and a wrong inner length of the old binary subtype.
     Lenient = 1,
-    /// Less: keys of arrays must be "0", "1", and so on, and no key may repeat within a document.
+    /// Stricter: keys of arrays must be "0", "1", and so on, and no key may repeat within a document.
     Strict = 2,
 }
 
-/// What happens where text or a key is not UTF-8.
+/// What to do if text or a key is not UTF-8.
 #[repr(u32)]
 #[derive(Clone, Copy)]
 pub enum millstream_bson_utf8 {
     /// It is MILLSTREAM_UTF8_INVALID.
     Checked = 0,
-    /// The bytes of keys, strings, code and symbols are given as they are. In Extended JSON U+FFFD is there.
+    /// The bytes of keys, strings, code and symbols are given as they are. Extended JSON has U+FFFD instead.
     Lossy = 1,
 }
 
@@ -139,19 +140,19 @@ choice!(millstream_bson_strictness is Strictness {
 
 choice!(millstream_bson_utf8 is Utf8 { Checked => Utf8::Checked, Lossy => Utf8::Lossy });
 
-/// What reading a document accepts. All zeros are the usual rules, and so is NULL where rules are asked for.
+/// What reading a document accepts. All zeros are the default rules, and so is NULL where rules are expected.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct millstream_bson_rules {
-    /// How many documents and arrays may be inside each other, the outermost included: 200 if this is 0, at most 1,000.
+    /// The maximum nesting depth of documents and arrays, the outermost included: 200 if this is 0, at most 1,000.
     pub depth: u32,
-    /// What is let pass.
+    /// Which deviations are accepted.
     pub strictness: MaybeUninit<millstream_bson_strictness>,
-    /// What happens where text is not UTF-8.
+    /// What to do if text is not UTF-8.
     pub utf8: MaybeUninit<millstream_bson_utf8>,
 }
 
-/// The usual rules: all zeros.
+/// The default rules: all zeros.
 const USUAL: millstream_bson_rules =
     millstream_bson_rules { depth: 0, strictness: MaybeUninit::zeroed(), utf8: MaybeUninit::zeroed() };
 
@@ -162,45 +163,45 @@ impl millstream_bson_rules {
     }
 }
 
-/// The rules that C means: the usual ones if it gives none.
+/// The rules that C passes, or the default rules.
 pub(crate) fn rules_or_usual(rules: Option<&millstream_bson_rules>) -> Result<(millstream_bson_rules, Rules)> {
     let rules = rules.copied().unwrap_or(USUAL);
     Ok((rules, rules.core()?))
 }
 
-/// A document, where it lies: made by the functions below. `bytes` of NULL are no document.
+/// A document in place: made by the functions below. `bytes` of NULL is no document.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct millstream_bson_document {
     /// Its bytes, length and terminator included.
     pub bytes: *const c_char,
-    /// How many these are, at least 5.
+    /// The number of bytes, at least 5.
     pub len: usize,
     /// Where it begins, in bytes from the start of its stream, or else of the outermost document.
     pub offset: u64,
-    /// Where the outermost document begins, which is this one or around it.
+    /// Where the outermost document begins: this one, or one that contains it.
     pub root: *const c_char,
-    /// What errors call the stream that it is from. NULL for what is from none.
+    /// The name of its stream in error messages. NULL if it does not come from a stream.
     pub name: *const c_char,
-    /// Which record of that stream it is, or is in; the first is 0.
+    /// The number of its record in the stream; the first is 0.
     pub record: u64,
-    /// How many documents and arrays may be inside each other from here on, this one included.
+    /// The remaining nesting depth, this document included.
     pub depth_left: u32,
-    /// MILLSTREAM_BSON_TYPE_ARRAY if it is an array: then paths begin with a position. Otherwise it is a document.
+    /// MILLSTREAM_BSON_TYPE_ARRAY for an array: paths then begin with a position. Otherwise a document.
     pub r#type: MaybeUninit<millstream_bson_type>,
-    /// The rules it is read by.
+    /// The rules for reading it.
     pub rules: millstream_bson_rules,
 }
 
-/// A value, where it lies. What of it counts depends on its type; the rest is 0.
+/// A value in place. Which fields are used depends on its type; the rest are 0.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct millstream_bson_value {
     /// Its type.
     pub r#type: MaybeUninit<millstream_bson_type>,
-    /// Of a binary: what the bytes are; 0 is anything, 4 a UUID.
+    /// Of a binary: the kind of bytes; 0 is anything, 4 a UUID.
     pub subtype: u8,
-    /// How many documents and arrays may be inside each other from here on.
+    /// The remaining nesting depth.
     pub depth_left: u16,
     /// An integer, a boolean, a date or a timestamp.
     pub integer: i64,
@@ -208,15 +209,16 @@ pub struct millstream_bson_value {
     pub number: f64,
     /// Text, bytes, a document, an array, an object id or a decimal number.
     pub bytes: *const c_char,
-    /// How many bytes these are.
+    /// The number of bytes.
     pub len: usize,
-    /// What some deprecated types and regular expressions have beside that.
+    /// The second part of some deprecated types and of regular expressions.
     pub more: *const c_char,
-    /// How many bytes these are.
+    /// The number of bytes.
     pub more_len: usize,
-    /// All that the document has behind the key, with lengths and terminators. No bytes for types without a value.
+    /// Everything that the document has after the key, with lengths and terminators. No bytes for types without a
+    /// value.
     pub payload: *const c_char,
-    /// How many bytes these are.
+    /// The number of bytes.
     pub payload_len: usize,
 }
 
@@ -224,29 +226,29 @@ pub struct millstream_bson_value {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct millstream_bson_element {
-    /// Its key, which a NUL follows.
+    /// Its key, followed by a NUL.
     pub key: *const c_char,
-    /// How long the key is.
+    /// The length of the key.
     pub key_len: usize,
     /// Its value.
     pub value: millstream_bson_value,
 }
 
-/// Numbers that lie in a document as a binary.
+/// Numbers stored in a document as a binary.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct millstream_bson_numbers {
-    /// The first, the lowest byte of each first. NULL if there are none.
+    /// The first number; each begins with its lowest byte. NULL if there are none.
     pub items: *const c_void,
     /// How many there are.
     pub count: usize,
-    /// Whether they can be used as an array of C where they are. Otherwise their address is none of such a type, or the
-    /// processor has the highest byte first, and they have to be copied out by memcpy().
+    /// Whether they can be used as an array of C where they are. Otherwise they are not aligned, or the processor is
+    /// big-endian, and they have to be copied with memcpy().
     pub usable: bool,
 }
 
 impl millstream_bson_document {
-    /// What C gets to see of a document that is from no stream.
+    /// The view of a document for C, without a stream.
     pub(crate) fn new(document: Document<'_>, rules: millstream_bson_rules) -> millstream_bson_document {
         let parts = document.parts();
         millstream_bson_document {
@@ -262,18 +264,18 @@ impl millstream_bson_document {
         }
     }
 
-    /// The document that C means.
+    /// The document that C passes.
     ///
     /// # Safety
-    /// From `root` to `len` bytes behind `bytes` there is memory that nobody changes during `'a`, as long as
-    /// `bytes` is not null.
+    /// From `root` to `len` bytes after `bytes` there is memory that no caller changes during `'a`, if `bytes` is not
+    /// null.
     unsafe fn core<'a>(&self) -> Result<Document<'a>> {
         if self.bytes.is_null() {
-            return Err(invalid("a document of no bytes", "one"));
+            return Err(invalid("an empty document", "one"));
         }
         let start = self.bytes.addr().checked_sub(self.root.addr());
         let Some((start, len)) = start.and_then(|start| Some((start, start.checked_add(self.len)?))) else {
-            return Err(invalid("a document before the one it is in", "one that this library has made"));
+            return Err(invalid("a document before the one it is in", "one made by this library"));
         };
         // SAFETY: the caller's promise.
         let root = unsafe { bytes(self.root.cast(), len, "document")? };
@@ -301,7 +303,7 @@ impl millstream_bson_document {
     }
 }
 
-/// Does something with the document that C means. Its error knows the stream and the record.
+/// Runs a function on the document that C passes. Its error has the stream and the record.
 ///
 /// # Safety
 /// As [`millstream_bson_document::core`]; and the name is null or a string.
@@ -339,7 +341,7 @@ impl millstream_bson_value {
             .ok_or_else(|| Error::new(ErrorKind::KeyMissing).with_found("no value").with_expected("one"))
     }
 
-    /// What is inside of it, and what that is.
+    /// The document inside it, and its kind.
     fn enter<'a>(&self, document: &Document<'a>) -> Result<(millstream_bson_type, Document<'a>)> {
         self.read(document, |kind, cursor| {
             Ok(match kind {
@@ -353,20 +355,20 @@ impl millstream_bson_value {
         })
     }
 
-    /// Reads it again, in the document that it is from.
+    /// Reads it again, in its document.
     fn read<'a, T>(
         &self,
         document: &Document<'a>,
         read: impl FnOnce(ElementType, &mut Cursor<'a>) -> Result<T>,
     ) -> Result<T> {
         let kind = self.kind()?;
-        // Only a number, until `read_at` has looked at it.
+        // Only a number, until `read_at` has checked it.
         let at = self.payload.addr().wrapping_sub(document.as_bytes().as_ptr().addr());
         document.read_at(at, self.depth_left, |cursor| read(kind, cursor))
     }
 }
 
-/// A type for C: both tables have the numbers of the format.
+/// A type for C: both tables use the numbers of the format.
 fn c_type(kind: ElementType) -> MaybeUninit<millstream_bson_type> {
     // SAFETY: a number of this size, whatever it is.
     unsafe { std::mem::transmute::<u32, MaybeUninit<millstream_bson_type>>(u32::from(kind as u8)) }
@@ -391,7 +393,7 @@ impl<'a> FromBson<'a> for millstream_bson_value {
             T::Bool => value.integer = cursor.bool()?.into(),
             T::String | T::Code | T::Symbol => {
                 main = Some(cursor.clone().string_bytes()?);
-                cursor.text()?; // which is where the rules have their say
+                cursor.text()?; // which is where the rules apply
             }
             T::Binary => {
                 let (subtype, bytes) = cursor.binary()?;
@@ -411,11 +413,13 @@ impl<'a> FromBson<'a> for millstream_bson_value {
                 main = Some(inside.str()?.as_bytes());
                 more = Some(inside.rest());
             }
-            T::Document | T::Array | T::ObjectId | T::Decimal128 => {
+            // No payload.
+            _ if kind.layout() == Layout::Fixed(0) => {}
+            // The payload as it is.
+            _ => {
                 cursor.skip(kind)?;
                 main = Some(&rest[..cursor.offset() - start]);
             }
-            T::Undefined | T::Null | T::MinKey | T::MaxKey => {}
         }
         let lent = |bytes: Option<&[u8]>| bytes.map_or((null(), 0), |bytes| (lend(bytes), bytes.len()));
         (value.bytes, value.len) = lent(main);
@@ -430,7 +434,7 @@ impl<'a> FromBson<'a> for millstream_bson_value {
 /// Gives the document that `find` finds in bytes.
 ///
 /// # Safety
-/// There are `len` bytes, and nobody changes them during `'a`, which is as long as C uses the document.
+/// There are `len` bytes, and no caller changes them during `'a`, which lasts as long as C uses the document.
 unsafe fn borrow<'a>(
     bytes: *const c_void,
     len: usize,
@@ -446,9 +450,9 @@ unsafe fn borrow<'a>(
     Ok(())
 }
 
-/// The document that these `len` bytes are. Looked at is its frame: its length, and the terminator there.
+/// The document that consists of these `len` bytes. Only its frame is checked: the length and the terminator.
 ///
-/// MILLSTREAM_DOCUMENT_INVALID also for bytes behind it, unless the rules are lenient.
+/// Bytes after it are also MILLSTREAM_DOCUMENT_INVALID, unless the rules are lenient.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_borrow(
     bytes: *const c_void,
@@ -461,7 +465,7 @@ pub unsafe extern "C" fn millstream_bson_borrow(
     call(error, || unsafe { borrow(bytes, len, rules, document, Document::with_rules) })
 }
 
-/// The document at the front of these `len` bytes: `document->len` says where the next one may be.
+/// The document at the front of these `len` bytes: `document->len` is the offset of the next one, if there is one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_borrow_first(
     bytes: *const c_void,
@@ -476,7 +480,7 @@ pub unsafe extern "C" fn millstream_bson_borrow_first(
     })
 }
 
-/// Looks at every byte: types, lengths, terminators, UTF-8, depth, and what the rules ask for.
+/// Checks every byte: types, lengths, terminators, UTF-8, depth, and what the rules require.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_check(
     document: Option<&millstream_bson_document>,
@@ -486,7 +490,7 @@ pub unsafe extern "C" fn millstream_bson_check(
     call(error, || unsafe { in_document(document, |document| document.check()) })
 }
 
-/// The document or array that `value` is, or the scope of a code with scope.
+/// The document or array in `value`, or the scope of a code with scope.
 ///
 /// MILLSTREAM_SHAPE_MISMATCH for other types.
 #[unsafe(no_mangle)]
@@ -514,9 +518,9 @@ pub unsafe extern "C" fn millstream_bson_enter(
 
 // ---- values ----
 
-/// Goes over the members of a document, or the elements of an array, many at once. `at` is where it goes on, in bytes
-/// from the document's first: 0 at first, set to where the next member is. `count` is how many of the `room` `elements`
-/// were filled; 0 is the end. The members before a bad one are delivered first.
+/// Iterates over the members of a document, or the elements of an array, many at a time. `at` is the position to
+/// continue from, in bytes from the start of the document: 0 at first, then set to the next member. `count` is set to
+/// the number of `elements` filled, at most `room`; 0 is the end. The members before a bad one are delivered first.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_members(
     document: Option<&millstream_bson_document>,
@@ -529,7 +533,7 @@ pub unsafe extern "C" fn millstream_bson_members(
     call(error, || {
         let count = out(count, "count")?;
         let at = given(at, "at")?;
-        // SAFETY: C lends the room for this call.
+        // SAFETY: C lends the memory for this call.
         let room = unsafe { self::room(elements, room, "elements")? };
         let fill = |document: Document<'_>| {
             let lossy = document.rules() == document.rules().utf8(Utf8::Lossy);
@@ -560,8 +564,8 @@ pub unsafe extern "C" fn millstream_bson_members(
     })
 }
 
-/// The member of this name, the first if there are several. `found` says whether there is one; NULL means that there must
-/// be: then none is MILLSTREAM_KEY_MISSING. Of an array too this is the member with that key: see
+/// The member of this name, the first if there are several. `found` is set to whether there is one; if it is NULL there
+/// must be one: otherwise the error is MILLSTREAM_KEY_MISSING. Of an array too this is the member with that key: see
 /// millstream_bson_element_at().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_member(
@@ -583,8 +587,8 @@ pub unsafe extern "C" fn millstream_bson_member(
     })
 }
 
-/// The element at a position, the first of which is 0; of a document that is no array the member there. Those before it
-/// are walked over, and no key is looked at. `found` as for millstream_bson_member().
+/// The element at a position, the first of which is 0; in a document that is not an array, the member at that position.
+/// Those before it are skipped, and keys are not read. `found` as for millstream_bson_member().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_element_at(
     document: Option<&millstream_bson_document>,
@@ -604,10 +608,10 @@ pub unsafe extern "C" fn millstream_bson_element_at(
     })
 }
 
-/// The value at the end of a path: keys with dots between them, such as "items.3.price"; in arrays they are positions,
-/// whatever keys are written there. A key with a dot, a quote or nothing in it is written as a JSON string:
-/// "hosts.\"a.b\".port". `found` as for millstream_bson_member(). A path that goes through a value which is neither
-/// document nor array leads nowhere.
+/// The value at the end of a path: keys separated by dots, such as "items.3.price"; in arrays they are positions,
+/// whatever keys are stored there. A key that is empty or contains a dot or a quote is written as a JSON string:
+/// "hosts.\"a.b\".port". `found` as for millstream_bson_member(). A path through a value that is neither a document nor
+/// an array finds nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_find(
     document: Option<&millstream_bson_document>,
@@ -625,7 +629,7 @@ pub unsafe extern "C" fn millstream_bson_find(
     })
 }
 
-/// The value at the end of a path of `count` keys, which are taken as they are; 1 or more.
+/// The value at the end of a path of `count` keys, which are taken literally; at least 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_find_keys(
     document: Option<&millstream_bson_document>,
@@ -646,7 +650,7 @@ pub unsafe extern "C" fn millstream_bson_find_keys(
     })
 }
 
-/// Where C wants a value that is looked for, and whether it may be missing.
+/// Where C wants the value it is looking for, and whether it may be missing.
 struct Found<'o> {
     value: &'o mut MaybeUninit<millstream_bson_value>,
     found: Option<&'o mut bool>,
@@ -660,7 +664,7 @@ impl<'o> Found<'o> {
         Ok(Found { value: out(value, "value")?, found: found.map(|found| &mut *found.write(false)) })
     }
 
-    /// Gives what is there, or else what `require` says of it.
+    /// Returns the value, or else the error that `require` makes.
     fn give(
         self,
         there: Result<Option<millstream_bson_value>>,
@@ -679,13 +683,13 @@ impl<'o> Found<'o> {
         Ok(())
     }
 
-    /// Gives the value at the end of a path.
+    /// Returns the value at the end of a path.
     ///
     /// # Safety
     /// As [`in_document`].
     unsafe fn along<K: AsRef<str>>(self, document: Option<&millstream_bson_document>, keys: &[K]) -> Result<()> {
         if keys.is_empty() {
-            return Err(invalid("a path of no keys", "1 or more"));
+            return Err(invalid("an empty path", "1 or more"));
         }
         let is_array = given(document, "document")?.is_array()?;
         let look = |document: Document<'_>| match is_array {
@@ -700,8 +704,8 @@ impl<'o> Found<'o> {
     }
 }
 
-/// Succeeds if `value` has this type; a code or a symbol will do for a string. Otherwise MILLSTREAM_SHAPE_MISMATCH, or
-/// MILLSTREAM_KEY_MISSING for no value.
+/// Succeeds if `value` has this type; a code or a symbol is accepted as a string. Otherwise MILLSTREAM_SHAPE_MISMATCH,
+/// or MILLSTREAM_KEY_MISSING for no value.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_expect(
     document: Option<&millstream_bson_document>,
@@ -726,7 +730,7 @@ pub unsafe extern "C" fn millstream_bson_expect(
     })
 }
 
-/// Gives a number of the type that is asked for.
+/// Returns a number of the requested type.
 ///
 /// # Safety
 /// As [`millstream_bson_document::core`].
@@ -737,16 +741,17 @@ unsafe fn number<T: for<'a> FromBson<'a>>(
 ) -> Result<()> {
     let number = out(number, "number")?;
     let value = given(value, "value")?;
-    value.kind()?; // where there is none, there need not be a document
+    value.kind()?; // without a value, no document is needed
     let look = |document: Document<'_>| value.read(&document, |kind, cursor| T::from_bson(kind, cursor));
     // SAFETY: the caller's promise.
     number.write(unsafe { in_document(document, look)? });
     Ok(())
 }
 
-/// A number of any type as an int32_t, if it is that exactly: a double too, if it has no fraction. Otherwise
-/// MILLSTREAM_VALUE_OUT_OF_RANGE, and MILLSTREAM_SHAPE_MISMATCH for what is no number. millstream_bson_as_i32() of bson.h
-/// is faster where the type is the one that is expected; so are its like below.
+/// A number of any type as an int32_t, if it has exactly that value: also a double without a fraction. Otherwise
+/// MILLSTREAM_VALUE_OUT_OF_RANGE, or MILLSTREAM_SHAPE_MISMATCH for something that is not a number.
+/// millstream_bson_as_i32() of bson.h is faster if the value has the expected type; the same holds for the functions
+/// below.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_to_i32(
     document: Option<&millstream_bson_document>,
@@ -782,7 +787,7 @@ pub unsafe extern "C" fn millstream_bson_to_u64(
     call(error, || unsafe { self::number(document, value, number) })
 }
 
-/// The same as a double; MILLSTREAM_VALUE_OUT_OF_RANGE for an integer that no double is.
+/// The same as a double; MILLSTREAM_VALUE_OUT_OF_RANGE for an integer that no double equals.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_to_f64(
     document: Option<&millstream_bson_document>,
@@ -796,7 +801,7 @@ pub unsafe extern "C" fn millstream_bson_to_f64(
 
 /// A binary as numbers of `item_size` bytes each: 1, 2, 4, 8 or 16. Nothing is copied.
 ///
-/// MILLSTREAM_SHAPE_MISMATCH for another type, and for a length that is no multiple of `item_size`.
+/// MILLSTREAM_SHAPE_MISMATCH for another type, and for a length that is not a multiple of `item_size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_as_numbers(
     document: Option<&millstream_bson_document>,

@@ -1,4 +1,5 @@
-//! BSON documents with memory of their own: mapped files, copies, what a reader gives, and Extended JSON both ways.
+//! BSON documents that own their memory: mapped files, copies, documents from a reader, and Extended JSON in both
+//! directions.
 //!
 //! The documents that these handles lend are valid until the handle is freed.
 
@@ -40,7 +41,7 @@ impl millstream_bson_owned {
     }
 }
 
-/// Gives C a document whose memory `make` makes by the rules.
+/// Gives C a document whose memory is made by `make` according to the rules.
 fn give(
     owned: Option<&mut MaybeUninit<Box<millstream_bson_owned>>>,
     rules: Option<&millstream_bson_rules>,
@@ -52,10 +53,10 @@ fn give(
     Ok(())
 }
 
-/// The two forms of Extended JSON. Both are read, also mixed.
+/// The two forms of Extended JSON. Both are accepted when reading, even mixed.
 #[repr(u32)]
 pub enum millstream_bson_json {
-    /// Numbers are JSON's, and dates of the years 1970 to 9999 text: 1, {"$date":"1970-01-01T00:00:00Z"}.
+    /// Numbers are JSON numbers, and dates in the years 1970 to 9999 are text: 1, {"$date":"1970-01-01T00:00:00Z"}.
     Relaxed = 0,
     /// Every type is kept: {"$numberInt":"1"}, {"$date":{"$numberLong":"0"}}.
     Canonical = 1,
@@ -63,8 +64,8 @@ pub enum millstream_bson_json {
 
 choice!(millstream_bson_json is Json { Relaxed => Json::Relaxed, Canonical => Json::Canonical });
 
-/// Maps a file of one or more documents; nothing is read before it is looked at, so this takes the same time for any
-/// size. Nobody may shrink or change the file meanwhile: using bytes that are no longer there ends the process with
+/// Maps a file of one or more documents; nothing is read until it is accessed, so this takes the same time for any
+/// size. No process may shrink or change the file meanwhile: accessing bytes that no longer exist ends the process with
 /// SIGBUS.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_mapped(
@@ -81,7 +82,7 @@ pub unsafe extern "C" fn millstream_bson_mapped(
     })
 }
 
-/// Copies the document that these `len` bytes are.
+/// Copies the document in these `len` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_copy(
     bytes: *const c_void,
@@ -99,7 +100,7 @@ pub unsafe extern "C" fn millstream_bson_copy(
     })
 }
 
-/// Copies a document, with its rules and its offset. It is the outermost then: paths begin in it.
+/// Copies a document, with its rules and its offset. The copy is an outermost document: paths begin in it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_copy_document(
     document: Option<&millstream_bson_document>,
@@ -116,8 +117,9 @@ pub unsafe extern "C" fn millstream_bson_copy_document(
     })
 }
 
-/// Reads one document of at most `limit` bytes, and leaves the reader behind it. `owned` is NULL at the end of the stream.
-/// The memory grows as bytes arrive, whatever the document says of its length. A longer one is MILLSTREAM_MEMORY_LIMIT.
+/// Reads one document of at most `limit` bytes, and leaves the reader after it. `owned` is NULL at the end of the
+/// stream. The memory grows as bytes arrive, regardless of the length the document claims. A longer one is
+/// MILLSTREAM_MEMORY_LIMIT.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_bson_read(
     reader: Option<&mut millstream_reader>,
@@ -135,8 +137,8 @@ pub extern "C" fn millstream_bson_read(
     })
 }
 
-/// Makes a document of Extended JSON, canonical, relaxed or mixed. MILLSTREAM_TEXT_INVALID with the path and the offset in
-/// the text, a few bytes behind what is wrong.
+/// Makes a document from Extended JSON, canonical, relaxed or mixed. MILLSTREAM_TEXT_INVALID with the path and the
+/// offset in the text, a few bytes after the error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_from_json(
     text: *const c_char,
@@ -155,8 +157,8 @@ pub unsafe extern "C" fn millstream_bson_from_json(
     })
 }
 
-/// The document; of a mapped file the first. There, bytes behind it are as the rules say: millstream_bson_owned_bytes()
-/// gives all of them for millstream_bson_borrow_first().
+/// The document; for a mapped file, the first. There, the rules decide about bytes after it:
+/// millstream_bson_owned_bytes() gives all of them for millstream_bson_borrow_first().
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_bson_owned_document(
     owned: Option<&millstream_bson_owned>,
@@ -172,7 +174,7 @@ pub extern "C" fn millstream_bson_owned_document(
     })
 }
 
-/// All the bytes: of a mapped file those of every document.
+/// All the bytes: for a mapped file, those of every document.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_bson_owned_bytes(
     owned: Option<&millstream_bson_owned>,
@@ -202,7 +204,7 @@ pub extern "C" fn millstream_bson_owned_check_length(
     })
 }
 
-/// Writes a document as Extended JSON, in one line without an end. After an error nothing of it was accepted.
+/// Writes a document as Extended JSON, on one line without a line end. After an error, none of it was accepted.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_write_json(
     document: Option<&millstream_bson_document>,

@@ -1,12 +1,12 @@
-//! BSON's own numbers as text, both ways, and new object ids.
+//! BSON's own number types as text, in both directions, and new object ids.
 //!
 //!     char id[12], text[MILLSTREAM_BSON_OBJECT_ID_TEXT];
 //!     code = millstream_bson_object_id_new(id, &error);
 //!     code = millstream_bson_object_id_to_text(id, text, &error);           "57e193d7a9cc81b4027498b5"
 //!     code = millstream_bson_object_id_from_text(text, 24, id, &error);
 //!
-//! The bytes are those of millstream_bson_as_object_id() and millstream_bson_builder_append_object_id(), and the same for
-//! decimal numbers. Text that is none of these is MILLSTREAM_TEXT_INVALID, with the offset in it.
+//! The bytes are those of millstream_bson_as_object_id() and millstream_bson_builder_append_object_id(), and the same
+//! for decimal numbers. Text that is not one of these is MILLSTREAM_TEXT_INVALID, with the offset in the text.
 
 use std::ffi::{c_char, c_void};
 use std::fmt::Display;
@@ -19,16 +19,16 @@ use millstream::{Error, Result};
 use crate::boundary::{bytes, call, invalid, room};
 use crate::error::{millstream_code, millstream_error};
 
-/// Room for the text of an object id, its NUL included.
+/// Space for the text of an object id, including its NUL.
 pub const MILLSTREAM_BSON_OBJECT_ID_TEXT: usize = 25;
 
-/// Room for the longest text of a decimal number, its NUL included.
+/// Space for the longest text of a decimal number, including its NUL.
 pub const MILLSTREAM_BSON_DECIMAL128_TEXT: usize = 43;
 
-/// Writes the text of what lies in `N` bytes, and a NUL behind it, to room for `ROOM` bytes.
+/// Writes the text of the value in `N` bytes, and a NUL after it, to space for `ROOM` bytes.
 ///
 /// # Safety
-/// `value` is null or points to `N` bytes, `text` is null or points to room for `ROOM`.
+/// `value` is null or points to `N` bytes, `text` is null or points to space for `ROOM`.
 unsafe fn write<const N: usize, const ROOM: usize, T: Display>(
     value: *const c_void,
     text: *mut c_char,
@@ -44,10 +44,10 @@ unsafe fn write<const N: usize, const ROOM: usize, T: Display>(
     Ok(())
 }
 
-/// Reads a text, and writes the `N` bytes that it means.
+/// Parses a text, and writes the `N` bytes of its value.
 ///
 /// # Safety
-/// `text` is null or points to `len` bytes, `value` is null or points to room for `N`.
+/// `text` is null or points to `len` bytes, `value` is null or points to space for `N`.
 unsafe fn read<const N: usize, T: FromStr<Err = Error>>(
     text: *const c_char,
     len: usize,
@@ -66,14 +66,14 @@ unsafe fn read<const N: usize, T: FromStr<Err = Error>>(
     bytes.map(drop)
 }
 
-/// Makes an object id that no other has: of the time, of this process, and counted. `id` has room for 12 bytes.
+/// Makes a unique object id: from the time, this process and a counter. `id` has space for 12 bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_object_id_new(
     id: *mut c_void,
     error: Option<&mut MaybeUninit<Box<millstream_error>>>,
 ) -> millstream_code {
     call(error, || {
-        // SAFETY: C lends the room for this call.
+        // SAFETY: C lends the memory for this call.
         let room = unsafe { room(id.cast::<u8>(), 12, "id")? };
         for (to, from) in room.iter_mut().zip(ObjectId::new().0) {
             to.write(from);
@@ -89,11 +89,11 @@ pub unsafe extern "C" fn millstream_bson_object_id_to_text(
     text: *mut c_char,
     error: Option<&mut MaybeUninit<Box<millstream_error>>>,
 ) -> millstream_code {
-    // SAFETY: C lends the bytes and the room for this call.
+    // SAFETY: C lends the bytes and the space for this call.
     call(error, || unsafe { write::<12, MILLSTREAM_BSON_OBJECT_ID_TEXT, _>(id, text, ObjectId) })
 }
 
-/// Reads 24 hexadecimal digits, of either case, into the 12 bytes of `id`, which are 0 after an error.
+/// Parses 24 hexadecimal digits, of either case, into the 12 bytes of `id`, which are 0 after an error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_object_id_from_text(
     text: *const c_char,
@@ -117,8 +117,8 @@ pub unsafe extern "C" fn millstream_bson_decimal128_to_text(
     call(error, || unsafe { write::<16, MILLSTREAM_BSON_DECIMAL128_TEXT, _>(decimal, text, Decimal128) })
 }
 
-/// Reads the text of a decimal number into the 16 bytes of `decimal`, which are 0 after an error. What would have to be
-/// rounded is MILLSTREAM_TEXT_INVALID, too.
+/// Parses the text of a decimal number into the 16 bytes of `decimal`, which are 0 after an error. A number that would
+/// have to be rounded is also MILLSTREAM_TEXT_INVALID.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_decimal128_from_text(
     text: *const c_char,

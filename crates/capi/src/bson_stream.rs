@@ -1,4 +1,4 @@
-//! BSON documents that follow each other, from any source: a mongodump file, say, or what a server sends.
+//! Consecutive BSON documents from any source, such as a mongodump file or a server.
 //!
 //!     millstream_bson_documents *documents;
 //!     const millstream_bson_document *found;
@@ -10,9 +10,9 @@
 //!         for (i = 0; i < count; i++)
 //!             use(&found[i]);
 //!
-//! Every document that the source delivered comes, then the end if the source succeeded, or one error. The longest
-//! document is the reader's record limit. Documents of a stream are valid until the next call on it that is not const.
-//! An error about a member of one has the name of the stream and the number of the record.
+//! Every document that the source delivered is returned, then the end if the source succeeded, or one error. The limit
+//! for a document is the reader's record limit. Documents of a stream are valid until the next non-const call on it. An
+//! error about a member has the name of the stream and the number of the record.
 
 use std::ffi::{CString, c_char};
 use std::mem::MaybeUninit;
@@ -25,23 +25,23 @@ use crate::bson::{millstream_bson_document, millstream_bson_rules, rules_or_usua
 use crate::error::{millstream_code, millstream_error};
 use crate::reader::millstream_reader;
 
-/// Reads documents that follow each other. Freed by millstream_bson_documents_free().
+/// Reads consecutive documents. Freed by millstream_bson_documents_free().
 pub struct millstream_bson_documents {
     /// `None` once closed.
     documents: Option<Documents>,
     condition: Condition,
     rules: millstream_bson_rules,
-    // What C looks at, kept here so that looking changes nothing:
+    // What C looks at, kept here so that const calls change nothing:
     name: CString,
     found: Vec<millstream_bson_document>,
     position: Position,
     places: Vec<millstream_bson_skipped_place>,
-    /// How many places and bytes were passed over.
+    /// How many places and bytes were skipped.
     skipped: (u64, u64),
 }
 
 impl millstream_bson_documents {
-    /// Reads the next documents into `found`, and keeps what C asks for afterwards.
+    /// Reads the next documents into `found`, and keeps what C may ask for afterwards.
     fn next(&mut self) -> Result<()> {
         let Some(documents) = &mut self.documents else {
             return Err(Error::new(ErrorKind::Closed).with_name(self.name.to_string_lossy()));
@@ -76,22 +76,22 @@ impl millstream_bson_documents {
     }
 }
 
-/// What happens at a document that is wrong.
+/// What to do with an invalid document.
 #[repr(u32)]
 pub enum millstream_bson_on_bad {
-    /// It is an error, and the end.
+    /// Report an error and end.
     Stop = 0,
-    /// It is passed over, and millstream_bson_documents_skipped() tells where it was. Where its length is wrong, the next
-    /// bytes that cannot well be anything but documents are searched for. Documents are checked ahead.
+    /// Skip it; millstream_bson_documents_skipped() reports where it was. If its length is wrong, the stream searches
+    /// for the next bytes that are very likely documents. Documents are checked beforehand.
     Skip = 1,
 }
 
-/// When a document's inside is looked at.
+/// When the inside of a document is checked.
 #[repr(u32)]
 pub enum millstream_bson_checking {
-    /// When a value is asked for.
+    /// When a value is accessed.
     OnAccess = 0,
-    /// Before the document is given.
+    /// Before the document is returned.
     Ahead = 1,
 }
 
@@ -99,13 +99,13 @@ choice!(millstream_bson_on_bad is OnBad { Stop => OnBad::Stop, Skip => OnBad::Sk
 
 choice!(millstream_bson_checking is Checking { OnAccess => Checking::OnAccess, Ahead => Checking::Ahead });
 
-/// A place that was passed over.
+/// A place that was skipped.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct millstream_bson_skipped_place {
     /// Where it begins, in bytes from the start of the stream.
     pub offset: u64,
-    /// How long it is, in bytes.
+    /// Its length in bytes.
     pub len: u64,
     /// Which record it was; the first is 0.
     pub record: u64,
@@ -115,21 +115,21 @@ pub struct millstream_bson_skipped_place {
     pub wrong_at: u64,
 }
 
-/// What was passed over.
+/// What was skipped.
 #[repr(C)]
 pub struct millstream_bson_skipped {
     /// How many places.
     pub count: u64,
-    /// How many bytes they have.
+    /// Their total size in bytes.
     pub bytes: u64,
     /// The first 1,000 of them.
     pub places: *const millstream_bson_skipped_place,
-    /// How many of them these are.
+    /// The number of places in this list.
     pub places_count: usize,
 }
 
-/// Makes a stream of documents of what `reader` has not given yet. It takes the reader over, also if this fails: the
-/// caller neither uses nor frees it again.
+/// Makes a stream of documents from what `reader` has not delivered yet. It takes ownership of the reader, even if this
+/// fails: the caller neither uses nor frees it again.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_bson_documents_new(
     reader: Option<Box<millstream_reader>>,
@@ -160,8 +160,8 @@ pub extern "C" fn millstream_bson_documents_new(
     })
 }
 
-/// The next documents, as many as are there: waits for one, never for a second. `found` is an array of `count`, which is 0
-/// at the end. The documents before a bad one are delivered first.
+/// The next documents, as many as are available: waits for one, never for a second. `found` is an array of `count`,
+/// which is 0 at the end. The documents before a bad one are delivered first.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_bson_documents_next(
     documents: Option<&mut millstream_bson_documents>,
@@ -181,7 +181,7 @@ pub extern "C" fn millstream_bson_documents_next(
     })
 }
 
-/// What was passed over so far. Its places are valid until the next call on the stream that is not const.
+/// What was skipped so far. Its places are valid until the next non-const call on the stream.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_bson_documents_skipped(
     documents: Option<&millstream_bson_documents>,
@@ -202,14 +202,14 @@ pub extern "C" fn millstream_bson_documents_skipped(
     })
 }
 
-/// What errors call the source; NULL only for a stream of NULL. Valid until the stream is freed.
+/// The name of the source in error messages; NULL only for a stream of NULL. Valid until the stream is freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_bson_documents_name(documents: Option<&millstream_bson_documents>) -> *const c_char {
     documents.map_or(std::ptr::null(), |documents| documents.name.as_ptr())
 }
 
-/// Where the stream is: behind the last document that was given, in bytes after decoding, and in records. Each place that
-/// was passed over counts as a record. Once it is closed: where it was.
+/// The position of the stream: after the last document delivered, in bytes after decoding, and in records. Each skipped
+/// place counts as a record. After closing: the final position.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_bson_documents_position(
     documents: Option<&millstream_bson_documents>,
@@ -226,8 +226,8 @@ pub extern "C" fn millstream_bson_documents_position(
     })
 }
 
-/// Ends the reading, wherever it is, as millstream_reader_close() does. The stream is still there to be asked where it was
-/// and what was passed over, and to be freed.
+/// Ends the reading at the current position, as millstream_reader_close() does. The stream can still be asked for its
+/// position and for what was skipped, and must be freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_bson_documents_close(
     documents: Option<&mut millstream_bson_documents>,

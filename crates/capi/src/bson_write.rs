@@ -1,4 +1,4 @@
-//! BSON documents, written member by member into memory that is used again.
+//! BSON documents, written member by member into reused memory.
 //!
 //!     millstream_bson_builder *builder;
 //!     code = millstream_bson_builder_new(&builder, &error);
@@ -9,16 +9,17 @@
 //!     millstream_bson_builder_close(builder, &error);
 //!     millstream_bson_builder_write(builder, writer, &error);
 //!
-//! Lengths are filled in when documents and arrays are closed, and the keys of arrays are counted. After an error the
-//! builder is as it was before the call; what takes several calls is taken back by millstream_bson_builder_rollback(). An
-//! error about a value has its path, millstream_error_path(). The inlined functions of bson.h make the values.
+//! Lengths are filled in when documents and arrays are closed, and array keys are numbered automatically. After an
+//! error the builder is as it was before the call; millstream_bson_builder_rollback() takes back the work of several
+//! calls. An error about a value has its path, millstream_error_path(). The inlined functions of bson.h make the
+//! values.
 
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
 
 use millstream::bson::{
-    Array, Builder, Cursor, DateTime, Decimal128, Document, ElementType, FromBson, Mark, ObjectId, Rules, Timestamp,
-    ToBson, ValueRef,
+    Builder, Cursor, DateTime, Decimal128, Document, ElementType, FromBson, Mark, ObjectId, Rules, Timestamp, ToBson,
+    ValueRef,
 };
 use millstream::{Error, ErrorKind, Result};
 
@@ -28,7 +29,7 @@ use crate::error::{millstream_code, millstream_error};
 use crate::reader::Span;
 use crate::writer::millstream_writer;
 
-/// Writes documents, one after the other. Freed by millstream_bson_builder_free().
+/// Writes documents, one after another. Freed by millstream_bson_builder_free().
 pub struct millstream_bson_builder {
     builder: Builder,
     condition: Condition,
@@ -40,13 +41,13 @@ impl millstream_bson_builder {
     }
 }
 
-/// A place in what a builder has written, to go back to. Plain data, which nobody frees.
+/// A position in what a builder has written, to return to. Plain data, which needs no freeing.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct millstream_bson_mark {
-    /// How many bytes there are.
+    /// The number of bytes.
     pub len: usize,
-    /// How many documents and arrays are open.
+    /// The number of open documents and arrays.
     pub depth: usize,
 }
 
@@ -63,7 +64,7 @@ pub extern "C" fn millstream_bson_builder_new(
     })
 }
 
-/// Begins anew with an empty document, and keeps the memory.
+/// Begins again with an empty document, and keeps the memory.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_bson_builder_clear(
     builder: Option<&mut millstream_bson_builder>,
@@ -77,12 +78,12 @@ pub extern "C" fn millstream_bson_builder_clear(
     })
 }
 
-/// Appends a member to the document that is open, or with a `key` of NULL a value to the array that is open. Of the
-/// value its type counts, and what that type says; `payload` does not.
+/// Appends a member to the open document, or with a `key` of NULL a value to the open array. Only the type of the value
+/// and the fields that belong to it are used; `payload` does not.
 ///
-/// MILLSTREAM_ARGUMENT_INVALID for a key in an array or none in a document, MILLSTREAM_CLOSED when the document is
-/// finished, MILLSTREAM_UTF8_INVALID, MILLSTREAM_VALUE_OUT_OF_RANGE for a key with a NUL in it or a value that BSON has
-/// no room for. Documents and arrays are copied; looked at is their frame.
+/// MILLSTREAM_ARGUMENT_INVALID for a key in an array or no key in a document, MILLSTREAM_CLOSED when the document is
+/// finished, MILLSTREAM_UTF8_INVALID, MILLSTREAM_VALUE_OUT_OF_RANGE for a key that contains a NUL or a value that BSON
+/// cannot represent. Documents and arrays are copied; only their frame is checked.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_builder_append(
     builder: Option<&mut millstream_bson_builder>,
@@ -101,8 +102,8 @@ pub unsafe extern "C" fn millstream_bson_builder_append(
     })
 }
 
-/// Appends `count` members to the document that is open, or their values to the array that is open. `appended` says how
-/// many: after an error those before the bad one, which stay. NULL if nobody wants to know.
+/// Appends `count` members to the open document, or their values to the open array. `appended` is set to how many:
+/// after an error, those before the bad one, which stay. It may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_builder_append_members(
     builder: Option<&mut millstream_bson_builder>,
@@ -132,8 +133,8 @@ pub unsafe extern "C" fn millstream_bson_builder_append_members(
     })
 }
 
-/// Opens a document or an array, by its `type`, as a member of the document that is open, or with a `key` of NULL as a
-/// value of the array that is open. MILLSTREAM_TOO_DEEP for more than 200 inside each other.
+/// Opens a document or an array, according to `type`, as a member of the open document, or with a `key` of NULL as a
+/// value of the open array. MILLSTREAM_TOO_DEEP for more than 200 levels.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_builder_open(
     builder: Option<&mut millstream_bson_builder>,
@@ -165,7 +166,7 @@ pub extern "C" fn millstream_bson_builder_close(
     call(error, || given(builder, "builder")?.with(Builder::close))
 }
 
-/// Where the builder is, for millstream_bson_builder_rollback().
+/// The current position of the builder, for millstream_bson_builder_rollback().
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_bson_builder_mark(
     builder: Option<&mut millstream_bson_builder>,
@@ -180,11 +181,11 @@ pub extern "C" fn millstream_bson_builder_mark(
     })
 }
 
-/// Takes back all that came behind a mark: members, values, and what was opened and perhaps closed again. What is open at
-/// the mark is walked over, so this takes longer than an append.
+/// Takes back everything after a mark: members, values, and documents or arrays that were opened, even if they have
+/// been closed. This scans the documents open at the mark, so it takes longer than an append.
 ///
-/// MILLSTREAM_ARGUMENT_INVALID for a mark that is no place between two members of what is open: what was open then has
-/// been closed, say, or another document begun. Then nothing is taken back.
+/// MILLSTREAM_ARGUMENT_INVALID for a mark that is not between two members of an open document: for example, because a
+/// document open at the mark has been closed, or another document was begun. In that case nothing is taken back.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_bson_builder_rollback(
     builder: Option<&mut millstream_bson_builder>,
@@ -198,7 +199,7 @@ pub extern "C" fn millstream_bson_builder_rollback(
 }
 
 /// Ends the document and lends its bytes, until the next call on the builder. Until millstream_bson_builder_clear() it
-/// takes nothing more. MILLSTREAM_ARGUMENT_INVALID while anything in it is open.
+/// accepts nothing more. MILLSTREAM_ARGUMENT_INVALID while anything in it is open.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_bson_builder_finish(
     builder: Option<&mut millstream_bson_builder>,
@@ -215,7 +216,7 @@ pub extern "C" fn millstream_bson_builder_finish(
     })
 }
 
-/// Ends the document, writes it, and begins anew with an empty one. After an error of the writer nothing of it was
+/// Ends the document, writes it, and begins again with an empty one. After an error of the writer none of it was
 /// accepted, and the call may be repeated.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_bson_builder_write(
@@ -239,10 +240,10 @@ pub extern "C" fn millstream_bson_builder_free(builder: Option<Box<millstream_bs
     free(builder);
 }
 
-/// A key, which is null for what has none.
+/// A key, or null for none.
 ///
 /// # Safety
-/// `key` is null or points to `len` bytes that nobody changes during `'a`.
+/// `key` is null or points to `len` bytes that no caller changes during `'a`.
 unsafe fn key<'a>(key: *const c_char, len: usize) -> Result<Option<&'a str>> {
     if key.is_null() {
         return Ok(None);
@@ -265,12 +266,12 @@ unsafe fn text<'a>(text: *const c_char, len: usize, name: &str) -> Result<&'a st
     })
 }
 
-/// So many bytes, no more and no less.
+/// Exactly this many bytes.
 fn exactly<const N: usize>(bytes: &[u8], what: &str) -> Result<[u8; N]> {
     bytes.try_into().map_err(|_| invalid(format!("{what} of {} bytes", bytes.len()), format!("{N} bytes")))
 }
 
-/// A value that C lends for the time of a call. It is looked at when it is written, so that an error has its path.
+/// A value that C lends for the duration of a call. It is checked when it is written, so that an error has its path.
 struct Lent<'a> {
     value: &'a millstream_bson_value,
     kind: ElementType,
@@ -295,10 +296,10 @@ impl ToBson for Lent<'_> {
     }
 }
 
-/// What C means by a value, which it may have made itself.
+/// The meaning of a value from C, which C code may have made itself.
 ///
 /// # Safety
-/// `bytes` and `more` are null, or point to `len` and `more_len` bytes that nobody changes during `'a`.
+/// `bytes` and `more` are null, or point to `len` and `more_len` bytes that no caller changes during `'a`.
 unsafe fn value_ref<'a>(value: &millstream_bson_value) -> Result<ValueRef<'a>> {
     use ElementType as T;
     let kind = value.kind()?;
@@ -311,13 +312,10 @@ unsafe fn value_ref<'a>(value: &millstream_bson_value) -> Result<ValueRef<'a>> {
         T::Double => ValueRef::Double(value.number),
         T::String => ValueRef::String(text()?),
         T::Document => ValueRef::Document(Document::new(main)?),
-        T::Array => ValueRef::Array(Array::from_bson(T::Array, &mut Cursor::new(main, Rules::new()))?),
         T::Binary => ValueRef::Binary { subtype: value.subtype, bytes: main },
-        T::Undefined => ValueRef::Undefined,
         T::ObjectId => ValueRef::ObjectId(ObjectId(exactly(main, "an object id")?)),
         T::Bool => ValueRef::Bool(value.integer != 0),
         T::DateTime => ValueRef::DateTime(DateTime(value.integer)),
-        T::Null => ValueRef::Null,
         T::Regex => ValueRef::Regex {
             pattern: text()?,
             // SAFETY: the caller's promise.
@@ -330,12 +328,12 @@ unsafe fn value_ref<'a>(value: &millstream_bson_value) -> Result<ValueRef<'a>> {
         T::Int32 => ValueRef::Int32(i32::try_from(value.integer).map_err(|_| {
             Error::new(ErrorKind::ValueOutOfRange)
                 .with_found(value.integer.to_string())
-                .with_expected("an integer of 32 bits")
+                .with_expected("a 32-bit integer")
         })?),
         T::Timestamp => ValueRef::Timestamp(Timestamp::from_bits(value.integer as u64)),
         T::Int64 => ValueRef::Int64(value.integer),
         T::Decimal128 => ValueRef::Decimal128(Decimal128(exactly(main, "a decimal number")?)),
-        T::MinKey => ValueRef::MinKey,
-        T::MaxKey => ValueRef::MaxKey,
+        // The bytes are the payload as it is.
+        _ => ValueRef::from_bson(kind, &mut Cursor::new(main, Rules::new()))?,
     })
 }

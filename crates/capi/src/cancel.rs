@@ -1,7 +1,7 @@
 //! Cancel tokens: they end the waits of readers and writers, from any thread or signal handler.
 //!
-//! A waiting call returns MILLSTREAM_CANCELLED at once, and so does every later one until the token is reset. Nothing
-//! is lost: after that the next call goes on where it was.
+//! A waiting call returns MILLSTREAM_CANCELLED immediately, and so does every later one until the token is reset.
+//! Nothing is lost: after that the next call continues where it was.
 
 use std::mem::MaybeUninit;
 
@@ -10,8 +10,8 @@ use millstream::{CancelToken, ErrorKind};
 use crate::boundary::{call, free, out};
 use crate::error::{millstream_code, millstream_error};
 
-/// A cancel token. Freed by millstream_cancel_token_free(), also while readers and writers still listen to it: their
-/// options keep what they need.
+/// A cancel token. Freed by millstream_cancel_token_free(), even while readers and writers still use it: their options
+/// keep what they need.
 pub struct millstream_cancel_token(pub(crate) CancelToken);
 
 /// Makes a token that is not cancelled. It holds two file descriptors.
@@ -29,7 +29,7 @@ pub extern "C" fn millstream_cancel_token_new(
 /// Cancels. May be called from a signal handler: an atomic store and a write(2).
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_cancel_token_cancel(token: Option<&millstream_cancel_token>) -> millstream_code {
-    // No error object and nothing else that takes memory: a signal handler must not.
+    // No error object, and nothing else that allocates: a signal handler must not allocate.
     let Some(token) = token else { return ErrorKind::ArgumentInvalid.code() };
     token.0.cancel();
     0

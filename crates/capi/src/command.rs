@@ -1,6 +1,6 @@
-//! Commands to start: a program and its arguments, as they are, without a shell.
+//! Commands to start: a program and its arguments, passed unchanged, without a shell.
 //!
-//! A command is a description. It can serve any number of readers and writers, and be changed or freed at any time
+//! A command is a description. It can serve any number of readers and writers, and may be changed or freed at any time
 //! after they were opened.
 
 use std::ffi::c_char;
@@ -38,7 +38,7 @@ pub enum millstream_stdout {
 pub enum millstream_stderr {
     /// Live to the standard error of this process, and its last 4 KiB into the error that reports a failure.
     Forward = 0,
-    /// Its last 4 KiB into the error that reports a failure, and nowhere else.
+    /// Its last 4 KiB go into the error that reports a failure, and nowhere else.
     Capture = 1,
     /// It is the standard error of this process (a terminal stays a terminal); errors cannot quote it.
     Inherit = 2,
@@ -58,7 +58,7 @@ choice!(millstream_stdin is fn() -> Stdin { Null => || Stdin::Null, Inherit => |
 choice!(millstream_stdout is fn() -> Stdout { Inherit => || Stdout::Inherit, Null => || Stdout::Null });
 
 impl millstream_command {
-    /// What the library starts.
+    /// The command to start.
     pub(crate) fn core(&self) -> Result<Command> {
         self.0.apply(Command::new::<[&str; 0]>([]))
     }
@@ -152,8 +152,8 @@ pub unsafe extern "C" fn millstream_command_set_current_dir(
     })
 }
 
-/// Where its standard input comes from: MILLSTREAM_STDIN_NULL unless told otherwise. Of a sink's command, and of all
-/// but the first of a pipeline, it is the library's to write, and this is not used.
+/// Where its standard input comes from: MILLSTREAM_STDIN_NULL by default. For a sink's command, and for all but the
+/// first of a pipeline, the library writes it, and this is ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_command_set_stdin(
     command: Option<&mut millstream_command>,
@@ -180,8 +180,8 @@ pub unsafe extern "C" fn millstream_command_set_stdin_fd(
     })
 }
 
-/// Where its standard output goes, if it is a sink's command: MILLSTREAM_STDOUT_INHERIT unless told otherwise. That
-/// of a source's command is read.
+/// Where its standard output goes, if it is a sink's command: MILLSTREAM_STDOUT_INHERIT by default. The output of a
+/// source's command is always read.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_command_set_stdout(
     command: Option<&mut millstream_command>,
@@ -209,7 +209,7 @@ pub unsafe extern "C" fn millstream_command_set_stdout_fd(
     })
 }
 
-/// Where its standard error goes: MILLSTREAM_STDERR_FORWARD unless told otherwise.
+/// Where its standard error goes: MILLSTREAM_STDERR_FORWARD by default.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_command_set_stderr(
     command: Option<&mut millstream_command>,
@@ -222,14 +222,25 @@ pub extern "C" fn millstream_command_set_stderr(
     })
 }
 
-/// Accepts an exit status other than 0, or death by a signal: it is told by millstream_reader_command_ends() and
-/// millstream_writer_command_ends(), and is no error.
+/// Accepts a non-zero exit status, or death by a signal: millstream_reader_command_ends() and
+/// millstream_writer_command_ends() report it, and it is not an error.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_command_allow_failure(
     command: Option<&mut millstream_command>,
     error: Option<&mut MaybeUninit<Box<millstream_error>>>,
 ) -> millstream_code {
     call(error, || set(command, Command::allow_failure))
+}
+
+/// Has the system kill the command (SIGKILL) when this process ends in any way, even by SIGKILL. Linux only; elsewhere
+/// it has no effect. It kills the command itself, but not its children, nor a command that changes its user or gains
+/// privileges.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_command_ends_with_us(
+    command: Option<&mut millstream_command>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || set(command, Command::ends_with_us))
 }
 
 /// Frees a command. NULL is fine.

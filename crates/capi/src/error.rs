@@ -1,9 +1,10 @@
-//! Errors: a code, and on request an object that knows the rest.
+//! Errors: a code, and on request an object with the details.
 //!
-//! A function that fails returns a code other than MILLSTREAM_OK. Whoever passes the address of a
-//! `millstream_error *` as its last argument gets an error to ask and to free; NULL means that the code is enough.
+//! A function that fails returns a code other than MILLSTREAM_OK. Pass the address of a `millstream_error *` as the
+//! last argument to get an error to inspect and free; NULL means that the code is enough.
 //!
-//! What the functions of this section tell is valid until the error is freed. They accept NULL, which has no details.
+//! The results of the functions of this section are valid until the error is freed. They accept NULL, which has no
+//! details.
 
 use std::ffi::{CString, c_char};
 use std::mem::MaybeUninit;
@@ -50,31 +51,31 @@ impl millstream_error {
 pub enum millstream_status {
     /// It exited; the value is its exit status.
     Exited = 0,
-    /// It was ended by a signal; the value is the signal's number.
+    /// It was killed by a signal; the value is the signal's number.
     Signaled = 1,
-    /// The system would not say; the value is 0.
+    /// The system did not report it; the value is 0.
     Unknown = 2,
 }
 
-/// A command that ended: what ran, how it ended, the last it said.
+/// A command that ended: the command line, how it ended, and its last output.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct millstream_command_end {
     /// The command and its arguments, as started.
     pub argv: *const *const c_char,
-    /// How many words these are.
+    /// The number of words.
     pub argc: usize,
     /// How it ended.
     pub status: millstream_status,
     /// The exit status or the signal's number.
     pub value: i32,
-    /// The last 4 KiB of its standard error, where that was the library's to see. Any bytes.
+    /// The last 4 KiB of its standard error, if the library read it. Any bytes.
     pub stderr_tail: *const c_char,
-    /// How many bytes these are.
+    /// The number of bytes.
     pub stderr_tail_len: usize,
 }
 
-/// How commands ended, with the memory that C looks at.
+/// How commands ended, with the memory that C reads.
 #[derive(Default)]
 pub(crate) struct CommandEnds {
     pub(crate) ends: Vec<millstream_command_end>,
@@ -106,7 +107,7 @@ impl CommandEnds {
                 stderr_tail: lend(&command.stderr_tail),
                 stderr_tail_len: command.stderr_tail.len(),
             });
-            // What these own does not move with them.
+            // The memory they own does not move with them.
             all._words.push((words, argv));
             all._tails.push(command.stderr_tail);
         }
@@ -114,7 +115,7 @@ impl CommandEnds {
     }
 }
 
-/// The kinds' texts as C wants them, in the order of the codes.
+/// The texts of the kinds for C, in the order of the codes.
 static KINDS: LazyLock<Vec<[CString; 2]>> =
     LazyLock::new(|| ErrorKind::ALL.iter().map(|kind| [c_string(kind.name()), c_string(kind.advice())]).collect());
 
@@ -124,21 +125,21 @@ fn kind_text(code: millstream_code, text: usize) -> *const c_char {
 }
 
 /// The name of a code in snake case, such as "command_failed"; NULL for MILLSTREAM_OK and for a number that this
-/// version of the library does not know. Valid for ever.
+/// version of the library does not know. Valid indefinitely.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_code_name(code: millstream_code) -> *const c_char {
     kind_text(code, 0)
 }
 
-/// What the user can do about an error of this code; NULL as above. Valid for ever.
+/// What the user can do about an error of this code; NULL as above. Valid indefinitely.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_code_advice(code: millstream_code) -> *const c_char {
     kind_text(code, 1)
 }
 
-/// Whether the reader that reported this goes on: after MILLSTREAM_CANCELLED by the next call, after
-/// MILLSTREAM_RECORD_TOO_LONG by millstream_reader_skip_record(), after MILLSTREAM_NUMBER_INVALID and
-/// MILLSTREAM_NUMBER_OVERFLOW by taking what is there by other means. After any other error comes a plain end.
+/// Whether the reader that reported this can continue: after MILLSTREAM_CANCELLED with the next call, after
+/// MILLSTREAM_RECORD_TOO_LONG with millstream_reader_skip_record(), after MILLSTREAM_NUMBER_INVALID and
+/// MILLSTREAM_NUMBER_OVERFLOW by reading the input in another way. After any other error the reader is at its end.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_code_is_resumable(code: millstream_code) -> bool {
     ErrorKind::from_code(code).is_some_and(ErrorKind::is_resumable)
@@ -150,7 +151,7 @@ pub extern "C" fn millstream_error_code(error: Option<&millstream_error>) -> mil
     error.map_or(0, |error| error.error.code())
 }
 
-/// All of it in a sentence: what was found, what was expected, where, and what to do.
+/// The whole error in one sentence: what was found, what was expected, where, and what to do.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_error_message(error: Option<&millstream_error>) -> *const c_char {
     error.map_or(null(), |error| error.message.as_ptr())
@@ -174,20 +175,20 @@ pub extern "C" fn millstream_error_found(error: Option<&millstream_error>) -> *c
     error.and_then(|error| error.found.as_ref()).map_or(null(), |text| text.as_ptr())
 }
 
-/// Which value in a BSON document: its keys from the outermost on, with dots between them, as millstream_bson_find()
-/// takes them. NULL if it is not about one.
+/// Which value in a BSON document: its keys from the outermost on, separated by dots, as millstream_bson_find() takes
+/// them. NULL if it is not about a value.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_error_path(error: Option<&millstream_error>) -> *const c_char {
     error.and_then(|error| error.path.as_ref()).map_or(null(), |text| text.as_ptr())
 }
 
-/// The system's error number, or 0 if it was not the system that reported this.
+/// The system's error number, or 0 if the error did not come from the system.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_error_errno(error: Option<&millstream_error>) -> i32 {
     error.and_then(|error| error.error.errno()).unwrap_or(0)
 }
 
-/// Writes to `value` if both are there, and returns whether.
+/// Writes to `value` if both exist, and returns whether they do.
 fn tell<T>(value: Option<T>, to: Option<&mut MaybeUninit<T>>) -> bool {
     if let (Some(value), Some(to)) = (value, to) {
         to.write(value);
@@ -196,8 +197,8 @@ fn tell<T>(value: Option<T>, to: Option<&mut MaybeUninit<T>>) -> bool {
     false
 }
 
-/// Where in the stream it happened, in bytes from its start (after decoding). Returns whether that is known; only
-/// then `offset` is set.
+/// Where in the stream it happened, in bytes from its start (after decoding). Returns whether that is known; `offset`
+/// is set only in that case.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_error_offset(
     error: Option<&millstream_error>,
@@ -206,7 +207,7 @@ pub extern "C" fn millstream_error_offset(
     tell(error.and_then(|error| error.error.offset()), offset)
 }
 
-/// In which record; the first is 0. Returns whether that is known; only then `record` is set.
+/// In which record; the first is 0. Returns whether that is known; `record` is set only in that case.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_error_record(
     error: Option<&millstream_error>,
@@ -215,8 +216,8 @@ pub extern "C" fn millstream_error_record(
     tell(error.and_then(|error| error.error.record()), record)
 }
 
-/// Of a writer's error: how many bytes the system has taken for certain. Returns whether that is known; only then
-/// `written` is set.
+/// For a writer's error: how many bytes the system has certainly accepted. Returns whether that is known; `written` is
+/// set only in that case.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_error_written(
     error: Option<&millstream_error>,
@@ -225,7 +226,7 @@ pub extern "C" fn millstream_error_written(
     tell(error.and_then(|error| error.error.written()), written)
 }
 
-/// Which command ended, and how. Returns whether the error is about a command; only then `end` is set. What it
+/// Which command ended, and how. Returns whether the error is about a command; `end` is set only in that case. What it
 /// points to belongs to the error.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_error_command(
@@ -249,7 +250,7 @@ mod tests {
     #[test]
     fn every_code_has_its_texts() {
         for kind in ErrorKind::ALL {
-            // SAFETY: strings of a table that lives for ever.
+            // SAFETY: strings of a table that lives indefinitely.
             let (name, advice) = unsafe {
                 (CStr::from_ptr(millstream_code_name(kind.code())), CStr::from_ptr(millstream_code_advice(kind.code())))
             };

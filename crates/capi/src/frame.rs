@@ -1,11 +1,11 @@
-//! Records out of bytes: what a record is, and many of them at once.
+//! Splitting bytes into records: what a record is, and many records at a time.
 //!
-//! A framer says where records end: lines, a delimiter, any of some bytes, a fixed length, a length in front. It does
-//! no input or output; readers use it, and millstream_framer_batch() works on any memory.
+//! A framer decides where records end: lines, a delimiter, any of several bytes, a fixed length, a length prefix. It
+//! does no input or output; readers use it, and millstream_framer_batch() works on any memory.
 //!
-//! A batch is one block of bytes and count + 1 offsets into it: record i is bytes[offsets[i]] up to
-//! bytes[offsets[i + 1]], delimiter or length included, and `trim` says what of that is content.
-//! millstream_batch_record() in window.h does that sum.
+//! A batch is one block of bytes and count + 1 offsets into it: record i is bytes[offsets[i]] up to bytes[offsets[i +
+//! 1]], delimiter or length included, and `trim` says what of that is content. millstream_batch_record() in window.h
+//! does the arithmetic.
 
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
@@ -19,24 +19,24 @@ use millstream::frame::{
 use crate::boundary::{bytes, call, choice, chosen, free, given, invalid, lend, out};
 use crate::error::{millstream_code, millstream_error};
 
-/// Says where records end. It remembers nothing from one call to the next, so it may change between two records;
-/// but it serves one thread at a time. Freed by millstream_framer_free().
+/// Decides where records end. It remembers nothing from one call to the next, so it may change between two records; but
+/// it serves one thread at a time. Freed by millstream_framer_free().
 pub struct millstream_framer {
     pub(crate) framer: Box<dyn Framer + Send>,
-    /// The offsets of the last batch that was not a reader's.
+    /// The offsets of the last batch that was not made by a reader.
     offsets: Vec<u32>,
 }
 
 /// Whether the delimiter belongs to the record.
 #[repr(u32)]
 pub enum millstream_delimited {
-    /// It is cut off; of lines, also a carriage return before the line feed.
+    /// It is cut off; for lines, so is a carriage return before the line feed.
     Trimmed = 0,
     /// It is part of the record.
     Untrimmed = 1,
 }
 
-/// In which order the bytes of a length come.
+/// The byte order of a length.
 #[repr(u32)]
 pub enum millstream_endian {
     /// The lowest first.
@@ -45,12 +45,12 @@ pub enum millstream_endian {
     Big = 1,
 }
 
-/// What a length in front of a record counts.
+/// What a length prefix counts.
 #[repr(u32)]
 pub enum millstream_prefix_counts {
-    /// The bytes behind it.
+    /// The bytes after it.
     Payload = 0,
-    /// Itself and the bytes behind it.
+    /// Itself and the bytes after it.
     Itself = 1,
 }
 
@@ -130,7 +130,7 @@ fn make(
     Ok(())
 }
 
-/// Lines, which end with a line feed. The last line need not.
+/// Lines, which end with a line feed. The last line need not end with one.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_framer_lines(
     delimited: MaybeUninit<millstream_delimited>,
@@ -147,7 +147,7 @@ pub extern "C" fn millstream_framer_lines(
     })
 }
 
-/// Records that end with these `len` bytes, one or more. The last record need not.
+/// Records that end with these `len` bytes, at least one. The last record need not end with them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_framer_delimiter(
     delimiter: *const c_void,
@@ -171,8 +171,8 @@ pub unsafe extern "C" fn millstream_framer_delimiter(
 /// Says whether records end after this byte.
 pub type millstream_predicate = Option<unsafe extern "C" fn(user: *mut c_void, byte: u8) -> bool>;
 
-/// Records that end after each byte for which `ends` says so. It is asked here and now, once about each of the 256
-/// bytes.
+/// Records that end after each byte for which `ends` says so. It is called during this call only, once for each of the
+/// 256 byte values.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_framer_predicate(
     ends: millstream_predicate,
@@ -184,7 +184,7 @@ pub unsafe extern "C" fn millstream_framer_predicate(
     call(error, || {
         make(framer, || {
             let ends = given(ends, "ends")?;
-            // SAFETY: a function of C's, called as the header says.
+            // SAFETY: a function of C's, called as documented in the header.
             let predicate = Predicate::new(|byte| unsafe { ends(user, byte) });
             Ok(match chosen(delimited)? {
                 Delimited::Trimmed => Box::new(predicate),
@@ -204,8 +204,8 @@ pub extern "C" fn millstream_framer_fixed(
     call(error, || make(framer, || Ok(Box::new(Fixed::new(len)?))))
 }
 
-/// Records behind their length, an unsigned number of `width` bytes: 1, 2, 4 or 8. A stream that ends inside one is
-/// MILLSTREAM_FRAME_TRUNCATED.
+/// Records preceded by their length, an unsigned number of `width` bytes: 1, 2, 4 or 8. A stream that ends inside one
+/// is MILLSTREAM_FRAME_TRUNCATED.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_framer_length_prefixed(
     width: usize,
@@ -228,8 +228,8 @@ pub extern "C" fn millstream_framer_length_prefixed(
     })
 }
 
-/// BSON documents, one behind the other, as mongodump writes them: all bytes of a document are content. Looked at are
-/// its length, another than 5 or more is MILLSTREAM_LENGTH_INVALID, and its last byte, another than 0 is
+/// Consecutive BSON documents, as written by mongodump: all bytes of a document are content. Only the length and the
+/// last byte are checked: a length below 5 is MILLSTREAM_LENGTH_INVALID, and a last byte other than 0 is
 /// MILLSTREAM_DOCUMENT_INVALID. A stream that ends inside one is MILLSTREAM_FRAME_TRUNCATED.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_framer_bson(
@@ -239,9 +239,9 @@ pub extern "C" fn millstream_framer_bson(
     call(error, || make(framer, || Ok(Box::new(Bson::new()))))
 }
 
-/// The whole records at the front of `len` bytes, at most `max` of them. What is left behind the last one is part of
-/// a record that needs more bytes; with `at_end` there will be none, and it is a record or an error. The batch is
-/// valid while the bytes are, until the next call with this framer.
+/// The whole records at the front of `len` bytes, at most `max` of them. The remaining bytes are part of a record that
+/// needs more bytes; with `at_end` there will be none, so they are a record or an error. The batch is valid while the
+/// bytes are, until the next call with this framer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_framer_batch(
     framer: Option<&mut millstream_framer>,
@@ -260,16 +260,15 @@ pub unsafe extern "C" fn millstream_framer_batch(
         framer.offsets.clear();
         framer.offsets.push(0);
         let terminated = framer.framer.batch(input, at_end, max, &mut framer.offsets);
-        // The records before a bad one are delivered first, as a reader does it.
+        // The records before a bad one are delivered first, as by a reader.
         let terminated = if framer.offsets.len() > 1 { terminated.unwrap_or(true) } else { terminated? };
         batch.write(Batch::new(input, &framer.offsets, framer.framer.trim(), terminated).into());
         Ok(())
     })
 }
 
-/// What has to be put behind a record's content so that this framer finds it again: a newline for lines. Nothing where
-/// that is not a matter of what is behind it, or where the content includes it. The bytes are the framer's, and valid
-/// until that is freed.
+/// The bytes to write after a record's content so that this framer finds it again: a newline for lines. Empty if no
+/// suffix is needed or the content includes it. The bytes are the framer's, and valid until that is freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_framer_terminator(
     framer: Option<&millstream_framer>,
@@ -286,7 +285,7 @@ pub extern "C" fn millstream_framer_terminator(
     })
 }
 
-/// Succeeds if a record is UTF-8; otherwise MILLSTREAM_UTF8_INVALID, with the byte that breaks it.
+/// Succeeds if a record is UTF-8; otherwise MILLSTREAM_UTF8_INVALID, with the position of the invalid byte.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_check_text(
     record: *const c_void,

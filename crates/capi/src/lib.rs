@@ -1,16 +1,16 @@
-//! The C ABI: the rooms of the library under the same names, as functions that C can call.
+//! The C ABI: the modules of the library under the same names, as functions that C can call.
 //!
-//! One file per room; its first paragraph and every doc comment come out in `millstream.h`, which is generated from
-//! here (`make header`), committed, and compared by a test. So the comments speak to C programmers.
+//! One file per module; its first paragraph and every doc comment appear in `millstream.h`, which is generated from
+//! here (`cargo xtask generate`), committed, and compared by `make lint`. So the comments address C programmers.
 //!
-//! How a function is made:
-//! - It is a safe Rust function wherever its types can say what C promises: `Option<&T>` is a `const` pointer that
-//!   may be null, `Option<&mut MaybeUninit<T>>` an out-parameter, `Option<Box<T>>` a handle that is given back. What
-//!   is left of `unsafe` is arrays, strings and callbacks: `boundary`.
+//! How a function is written:
+//! - It is a safe Rust function wherever its types can say what C promises: `Option<&T>` is a `const` pointer that may
+//!   be null, `Option<&mut MaybeUninit<T>>` an out-parameter, `Option<Box<T>>` a handle that is returned to the
+//!   library. The remaining `unsafe` code is for arrays, strings and callbacks: `boundary`.
 //! - Its body is one [`call`](boundary::call), which turns errors and panics into a code.
-//! - Null is an error, never a crash; so is an enum's value that does not exist.
+//! - Null is an error, never a crash; so is an invalid enum value.
 //!
-//! It holds no logic beyond conversion and ownership: what C lacks and others need belongs in the library.
+//! It contains no logic beyond conversion and ownership: what C lacks and others need belongs in the library.
 
 // The names are those of C.
 #![allow(non_camel_case_types)]
@@ -29,8 +29,10 @@ mod pipe;
 mod pipe_stage;
 mod put;
 mod reader;
+mod reader_options;
 mod scan;
 mod settings;
 mod shared;
 mod version;
 mod writer;
+mod writer_options;

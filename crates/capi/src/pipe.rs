@@ -1,15 +1,15 @@
-//! Pipes: records through stages of yours to a sink, batch by batch.
+//! Pipes: records through your stages to a sink, batch by batch.
 //!
 //! A stage is a function that is given the items of a whole batch at once: at first the records, then whatever the
-//! stages before it have made. So what a stage costs beside its own work is one call for each batch. Items are spans of
-//! bytes: parts of the records, without a copy, or new bytes that live as long as the batch.
+//! stages before it have made. So the overhead of a stage is one call per batch. Items are spans of bytes: parts of the
+//! records, without a copy, or new bytes that live as long as the batch.
 //!
-//! Records before one that a stage fails at reach the sink first; then comes the error, with the record's number and
-//! place. An error of the source comes after all that the source delivered, and the end means that it succeeded. Stages
-//! may have run on items of the same batch that a later stage then drops, or that come behind one that fails there;
-//! millstream_pipe_set_batch() with 1 forbids it.
+//! If a stage fails at a record, earlier records reach the sink first; then the error is reported, with the record's
+//! number and place. An error of the source is reported after everything the source delivered, and the end means that
+//! the source succeeded. Stages may have run on items of the same batch that a later stage drops, or that follow one
+//! that fails there; millstream_pipe_set_batch() with 1 prevents it.
 //!
-//! All functions of yours run on the thread that runs the pipe, while it runs it.
+//! All your functions run on the thread that runs the pipe, while it runs.
 
 use std::ffi::{CString, c_char, c_void};
 use std::mem::MaybeUninit;
@@ -18,7 +18,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use millstream::frame::Framer;
-use millstream::pipe::{BatchMemory, Bytes, Chain, OnError, Pipe, Source, Stage, StageStats, Stats, Stopped, Summary};
+use millstream::pipe::{
+    Attached, BatchMemory, Bytes, Chain, OnError, Pipe, Stage, StageStats, Stats, Stopped, Summary,
+};
 use millstream::{CancelToken, Error, ErrorKind, Reader, Result, Writer};
 
 use crate::boundary::{Condition, User, bytes, c_string, call, choice, chosen, free, given, invalid, out};
@@ -30,13 +32,13 @@ use crate::writer::millstream_writer;
 
 /// Records on their way through stages. Freed by millstream_pipe_free().
 ///
-/// Stages and settings are given before it runs for the first time.
+/// Add stages and settings before it runs for the first time.
 pub struct millstream_pipe {
     state: State,
     condition: Condition,
-    /// Where the items go: the last stage looks here.
+    /// Where the items go: the last stage reads this.
     sink: Arc<Mutex<Option<Sink>>>,
-    /// Writers that are lent to it, and refuse other calls meanwhile.
+    /// Writers lent to it, which refuse other calls meanwhile.
     lent: Vec<NonNull<millstream_writer>>,
     /// What C looks at.
     ends: CommandEnds,
@@ -47,11 +49,11 @@ pub struct millstream_pipe {
 enum State {
     Plan(Box<Plan>),
     Runs(Box<dyn Runs>),
-    /// A call that made one of the other has failed.
+    /// A call that made the pipe from its builder has failed.
     Nothing,
 }
 
-/// What it will be.
+/// The pipe to be made.
 pub(crate) struct Plan {
     readers: Vec<Reader>,
     pub(crate) framer: Box<dyn Framer + Send>,
@@ -62,7 +64,7 @@ pub(crate) struct Plan {
     is_measured: bool,
 }
 
-/// A pipe, whatever its stages.
+/// A pipe with any stages.
 trait Runs: Send {
     fn run(&mut self) -> Result<Summary>;
     fn write_to(&mut self, writer: &mut Writer) -> Result<Summary>;
@@ -70,13 +72,13 @@ trait Runs: Send {
     fn stats(&self) -> Stats;
 }
 
-impl<C: Chain<Bytes, Out = Bytes> + Send> Runs for Pipe<Source<'static>, Bytes, C, Bytes> {
+impl<C: Chain<Bytes, Out = Bytes> + Send> Runs for Pipe<Attached<'static>, Bytes, C, Bytes> {
     fn run(&mut self) -> Result<Summary> {
         Pipe::run(self)
     }
 
     fn write_to(&mut self, writer: &mut Writer) -> Result<Summary> {
-        Pipe::<Source<'static>, Bytes, C, Bytes>::write_to(self, writer)
+        Pipe::<Attached<'static>, Bytes, C, Bytes>::write_to(self, writer)
     }
 
     fn summary(&self) -> Summary {
@@ -94,25 +96,25 @@ impl<C: Chain<Bytes, Out = Bytes> + Send> Runs for Pipe<Source<'static>, Bytes, 
 pub struct millstream_span {
     /// The bytes. May be NULL if there are none.
     pub data: *const c_char,
-    /// How many they are.
+    /// The number of items.
     pub len: usize,
-    /// Which record it was made from: its number in its own reader, as errors tell it; the first is 0. A stage hands it on
-    /// as it is, so that an error can name the record.
+    /// The record it was made from: its number in its own reader, as used in errors; the first is 0. A stage passes it
+    /// on unchanged, so that an error can name the record.
     pub record: u64,
 }
 
 // SAFETY: it is an address and two numbers; who reads what is there says why that can be done.
 unsafe impl Send for millstream_span {}
 
-/// The numbers of records as C sees them: in their own reader, where a pipe counts the records of all readers. The two
-/// differ by the same for all items of a batch, which are records of one reader.
+/// Record numbers as C sees them: within their own reader, whereas a pipe counts the records of all readers. The
+/// difference is the same for all items of a batch, which are records of one reader.
 #[derive(Clone, Copy)]
 pub(crate) struct Numbering {
     shift: u64,
 }
 
 impl Numbering {
-    /// That of the batch that these items are of.
+    /// The difference for the batch of these items.
     pub(crate) fn of(items: &[(u64, &[u8])], memory: BatchMemory<'_>) -> Numbering {
         let shift = items.first().map_or(0, |&(record, _)| record.wrapping_sub(memory.number_in_source(record)));
         Numbering { shift }
@@ -128,10 +130,10 @@ impl Numbering {
         }));
     }
 
-    /// An item of C's.
+    /// An item from C.
     ///
     /// # Safety
-    /// It points to bytes that stay what they are during `'a`, or to none.
+    /// It points to bytes that do not change during `'a`, or to none.
     pub(crate) unsafe fn item<'a>(self, span: millstream_span) -> Result<(u64, &'a [u8])> {
         // SAFETY: the caller's promise.
         let item = unsafe { bytes(span.data.cast(), span.len, "span")? };
@@ -139,17 +141,17 @@ impl Numbering {
     }
 }
 
-/// A sink: takes `count` items, at least one, which are valid during the call, and returns how many it has taken. Fewer
-/// than all are MILLSTREAM_STAGE_FAILED at the next one, and the end of the pipe.
+/// A sink: takes `count` items, at least one, which are valid during the call, and returns how many it has accepted. If
+/// it accepts fewer than all, the next item is MILLSTREAM_STAGE_FAILED, and the pipe ends.
 pub type millstream_sink_callback =
     Option<unsafe extern "C" fn(user: *mut c_void, items: *const millstream_span, count: usize) -> usize>;
 
-/// What happens when a stage fails at a record.
+/// What to do when a stage fails at a record.
 #[repr(u32)]
 pub enum millstream_on_error {
-    /// It is the error of the pipe, after the records before it have reached the sink.
+    /// The pipe reports the error, after earlier records have reached the sink.
     Stop = 0,
-    /// The record is passed over and counted.
+    /// The record is skipped and counted.
     Skip = 1,
 }
 
@@ -166,9 +168,9 @@ choice!(millstream_on_error is Policy { Stop => Policy::Stop, Skip => Policy::Sk
 pub struct millstream_summary {
     /// Records that were read.
     pub records: u64,
-    /// Items that came out behind the last stage.
+    /// Items that the last stage produced.
     pub items: u64,
-    /// Times that a stage failed at a record that was passed over.
+    /// How often a stage failed at a record that was skipped.
     pub failed: u64,
     /// Whether a stage such as millstream_pipe_take() ended it before its sources did.
     pub ended_early: bool,
@@ -205,10 +207,10 @@ struct Sink {
     user: User,
 }
 
-// ---- what it is made of ----
+// ---- making pipes ----
 
-/// Makes a pipe over the records that `framer` finds. It takes `reader` and `framer` over, also if this fails: the
-/// caller neither uses nor frees them again.
+/// Makes a pipe over the records that `framer` finds. It takes ownership of `reader` and `framer`, even if this fails:
+/// the caller neither uses nor frees them again.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_pipe_new(
     reader: Option<Box<millstream_reader>>,
@@ -242,7 +244,7 @@ pub extern "C" fn millstream_pipe_new(
 }
 
 impl millstream_pipe {
-    /// Changes what it will be.
+    /// Changes the pipe to be made.
     pub(crate) fn plan<T>(&mut self, act: impl FnOnce(&mut Plan) -> Result<T>) -> Result<T> {
         match &mut self.state {
             State::Plan(plan) => self.condition.during(|| act(plan)),
@@ -250,7 +252,7 @@ impl millstream_pipe {
         }
     }
 
-    /// Lends it a writer, whose other calls are refused until the pipe is freed.
+    /// Lends it a writer, which refuses other calls until the pipe is freed.
     ///
     /// # Safety
     /// The writer exists until the pipe is freed.
@@ -266,7 +268,7 @@ impl millstream_pipe {
         Ok(writer)
     }
 
-    /// Runs it: makes it first, if it has not run before.
+    /// Runs it; creates it first if it has not run before.
     fn run(&mut self, act: impl FnOnce(&mut dyn Runs) -> Result<Summary>) -> Result<millstream_summary> {
         self.condition.during(|| {
             if let State::Plan(_) = self.state {
@@ -296,9 +298,9 @@ impl Plan {
     }
 }
 
-/// Adds the records of another reader, which it takes over, also if this fails. The readers take turns, a batch at a
-/// time, and one that has nothing at the moment is passed over while another has; each one's records stay in order. All
-/// of them must succeed.
+/// Adds the records of another reader and takes ownership of the reader, even if this fails. The readers take turns,
+/// one batch at a time, and a reader without data is skipped while another has some; the records of each stay in order.
+/// All of them must succeed.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_pipe_merge(
     pipe: Option<&mut millstream_pipe>,
@@ -314,8 +316,8 @@ pub extern "C" fn millstream_pipe_merge(
     })
 }
 
-/// At most `records` records make a batch; at least 1. Unless told otherwise a batch is what the source has delivered,
-/// at most 256 KiB.
+/// At most `records` records make a batch; at least 1. By default a batch is what the source has delivered, at most 256
+/// KiB.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_pipe_set_batch(
     pipe: Option<&mut millstream_pipe>,
@@ -330,7 +332,7 @@ pub extern "C" fn millstream_pipe_set_batch(
     })
 }
 
-/// What happens when a stage fails at a record.
+/// What to do when a stage fails at a record.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_pipe_set_on_error(
     pipe: Option<&mut millstream_pipe>,
@@ -349,9 +351,9 @@ pub extern "C" fn millstream_pipe_set_on_error(
     })
 }
 
-/// Passes over records that a stage fails at, and writes them to `writer` as they were read, with their delimiter.
+/// Skips records that a stage fails at, and writes them to `writer` as they were read, with their delimiter.
 ///
-/// The writer is lent to the pipe: until that is freed it is not used otherwise, which is refused, nor freed.
+/// The writer is lent to the pipe: until the pipe is freed, it must not be freed, and other calls on it are refused.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_pipe_set_quarantine(
     pipe: Option<&mut millstream_pipe>,
@@ -370,8 +372,8 @@ pub unsafe extern "C" fn millstream_pipe_set_quarantine(
     })
 }
 
-/// Ends the work between two batches when this token is cancelled: MILLSTREAM_CANCELLED, after which it can be run
-/// again, and goes on where it was. To end waiting for the source too, give the token to the reader as well.
+/// Stops between two batches when this token is cancelled: MILLSTREAM_CANCELLED; after that it can be run again, and
+/// continues where it was. To interrupt waits for the source as well, also give the token to the reader.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_pipe_set_cancel(
     pipe: Option<&mut millstream_pipe>,
@@ -387,7 +389,7 @@ pub extern "C" fn millstream_pipe_set_cancel(
     })
 }
 
-/// Measures where the time goes, for millstream_pipe_stats().
+/// Measures the time spent, for millstream_pipe_stats().
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_pipe_measure(
     pipe: Option<&mut millstream_pipe>,
@@ -401,7 +403,7 @@ pub extern "C" fn millstream_pipe_measure(
     })
 }
 
-/// The last stage: gives the items to the sink that is there at the moment.
+/// The last stage: passes the items to the current sink.
 fn sink_stage(sink: Arc<Mutex<Option<Sink>>>) -> Stage {
     let mut spans = Vec::new();
     Stage::from_batches("sink", move |items, memory, out| {
@@ -411,7 +413,7 @@ fn sink_stage(sink: Arc<Mutex<Option<Sink>>>) -> Stage {
             return Ok(());
         };
         Numbering::of(items, memory).put(items, &mut spans);
-        // SAFETY: a function of C's, called as the header says.
+        // SAFETY: a function of C's, called as documented in the header.
         let taken = unsafe { function(user.pointer(), spans.as_ptr(), spans.len()) }.min(items.len());
         out.extend_from_slice(&items[..taken]);
         if taken < items.len() {
@@ -424,11 +426,11 @@ fn sink_stage(sink: Arc<Mutex<Option<Sink>>>) -> Stage {
 
 // ---- running ----
 
-/// Runs it to the end, and gives the items to `sink`, batch by batch; NULL for what the stages do by themselves.
-/// `summary`, which may be NULL, is what was done so far, also after an error.
+/// Runs it to the end, and passes the items to `sink`, batch by batch; NULL if the stages do all the work. `summary`,
+/// which may be NULL, is set to what was done so far, even after an error.
 ///
-/// After MILLSTREAM_CANCELLED it can be run again, and goes on where it was. After any other error it has ended:
-/// MILLSTREAM_CLOSED. Once all has come through, or a stage has ended it, it succeeds and does nothing.
+/// After MILLSTREAM_CANCELLED it can be run again, and continues where it was. After any other error it has ended:
+/// MILLSTREAM_CLOSED. Once everything has passed through, or a stage has ended it, this succeeds and does nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_pipe_run(
     pipe: Option<&mut millstream_pipe>,
@@ -451,9 +453,9 @@ pub unsafe extern "C" fn millstream_pipe_run(
     })
 }
 
-/// Runs it to the end as millstream_pipe_run() does, and writes each item, and behind it what ends a record of the
-/// source: a newline for lines. The writer is neither flushed nor closed. At the end all is with the writer, or there is
-/// an error.
+/// Runs it to the end like millstream_pipe_run(), and writes each item, followed by the record terminator of the
+/// source: a newline for lines. The writer is neither flushed nor closed. At the end everything has been written to the
+/// writer, or there is an error.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_pipe_write_to(
     pipe: Option<&mut millstream_pipe>,
@@ -486,8 +488,8 @@ impl millstream_pipe {
     }
 }
 
-/// How the sources' commands ended that have ended so far: an array of `count` that is valid until the next call on the
-/// pipe that is not const.
+/// How the sources' commands ended that have ended so far: an array of `count`, valid until the next non-const call on
+/// the pipe.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_pipe_command_ends(
     pipe: Option<&mut millstream_pipe>,
@@ -508,9 +510,9 @@ pub extern "C" fn millstream_pipe_command_ends(
     })
 }
 
-/// Where the time went, if it is measured: for how long the pipe has run, for how long of this it waited for its
-/// sources, and what each stage has done, the sink as the last one: an array of `count` that is valid until the next
-/// call on the pipe that is not const.
+/// How the time was spent, if it is measured: how long the pipe has run, how long it waited for its sources, and what
+/// each stage has done, with the sink as the last one: an array of `count`, valid until the next non-const call on the
+/// pipe.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_pipe_stats(
     pipe: Option<&mut millstream_pipe>,
@@ -548,8 +550,8 @@ fn stage_stats((stage, name): (&StageStats, &CString)) -> millstream_stage_stats
     }
 }
 
-/// Frees a pipe, ending it wherever it is, and gives back the writers that were lent to it. Commands that are still
-/// running are stopped, as millstream_reader_free() does it. NULL is fine.
+/// Frees a pipe, ending it if necessary, and releases the writers lent to it. Commands that are still running are
+/// stopped, as by millstream_reader_free(). NULL is fine.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_pipe_free(pipe: Option<Box<millstream_pipe>>) {
     free(pipe);
@@ -557,10 +559,10 @@ pub extern "C" fn millstream_pipe_free(pipe: Option<Box<millstream_pipe>>) {
 
 impl Drop for millstream_pipe {
     fn drop(&mut self) {
-        // Whoever uses the writers goes first.
+        // If other code uses the writers, let it finish first.
         self.state = State::Nothing;
         for writer in &mut self.lent {
-            // SAFETY: C has lent it until the pipe is freed, and nobody has it any more.
+            // SAFETY: C has lent it until the pipe is freed, and no other code holds it any more.
             let _ = unsafe { writer.as_mut() }.condition.take_back();
         }
     }

@@ -1,7 +1,7 @@
 //! Stages of pipes.
 //!
-//! A stage of yours is a function that is called with many items; others are the library's. Each is given to a pipe before
-//! that runs for the first time.
+//! Your stage is a function that is called with many items; the other stages are provided by the library. Add each to a
+//! pipe before the pipe runs for the first time.
 
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
@@ -16,8 +16,7 @@ use crate::pipe::{Numbering, millstream_pipe, millstream_span};
 use crate::reader::millstream_release_callback;
 use crate::writer::millstream_writer;
 
-/// What a stage may ask for while it is called: memory for new bytes, more items than there were, and to be told to
-/// have failed.
+/// What a stage may request while it is called: memory for new bytes, additional items, and reporting a failure.
 pub struct millstream_stage_scope<'a> {
     memory: BatchMemory<'a>,
     numbering: Numbering,
@@ -25,17 +24,17 @@ pub struct millstream_stage_scope<'a> {
     failed: Option<(usize, String)>,
 }
 
-/// A stage. It is given `*count` items, at least one, writes those that go on over the front of the array, and sets
-/// `*count` to how many these are. For a filter and for parts of items that is all. The bytes that a span points to are
-/// part of what it was given, or from millstream_stage_keep() or millstream_stage_space(), or stay where and what they
-/// are as long as the pipe exists.
+/// A stage. It is given `*count` items, at least one, writes the items that continue to the front of the array, and
+/// sets `*count` to their number. A filter, or a stage that passes on parts of items, needs nothing else. The bytes of
+/// a span are part of the input, or come from millstream_stage_keep() or millstream_stage_space(), or stay unchanged at
+/// their address for the lifetime of the pipe.
 ///
-/// A stage that makes more items than it was given gives all of them to millstream_stage_put(), and leaves none.
+/// A stage that makes more items than it was given passes all of them to millstream_stage_put(), and leaves none.
 ///
-/// It returns MILLSTREAM_OK; or, if it fails at an item, what millstream_stage_fail() returns, or another code after it
-/// has called that, with the items before that one done and counted. What happens then millstream_pipe_set_on_error()
-/// says; where records that fail are passed over, the stage is called again with the items behind this one. The code
-/// MILLSTREAM_STAGE_PANICKED is the end in any case.
+/// It returns MILLSTREAM_OK; or, if it fails at an item, what millstream_stage_fail() returns, or another code after
+/// calling that, with the earlier items done and counted. millstream_pipe_set_on_error() decides what happens then; if
+/// failing records are skipped, the stage is called again with the items after this one. The code
+/// MILLSTREAM_STAGE_PANICKED always ends the pipe.
 pub type millstream_stage_callback = Option<
     unsafe extern "C" fn(
         user: *mut c_void,
@@ -45,7 +44,7 @@ pub type millstream_stage_callback = Option<
     ) -> millstream_code,
 >;
 
-/// A pointer of C's that is given back when nobody has it any more.
+/// A pointer from C that is released when it is no longer used.
 struct Context {
     user: User,
     release: millstream_release_callback,
@@ -61,14 +60,14 @@ impl Context {
 impl Drop for Context {
     fn drop(&mut self) {
         if let Some(release) = self.release {
-            // SAFETY: a function of C's, called as the header says.
+            // SAFETY: a function of C's, called as documented in the header.
             unsafe { release(self.user.pointer()) }
         }
     }
 }
 
-/// Adds a stage behind those that are there, under a name for statistics. `stage` is called with `user`, which
-/// `release` (NULL: nobody) is given once, also if this call fails: when nobody needs it any more.
+/// Adds a stage after the existing ones, under a name for statistics. `stage` is called with `user`; `release` (which
+/// may be NULL) is called with `user` once, when it is no longer needed, even if this call fails.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_pipe_add_stage(
     pipe: Option<&mut millstream_pipe>,
@@ -89,12 +88,12 @@ pub unsafe extern "C" fn millstream_pipe_add_stage(
             numbering.put(items, &mut spans);
             let mut scope = millstream_stage_scope { memory, numbering, put: Vec::new(), failed: None };
             let mut count = spans.len();
-            // SAFETY: a function of C's, called as the header says.
+            // SAFETY: a function of C's, called as documented in the header.
             let code = unsafe { stage(context.pointer(), &mut scope, spans.as_mut_ptr(), &mut count) };
             out.append(&mut scope.put);
             let left = spans.get(..count).ok_or_else(|| {
                 let found = format!("a stage that leaves {count} of {} items", spans.len());
-                Stopped::ForGood(0, invalid(found, "millstream_stage_put() for more items than there were"))
+                Stopped::ForGood(0, invalid(found, "millstream_stage_put() for additional items"))
             })?;
             for &span in left {
                 // SAFETY: a stage's spans are parts of the batch, or live as long: the header says so.
@@ -113,7 +112,7 @@ pub unsafe extern "C" fn millstream_pipe_add_stage(
     })
 }
 
-/// What a stage that failed says.
+/// The message of a failed stage.
 #[cold]
 fn stopped(code: millstream_code, failed: Option<(usize, String)>) -> Stopped {
     let kind = ErrorKind::from_code(code).unwrap_or(ErrorKind::StageFailed);
@@ -126,7 +125,7 @@ fn stopped(code: millstream_code, failed: Option<(usize, String)>) -> Stopped {
             Stopped::AtItem(item, error(Some(message).filter(|message| !message.is_empty())))
         }
         Some((item, message)) => Stopped::ForGood(item, error(Some(message).filter(|message| !message.is_empty()))),
-        None => Stopped::ForGood(0, error(Some("a stage that failed and did not say where".into()))),
+        None => Stopped::ForGood(0, error(Some("a stage that failed without giving a position".into()))),
     }
 }
 
@@ -144,8 +143,8 @@ pub unsafe extern "C" fn millstream_stage_keep(
     }
 }
 
-/// Of a stage: room for `len` bytes, which lives as long as the batch; what it holds is arbitrary. One call for all new
-/// bytes of a batch is cheapest. NULL if `scope` is, or for more than half of the address space.
+/// For a stage: space for `len` bytes, which lives as long as the batch; its content is arbitrary. One call for all new
+/// bytes of a batch is the cheapest. NULL if `scope` is, or for more than half of the address space.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_stage_space(scope: Option<&mut millstream_stage_scope>, len: usize) -> *mut c_char {
     match scope {
@@ -154,7 +153,7 @@ pub extern "C" fn millstream_stage_space(scope: Option<&mut millstream_stage_sco
     }
 }
 
-/// Of a stage: `count` items that go on, before those that are left in the array when the stage returns.
+/// Of a stage: `count` items that continue, before those left in the array when the stage returns.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_stage_put(
     scope: Option<&mut millstream_stage_scope>,
@@ -173,8 +172,8 @@ pub unsafe extern "C" fn millstream_stage_put(
     })
 }
 
-/// Of a stage: it has failed at the item with this index of the array it was given, for the reason that `message` says
-/// (UTF-8, or NULL for none). Returns MILLSTREAM_STAGE_FAILED, for the stage to return.
+/// For a stage: reports that it failed at the item with this index of the array it was given, for the reason in
+/// `message` (UTF-8, or NULL for none). Returns MILLSTREAM_STAGE_FAILED, for the stage to return.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_stage_fail(
     scope: Option<&mut millstream_stage_scope>,
@@ -189,7 +188,7 @@ pub unsafe extern "C" fn millstream_stage_fail(
     ErrorKind::StageFailed.code()
 }
 
-/// Adds a stage of the library's.
+/// Adds a stage of the library.
 fn add(pipe: Option<&mut millstream_pipe>, stage: Stage) -> Result<()> {
     given(pipe, "pipe")?.plan(|plan| {
         plan.stages.push(stage);
@@ -197,7 +196,7 @@ fn add(pipe: Option<&mut millstream_pipe>, stage: Stage) -> Result<()> {
     })
 }
 
-/// Lets the first `count` items through; then the pipe ends, and its sources are closed.
+/// Passes the first `count` items; then the pipe ends, and its sources are closed.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_pipe_take(
     pipe: Option<&mut millstream_pipe>,
@@ -207,7 +206,7 @@ pub extern "C" fn millstream_pipe_take(
     call(error, || add(pipe, Pipe::stages().take(count).boxed("take")))
 }
 
-/// Lets all but the first `count` items through.
+/// Passes all but the first `count` items.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_pipe_skip(
     pipe: Option<&mut millstream_pipe>,
@@ -217,7 +216,7 @@ pub extern "C" fn millstream_pipe_skip(
     call(error, || add(pipe, Pipe::stages().skip(count).boxed("skip")))
 }
 
-/// Where a tee writes to.
+/// The writer of a tee.
 struct TeeTo(NonNull<millstream_writer>);
 
 // SAFETY: whoever has the pipe has the writer too, which is lent to it and refuses other calls.
@@ -225,14 +224,15 @@ unsafe impl Send for TeeTo {}
 
 impl TeeTo {
     fn writer(&mut self) -> &mut Writer {
-        // SAFETY: C lends the writer until the pipe, and with it this, is freed; its condition keeps others from it.
+        // SAFETY: C lends the writer until the pipe, and with it this stage, is freed; its condition prevents other
+        // use.
         unsafe { &mut self.0.as_mut().writer }
     }
 }
 
 /// Writes each item to `writer` as well, as millstream_pipe_write_to() does.
 ///
-/// The writer is lent to the pipe: until that is freed it is not used otherwise, which is refused, nor freed.
+/// The writer is lent to the pipe: until the pipe is freed, it must not be freed, and other calls on it are refused.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_pipe_tee(
     pipe: Option<&mut millstream_pipe>,

@@ -1,7 +1,7 @@
-//! Text of numbers, and room to put it.
+//! Text of numbers, and space to write it to.
 //!
 //! Whole numbers are printed by numbers.h, without the library; floating-point numbers are printed here. The inlined
-//! functions of window.h (millstream_output_put_u64() and its like) write both into the room of a writer.
+//! functions of window.h (millstream_output_put_u64() and similar functions) write both into the space of a writer.
 
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
@@ -13,16 +13,16 @@ use crate::boundary::{Condition, call, given, invalid, out};
 use crate::error::{millstream_code, millstream_error};
 use crate::writer::millstream_writer;
 
-/// How many bytes of room any floating-point number needs, unless it has fixed digits.
+/// How many bytes of space any floating-point number needs, unless it has fixed digits.
 pub const MILLSTREAM_FLOAT_ROOM: usize = 32;
 
-/// How many bytes of room a number with fixed digits needs beside those digits.
+/// How many bytes of space a number with fixed digits needs in addition to those digits.
 pub const MILLSTREAM_FIXED_ROOM: usize = 312;
 
 /// Puts a part of at most `needed` bytes into C's memory.
 ///
 /// # Safety
-/// `to` is null or points to `room` bytes that nobody else uses during the call.
+/// `to` is null or points to `room` bytes that no other code uses during the call.
 unsafe fn format(
     part: impl Part,
     needed: usize,
@@ -32,17 +32,17 @@ unsafe fn format(
 ) -> Result<()> {
     let len = out(len, "len")?;
     if to.is_null() || room < needed || room > isize::MAX as usize {
-        return Err(invalid(format!("room for {room} bytes at {to:p}"), format!("room for {needed}")));
+        return Err(invalid(format!("space for {room} bytes at {to:p}"), format!("space for {needed}")));
     }
-    // SAFETY: not null, and lent by the caller. Only written to, and bytes of any value are good to write to.
+    // SAFETY: not null, and lent by the caller. Only written to, and any byte values may be written.
     let mut room = Room::over(unsafe { std::slice::from_raw_parts_mut(to.cast(), room) });
     room.put(part);
     len.write(room.len());
     Ok(())
 }
 
-/// Writes the shortest text that reads back as the same number: 1.0, 0.1, 1e16, 1.5e-7, NaN, inf, -0.0. Needs `room` for
-/// MILLSTREAM_FLOAT_ROOM bytes at `to`, any of which it may change; says in `len` how many are the text.
+/// Writes the shortest text that reads back as the same number: 1.0, 0.1, 1e16, 1.5e-7, NaN, inf, -0.0. Needs `room`
+/// for MILLSTREAM_FLOAT_ROOM bytes at `to`, any of which it may change; sets `len` to the length of the text.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_format_f32(
     value: f32,
@@ -51,7 +51,7 @@ pub unsafe extern "C" fn millstream_format_f32(
     len: Option<&mut MaybeUninit<usize>>,
     error: Option<&mut MaybeUninit<Box<millstream_error>>>,
 ) -> millstream_code {
-    // SAFETY: C lends the room for this call.
+    // SAFETY: C lends the memory for this call.
     call(error, || unsafe { format(value, MILLSTREAM_FLOAT_ROOM, to, room, len) })
 }
 
@@ -64,12 +64,12 @@ pub unsafe extern "C" fn millstream_format_f64(
     len: Option<&mut MaybeUninit<usize>>,
     error: Option<&mut MaybeUninit<Box<millstream_error>>>,
 ) -> millstream_code {
-    // SAFETY: C lends the room for this call.
+    // SAFETY: C lends the memory for this call.
     call(error, || unsafe { format(value, MILLSTREAM_FLOAT_ROOM, to, room, len) })
 }
 
-/// Writes a number with `digits` digits behind the point, at most 65535, as "%.*f" does: rounded from the exact value,
-/// to even where two are equally near. Needs `room` for MILLSTREAM_FIXED_ROOM + digits bytes.
+/// Writes a number with `digits` digits after the decimal point, at most 65535, as "%.*f" does: rounded from the exact
+/// value, to even where two are equally near. Needs `room` for MILLSTREAM_FIXED_ROOM + digits bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_format_f64_fixed(
     value: f64,
@@ -82,22 +82,22 @@ pub unsafe extern "C" fn millstream_format_f64_fixed(
     call(error, || {
         let digits = u16::try_from(digits).map_err(|_| invalid(format!("{digits} digits"), "at most 65535"))?;
         let needed = MILLSTREAM_FIXED_ROOM + usize::from(digits);
-        // SAFETY: C lends the room for this call.
+        // SAFETY: C lends the memory for this call.
         unsafe { format(fixed(value, digits), needed, to, room, len) }
     })
 }
 
-/// Opens a window: the bytes from `at` up to `end`, at least `least`, are room to fill, and the writer serves no other
-/// call that is not const until millstream_writer_end_window().
+/// Opens a window: the bytes from `at` up to `end`, at least `least`, are space to fill, and the writer refuses other
+/// non-const calls until millstream_writer_end_window().
 ///
-/// Where a window is open already, it goes over into the next one: its first `used` bytes are accepted, and the `kept`
-/// bytes behind them, of a record that is not whole yet, are at the front of the next one, in front of `at`. After an
-/// error no window is open, and the kept bytes are gone; what was to be accepted was not, if it was that which failed.
+/// If a window is already open, it is replaced: its first `used` bytes are accepted, and the `kept` bytes after them,
+/// of an incomplete record, are moved to the front of the next one, before `at`. After an error no window is open, and
+/// the kept bytes are lost; so are the used bytes if accepting them is what failed.
 ///
-/// `collects` says whether it makes no difference when bytes are accepted, as long as the window has room; otherwise it
-/// should happen after each record.
+/// `collects` is set to whether it makes no difference when bytes are accepted, as long as the window has space;
+/// otherwise accept them after each record.
 ///
-/// This is what window.h is made of: see millstream_output there.
+/// window.h is built on this: see millstream_output there.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_window(
     writer: Option<&mut millstream_writer>,
@@ -117,11 +117,11 @@ pub extern "C" fn millstream_writer_window(
                 condition.take_back()?;
                 condition.during(|| accept(writer, used, kept))?
             }
-            _ if (used, kept) != (0, 0) => return Err(invalid("no open window to go on from", "0 used and kept")),
+            _ if (used, kept) != (0, 0) => return Err(invalid("no open window to continue", "0 used and kept")),
             _ => Vec::new(),
         };
         let Some(needed) = begun.len().checked_add(least).filter(|&needed| needed <= isize::MAX as usize) else {
-            return Err(invalid(format!("room for {least} bytes"), "at most half of the address space"));
+            return Err(invalid(format!("space for {least} bytes"), "at most half of the address space"));
         };
         collects.write(writer.collects());
         let window = condition.lend(|| {
@@ -136,7 +136,7 @@ pub extern "C" fn millstream_writer_window(
     })
 }
 
-/// Ends a window and accepts the first `used` bytes of it. After an error none of them was accepted.
+/// Ends a window and accepts the first `used` bytes of it. After an error none of these bytes was accepted.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_end_window(
     writer: Option<&mut millstream_writer>,
@@ -150,9 +150,9 @@ pub extern "C" fn millstream_writer_end_window(
     })
 }
 
-/// Accepts the first `used` bytes of the writer's space, and returns the `kept` ones behind them.
+/// Accepts the first `used` bytes of the writer's space, and returns the `kept` ones after them.
 fn accept(writer: &mut Writer, used: usize, kept: usize) -> Result<Vec<u8>> {
-    // A space of no bytes is what is there: nothing moves. An error that waits to be reported comes first.
+    // A space of 0 bytes returns the existing space: nothing moves. A pending error is reported first.
     let room = writer.space(0)?;
     let Some(begun) = used.checked_add(kept).and_then(|filled| room.get(used..filled)) else {
         return Err(invalid(format!("{used} bytes used and {kept} kept"), format!("at most the {}", room.len())));

@@ -1,11 +1,11 @@
 //! Readers: bytes and records out of a source.
 //!
-//! The end of the stream means that the source succeeded: a command that exits with a status other than 0 is an error,
-//! after every byte it wrote has been delivered. An error is reported once; after it comes a plain end, unless
-//! millstream_code_is_resumable().
+//! The end of the stream means that the source succeeded: a command that exits with a non-zero status is an error,
+//! reported after every record it wrote has been delivered. An incomplete last record of such a command is not a
+//! record: it stays in millstream_reader_buffer(). An error is reported once; after it the reader is at its end, unless
+//! millstream_code_is_resumable(). millstream_reader_close() reports it again.
 //!
-//! The bytes of lines, records and batches stay the reader's: they are valid until the next call on it that is not
-//! const.
+//! The bytes of lines, records and batches belong to the reader: they are valid until the next non-const call on it.
 
 use std::ffi::{CString, c_char, c_void};
 use std::io;
@@ -14,24 +14,20 @@ use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 use millstream::frame::Delimiter;
-use millstream::{
-    Decode, DecodeLimit, Error, ErrorKind, Follow, Format, Latency, Progress, ReadAhead, Reader, ReaderBuilder, Result,
-    Waits,
-};
+use millstream::{Error, ErrorKind, Format, Progress, Reader, ReaderBuilder, Result, Waits};
 
 use crate::boundary::{
-    Condition, User, bytes, c_string, call, choice, chosen, duplicate_fd, free, given, invalid, items, lend, out,
-    own_fd, path, string, text,
+    Condition, User, bytes, c_string, call, duplicate_fd, free, given, invalid, items, lend, out, own_fd, path, string,
+    text,
 };
-use crate::cancel::millstream_cancel_token;
 use crate::command::millstream_command;
 use crate::error::{CommandEnds, millstream_code, millstream_command_end, millstream_error};
 use crate::frame::{millstream_batch, millstream_framer};
 use crate::settings::Settings;
 
-/// How to read. NULL, where options are asked for, means the usual ones. Options can serve any number of readers.
-/// Freed by millstream_reader_options_free(), at any time after the readers were opened.
-pub struct millstream_reader_options(Settings<ReaderBuilder>);
+/// How to read. NULL for options means the defaults. Options can serve any number of readers. Freed by
+/// millstream_reader_options_free(), at any time after the readers were opened.
+pub struct millstream_reader_options(pub(crate) Settings<ReaderBuilder>);
 
 /// Reads a source. Freed by millstream_reader_free().
 pub struct millstream_reader {
@@ -41,54 +37,15 @@ pub struct millstream_reader {
     name: CString,
     /// What C looks at.
     ends: CommandEnds,
-    /// Where it was when it was closed.
+    /// Its position when it was closed.
     closed_at: Progress,
-}
-
-/// Whether a thread reads ahead while the consumer works.
-#[repr(u32)]
-pub enum millstream_read_ahead {
-    /// Measured while the stream runs: only while both sides wait in turn, or a decoder and the consumer work.
-    Auto = 0,
-    /// From the start, but for a source that must stay on the caller's thread: a callback, a followed file.
-    On = 1,
-    /// Never.
-    Off = 2,
-}
-
-/// Whether a read of a fast pipe may be put off by up to 0.3 ms, so that it gets more.
-#[repr(u32)]
-pub enum millstream_latency {
-    /// Yes, at 64 MB/s and more.
-    Normal = 0,
-    /// No.
-    Low = 1,
-}
-
-/// Whether compressed sources are decoded. Unless told otherwise files, pipes, commands and memory are, and sockets and
-/// callbacks are not: what they carry is mostly a protocol, one of whose messages might begin like a compressed stream.
-#[repr(u32)]
-pub enum millstream_decode {
-    /// gzip, bgzf and zstd are recognised by their first bytes.
-    Auto = 0,
-    /// Bytes are delivered as they are.
-    Off = 1,
-}
-
-/// What happens at the end of a regular file.
-#[repr(u32)]
-pub enum millstream_follow {
-    /// It is the end.
-    No = 0,
-    /// The reader waits for the file to grow, until it is cancelled or closed.
-    Growing = 1,
 }
 
 /// How a source is compressed.
 #[repr(u32)]
 #[derive(Clone, Copy)]
 pub enum millstream_format {
-    /// Not at all, or not known yet, or by a format that this header does not know.
+    /// Not at all, or not known yet, or in a format that this header does not know.
     None = 0,
     /// gzip.
     Gzip = 1,
@@ -98,27 +55,19 @@ pub enum millstream_format {
     Zstd = 3,
 }
 
-/// Whether the next records have to be waited for. What need not be waited for comes first.
+/// Whether the next records require a wait. The values that require no wait come first.
 #[repr(u32)]
 #[derive(Clone, Copy)]
 pub enum millstream_waits {
-    /// There is something, or the end, or an error to be told.
+    /// There is data, or the end, or an error to report.
     No = 0,
-    /// Nobody can say, as with a callback.
+    /// Unknown, as with a callback.
     Unknown = 1,
     /// Nothing is there.
     Yes = 2,
 }
 
-choice!(millstream_read_ahead is ReadAhead { Auto => ReadAhead::Auto, On => ReadAhead::On, Off => ReadAhead::Off });
-
-choice!(millstream_latency is Latency { Normal => Latency::Normal, Low => Latency::Low });
-
-choice!(millstream_decode is Decode { Auto => Decode::Auto, Off => Decode::Off });
-
-choice!(millstream_follow is Follow { No => Follow::No, Growing => Follow::Growing });
-
-/// How a reader gets on.
+/// The progress of a reader.
 #[repr(C)]
 pub struct millstream_progress {
     /// Bytes consumed, after decoding.
@@ -127,7 +76,7 @@ pub struct millstream_progress {
     pub records: u64,
     /// Bytes read from the source, before decoding.
     pub source_bytes: u64,
-    /// How many of these there are in all, if `source_size_known`.
+    /// The total number of these, if `source_size_known`.
     pub source_size: u64,
     /// Whether that is known.
     pub source_size_known: bool,
@@ -135,7 +84,7 @@ pub struct millstream_progress {
     pub format: millstream_format,
     /// Since the reader was opened.
     pub elapsed_ns: u64,
-    /// For how long the consumer has waited for bytes.
+    /// How long the consumer has waited for bytes.
     pub waited_ns: u64,
     /// The longest record so far, in bytes, with its delimiter or prefix.
     pub longest_record: u64,
@@ -167,19 +116,19 @@ impl From<&Progress> for millstream_progress {
 }
 
 /// Fills up to `len` bytes at `space` and returns how many, 0 at the end of the stream. An error is a negative number
-/// of errno.h, such as -EIO; -EINTR and -EAGAIN mean that it should be asked again.
+/// of errno.h, such as -EIO; -EINTR and -EAGAIN mean that the read is to be repeated.
 pub type millstream_fill_callback =
     Option<unsafe extern "C" fn(user: *mut c_void, space: *mut c_char, len: usize) -> isize>;
 
-/// Hears how a reader gets on.
+/// Receives the progress of a reader.
 pub type millstream_observer_callback =
     Option<unsafe extern "C" fn(user: *mut c_void, progress: *const millstream_progress)>;
 
-/// Gets lent memory back.
+/// Receives lent memory back.
 pub type millstream_release_callback = Option<unsafe extern "C" fn(user: *mut c_void)>;
 
 impl millstream_reader {
-    /// What the reader does, as long as it is open and nobody else uses it.
+    /// What the reader does, while it is open and no other code uses it.
     #[inline]
     pub(crate) fn with<T>(&mut self, act: impl FnOnce(&mut Reader) -> Result<T>) -> Result<T> {
         let (reader, condition) = self.parts()?;
@@ -195,7 +144,7 @@ impl millstream_reader {
         }
     }
 
-    /// The reader, for who takes it over.
+    /// The reader, for its new owner.
     pub(crate) fn into_core(mut self) -> Result<Reader> {
         self.with(|_| Ok(()))?;
         self.reader.ok_or_else(|| Error::new(ErrorKind::Closed))
@@ -208,7 +157,7 @@ impl millstream_reader {
 
 // ---- options ----
 
-/// Makes options that say nothing yet.
+/// Makes options with all defaults.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_options_new(
     options: Option<&mut MaybeUninit<Box<millstream_reader_options>>>,
@@ -220,142 +169,8 @@ pub extern "C" fn millstream_reader_options_new(
     })
 }
 
-/// Changes options.
-fn set(
-    options: Option<&mut millstream_reader_options>,
-    setting: impl Fn(ReaderBuilder) -> ReaderBuilder + Send + Sync + 'static,
-) -> Result<()> {
-    given(options, "options")?.0.set(setting);
-    Ok(())
-}
-
-/// The buffer's size at first: 256 KiB unless told otherwise. It grows for a longer record.
-#[unsafe(no_mangle)]
-pub extern "C" fn millstream_reader_options_set_capacity(
-    options: Option<&mut millstream_reader_options>,
-    bytes: usize,
-    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
-) -> millstream_code {
-    call(error, || set(options, move |builder| builder.capacity(bytes)))
-}
-
-/// Whether a thread reads ahead.
-#[unsafe(no_mangle)]
-pub extern "C" fn millstream_reader_options_set_read_ahead(
-    options: Option<&mut millstream_reader_options>,
-    read_ahead: MaybeUninit<millstream_read_ahead>,
-    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
-) -> millstream_code {
-    call(error, || {
-        let read_ahead = chosen(read_ahead)?;
-        set(options, move |builder| builder.read_ahead(read_ahead))
-    })
-}
-
-/// How many bytes are read ahead: at first, and at most, when both sides turn out to stall in turn. 4 and 16 MiB
-/// unless told otherwise; rounded down to whole blocks of 256 KiB, of which there are at least two.
-#[unsafe(no_mangle)]
-pub extern "C" fn millstream_reader_options_set_read_ahead_capacity(
-    options: Option<&mut millstream_reader_options>,
-    first: usize,
-    most: usize,
-    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
-) -> millstream_code {
-    call(error, || set(options, move |builder| builder.read_ahead_capacity(first, most)))
-}
-
-/// Whether reads of a fast pipe may be put off a little.
-#[unsafe(no_mangle)]
-pub extern "C" fn millstream_reader_options_set_latency(
-    options: Option<&mut millstream_reader_options>,
-    latency: MaybeUninit<millstream_latency>,
-    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
-) -> millstream_code {
-    call(error, || {
-        let latency = chosen(latency)?;
-        set(options, move |builder| builder.latency(latency))
-    })
-}
-
-/// The longest record, in bytes without its delimiter or prefix: 64 MiB unless told otherwise, less than 4 GiB. A
-/// longer one is MILLSTREAM_RECORD_TOO_LONG.
-#[unsafe(no_mangle)]
-pub extern "C" fn millstream_reader_options_set_record_limit(
-    options: Option<&mut millstream_reader_options>,
-    bytes: usize,
-    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
-) -> millstream_code {
-    call(error, || set(options, move |builder| builder.record_limit(bytes)))
-}
-
-/// Whether compressed sources are decoded.
-#[unsafe(no_mangle)]
-pub extern "C" fn millstream_reader_options_set_decode(
-    options: Option<&mut millstream_reader_options>,
-    decode: MaybeUninit<millstream_decode>,
-    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
-) -> millstream_code {
-    call(error, || {
-        let decode = chosen(decode)?;
-        set(options, move |builder| builder.decode(decode))
-    })
-}
-
-/// How much compressed data may grow: to this many bytes, and to this many for a compressed one (from the first
-/// decoded MiB on). 0 is no limit, as when told nothing. Over it: MILLSTREAM_DECODE_LIMIT.
-#[unsafe(no_mangle)]
-pub extern "C" fn millstream_reader_options_set_decode_limit(
-    options: Option<&mut millstream_reader_options>,
-    bytes: u64,
-    ratio: u64,
-    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
-) -> millstream_code {
-    call(error, || {
-        let limit = |limit| Some(limit).filter(|&limit| limit > 0);
-        let limit = DecodeLimit { bytes: limit(bytes), ratio: limit(ratio) };
-        set(options, move |builder| builder.decode_limit(limit))
-    })
-}
-
-/// How long a source that waits for somebody may deliver nothing, or a command take to exit. Longer is
-/// MILLSTREAM_STALLED.
-#[unsafe(no_mangle)]
-pub extern "C" fn millstream_reader_options_set_stall_timeout_ns(
-    options: Option<&mut millstream_reader_options>,
-    limit_ns: u64,
-    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
-) -> millstream_code {
-    call(error, || set(options, move |builder| builder.stall_timeout(Duration::from_nanos(limit_ns))))
-}
-
-/// What happens at the end of a regular file.
-#[unsafe(no_mangle)]
-pub extern "C" fn millstream_reader_options_set_follow(
-    options: Option<&mut millstream_reader_options>,
-    follow: MaybeUninit<millstream_follow>,
-    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
-) -> millstream_code {
-    call(error, || {
-        let follow = chosen(follow)?;
-        set(options, move |builder| builder.follow(follow))
-    })
-}
-
-/// Lets a token end waits.
-#[unsafe(no_mangle)]
-pub extern "C" fn millstream_reader_options_set_cancel(
-    options: Option<&mut millstream_reader_options>,
-    token: Option<&millstream_cancel_token>,
-    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
-) -> millstream_code {
-    call(error, || {
-        let token = given(token, "token")?.0.clone();
-        set(options, move |builder| builder.cancel(&token))
-    })
-}
-
-/// Calls `observer` before a read, not more often than every `interval_ns`, and at the end: on the thread that uses
-/// the reader, and not while the source makes it wait.
+/// Calls `observer` before a read, at most once every `interval_ns`, and at the end: on the thread that uses the
+/// reader, and not while it waits for the source.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_reader_options_set_observer(
     options: Option<&mut millstream_reader_options>,
@@ -367,26 +182,13 @@ pub unsafe extern "C" fn millstream_reader_options_set_observer(
     call(error, || {
         let (observer, user) = (given(observer, "observer")?, User(user));
         let interval = Duration::from_nanos(interval_ns);
-        set(options, move |builder| {
+        given(options, "options")?.0.set(move |builder| {
             builder.observer(interval, move |progress| {
-                // SAFETY: a function of C's, called as the header says.
+                // SAFETY: a function of C's, called as documented in the header.
                 unsafe { observer(user.pointer(), &progress.into()) }
             })
-        })
-    })
-}
-
-/// The name of the source in messages, instead of one made from what it is.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn millstream_reader_options_set_name(
-    options: Option<&mut millstream_reader_options>,
-    name: *const c_char,
-    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
-) -> millstream_code {
-    call(error, || {
-        // SAFETY: C lends a string for this call.
-        let name = unsafe { string(name, "name")? }.to_string_lossy().into_owned();
-        set(options, move |builder| builder.name(&name))
+        });
+        Ok(())
     })
 }
 
@@ -437,8 +239,8 @@ pub unsafe extern "C" fn millstream_reader_path(
 
 /// Maps a regular file and reads it, without a copy (unless it is compressed).
 ///
-/// The file must not shrink meanwhile: before it goes on the reader looks at its length, and reports
-/// MILLSTREAM_SOURCE_SHRANK, but between this and the use of the bytes a file that shrinks ends the process with
+/// The file must not shrink meanwhile: before it continues, the reader checks its length and reports
+/// MILLSTREAM_SOURCE_SHRANK, but a file that shrinks between this check and the use of the bytes ends the process with
 /// SIGBUS.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_reader_mapped(
@@ -454,8 +256,8 @@ pub unsafe extern "C" fn millstream_reader_mapped(
     })
 }
 
-/// Reads standard input: a duplicate of the file descriptor, so that it stays open. What stdio has read of it already
-/// is not seen.
+/// Reads standard input: a duplicate of the file descriptor, so that it stays open. Bytes that stdio has already read
+/// from it are not seen.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_stdin(
     options: Option<&millstream_reader_options>,
@@ -465,7 +267,7 @@ pub extern "C" fn millstream_reader_stdin(
     call(error, || open(options, reader, ReaderBuilder::stdin))
 }
 
-/// Reads a file descriptor, which is the reader's from now on, and closed if this fails.
+/// Reads a file descriptor, which then belongs to the reader, and is closed if this fails.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_reader_fd(
     fd: i32,
@@ -479,7 +281,7 @@ pub unsafe extern "C" fn millstream_reader_fd(
     })
 }
 
-/// Reads a duplicate of a file descriptor, which stays the caller's. They share their position.
+/// Reads a duplicate of a file descriptor; the original stays the caller's. They share their position.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_reader_borrow_fd(
     fd: i32,
@@ -493,7 +295,7 @@ pub unsafe extern "C" fn millstream_reader_borrow_fd(
     })
 }
 
-/// Starts a command and reads its standard output. The end is end of file and exit status 0; anything else is
+/// Starts a command and reads its standard output. The end means end of file and exit status 0; anything else is
 /// MILLSTREAM_COMMAND_FAILED, after every byte it wrote.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_command(
@@ -509,8 +311,8 @@ pub extern "C" fn millstream_reader_command(
 }
 
 /// Starts `count` commands, each reading what the one before writes, and reads the last one's standard output. Every
-/// command's status counts. Of several failures the first is reported, but death by SIGPIPE, which follows from a
-/// later command's end, only if there is no other.
+/// command's status counts, and of several failures the first is reported. A command other than the last that is killed by
+/// SIGPIPE (or exits with status 141, as a shell reports that) has not failed if all later ones succeeded.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_reader_pipeline(
     commands: *const Option<&millstream_command>,
@@ -525,14 +327,14 @@ pub unsafe extern "C" fn millstream_reader_pipeline(
         let commands =
             commands.iter().map(|command| given(*command, "commands")?.core()).collect::<Result<Vec<_>>>()?;
         if commands.is_empty() {
-            return Err(invalid("a pipeline of no commands", "1 or more"));
+            return Err(invalid("an empty pipeline", "1 or more"));
         }
         open(options, reader, |builder| builder.pipeline(commands))
     })
 }
 
-/// Starts a line of shell, `bash -o pipefail -c line`, and reads its standard output. Never pass it what a user typed
-/// or a file name: a command takes arguments as they are.
+/// Starts a shell line, `bash -o pipefail -c line`, and reads its standard output. Never pass it user input or a file
+/// name: a command takes arguments unchanged.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_reader_shell(
     line: *const c_char,
@@ -547,8 +349,8 @@ pub unsafe extern "C" fn millstream_reader_shell(
     })
 }
 
-/// Connects to a TCP server, such as "localhost:7000", and reads what it sends. That it closed the connection is all
-/// that can be known of the end.
+/// Connects to a TCP server, such as "localhost:7000", and reads what it sends. The end only means that the server
+/// closed the connection.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_reader_tcp(
     address: *const c_char,
@@ -563,7 +365,7 @@ pub unsafe extern "C" fn millstream_reader_tcp(
     })
 }
 
-/// Connects to a Unix socket and reads what it sends. That it was closed is all that can be known of the end.
+/// Connects to a Unix socket and reads what it sends. The end only means that the socket was closed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_reader_unix(
     path: *const c_char,
@@ -594,7 +396,7 @@ pub unsafe extern "C" fn millstream_reader_memory(
     })
 }
 
-/// Memory that C lends, and how to give it back.
+/// Memory that C lends, and how to release it.
 struct Lent {
     bytes: &'static [u8],
     release: millstream_release_callback,
@@ -610,15 +412,15 @@ impl AsRef<[u8]> for Lent {
 impl Drop for Lent {
     fn drop(&mut self) {
         if let Some(release) = self.release {
-            // SAFETY: a function of C's, called as the header says.
+            // SAFETY: a function of C's, called as documented in the header.
             unsafe { release(self.user.pointer()) }
         }
     }
 }
 
-/// Reads `len` bytes where they are. They must not change until `release` is called with `user`, which happens once,
-/// also if this call fails: when the reader is closed or freed, or, of compressed bytes, perhaps a little later and by
-/// another thread. A `release` of NULL is for memory that outlives everything.
+/// Reads `len` bytes in place. They must not change until `release` is called with `user`, which happens once, even if
+/// this fails: when the reader is closed or freed, or, for compressed bytes, perhaps a little later and from another
+/// thread. A `release` of NULL is for memory that outlives everything.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_reader_lent_memory(
     bytes: *const c_void,
@@ -631,13 +433,14 @@ pub unsafe extern "C" fn millstream_reader_lent_memory(
 ) -> millstream_code {
     call(error, || {
         let mut memory = Lent { bytes: &[], release, user: User(user) };
-        // SAFETY: C lends the bytes until they are released, which is when nobody has `memory` any more.
+        // SAFETY: C lends the bytes until they are released, when no code holds `memory` any more.
         memory.bytes = unsafe { self::bytes(bytes, len, "bytes")? };
         open(options, reader, |builder| builder.memory(memory))
     })
 }
 
-/// Reads what a callback puts into the space it is given. It is called with `user` by the thread that uses the reader.
+/// Reads what a callback writes into the space it is given. It is called with `user` on the thread that uses the
+/// reader.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_reader_callback(
     fill: millstream_fill_callback,
@@ -649,14 +452,14 @@ pub unsafe extern "C" fn millstream_reader_callback(
     call(error, || {
         let (fill, user) = (given(fill, "fill")?, User(user));
         let fill = move |space: &mut [u8]| {
-            // SAFETY: a function of C's, called as the header says.
+            // SAFETY: a function of C's, called as documented in the header.
             counted(unsafe { fill(user.pointer(), space.as_mut_ptr().cast(), space.len()) })
         };
         open(options, reader, |builder| builder.callback(fill))
     })
 }
 
-/// What a callback returns: how many bytes, or a negative error number.
+/// The result of a callback: the number of bytes, or a negative error number.
 pub(crate) fn counted(returned: isize) -> io::Result<usize> {
     usize::try_from(returned).map_err(|_| {
         let errno = i32::try_from(returned.unsigned_abs()).unwrap_or(0);
@@ -689,9 +492,9 @@ impl<'a> Span<'a> {
     }
 }
 
-/// Reads at least one more byte behind the unread ones, gives all of them, and says in `added` how many are new: 0 is
-/// the end, and says that the source succeeded. `bytes` and `len` are the unread bytes also after an error, since their
-/// addresses change.
+/// Reads at least one more byte after the unread ones, returns all of them, and sets `added` to the number of new
+/// bytes: 0 is the end, and means that the source succeeded. `bytes` and `len` are set to the unread bytes even after
+/// an error, since their address changes.
 ///
 /// MILLSTREAM_RECORD_TOO_LONG when more bytes than the record limit are unread, which can be consumed.
 #[unsafe(no_mangle)]
@@ -713,7 +516,7 @@ pub extern "C" fn millstream_reader_fill(
     })
 }
 
-/// The unread bytes that are there.
+/// The unread bytes in the buffer.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_buffer(
     reader: Option<&millstream_reader>,
@@ -728,7 +531,7 @@ pub extern "C" fn millstream_reader_buffer(
     })
 }
 
-/// Takes `count` bytes from the front of the unread ones. Those behind them stay where they are.
+/// Takes `count` bytes from the front of the unread ones. The bytes after them do not move.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_consume(
     reader: Option<&mut millstream_reader>,
@@ -747,8 +550,8 @@ pub extern "C" fn millstream_reader_consume(
     })
 }
 
-/// Copies at least one byte, and at most `room` of them, to `to`, and says how many in `len`; 0 is the end, and says
-/// that the source succeeded.
+/// Copies at least one byte, and at most `room` of them, to `to`, and sets `len` to their number; 0 is the end, and
+/// means that the source succeeded.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_reader_read(
     reader: Option<&mut millstream_reader>,
@@ -761,14 +564,14 @@ pub unsafe extern "C" fn millstream_reader_read(
         let len = out(len, "len")?;
         let reader = given(reader, "reader")?;
         if to.is_null() || room == 0 || room > isize::MAX as usize {
-            return Err(invalid(format!("room for {room} bytes at {to:p}"), "room for at least one byte"));
+            return Err(invalid(format!("space for {room} bytes at {to:p}"), "space for at least one byte"));
         }
         reader.with(|reader| {
             if reader.buffer().is_empty() {
                 reader.fill()?;
             }
             let count = reader.buffer().len().min(room);
-            // SAFETY: C lends `room` bytes to write to, which are no part of the buffer: that is the reader's own.
+            // SAFETY: C lends `room` bytes to write to, which are not part of the buffer: that belongs to the reader.
             unsafe { std::ptr::copy_nonoverlapping(reader.buffer().as_ptr(), to.cast(), count) };
             reader.consume(count);
             len.write(count);
@@ -779,7 +582,7 @@ pub unsafe extern "C" fn millstream_reader_read(
 
 // ---- records ----
 
-/// The next line, without its line feed or carriage return and line feed. At the end `line` is NULL, which says that
+/// The next line, without its line feed or carriage return and line feed. At the end `line` is NULL, which means that
 /// the source succeeded; an empty line is not NULL, and has the length 0. The line is not terminated by a NUL.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_next_line(
@@ -799,7 +602,7 @@ pub extern "C" fn millstream_reader_next_line(
     })
 }
 
-/// The next record, as `framer` finds and trims it. At the end `record` is NULL.
+/// The next record, as found and trimmed by `framer`. At the end `record` is NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_next_frame(
     reader: Option<&mut millstream_reader>,
@@ -840,8 +643,8 @@ pub extern "C" fn millstream_reader_read_until(
     })
 }
 
-/// The next records, as many as are there but at most `max`, which is at least 1: waits for one, never for a second.
-/// At the end `batch->count` is 0. The records before a bad one are delivered first.
+/// The next records, as many as are available but at most `max`, which is at least 1: waits for one, never for a
+/// second. At the end `batch->count` is 0. The records before a bad one are delivered first.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_next_batch(
     reader: Option<&mut millstream_reader>,
@@ -862,8 +665,20 @@ pub extern "C" fn millstream_reader_next_batch(
     })
 }
 
-/// Skips one record, however long it is, and says in `skipped` whether there was one. After
-/// MILLSTREAM_RECORD_TOO_LONG it is the one that was too long, and the reader goes on behind it.
+/// Makes the last `count` records of the last batch unread again: for a loop over single records that stops in the
+/// middle of a batch. MILLSTREAM_ARGUMENT_INVALID if that batch had fewer, or if the reader was used after it (by a
+/// non-const call).
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_reader_give_back(
+    reader: Option<&mut millstream_reader>,
+    count: usize,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || given(reader, "reader")?.with(|reader| reader.give_back(count)))
+}
+
+/// Skips one record, however long it is, and sets `skipped` to whether there was one. After MILLSTREAM_RECORD_TOO_LONG
+/// it is the one that was too long, and the reader continues after it.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_skip_record(
     reader: Option<&mut millstream_reader>,
@@ -881,15 +696,17 @@ pub extern "C" fn millstream_reader_skip_record(
     })
 }
 
-// ---- where we are ----
+// ---- position and progress ----
 
-/// What errors call the source. It is the reader's, and valid until that is freed; NULL for NULL.
+/// The name of the source in error messages. It belongs to the reader, and is valid until the reader is freed; NULL for
+/// NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_name(reader: Option<&millstream_reader>) -> *const c_char {
     reader.map_or(std::ptr::null(), |reader| reader.name.as_ptr())
 }
 
-/// Where the reader is: bytes consumed, after decoding, and records taken or skipped. Once it is closed: where it was.
+/// The position of the reader: bytes consumed, after decoding, and records taken or skipped. After closing: the final
+/// position.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_position(
     reader: Option<&millstream_reader>,
@@ -910,8 +727,8 @@ pub extern "C" fn millstream_reader_position(
     })
 }
 
-/// Whether the next batch has to be waited for: for those who read from several readers in turn. Only of use between two
-/// batches. MILLSTREAM_WAITS_NO for NULL and for a reader that is closed.
+/// Whether the next batch requires a wait: for programs that read from several readers in turn. Only useful between two
+/// batches. MILLSTREAM_WAITS_NO for NULL and for a closed reader.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_waits(reader: Option<&millstream_reader>) -> millstream_waits {
     match reader.and_then(|reader| reader.reader.as_ref()).map_or(Waits::No, Reader::waits) {
@@ -921,12 +738,12 @@ pub extern "C" fn millstream_reader_waits(reader: Option<&millstream_reader>) ->
     }
 }
 
-/// The file descriptor that becomes readable when millstream_reader_fill() has something to read or has come to the end: for
-/// an event loop that must not be held up. -1 where there is none to wait for: of a file, a callback, a compressed
-/// stream, with a thread that reads ahead, behind the end, and for NULL.
+/// The file descriptor that becomes readable when millstream_reader_fill() has something to read or has reached the
+/// end: for an event loop that must not block. -1 if there is none to wait for: for a file, a callback, a compressed
+/// stream, with a thread that reads ahead, past the end, and for NULL.
 ///
-/// It is the reader's, may change with every call that is not const, and may be waited for by any means that does not
-/// read it. One fill then waits for next to nothing: for the rest of a compressed stream's first bytes, to get more out of a
+/// It belongs to the reader, may change with every non-const call, and may be waited for by any means that does not
+/// read it. One fill then waits hardly at all: for the rest of a compressed stream's first bytes, to get more out of a
 /// fast pipe, or for a command that has closed its output to exit.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_waits_for(reader: Option<&millstream_reader>) -> i32 {
@@ -934,7 +751,23 @@ pub extern "C" fn millstream_reader_waits_for(reader: Option<&millstream_reader>
     reader.and_then(Reader::waits_for).map_or(-1, |fd| fd.as_raw_fd())
 }
 
-/// How the reader gets on. Once it is closed: how it did.
+/// Ends the reading with MILLSTREAM_STALLED, which the next call reports once no complete record is left: for an event
+/// loop that has waited for millstream_reader_waits_for() longer than the stall timeout. Without a stall timeout, and
+/// after the end, this does nothing.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_reader_stall(
+    reader: Option<&mut millstream_reader>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        given(reader, "reader")?.with(|reader| {
+            reader.stall();
+            Ok(())
+        })
+    })
+}
+
+/// The progress of the reader. After closing: the final progress.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_progress(
     reader: Option<&millstream_reader>,
@@ -948,9 +781,8 @@ pub extern "C" fn millstream_reader_progress(
     })
 }
 
-/// How the source's commands ended, all of them: after the end, after an error that was theirs, and after
-/// millstream_reader_close(). `ends` is an array of `count` that is valid until the next call on the reader that is not
-/// const.
+/// How all the source's commands ended: available after the end, after an error caused by them, and after
+/// millstream_reader_close(). `ends` is an array of `count`, valid until the next non-const call on the reader.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_command_ends(
     reader: Option<&mut millstream_reader>,
@@ -970,11 +802,12 @@ pub extern "C" fn millstream_reader_command_ends(
     })
 }
 
-/// Ends the reading, wherever it is. The reader is still there to be asked where it was, and to be freed.
+/// Ends the reading at the current position. The reader can still be asked for its position, and must be freed.
 ///
-/// Before the end of the stream the library's side of the pipe is closed; a command that is still there after a second
-/// gets SIGTERM, and after another one SIGKILL. How it ends then is no error. MILLSTREAM_COMMAND_FAILED if a command
-/// had failed by itself before this; MILLSTREAM_CLOSED if this has been called before.
+/// Before the end of the stream, the library closes its side of the pipe; a command still running after a second gets
+/// SIGTERM, and after another second SIGKILL. A source that is not read to its end is not asked whether it succeeded:
+/// how its commands end is not an error. An error that ended the reading is reported again, so that a failure that was
+/// ignored is not lost. MILLSTREAM_CLOSED if this has been called before.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_close(
     reader: Option<&mut millstream_reader>,
@@ -983,22 +816,37 @@ pub extern "C" fn millstream_reader_close(
     call(error, || {
         let handle = given(reader, "reader")?;
         handle.with(|_| Ok(()))?;
-        let Some(reader) = handle.reader.take() else { return Ok(()) };
+        let Some(mut reader) = handle.reader.take() else { return Ok(()) };
         handle.closed_at = reader.progress();
-        // A close that fails does not tell them, but then they are known already.
-        let known = reader.command_ends().to_vec();
-        let closed = reader.close();
-        let (ends, result) = match closed {
-            Ok(ends) => (ends, Ok(())),
-            Err(error) => (known, Err(error)),
-        };
-        handle.ends = CommandEnds::new(ends);
-        result
+        let closed = reader.try_close();
+        handle.ends = CommandEnds::new(reader.command_ends().iter().cloned());
+        closed
     })
 }
 
-/// Frees a reader, closing it first if it is open; how that ends nobody hears. It may take two seconds where a command
-/// has to be stopped. NULL is fine.
+/// Ends the reading at the current position without waiting: for a finalizer, which must not delay its program. A
+/// command still running gets SIGTERM immediately; if it is still running after two seconds, a thread of the library
+/// kills it with SIGKILL. Only millstream_reader_free() may still be called, which then does not wait either: other
+/// calls return MILLSTREAM_CLOSED. It may be called while a window is lent, which becomes invalid.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_reader_abort(
+    reader: Option<&mut millstream_reader>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let handle = given(reader, "reader")?;
+        handle.condition.end_loan();
+        handle.with(|_| Ok(()))?;
+        if let Some(mut reader) = handle.reader.take() {
+            handle.closed_at = reader.progress();
+            reader.abort();
+        }
+        Ok(())
+    })
+}
+
+/// Frees a reader, closing it first if it is open; errors of closing are not reported. It may take two seconds where a
+/// command has to be stopped; millstream_reader_abort() before it does not wait. NULL is fine.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_free(reader: Option<Box<millstream_reader>>) {
     free(reader);

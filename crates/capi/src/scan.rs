@@ -1,19 +1,19 @@
-//! Numbers and words out of bytes.
+//! Numbers and words from text.
 //!
-//! These functions take what comes: a token cut by the end of the buffer, an error, the end of the input. The inlined
-//! ones of window.h (millstream_input_scan_u64() and its like) are for many numbers: they do the plain case themselves
-//! and leave the others to these.
+//! These functions handle every case: a token cut by the end of the buffer, an error, the end of the input. The inlined
+//! ones of window.h (millstream_input_scan_u64() and similar functions) are for many numbers: they handle the common
+//! case themselves and leave the others to these.
 //!
-//! Between two values stands white space (the bytes 9 to 13, and 32), any amount of it: MILLSTREAM_SPACE. Or exactly
-//! one byte of a value from 0 to 255, or one line end. White space in front of a value is consumed with it, not what is
-//! behind it; so millstream_reader_next_line() after a number is the rest of its line.
+//! Values are separated by white space (the bytes 9 to 13, and 32), any amount of it: MILLSTREAM_SPACE. Or by exactly
+//! one byte with a value from 0 to 255, or one line end. White space before a value is consumed with it, but not what
+//! follows it; so millstream_reader_next_line() after a number is the rest of its line.
 //!
-//! At the end of the input, with nothing but separators left, `end` is true, and says that the source succeeded. Where
-//! `end` is NULL a value must be there: otherwise it is MILLSTREAM_VALUE_MISSING.
+//! At the end of the input, with only separators left, `end` is set to true, which means that the source succeeded. If
+//! `end` is NULL there must be a value: otherwise the error is MILLSTREAM_VALUE_MISSING.
 //!
-//! A token that is no number of the type is MILLSTREAM_NUMBER_INVALID, one that is too large MILLSTREAM_NUMBER_OVERFLOW.
-//! Nothing is consumed then, and the error comes again until the token is taken by other means, such as
-//! millstream_reader_next_word(). The error knows its offset, its line and its text.
+//! A token that is not a number of the type is MILLSTREAM_NUMBER_INVALID, one that is too large
+//! MILLSTREAM_NUMBER_OVERFLOW. Nothing is consumed then, and the error repeats until the token is read in another way,
+//! for example with millstream_reader_next_word(). The error has its offset, its line and its text.
 
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
@@ -28,7 +28,7 @@ use crate::reader::{Span, millstream_reader};
 /// Any amount of white space, as a separator.
 pub const MILLSTREAM_SPACE: i32 = -1;
 
-/// The next value of a type; without `end` it must be there.
+/// The next value of a type; without `end` there must be one.
 fn next<T: Scan>(
     reader: Option<&mut millstream_reader>,
     separator: i32,
@@ -156,9 +156,9 @@ pub extern "C" fn millstream_reader_next_word(
     })
 }
 
-/// The rest of the line, without blanks and tabs in front of it and without its line end. Right after a number or a
-/// word it is the rest of their line, which may be empty, also where the input ends without a line end. At the end
-/// `line` is NULL.
+/// The rest of the line, without blanks and tabs before it and without its line end. Right after a number or a word it
+/// is the rest of their line, which may be empty, also where the input ends without a line end. At the end `line` is
+/// NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_rest_of_line(
     reader: Option<&mut millstream_reader>,
@@ -177,7 +177,7 @@ pub extern "C" fn millstream_reader_rest_of_line(
     })
 }
 
-/// The number that a whole token is.
+/// The number in a complete token.
 ///
 /// # Safety
 /// As [`bytes`].
@@ -195,7 +195,7 @@ fn shown(token: &[u8]) -> String {
     token[..token.len().min(64)].escape_ascii().to_string()
 }
 
-/// The number that a whole token of `len` bytes is.
+/// The number in a complete token of `len` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_parse_f32(
     token: *const c_void,
@@ -207,7 +207,7 @@ pub unsafe extern "C" fn millstream_parse_f32(
     call(error, || unsafe { parse(token, len, value) })
 }
 
-/// The number that a whole token of `len` bytes is.
+/// The number in a complete token of `len` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_parse_f64(
     token: *const c_void,
@@ -219,9 +219,9 @@ pub unsafe extern "C" fn millstream_parse_f64(
     call(error, || unsafe { parse(token, len, value) })
 }
 
-/// Opens a window: the bytes from `at` up to `end` may be looked at, and the reader serves no other call that is not
-/// const until millstream_reader_end_window() says how many of them were used. It does not read, so there may be none.
-/// This is what window.h is made of: see millstream_input there.
+/// Opens a window: the bytes from `at` up to `end` may be read, and the reader refuses other non-const calls until
+/// millstream_reader_end_window() is told how many of them were used. It does not read, so the window may be empty.
+/// window.h is built on this: see millstream_input there.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_window(
     reader: Option<&mut millstream_reader>,

@@ -1,12 +1,13 @@
-//! Options as a list of things to do to a builder.
+//! Options as a list of changes to a builder.
 //!
-//! The builders of the library are used up when they open something; what C sets shall serve any number of times.
+//! The builders of the library are consumed when they open something; options set from C can be used any number of
+//! times.
 
 use millstream::Result;
 
 type Setting<B> = Box<dyn Fn(B) -> Result<B> + Send + Sync>;
 
-/// What to do to a builder `B`, in the order in which it was asked for.
+/// The changes to a builder `B`, in the order of the calls.
 pub(crate) struct Settings<B>(Vec<Setting<B>>);
 
 impl<B> Settings<B> {
@@ -19,7 +20,7 @@ impl<B> Settings<B> {
         self.try_set(move |builder| Ok(setting(builder)));
     }
 
-    /// Adds something that can fail when it is done.
+    /// Adds a change that can fail when it is applied.
     pub(crate) fn try_set(&mut self, setting: impl Fn(B) -> Result<B> + Send + Sync + 'static) {
         self.0.push(Box::new(setting));
     }

@@ -1,144 +1,46 @@
 //! Writers: bytes into a sink.
 //!
-//! A write that fails has accepted none of its bytes; one that succeeds has accepted all. What was accepted is with
-//! the sink after millstream_writer_close() has succeeded, and not before; a file appears whole then, or not at all.
+//! A write that fails has accepted none of its bytes; one that succeeds has accepted all. Accepted bytes have reached
+//! the sink when millstream_writer_close() has succeeded, and not before; a file then appears complete, or not at all.
 //!
-//! A pipe or connection that nobody reads any more is MILLSTREAM_BROKEN_PIPE in a program that ignores SIGPIPE. One
-//! that leaves SIGPIPE as it is, as C programs do unless told otherwise, is ended by it when it writes to a closed
-//! pipe. The library never changes what signals do.
+//! Writing to a pipe or connection without a reader is MILLSTREAM_BROKEN_PIPE in a program that ignores SIGPIPE. A
+//! program that leaves SIGPIPE unchanged, as C programs do by default, is killed by it when it writes to a closed pipe.
+//! The library never changes signal dispositions.
 
 use std::ffi::{CString, c_char, c_void};
 use std::mem::MaybeUninit;
-use std::time::Duration;
 
-use millstream::{Durability, Encode, Existing, FlushPolicy, LendPages, Partial, Result, Writer, WriterBuilder};
+use millstream::{Result, Writer, WriterBuilder};
 
 use crate::boundary::{
-    Condition, User, bytes, c_string, call, choice, chosen, duplicate_fd, free, given, invalid, lend, out, own_fd,
-    path, string, text,
+    Condition, User, bytes, c_string, call, duplicate_fd, free, given, invalid, lend, out, own_fd, path, text,
 };
-use crate::cancel::millstream_cancel_token;
 use crate::command::millstream_command;
 use crate::error::{CommandEnds, millstream_code, millstream_command_end, millstream_error};
 use crate::reader::counted;
 use crate::settings::Settings;
 
-/// How to write. NULL, where options are asked for, means the usual ones. Options can serve any number of writers.
-/// Freed by millstream_writer_options_free(), at any time after the writers were opened.
-pub struct millstream_writer_options(Settings<WriterBuilder>);
+/// How to write. NULL for options means the defaults. Options can serve any number of writers. Freed by
+/// millstream_writer_options_free(), at any time after the writers were opened.
+pub struct millstream_writer_options(pub(crate) Settings<WriterBuilder>);
 
 /// Writes to a sink. Freed by millstream_writer_free().
 pub struct millstream_writer {
     pub(crate) writer: Writer,
     pub(crate) condition: Condition,
     name: CString,
-    /// All that was written, once it is closed, if it was kept.
+    /// Everything that was written, after closing, if it was kept.
     memory: Option<Vec<u8>>,
     ends: CommandEnds,
 }
 
-/// When a writer hands its bytes to the sink, apart from a flush.
-#[repr(u32)]
-pub enum millstream_flush_policy {
-    /// At each line end if the sink is a terminal, otherwise when the buffer is full.
-    Auto = 0,
-    /// When the buffer is full: the fastest.
-    WhenFull = 1,
-    /// At each line end: after a write that holds a newline, all up to the last newline is on its way.
-    Line = 2,
-}
-
-/// Whether the bytes are compressed on their way to the sink.
-#[repr(u32)]
-pub enum millstream_encode {
-    /// By the ending of a path's name: .gz gzip, .bgz and .bgzf bgzf, .zst zstd. Of other sinks, not.
-    Auto = 0,
-    /// As they are.
-    Off = 1,
-    /// gzip.
-    Gzip = 2,
-    /// gzip in blocks, as samtools and tabix like it, compressed by several threads.
-    Bgzf = 3,
-    /// Zstandard.
-    Zstd = 4,
-}
-
-/// What to do with a regular file that exists.
-#[repr(u32)]
-pub enum millstream_existing {
-    /// The new content takes its place.
-    Replace = 0,
-    /// The new bytes go behind its own. They are there as soon as they are written, also if the rest fails.
-    Append = 1,
-}
-
-/// What to do with output that is not complete.
-#[repr(u32)]
-pub enum millstream_partial {
-    /// A file appears whole, when the writer is closed, or not at all.
-    Remove = 0,
-    /// A file is written in place: it is truncated first, and what was written stays, whatever happens then.
-    Keep = 1,
-}
-
-/// What closing a regular file waits for, before the file takes its name.
-#[repr(u32)]
-pub enum millstream_durability {
-    /// The system has the bytes, and writes them to the disk when it likes: a power failure within the next half minute
-    /// or so may cost the file.
-    Cached = 0,
-    /// The bytes are on the disk (fdatasync(2)): who finds the new file finds all of it.
-    Data = 1,
-    /// And so are the file's attributes and its name (fsync(2) of the file, and then of its directory).
-    All = 2,
-}
-
-/// Whether a pipe is lent the pages of the writer's buffer, instead of a copy of them (vmsplice(2) of Linux).
-#[repr(u32)]
-pub enum millstream_lend_pages {
-    /// The pipe gets a copy.
-    No = 0,
-    /// Whoever reads the pipe copies what it reads, by read(2), as nearly all programs do.
-    ///
-    /// That is a promise of yours about the other side. The writer writes its pages again as soon as they have left the
-    /// pipe. A reader that takes them out without a copy, by splice(2) or tee(2) (such as pv, or a proxy), and passes
-    /// them on, passes on memory that changes under its hands: its output would be wrong, and nobody would know.
-    ConsumerCopies = 1,
-}
-
-choice!(millstream_lend_pages is LendPages { No => LendPages::No, ConsumerCopies => LendPages::ConsumerCopies });
-
-choice!(millstream_durability is Durability {
-    Cached => Durability::Cached,
-    Data => Durability::Data,
-    All => Durability::All,
-});
-
-choice!(millstream_flush_policy is FlushPolicy {
-    Auto => FlushPolicy::Auto,
-    WhenFull => FlushPolicy::WhenFull,
-    Line => FlushPolicy::Line,
-});
-
-choice!(millstream_encode is Encode {
-    Auto => Encode::Auto,
-    Off => Encode::Off,
-    Gzip => Encode::Gzip,
-    Bgzf => Encode::Bgzf,
-    Zstd => Encode::Zstd,
-});
-
-choice!(millstream_existing is Existing { Replace => Existing::Replace, Append => Existing::Append });
-
-choice!(millstream_partial is Partial { Remove => Partial::Remove, Keep => Partial::Keep });
-
 /// Takes at least one of `len` bytes and returns how many. An error is a negative number of errno.h, such as -EIO;
-/// -EINTR means that it should be asked again. After another error a later call gets the same bytes again.
+/// -EINTR means that the write is to be repeated. After any other error a later call gets the same bytes again.
 pub type millstream_write_callback =
     Option<unsafe extern "C" fn(user: *mut c_void, bytes: *const c_char, len: usize) -> isize>;
 
 impl millstream_writer {
-    /// What the writer does, as long as nobody else uses it.
+    /// What the writer does, while no other code uses it.
     #[inline]
     fn with<T>(&mut self, act: impl FnOnce(&mut Writer) -> Result<T>) -> Result<T> {
         self.condition.during(|| act(&mut self.writer))
@@ -147,7 +49,7 @@ impl millstream_writer {
 
 // ---- options ----
 
-/// Makes options that say nothing yet.
+/// Makes options with all defaults.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_options_new(
     options: Option<&mut MaybeUninit<Box<millstream_writer_options>>>,
@@ -156,163 +58,6 @@ pub extern "C" fn millstream_writer_options_new(
     call(error, || {
         out(options, "options")?.write(Box::new(millstream_writer_options(Settings::new())));
         Ok(())
-    })
-}
-
-/// Changes options.
-fn set(
-    options: Option<&mut millstream_writer_options>,
-    setting: impl Fn(WriterBuilder) -> WriterBuilder + Send + Sync + 'static,
-) -> Result<()> {
-    given(options, "options")?.0.set(setting);
-    Ok(())
-}
-
-/// The buffer's size, at least 1 and less than 4 GiB: 64 KiB unless told otherwise, 256 KiB for pipes.
-#[unsafe(no_mangle)]
-pub extern "C" fn millstream_writer_options_set_capacity(
-    options: Option<&mut millstream_writer_options>,
-    bytes: usize,
-    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
-) -> millstream_code {
-    call(error, || set(options, move |builder| builder.capacity(bytes)))
-}
-
-/// When bytes are handed to the sink.
-#[unsafe(no_mangle)]
-pub extern "C" fn millstream_writer_options_set_flush_policy(
-    options: Option<&mut millstream_writer_options>,
-    policy: MaybeUninit<millstream_flush_policy>,
-    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
-) -> millstream_code {
-    call(error, || {
-        let policy = chosen(policy)?;
-        set(options, move |builder| builder.flush_policy(policy))
-    })
-}
-
-/// Hands bytes to the sink when the buffer is full, and at the latest this long after a byte was written, also while
-/// the producer is idle: a thread sees to that, and an error that it meets is reported by the next call. Not for
-/// callbacks, which run only on the caller's thread.
-#[unsafe(no_mangle)]
-pub extern "C" fn millstream_writer_options_set_flush_delay_ns(
-    options: Option<&mut millstream_writer_options>,
-    delay_ns: u64,
-    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
-) -> millstream_code {
-    let policy = FlushPolicy::Delay(Duration::from_nanos(delay_ns));
-    call(error, || set(options, move |builder| builder.flush_policy(policy)))
-}
-
-/// Whether the bytes are compressed.
-#[unsafe(no_mangle)]
-pub extern "C" fn millstream_writer_options_set_encode(
-    options: Option<&mut millstream_writer_options>,
-    encode: MaybeUninit<millstream_encode>,
-    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
-) -> millstream_code {
-    call(error, || {
-        let encode = chosen(encode)?;
-        set(options, move |builder| builder.encode(encode))
-    })
-}
-
-/// The level of compression: 0 to 9 for gzip and bgzf (6 unless told otherwise), 1 to 22 for zstd (3).
-#[unsafe(no_mangle)]
-pub extern "C" fn millstream_writer_options_set_level(
-    options: Option<&mut millstream_writer_options>,
-    level: u32,
-    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
-) -> millstream_code {
-    call(error, || set(options, move |builder| builder.level(level)))
-}
-
-/// What to do with a file that exists.
-#[unsafe(no_mangle)]
-pub extern "C" fn millstream_writer_options_set_existing(
-    options: Option<&mut millstream_writer_options>,
-    existing: MaybeUninit<millstream_existing>,
-    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
-) -> millstream_code {
-    call(error, || {
-        let existing = chosen(existing)?;
-        set(options, move |builder| builder.existing(existing))
-    })
-}
-
-/// What to do with a file that is not complete.
-#[unsafe(no_mangle)]
-pub extern "C" fn millstream_writer_options_set_partial(
-    options: Option<&mut millstream_writer_options>,
-    partial: MaybeUninit<millstream_partial>,
-    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
-) -> millstream_code {
-    call(error, || {
-        let partial = chosen(partial)?;
-        set(options, move |builder| builder.partial(partial))
-    })
-}
-
-/// Whether a pipe is lent the pages of the buffer. What is no pipe is written as ever.
-#[unsafe(no_mangle)]
-pub extern "C" fn millstream_writer_options_set_lend_pages(
-    options: Option<&mut millstream_writer_options>,
-    lend_pages: MaybeUninit<millstream_lend_pages>,
-    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
-) -> millstream_code {
-    call(error, || {
-        let lend_pages = chosen(lend_pages)?;
-        set(options, move |builder| builder.lend_pages(lend_pages))
-    })
-}
-
-/// What closing a regular file waits for.
-#[unsafe(no_mangle)]
-pub extern "C" fn millstream_writer_options_set_durability(
-    options: Option<&mut millstream_writer_options>,
-    durability: MaybeUninit<millstream_durability>,
-    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
-) -> millstream_code {
-    call(error, || {
-        let durability = chosen(durability)?;
-        set(options, move |builder| builder.durability(durability))
-    })
-}
-
-/// Fails with MILLSTREAM_STALLED when the sink takes nothing for this long. Not for callbacks.
-#[unsafe(no_mangle)]
-pub extern "C" fn millstream_writer_options_set_stall_timeout_ns(
-    options: Option<&mut millstream_writer_options>,
-    limit_ns: u64,
-    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
-) -> millstream_code {
-    call(error, || set(options, move |builder| builder.stall_timeout(Duration::from_nanos(limit_ns))))
-}
-
-/// Lets a token end every wait for the sink. A callback and the lookup of a host name cannot be interrupted.
-#[unsafe(no_mangle)]
-pub extern "C" fn millstream_writer_options_set_cancel(
-    options: Option<&mut millstream_writer_options>,
-    token: Option<&millstream_cancel_token>,
-    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
-) -> millstream_code {
-    call(error, || {
-        let token = given(token, "token")?.0.clone();
-        set(options, move |builder| builder.cancel(&token))
-    })
-}
-
-/// What errors call the sink, instead of its path, address or command line.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn millstream_writer_options_set_name(
-    options: Option<&mut millstream_writer_options>,
-    name: *const c_char,
-    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
-) -> millstream_code {
-    call(error, || {
-        // SAFETY: C lends a string for this call.
-        let name = unsafe { string(name, "name")? }.to_string_lossy().into_owned();
-        set(options, move |builder| builder.name(&name))
     })
 }
 
@@ -348,9 +93,9 @@ fn open(
 
 /// Writes a file, compressed if its name ends in .gz, .bgz, .bgzf or .zst.
 ///
-/// A regular or absent path appears whole when the writer is closed: until then the bytes are in a temporary file
-/// beside it, whose name begins with a dot. An existing file's permissions are kept; a symbolic link is followed. FIFOs
-/// and devices are written directly; opening a FIFO waits for its reader. /dev/stdout is standard output.
+/// A regular or absent path appears complete when the writer is closed: until then the bytes are in a temporary file
+/// next to it, whose name begins with a dot. An existing file's permissions are kept; a symbolic link is followed.
+/// FIFOs and devices are written directly; opening a FIFO waits for its reader. /dev/stdout is standard output.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_writer_path(
     path: *const c_char,
@@ -365,13 +110,13 @@ pub unsafe extern "C" fn millstream_writer_path(
     })
 }
 
-/// Writes a regular file through memory that it is mapped into, in steps for which room is reserved beforehand. In all
-/// else it is as millstream_writer_path(), and it has its true length after a close, an error and a free. Measure before
-/// you take it: a plain write is faster for most.
+/// Writes a regular file through mapped memory, in steps for which disk space is reserved beforehand. Otherwise it is
+/// like millstream_writer_path(), and the file has its true length after a close, an error and a free. Measure before
+/// you use it: a plain write is faster in most cases.
 ///
-/// Nobody may make the file shorter meanwhile: that ends the process with SIGBUS. And where MILLSTREAM_PARTIAL_KEEP
-/// writes in place, the file is longer than what was written, by zeros, until it has its true length: a flush does not
-/// see to that, and a process that is killed leaves it so.
+/// No process may truncate the file meanwhile: that ends this process with SIGBUS. With MILLSTREAM_PARTIAL_KEEP, which
+/// writes in place, the file is padded with zeros until it gets its true length: a flush does not change that, and a
+/// killed process leaves the padding.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_writer_mapped(
     path: *const c_char,
@@ -386,7 +131,7 @@ pub unsafe extern "C" fn millstream_writer_mapped(
     })
 }
 
-/// Writes to standard output: the file descriptor 1 itself, without stdio's buffer, which must be flushed before.
+/// Writes to standard output: the file descriptor 1 itself, without stdio's buffer; flush that first.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_stdout(
     options: Option<&millstream_writer_options>,
@@ -396,8 +141,8 @@ pub extern "C" fn millstream_writer_stdout(
     call(error, || open(options, writer, WriterBuilder::stdout))
 }
 
-/// Writes to a file descriptor, which is the writer's from now on, and closed if this fails. Its mode (O_NONBLOCK) is
-/// respected and never changed.
+/// Writes to a file descriptor, which then belongs to the writer, and is closed if this fails. Its mode (O_NONBLOCK) is
+/// respected and never changed. A connection is ended as with millstream_writer_tcp().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_writer_fd(
     fd: i32,
@@ -411,7 +156,8 @@ pub unsafe extern "C" fn millstream_writer_fd(
     })
 }
 
-/// Writes to a duplicate of a file descriptor, which stays the caller's.
+/// Writes to a duplicate of a file descriptor; the original stays the caller's. A connection is not ended, unless
+/// millstream_writer_options_set_linger_ns() requests it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_writer_borrow_fd(
     fd: i32,
@@ -421,7 +167,7 @@ pub unsafe extern "C" fn millstream_writer_borrow_fd(
 ) -> millstream_code {
     call(error, || {
         let fd = duplicate_fd(fd)?;
-        open(options, writer, |builder| builder.fd(fd))
+        open(options, writer, |builder| builder.borrow_fd(fd))
     })
 }
 
@@ -439,7 +185,10 @@ pub extern "C" fn millstream_writer_command(
     })
 }
 
-/// Connects to a TCP address, such as "localhost:7000", and writes to it.
+/// Connects to a TCP address, such as "localhost:7000", and writes to it. What the peer sends is discarded.
+///
+/// millstream_writer_close() succeeds when the peer has closed the connection too, which confirms that it has read
+/// everything; millstream_writer_options_set_linger_ns() limits how long that may take. A reset is an error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_writer_tcp(
     address: *const c_char,
@@ -454,7 +203,7 @@ pub unsafe extern "C" fn millstream_writer_tcp(
     })
 }
 
-/// Connects to a Unix stream socket and writes to it.
+/// Connects to a Unix stream socket and writes to it, as millstream_writer_tcp() does.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_writer_unix(
     path: *const c_char,
@@ -481,7 +230,7 @@ pub unsafe extern "C" fn millstream_writer_callback(
     call(error, || {
         let (write, user) = (given(write, "write")?, User(user));
         let write = move |bytes: &[u8]| {
-            // SAFETY: a function of C's, called as the header says.
+            // SAFETY: a function of C's, called as documented in the header.
             counted(unsafe { write(user.pointer(), lend(bytes), bytes.len()) })
         };
         open(options, writer, |builder| builder.callback(write))
@@ -498,7 +247,7 @@ pub extern "C" fn millstream_writer_memory(
     call(error, || open(options, writer, WriterBuilder::memory))
 }
 
-/// Keeps nothing: for measuring and counting.
+/// Discards everything: for measuring and counting.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_nowhere(
     options: Option<&millstream_writer_options>,
@@ -510,9 +259,9 @@ pub extern "C" fn millstream_writer_nowhere(
 
 // ---- bytes ----
 
-/// Writes all of `len` bytes. As long as they fit in the buffer's room, that is a copy.
+/// Writes all of `len` bytes. If they fit in the buffer, this only copies them.
 ///
-/// After an error none of them was accepted: what had been accepted before stays in the buffer, and the call may be
+/// After an error none of these bytes was accepted: bytes accepted before stay in the buffer, and the call may be
 /// repeated. When the sink fails after part of a large write, the rest is kept, the call succeeds, and the next one
 /// reports the error.
 #[unsafe(no_mangle)]
@@ -529,9 +278,9 @@ pub unsafe extern "C" fn millstream_writer_write(
     })
 }
 
-/// At least `least` bytes of room to fill: what they hold is arbitrary. `room` says where, `len` how many there are.
-/// millstream_writer_commit() says how many of them count; any other call on the writer takes the room back. A record
-/// longer than the buffer makes it grow.
+/// At least `least` bytes of space to fill: their content is arbitrary. `room` is set to where, `len` to how many.
+/// millstream_writer_commit() accepts bytes of it; any other call on the writer takes the space back. A record longer
+/// than the buffer makes it grow.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_space(
     writer: Option<&mut millstream_writer>,
@@ -557,8 +306,8 @@ pub extern "C" fn millstream_writer_space(
 
 /// Accepts the first `count` bytes of the space.
 ///
-/// With a policy that flushes at line ends or after a delay, errors are as of millstream_writer_write(): the bytes were
-/// not accepted then.
+/// With a policy that flushes at line ends or after a delay, errors are as for millstream_writer_write(): the bytes
+/// were not accepted then.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_commit(
     writer: Option<&mut millstream_writer>,
@@ -567,7 +316,7 @@ pub extern "C" fn millstream_writer_commit(
 ) -> millstream_code {
     call(error, || {
         given(writer, "writer")?.with(|writer| {
-            // A space of no bytes is what is there: nothing moves. An error that waits to be reported comes first.
+            // A space of 0 bytes returns the existing space: nothing moves. A pending error is reported first.
             let room = writer.space(0)?.len();
             if count > room {
                 return Err(invalid(format!("{count} bytes to commit"), format!("at most the {room} of the space")));
@@ -577,7 +326,7 @@ pub extern "C" fn millstream_writer_commit(
     })
 }
 
-/// Hands everything accepted so far to the system. A compressed stream can be decoded up to here then. After an error
+/// Passes everything accepted so far to the system. A compressed stream can then be decoded up to here. After an error
 /// nothing is lost: the next call tries again.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_flush(
@@ -587,9 +336,10 @@ pub extern "C" fn millstream_writer_flush(
     call(error, || given(writer, "writer")?.with(Writer::flush))
 }
 
-// ---- where we are ----
+// ---- position and progress ----
 
-/// What errors call the sink. It is the writer's, and valid until that is freed; NULL for NULL.
+/// The name of the sink in error messages. It belongs to the writer, and is valid until the writer is freed; NULL for
+/// NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_name(writer: Option<&millstream_writer>) -> *const c_char {
     writer.map_or(std::ptr::null(), |writer| writer.name.as_ptr())
@@ -610,7 +360,7 @@ pub extern "C" fn millstream_writer_accepted(
     })
 }
 
-/// Bytes handed to the system so far, after encoding.
+/// Bytes passed to the system so far, after encoding.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_written(
     writer: Option<&millstream_writer>,
@@ -640,12 +390,12 @@ pub extern "C" fn millstream_writer_waited_ns(
     })
 }
 
-/// Writes what is left, ends the stream, and makes it count: a file takes its name, a command is waited for. The writer
-/// is still there to be asked how it ended, and to be freed.
+/// Writes what is left, ends the stream, and completes the output: a file gets its name, a command is waited for. The
+/// writer can still be asked how it ended, and must be freed.
 ///
-/// After an error it may be called again, and goes on where it stopped: what was accepted waits for that. But the
-/// writer accepts no more bytes, whether this succeeds or not: MILLSTREAM_CLOSED, which is also the answer to a call
-/// after one that has succeeded. MILLSTREAM_COMMAND_FAILED if the command did not succeed.
+/// After an error it may be called again, and continues where it stopped: accepted bytes are kept for that. But the
+/// writer accepts no more bytes, whether this succeeds or not: such calls return MILLSTREAM_CLOSED, as does a call of
+/// this function after it has succeeded. MILLSTREAM_COMMAND_FAILED if the command did not succeed.
 /// millstream_error_written() says how many bytes the sink took.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_close(
@@ -665,8 +415,27 @@ pub extern "C" fn millstream_writer_close(
     })
 }
 
-/// All that was written to a writer that keeps it in memory, once it is closed: the writer's, and valid until that is
-/// freed. NULL before, and of any other writer.
+/// Gives up: the content of the buffer is discarded, a file that would appear complete does not appear, and a
+/// compressed stream gets no end, so that its readers notice. It never waits for the sink to accept anything; a command
+/// gets the end of its input and is stopped if it does not exit soon. Only millstream_writer_free() may still be
+/// called: other calls return MILLSTREAM_CLOSED.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_writer_abort(
+    writer: Option<&mut millstream_writer>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let handle = given(writer, "writer")?;
+        handle.condition.end_loan();
+        handle.with(|writer| {
+            writer.abort();
+            Ok(())
+        })
+    })
+}
+
+/// Everything that was written to a writer that keeps it in memory, after closing: it belongs to the writer, and is
+/// valid until the writer is freed. NULL before, and of any other writer.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_taken_memory(
     writer: Option<&millstream_writer>,
@@ -684,8 +453,8 @@ pub extern "C" fn millstream_writer_taken_memory(
     })
 }
 
-/// How the command ended, if the sink was one and the writer is closed: an array of `count`, the writer's, and valid
-/// until that is freed.
+/// How the command ended, if the sink was one and the writer is closed: an array of `count`, which belongs to the
+/// writer, and is valid until the writer is freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_command_ends(
     writer: Option<&millstream_writer>,
@@ -702,9 +471,10 @@ pub extern "C" fn millstream_writer_command_ends(
     })
 }
 
-/// Frees a writer. One that is open does its best silently: it writes what is in the buffer and ends a compressed
-/// stream, a command gets its end of input and a little time; but a file that is to appear whole does not appear. NULL
-/// is fine.
+/// Frees a writer. An open one is finished as far as possible without reporting errors: it writes what is in the
+/// buffer, and a command gets the end of its input and a little time. But the output is not complete: a file that would
+/// appear complete does not appear, and a compressed stream gets no end. millstream_writer_abort() gives up without
+/// waiting for the sink. NULL is fine.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_free(writer: Option<Box<millstream_writer>>) {
     free(writer);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
-/// What a static Rust library needs beside it.
+/// What a static Rust library needs next to it.
 const SYSTEM_LIBRARIES: [&str; 4] = ["-lpthread", "-ldl", "-lm", "-lc"];
 
 const WARNINGS: [&str; 8] =
@@ -228,7 +228,7 @@ fn orders_sums_totals_of_any_type() {
     let mut orders = b"\x14\0\0\0\x01total\0\0\0\0\0\0\0\xf8\x3f\0\x10\0\0\0\x10total\0\x02\0\0\0\0".to_vec();
     std::fs::write(&file, &orders).unwrap();
     assert_eq!(run(Command::new(program.path()).arg(&file)), "2 orders, 3.50 in all\n");
-    orders[20 + 4] = 0x08; // a boolean of 2, with bytes behind it
+    orders[20 + 4] = 0x08; // a boolean of 2, with bytes after it
     std::fs::write(&file, &orders).unwrap();
     let failed = Command::new(program.path()).arg(&file).output().unwrap();
     let message = String::from_utf8(failed.stderr).unwrap();

@@ -1,4 +1,4 @@
-//! The command line: what there is, and one clear line when it cannot be understood.
+//! The command line: its definition, and one clear line when it is invalid.
 
 use std::ffi::OsString;
 
@@ -9,7 +9,7 @@ use clap_complete::Shell;
 use crate::run::{Options, Source};
 use crate::{Ending, bench, bson, forgotten, message};
 
-/// Move streams of records between commands, files and sockets, and know that all of them arrived
+/// Move streams of records between commands, files and sockets, and know that every record arrived
 #[derive(Parser)]
 #[command(name = "millstream", bin_name = "millstream", version, max_term_width = 100)]
 #[command(after_help = "Manual pages: millstream man | man -l -, millstream man run | man -l -")]
@@ -21,23 +21,23 @@ pub(crate) struct Arguments {
 /// One file per subcommand does the work.
 #[derive(clap::Subcommand)]
 pub(crate) enum Subcommand {
-    // Described where its options are.
+    // Documented in its options.
     Run(Box<Options>),
     Bson(Box<bson::Options>),
     Bench(bench::Options),
-    /// Print the completion script of a shell
+    /// Print the completion script for a shell
     Completions {
-        /// The shell that will read it
+        /// The shell to print it for
         shell: Shell,
     },
     /// Print a manual page
     Man {
-        /// The page of this subcommand; without it, that of millstream itself
+        /// The subcommand [default: millstream itself]
         page: Option<Page>,
     },
 }
 
-/// The manual pages beside that of the command itself.
+/// The manual pages next to that of the command itself.
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum Page {
     Run,
@@ -60,15 +60,19 @@ impl Page {
     }
 }
 
-/// Understands the command line, or tells the user and says how to end.
+/// Parses the command line, or reports the error and returns how to end.
 pub(crate) fn parse(args: Vec<OsString>) -> Result<Arguments, Ending> {
     // A script whose list of words came out empty must not end up reading standard input.
     let ends_open = args.last().is_some_and(|arg| arg == "--");
     let subcommand = args.get(1).and_then(|arg| Page::from_str(arg.to_str()?, false).ok());
     let arguments = Arguments::try_parse_from(&args).map_err(|error| explain(&error, subcommand, &args))?;
-    let Subcommand::Run(options) = &arguments.subcommand else { return Ok(arguments) };
-    if options.command.first().map_or(ends_open, |program| program.is_empty()) {
-        message::say("expected a command after '--' (see `millstream run --help`)");
+    let (command, page) = match &arguments.subcommand {
+        Subcommand::Run(options) => (Some(&options.command[..]), "run"),
+        Subcommand::Bson(options) => (options.command(), "bson"),
+        _ => return Ok(arguments),
+    };
+    if command.is_some_and(|words| words.first().map_or(ends_open, |program| program.is_empty())) {
+        message::say(&format!("expected a command after '--' (see `millstream {page} --help`)"));
         return Err(Ending::USAGE);
     }
     Ok(arguments)
@@ -101,7 +105,7 @@ fn ends_with_source(args: &[OsString]) -> bool {
     matches!((options.sources.last(), args.last()), (Some(Source::File(path)), Some(word)) if path == word)
 }
 
-/// clap explains over several lines: the error, what is accepted, tips, the usage. All but the last become one.
+/// clap explains over several lines: the error, accepted values, tips, the usage. All but the last become one.
 fn one_line(rendered: &str) -> String {
     let mut line = String::new();
     for part in rendered.lines().map(str::trim) {

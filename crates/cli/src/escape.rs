@@ -1,10 +1,11 @@
-//! What cannot be typed or seen: `\n`, `\r`, `\t`, `\0`, `\\` and `\xHH` in a delimiter, and the other way round characters
-//! that play tricks on a terminal.
+//! Invisible characters: `\n`, `\r`, `\t`, `\0`, `\\` and `\xHH` in a delimiter, and in the other direction characters
+//! that a terminal would interpret.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Whether a terminal obeys this character, or it reverses or hides text: what is shown would not be what is there.
+/// Whether a terminal interprets this character, or it reverses or hides text: the display would differ from the
+/// content.
 pub(crate) fn is_trick(c: char) -> bool {
     let hides = matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
     c.is_control() || hides
@@ -12,12 +13,29 @@ pub(crate) fn is_trick(c: char) -> bool {
 
 /// The text with such characters as `\uHHHH`. In quotes of JSON it stays the same text.
 pub(crate) fn visible(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_trick) {
+    escape(text, is_trick)
+}
+
+/// The same for text of several lines: line feeds and tabs stay.
+pub(crate) fn visible_lines(text: &str) -> Cow<'_, str> {
+    escape(text, |c| is_trick(c) && !matches!(c, '\n' | '\t'))
+}
+
+/// Escapes characters that JSON leaves unescaped in strings and that a terminal would interpret. It is the same JSON
+/// then.
+pub(crate) fn make_visible(json: &mut Vec<u8>) {
+    if let Cow::Owned(shown) = visible(&String::from_utf8_lossy(json)) {
+        *json = shown.into_bytes();
+    }
+}
+
+fn escape(text: &str, is_escaped: fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(is_escaped) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::new();
     for c in text.chars() {
-        match is_trick(c) {
+        match is_escaped(c) {
             // None of them has more than four digits. Writing to a string cannot fail.
             true => drop(write!(shown, "\\u{:04x}", u32::from(c))),
             false => shown.push(c),

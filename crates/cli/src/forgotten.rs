@@ -1,5 +1,5 @@
 //! A command without the `--` before it: `millstream run ls -la`. Its name is then taken for a file, and its options
-//! for ours. Nothing is guessed; the message only says where commands go.
+//! for ours. Nothing is guessed; the message only says where to put commands.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -12,7 +12,7 @@ use crate::program;
 /// How many words of the command are shown.
 const SHOWN: usize = 4;
 
-/// What to say about `error`, if it comes from a source in `names` that is no file but a program.
+/// The message for `error`, if it is about a source in `names` that is not a file but a program.
 pub(crate) fn advice_on_source(error: &Error, names: &[&OsStr]) -> Option<String> {
     let missing = error.kind() == ErrorKind::OpenFailed
         && error.io().is_some_and(|error| error.kind() == io::ErrorKind::NotFound);
@@ -20,8 +20,8 @@ pub(crate) fn advice_on_source(error: &Error, names: &[&OsStr]) -> Option<String
     (missing && is_program_only(names[at])).then(|| advice(&names[at..]))
 }
 
-/// What to say about an option that is unknown, if a program stands before it in the command line. `is_source` tells
-/// whether the last of the words that it is given is taken for a source.
+/// The message for an unknown option, if there is a program before it in the command line. `is_source` tells whether
+/// the last of the words that it is given is taken for a source.
 pub(crate) fn advice_on_option(words: &[OsString], is_source: impl Fn(&[OsString]) -> bool) -> Option<String> {
     if words.iter().any(|word| word == "--") {
         return None;
@@ -33,7 +33,7 @@ pub(crate) fn advice_on_option(words: &[OsString], is_source: impl Fn(&[OsString
 /// Whether a program can be found by this name, and no file.
 fn is_program_only(name: &OsStr) -> bool {
     let is_missing = fs::symlink_metadata(name).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
-    // Without a PATH nobody knows.
+    // Without a PATH it is unknown.
     is_missing && std::env::var_os("PATH").is_some() && program::find(name).is_ok()
 }
 
@@ -43,10 +43,10 @@ fn advice(command: &[impl AsRef<OsStr>]) -> String {
     if shown.len() < command.len() {
         shown.push("...");
     }
-    format!("a command goes behind `--`: millstream run ... -- {}", shown.join(" "))
+    format!("put the command after `--`: millstream run ... -- {}", shown.join(" "))
 }
 
-/// Whether a shell takes this word as it is.
+/// Whether a shell leaves this word unchanged.
 fn is_plain(word: &str) -> bool {
     !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "-_./,:=+@%".contains(c))
 }

@@ -1,5 +1,5 @@
-//! `millstream completions SHELL` and `millstream man [COMMAND]`: made by clap's own tools from the arguments, so
-//! that they cannot say anything else than `--help` does.
+//! `millstream completions SHELL` and `millstream man [COMMAND]`: generated with clap's own tools from the arguments,
+//! so that they always agree with `--help`.
 
 use clap::CommandFactory;
 use clap_complete::Shell;

@@ -1,4 +1,4 @@
-//! Checksums of the output, by the crates that do each of them best.
+//! Checksums of the output, using the best crate for each of them.
 
 use std::fmt::Write;
 
@@ -27,7 +27,7 @@ impl Algorithm {
     }
 }
 
-/// A checksum under way.
+/// A checksum in progress.
 pub(crate) enum Hasher {
     /// SHA-256.
     Sha256(Sha256),

@@ -1,11 +1,11 @@
-//! What the user is told: one line, without anything that could play tricks on a terminal.
+//! Messages for the user: one line, without control characters.
 
-use std::io::Write;
+use std::io::IsTerminal;
 
-use millstream::{CommandEnd, Error, ErrorKind, Writer};
+use millstream::{CommandEnd, Error, ErrorKind, Result};
 
-use crate::Ending;
 use crate::escape::is_trick;
+use crate::{Ending, standard};
 
 /// The text without control characters, and without the marks that reverse or hide text: a file name must not
 /// move the cursor or look like another one.
@@ -13,23 +13,43 @@ pub(crate) fn printable(text: &str) -> String {
     text.chars().filter(|&c| !is_trick(c)).collect()
 }
 
-/// Says one line on standard error. If that is closed or full, nobody is there to be told.
+/// Prints one line on standard error. If that is closed or full, the exit status still tells what happened.
 pub(crate) fn say(text: &str) {
     let line = format!("millstream: {}\n", printable(text));
-    let _ = std::io::stderr().write_all(line.as_bytes());
+    let _ = standard::write_error(line.as_bytes());
 }
 
-/// Notes one line of a result on standard error, where the records do not go.
-pub(crate) fn note(text: &str) {
-    let _ = std::io::stderr().write_all(format!("{}\n", printable(text)).as_bytes());
+/// Prints one line of a result on standard error, while the records are written elsewhere. For a terminal, control
+/// characters are removed.
+///
+/// # Errors
+/// Those of writing it: a requested result is output.
+pub(crate) fn note(line: &[u8]) -> Result<()> {
+    let mut line = match std::io::stderr().is_terminal() {
+        true => printable(&String::from_utf8_lossy(line)).into_bytes(),
+        false => line.to_vec(),
+    };
+    line.push(b'\n');
+    standard::write_error(&line)
 }
 
-/// Says what went wrong, and how the command ends because of it.
+/// How the command ends because of this signal. The user knows about signals whose purpose is to end a command; others
+/// are named.
+pub(crate) fn ended_by(signal: i32) -> Ending {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    if ![SIGHUP, SIGINT, SIGTERM].contains(&signal) {
+        let name = signal_hook::low_level::signal_name(signal).unwrap_or("unknown");
+        say(&format!("ended by signal {signal} ({name})"));
+    }
+    Ending::Signaled(signal)
+}
+
+/// Reports what went wrong, and returns how the command ends because of it.
 pub(crate) fn fail(error: &Error) -> Ending {
     fail_with_advice(error, advice(error))
 }
 
-/// The same, with advice from one who knows more about the cause.
+/// The same, with advice from a caller that knows more about the cause.
 pub(crate) fn fail_with_advice(error: &Error, advice: Option<&str>) -> Ending {
     let shown = without_last_words(error);
     say(&join(shown.as_ref().unwrap_or(error), advice));
@@ -39,28 +59,31 @@ pub(crate) fn fail_with_advice(error: &Error, advice: Option<&str>) -> Ending {
     }
 }
 
-/// The whole error in one line, for a report that is read where standard error is not seen.
+/// The whole error in one line, for a report that is read without standard error.
 pub(crate) fn describe(error: &Error) -> String {
     join(error, advice(error))
 }
 
-/// What can be done about it: in options, where the library speaks of its calls.
+/// What can be done about it: in terms of options, where the library names its calls.
 fn advice(error: &Error) -> Option<&'static str> {
     let is_address = |name: &str| name.starts_with("tcp:") || name.starts_with("unix:");
     match error.kind() {
-        // Without the system's error it is our own, and says what is expected.
+        // Without the system's error it is our own, and contains what is expected.
         ErrorKind::OpenFailed if error.io().is_none() => None,
         ErrorKind::OpenFailed if error.name().is_some_and(is_address) => {
-            Some("check the address, and that somebody listens there")
+            Some("check the address, and that a server is listening there")
         }
-        // Many fail without a word.
+        // Many fail without output.
         ErrorKind::CommandFailed if error.command().is_some_and(|end| end.stderr_tail.is_empty()) => None,
         ErrorKind::CommandFailed => Some("see its standard error"),
         ErrorKind::RecordTooLong => Some("raise --record-limit"),
-        ErrorKind::Stalled => Some("raise --timeout, or find out what the other side waits for"),
-        ErrorKind::DecodeLimit | ErrorKind::Unsupported => Some("--decode off copies bytes as they are"),
-        ErrorKind::BrokenPipe => Some("the consumer has gone"),
-        // The system's message says it, or the user did it.
+        ErrorKind::Stalled => Some("raise --timeout, or find out what the other side is waiting for"),
+        ErrorKind::DecodeLimit => Some("raise --decode-memory if the source is trusted"),
+        ErrorKind::Unsupported => Some("--decode off copies bytes as they are"),
+        // There is no option for it.
+        ErrorKind::MemoryLimit => None,
+        ErrorKind::BrokenPipe => Some("the reader has closed it"),
+        // The system's message is clear enough, or the user caused it.
         ErrorKind::Io | ErrorKind::Cancelled => None,
         kind => Some(kind.advice()),
     }
@@ -74,10 +97,13 @@ fn join(error: &Error, advice: Option<&str>) -> String {
     }
 }
 
-/// The same error of a command, without the last it said on standard error: that has been passed on, and read.
+/// The same error of a command, without its last line on standard error: that has already been shown.
 fn without_last_words(error: &Error) -> Option<Error> {
     let end = CommandEnd { stderr_tail: Vec::new(), ..error.command()?.clone() };
     let mut silent = Error::new(error.kind()).with_command(end);
+    if let Some(found) = error.found() {
+        silent = silent.with_found(found);
+    }
     if let Some(offset) = error.offset() {
         silent = silent.with_offset(offset);
     }
@@ -92,7 +118,7 @@ fn without_last_words(error: &Error) -> Option<Error> {
 
 /// Prints the one result of a command on standard output.
 pub(crate) fn print(text: &[u8]) -> Ending {
-    let printed = Writer::stdout().and_then(|mut out| {
+    let printed = standard::output_for_result().and_then(|mut out| {
         out.write(text)?;
         out.close()
     });
@@ -121,7 +147,7 @@ mod tests {
     fn no_advice_speaks_of_the_library() {
         for &kind in ErrorKind::ALL {
             let text = describe(&Error::new(kind));
-            assert!(!text.contains("allow_failure") && !text.contains("documentation of the call"), "{text}");
+            assert!(!text.contains("allow_failure") && !text.contains("documentation of this call"), "{text}");
         }
     }
 
@@ -129,7 +155,7 @@ mod tests {
     fn advice_fits_the_cause() {
         let missing = |name: &str| Error::new(ErrorKind::OpenFailed).with_name(name).with_io(NotFound.into());
         assert!(describe(&missing("a")).ends_with("; check the name and the permissions"));
-        assert!(describe(&missing("unix:a")).ends_with("; check the address, and that somebody listens there"));
+        assert!(describe(&missing("unix:a")).ends_with("; check the address, and that a server is listening there"));
         let twice = Error::new(ErrorKind::OpenFailed).with_name("a").with_expected("another file");
         assert_eq!(describe(&twice), "a: open failed: expected another file");
     }
@@ -143,7 +169,10 @@ mod tests {
         };
         let error = Error::new(ErrorKind::CommandFailed).with_command(end).with_offset(4).with_record(1);
         let seen = "the command `false` exited with status 1, at byte 4, record 1 (the first is 0)";
-        assert_eq!(describe(&error), format!("{seen}; it said last: out of luck; see its standard error"));
+        assert_eq!(
+            describe(&error),
+            format!("{seen}; last line of standard error: out of luck; see its standard error")
+        );
         let silent = without_last_words(&error).unwrap();
         assert_eq!(join(&silent, None), seen);
     }

@@ -10,7 +10,7 @@ use millstream::{Error, ErrorKind, Result};
 use rustix::fs::Access;
 use rustix::io::Errno;
 
-/// Fails if no program of this name can be started. The system looks for it again when it is.
+/// Fails if no program of this name can be started. The system looks for it again when it is started.
 ///
 /// # Errors
 /// [`ErrorKind::CommandNotStarted`] with the reason.
@@ -30,12 +30,12 @@ fn find_in(name: &OsStr, path: Option<&OsStr>) -> Result<()> {
     let found = if name.as_bytes().contains(&b'/') {
         executable(Path::new(name))
     } else {
-        // Without a PATH the system has a default of its own: leave it to the system.
+        // Without a PATH the system has its own default: leave it to the system.
         let Some(path) = path else { return Ok(()) };
         let mut found = Err(io::Error::from(Errno::NOENT));
         for directory in std::env::split_paths(path) {
             found = match executable(&directory.join(name)) {
-                // As the shells do: the first one that can be started, else the reason why one could not.
+                // Like the shells: the first one that can be started, else the reason why one could not.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => found,
                 other => other,
             };

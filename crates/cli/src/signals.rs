@@ -1,10 +1,14 @@
-//! Signals that ask the command to end: SIGINT, SIGTERM, SIGHUP.
+//! Signals that end the command: SIGINT, SIGTERM, SIGHUP, and others that would end it without cleaning up, such as
+//! SIGQUIT, SIGXCPU and SIGALRM.
 //!
 //! The first one triggers a [`CancelToken`], and the transfer unwinds: its command is stopped, partial outputs are
-//! removed. The same signal again ends the process at once. A signal that is ignored when we start (`nohup`, a
+//! removed. The same signal again ends the process immediately. A signal that is ignored when we start (`nohup`, a
 //! background job of a plain shell) stays ignored.
 //!
-//! A thread of its own waits for the signals, so that nothing has to be safe inside a signal handler.
+//! SIGXFSZ does nothing: the write beyond the limit on a file's size fails then (EFBIG), and is an error like any other.
+//! Commands that we start get their default dispositions back, since a handler does not outlive execve(2).
+//!
+//! A separate thread waits for the signals, so that nothing has to be safe inside a signal handler.
 
 use std::io;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -13,9 +17,17 @@ use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use millstream::{CancelToken, Error, ErrorKind, Result};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::SigId;
+use signal_hook::consts::{
+    SIGALRM, SIGCHLD, SIGHUP, SIGINT, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU, SIGXFSZ,
+};
 use signal_hook::iterator::{Handle, Signals as Arrivals};
 use signal_hook::low_level::emulate_default_handler;
+
+use crate::{Ending, message, standard};
+
+/// The signals that end the command.
+const ENDING: [i32; 10] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU, SIGALRM, SIGVTALRM, SIGPROF, SIGUSR1, SIGUSR2];
 
 /// The signals of this process, watched from [`Signals::watch`] until the end of this value.
 pub(crate) struct Signals {
@@ -24,15 +36,19 @@ pub(crate) struct Signals {
     caught: Arc<AtomicI32>,
     acts: Acts,
     watched: Option<Handle>,
+    /// The handler of SIGXFSZ.
+    file_size: Option<SigId>,
 }
 
-/// What is done when the first signal comes, besides triggering the token.
+/// What to do when the first signal comes, in addition to triggering the token.
 type Acts = Arc<Mutex<Vec<Box<dyn Fn() + Send>>>>;
 
 impl Signals {
-    /// Signals that are not watched yet: they do what they did before.
+    /// Signals that are not watched yet: they have their normal effect.
     pub(crate) fn new() -> Result<Signals> {
-        Ok(Signals { token: CancelToken::new()?, caught: Arc::default(), acts: Arc::default(), watched: None })
+        let token = CancelToken::new()?;
+        standard::set_token(Some(token.clone()));
+        Ok(Signals { token, caught: Arc::default(), acts: Arc::default(), watched: None, file_size: None })
     }
 
     /// The token that the first signal triggers.
@@ -45,7 +61,20 @@ impl Signals {
         Some(self.caught.load(Ordering::Acquire)).filter(|&signal| signal != 0)
     }
 
-    /// Does this, too, when the first signal comes; at once if one has come.
+    /// Fails with [`ErrorKind::Cancelled`] if a signal has come.
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.token.is_cancelled() { Err(Error::new(ErrorKind::Cancelled)) } else { Ok(()) }
+    }
+
+    /// How the command ends: by the signal, if it failed because one came.
+    pub(crate) fn or(&self, ending: Ending) -> Ending {
+        match self.caught() {
+            Some(signal) if ending == Ending::FAILED => message::ended_by(signal),
+            _ => ending,
+        }
+    }
+
+    /// Runs this, too, when the first signal comes; immediately if one has come.
     pub(crate) fn on_arrival(&self, act: impl Fn() + Send + 'static) {
         let mut acts = self.acts.lock().unwrap_or_else(PoisonError::into_inner);
         if self.token.is_cancelled() {
@@ -61,8 +90,12 @@ impl Signals {
             return Ok(());
         }
         let ignored = ignored_signals();
-        let signals = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| ignored & (1 << (signal - 1)) == 0);
-        let mut arrivals = Arrivals::new(signals)?;
+        let is_ignored = |signal: i32| ignored & (1 << (signal - 1)) != 0;
+        if !is_ignored(SIGXFSZ) {
+            // The flag is not read: what matters is that there is a handler.
+            self.file_size = Some(signal_hook::flag::register(SIGXFSZ, Arc::default())?);
+        }
+        let mut arrivals = Arrivals::new(ENDING.into_iter().filter(|&signal| !is_ignored(signal)))?;
         self.watched = Some(arrivals.handle());
         let (token, caught, pausing) = (self.token.clone(), self.caught.clone(), thread::current());
         let acts = self.acts.clone();
@@ -75,9 +108,7 @@ impl Signals {
     /// Sleeps until `until`, or until a signal comes: then it fails with [`ErrorKind::Cancelled`].
     pub(crate) fn pause(&self, until: Instant) -> Result<()> {
         loop {
-            if self.token.is_cancelled() {
-                return Err(Error::new(ErrorKind::Cancelled));
-            }
+            self.check()?;
             match until.saturating_duration_since(Instant::now()) {
                 Duration::ZERO => return Ok(()),
                 left => thread::park_timeout(left),
@@ -88,8 +119,12 @@ impl Signals {
 
 impl Drop for Signals {
     fn drop(&mut self) {
+        standard::set_token(None);
         if let Some(watched) = &self.watched {
             watched.close();
+        }
+        if let Some(file_size) = self.file_size {
+            signal_hook::low_level::unregister(file_size);
         }
     }
 }
@@ -104,8 +139,18 @@ fn arrived(signal: i32, token: &CancelToken, caught: &AtomicI32, acts: &Acts, pa
     pausing.unpark();
 }
 
-/// The set of signals that are ignored: bit n - 1 for signal n. Only Linux tells without unsafe code; elsewhere
-/// none are known to be.
+/// Makes sure that the system reports how our commands end: if SIGCHLD is ignored, it does not. That is inherited from
+/// a parent that ignores *its* children. A handler that does nothing is enough, and commands start with the default
+/// again.
+pub(crate) fn heed_children() {
+    if ignored_signals() & (1 << (SIGCHLD - 1)) != 0 {
+        // If that fails, a command whose status is unknown is an error.
+        let _ = signal_hook::flag::register(SIGCHLD, Arc::default());
+    }
+}
+
+/// The set of signals that are ignored: bit n - 1 for signal n. Only Linux reports it without unsafe code; elsewhere
+/// none are assumed to be.
 fn ignored_signals() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,7 +1,7 @@
 //! Sizes such as `64K` and `1.5MiB`.
 //!
-//! `K`, `M`, `G`, `T` and their long forms `KiB`, `MiB`, … are powers of 1024; `KB`, `MB`, … are powers of 1000, as
-//! everywhere in the world of `dd` and `head`. The digits are read by the parse-size crate.
+//! `K`, `M`, `G`, `T` and their long forms `KiB`, `MiB`, … are powers of 1024; `KB`, `MB`, … are powers of 1000, as in
+//! `dd` and `head`. The digits are read by the parse-size crate.
 
 use std::ops::RangeInclusive;
 
@@ -10,7 +10,7 @@ use parse_size::{Config, Error};
 /// What is accepted, for messages.
 const ACCEPTED: &str = "a size such as 4096, 64K, 1.5MiB or 2GB";
 
-/// The number of bytes that `text` stands for, if it is in `range`.
+/// The number of bytes given by `text`, if it is in `range`.
 pub(crate) fn parse(text: &str, range: RangeInclusive<u64>) -> Result<u64, String> {
     let lower = text.trim().to_ascii_lowercase();
     let decimal = lower.ends_with('b') && !lower.ends_with("ib");
@@ -25,7 +25,7 @@ pub(crate) fn parse(text: &str, range: RangeInclusive<u64>) -> Result<u64, Strin
     }
 }
 
-/// A size in the largest unit that it is a whole number of.
+/// A size in the largest unit of which it is a whole number.
 fn show(size: u64) -> String {
     const UNITS: [(u32, &str); 6] = [(60, "E"), (50, "P"), (40, "T"), (30, "G"), (20, "M"), (10, "K")];
     let unit = UNITS.iter().find(|(shift, _)| size > 0 && size.is_multiple_of(1 << shift));
@@ -33,6 +33,14 @@ fn show(size: u64) -> String {
         Some((shift, unit)) => format!("{}{unit}", size >> shift),
         None if size == 1 => "1 byte".to_string(),
         None => format!("{size} bytes"),
+    }
+}
+
+/// A size for people, exact below 10,000 bytes.
+pub(crate) fn shown(bytes: usize) -> String {
+    match bytes {
+        0..10_000 => format!("{bytes} B"),
+        _ => indicatif::BinaryBytes(bytes as u64).to_string(),
     }
 }
 

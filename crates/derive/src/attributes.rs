@@ -1,15 +1,15 @@
-//! What `#[bson(…)]` says, read but not yet understood: which attributes may be where is `shape`'s to say.
+//! The content of `#[bson(…)]`, parsed but not interpreted: `shape` decides which attributes may be where.
 
 use crate::case::Case;
 use syn::meta::ParseNestedMeta;
 use syn::spanned::Spanned;
 use syn::{Attribute, Error, LitStr, Path, Result};
 
-/// What a field is when its member is missing.
+/// What a field becomes if its member is missing.
 pub enum Default {
     /// `Default::default()`.
     Trait,
-    /// What this function returns.
+    /// The result of this function.
     Path(Path),
 }
 
@@ -30,7 +30,7 @@ pub struct Attributes {
 }
 
 impl Attributes {
-    /// Reads those attributes that are ours; only the `allowed` ones may be here, on `what`.
+    /// Reads the attributes that are ours; only the `allowed` ones may be here, on `what`.
     pub fn new(attributes: &[Attribute], what: &str, allowed: &[&str]) -> Result<Attributes> {
         let mut read = Attributes::default();
         let mut seen: Vec<String> = Vec::new();
@@ -38,11 +38,11 @@ impl Attributes {
             attribute.parse_nested_meta(|meta| {
                 let name = meta.path.get_ident().map(ToString::to_string).unwrap_or_default();
                 if !allowed.contains(&name.as_str()) {
-                    let error = format!("no attribute of {what}: expected one of {}", allowed.join(", "));
+                    let error = format!("unknown attribute of {what}: expected one of {}", allowed.join(", "));
                     return Err(meta.error(error));
                 }
                 if name != "alias" && seen.contains(&name) {
-                    return Err(meta.error(format!("`{name}` is there already")));
+                    return Err(meta.error(format!("`{name}` is given twice")));
                 }
                 read.take(&name, &meta)?;
                 seen.push(name);
@@ -83,18 +83,18 @@ fn text(meta: &ParseNestedMeta) -> Result<LitStr> {
     meta.value()?.parse()
 }
 
-/// A key, which ends with a NUL in a document and so can have none.
+/// A key, which ends with a NUL in a document and so cannot contain one.
 fn key(meta: &ParseNestedMeta) -> Result<LitStr> {
     let text = text(meta)?;
     match text.value().contains('\0') {
-        true => Err(Error::new(text.span(), "a key cannot have a NUL in it")),
+        true => Err(Error::new(text.span(), "a key cannot contain a NUL")),
         false => Ok(text),
     }
 }
 
 fn path(meta: &ParseNestedMeta) -> Result<Path> {
     let text = text(meta)?;
-    text.parse().map_err(|_| Error::new(text.span(), format!("{:?} is no path", text.value())))
+    text.parse().map_err(|_| Error::new(text.span(), format!("{:?} is not a path", text.value())))
 }
 
 /// An error at the first of these attributes.

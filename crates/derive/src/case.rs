@@ -1,6 +1,6 @@
 //! Names in another case: `rename_all`.
 
-/// The cases that there are, by the names that show them.
+/// The existing cases, by the names that show them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Case {
     Lower,
@@ -25,7 +25,7 @@ const CASES: [(&str, Case); 8] = [
 ];
 
 impl Case {
-    /// The case of this name, or what to say instead.
+    /// The case of this name, or an error message.
     pub fn from_name(name: &str) -> Result<Case, String> {
         CASES.iter().find(|(known, _)| *known == name).map(|(_, case)| *case).ok_or_else(|| {
             let names: Vec<&str> = CASES.iter().map(|(name, _)| *name).collect();

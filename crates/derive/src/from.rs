@@ -82,7 +82,7 @@ struct Writer<'s> {
 }
 
 impl Writer<'_> {
-    /// The bodies of `from_bson` and, where it is another than that of the trait, `when_missing`.
+    /// The bodies of `from_bson` and, if it differs from that of the trait, `when_missing`.
     fn whole(&self, shape: &Shape) -> (TokenStream, Option<TokenStream>) {
         let lifetime = self.lifetime;
         let name = &self.name;
@@ -213,7 +213,7 @@ impl Writer<'_> {
                     false
                 }),
             ),
-            Body::Enum { .. } => unreachable!("an enum without a tag is no document"),
+            Body::Enum { .. } => unreachable!("an enum without a tag is not a document"),
             Body::Struct(fields) => {
                 let members = self.members(fields, &quote!(Self));
                 (quote!(__bson::Ok({ #members })), self.takes(fields.all()))
@@ -221,7 +221,7 @@ impl Writer<'_> {
         }
     }
 
-    /// An enum that is a document with the variant's name at the tag.
+    /// An enum that is a document with the variant's name as the value of the tag.
     fn tagged(&self, variants: &[Variant], tag: &str) -> TokenStream {
         let lifetime = self.lifetime;
         let keys = variants.iter().map(|variant| variant.key.name.as_str());
@@ -331,13 +331,13 @@ impl Writer<'_> {
                     _ => #unknown
                 }
             }
-            let _ = (begin, place); // not every struct has a use for them
+            let _ = (begin, place); // not every struct uses them
             #flat
             #constructor { #(#made)* }
         }
     }
 
-    /// What a field is when the document has no such member, or the error.
+    /// What a field becomes if the document has no such member, or the error.
     fn missing(&self, field: &Field) -> TokenStream {
         let name = &field.key.name;
         match (&field.default, &field.with) {
@@ -347,7 +347,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Reads the flattened fields from the same members, those left out that an earlier field takes.
+    /// Reads the flattened fields from the same members, except those that an earlier field takes.
     fn flat(&self, all: &[Field]) -> TokenStream {
         let lifetime = self.lifetime;
         let mut earlier: Vec<&Field> = all.iter().filter(|field| !field.skip && !field.flatten).collect();
@@ -381,7 +381,7 @@ impl Writer<'_> {
     }
 }
 
-/// What a field is by default.
+/// The default of a field.
 fn default(field: &Field) -> TokenStream {
     match &field.default {
         Some(Default::Path(path)) => quote!(#path()),

@@ -1,8 +1,8 @@
-//! `#[derive(FromBson, ToBson)]`: BSON documents straight to Rust types and back.
+//! `#[derive(FromBson, ToBson)]`: BSON documents directly to Rust types and back.
 //!
-//! Use them from `millstream::bson`, beside the traits of the same names. What the code that they write promises:
-//! members are read from where they lie into the fields; a member that comes where its field is declared is told by one
-//! comparison, in any other order it is found by its name; what borrows takes no memory.
+//! Use them from `millstream::bson`, next to the traits of the same names. The promises of the generated code: members
+//! are read directly from the document into the fields; a member in the order of the fields is recognised by one
+//! comparison, in any other order it is found by its name; borrowed types allocate nothing.
 //!
 //! ```
 //! use millstream::bson::{self, DateTime, FromBson, ToBson};
@@ -36,9 +36,9 @@
 //! | any other variant | a document with one member: its name and what a struct of the same fields would be |
 //! | a variant of an enum with `#[bson(tag = "…")]` | a document: the tag with the variant's name, and its members |
 //!
-//! A member that is missing is `None` for an `Option`, and otherwise an error
-//! ([`KeyMissing`](https://docs.rs/millstream/latest/millstream/enum.ErrorKind.html)). A member that is there twice is an
-//! error. Members that no field is for are passed over. Errors have the path of keys and the offset.
+//! A missing member is `None` for an `Option`, and otherwise an error
+//! ([`KeyMissing`](https://docs.rs/millstream/latest/millstream/enum.ErrorKind.html)). A duplicate member is an error.
+//! Members without a field are ignored. Errors have the path of keys and the offset.
 //!
 //! # Attributes
 //!
@@ -68,13 +68,13 @@ mod to;
 use proc_macro::TokenStream;
 use shape::Shape;
 
-/// Writes `FromBson`, and `FromMembers` where the type is a document.
+/// Implements `FromBson`, and `FromMembers` if the type is a document.
 #[proc_macro_derive(FromBson, attributes(bson))]
 pub fn from_bson(input: TokenStream) -> TokenStream {
     derive(input, from::implement)
 }
 
-/// Writes `ToBson`, and `ToMembers` where the type is a document.
+/// Implements `ToBson`, and `ToMembers` if the type is a document.
 #[proc_macro_derive(ToBson, attributes(bson))]
 pub fn to_bson(input: TokenStream) -> TokenStream {
     derive(input, to::implement)

@@ -1,4 +1,4 @@
-//! What a type looks like as BSON: its members, their keys, its variants. Everything that cannot be is refused here.
+//! The BSON form of a type: its members, their keys, its variants. Everything that is impossible is refused here.
 
 use crate::attributes::{Attributes, Default, misplaced};
 use crate::case::Case;
@@ -53,7 +53,7 @@ pub struct Field {
     pub with: Option<Path>,
 }
 
-/// What it is called in a document.
+/// Its name in a document.
 pub struct Key {
     pub name: String,
     pub aliases: Vec<String>,
@@ -94,7 +94,7 @@ impl Shape {
                 }
                 Body::Enum { variants, tag: attributes.tag.map(|tag| tag.value()) }
             }
-            Data::Union(_) => return Err(Error::new(input.ident.span(), "a union is no value of BSON")),
+            Data::Union(_) => return Err(Error::new(input.ident.span(), "a union cannot be a BSON value")),
         };
         let has_members = match &body {
             Body::Struct(fields) => matches!(fields, Fields::Named { .. }),
@@ -109,7 +109,7 @@ impl Shape {
         Ok(Shape { name: input.ident, generics: input.generics, body, crate_path })
     }
 
-    /// Whether it is a document whatever its value: then it can be flattened.
+    /// Whether it is a document for every value: then it can be flattened.
     pub fn is_document(&self) -> bool {
         match &self.body {
             Body::Struct(fields) => matches!(fields, Fields::Named { .. }),
@@ -125,14 +125,14 @@ impl Shape {
         }
     }
 
-    /// Whether the members of this field are those of the document around it.
+    /// Whether the members of this field are those of the enclosing document.
     fn is_flat(&self, field: &Field) -> bool {
         let tagged = matches!(self.body, Body::Enum { tag: Some(_), .. });
         field.flatten || (tagged && matches!(field.member, syn::Member::Unnamed(_)))
     }
 
-    /// The generics with what each type parameter must be able to, so that the fields can be read or written: `plain`,
-    /// or `flat` where its members are those of the document around it.
+    /// The generics with the bounds that each type parameter needs, so that the fields can be read or written: `plain`,
+    /// or `flat` if its members are those of the enclosing document.
     pub fn bounded(&self, plain: &TokenStream, flat: &TokenStream) -> Generics {
         let mut generics = self.generics.clone();
         let fields = self.fields();
@@ -168,20 +168,20 @@ impl Variant {
         let attributes = Attributes::new(&variant.attrs, "a variant", &["rename", "alias", "rename_all"])?;
         let rules = FieldRules { case: attributes.rename_all, lifetimes: rules.lifetimes.clone(), ..*rules };
         let fields = match Fields::new(&variant.fields, &rules)? {
-            // Beside the tag there may be members: they are looked at as if it had fields that could be missing.
+            // There may be members next to the tag: they are treated as if it had fields that could be missing.
             Fields::Unit if of_enum.tag.is_some() => {
                 Fields::Named { fields: Vec::new(), deny_unknown: rules.deny_unknown }
             }
             fields => fields,
         };
         if of_enum.tag.is_some() && matches!(fields, Fields::Tuple(_)) {
-            let message = "a variant with several fields without names is an array, which has no place for a tag";
+            let message = "a variant with several unnamed fields is an array, which has no place for a tag";
             return Err(Error::new(variant.ident.span(), message));
         }
         if let (Some(tag), Fields::Named { fields, .. }) = (&of_enum.tag, &fields) {
             let tag = tag.value();
             if let Some(field) = fields.iter().find(|field| field.is_called(&tag)) {
-                return Err(Error::new(field.variable.span(), format!("the enum's tag is called {tag:?}, too")));
+                return Err(Error::new(field.variable.span(), format!("the enum's tag is also called {tag:?}")));
             }
         }
         let name = variant.ident.unraw().to_string();
@@ -202,7 +202,8 @@ impl Fields {
                 let read = each.iter().filter(|field| !field.skip && !field.flatten);
                 unique(read.map(|field| (&field.key, field.variable.span())))?;
                 if let Some(flat) = each.iter().find(|field| field.flatten && rules.deny_unknown) {
-                    let message = "`flatten` and `deny_unknown` do not go together: who would know what is unknown?";
+                    let message =
+                        "`flatten` and `deny_unknown` cannot be combined: unknown members go to the flattened field";
                     return Err(Error::new(flat.variable.span(), message));
                 }
                 Fields::Named { fields: each, deny_unknown: rules.deny_unknown }
@@ -222,7 +223,7 @@ impl Fields {
         }
     }
 
-    /// `{ name: variable, … }` or `(variable, …)`: a pattern as well as what makes the value.
+    /// `{ name: variable, … }` or `(variable, …)`: a pattern as well as the expression that makes the value.
     pub fn pattern(&self) -> TokenStream {
         let fields = self.all();
         let members = fields.iter().map(|field| &field.member);
@@ -245,7 +246,7 @@ impl Field {
         if attributes.skip
             && (is_named || attributes.flatten || attributes.skip_if.is_some() || attributes.with.is_some())
         {
-            return refuse("`skip` is neither read nor written: only `default` goes with it");
+            return refuse("a field with `skip` is neither read nor written: only `default` can be combined with it");
         }
         let name = field.ident.as_ref().map(|name| name.unraw().to_string()).unwrap_or_else(|| number.to_string());
         let variable = match &field.ident {
@@ -285,7 +286,7 @@ impl Key {
     }
 }
 
-/// All of them, or all that is wrong with them.
+/// All of them, or all their errors.
 fn all<T>(each: impl Iterator<Item = Result<T>>) -> Result<Vec<T>> {
     let mut good = Vec::new();
     let mut bad: Option<Error> = None;
@@ -299,13 +300,13 @@ fn all<T>(each: impl Iterator<Item = Result<T>>) -> Result<Vec<T>> {
     bad.map_or(Ok(good), Err)
 }
 
-/// Refuses a name that two of them are read from.
+/// Rejects a name that two of them use.
 fn unique<'a>(keys: impl Iterator<Item = (&'a Key, Span)>) -> Result<()> {
     let mut seen = HashSet::new();
     for (key, span) in keys {
         for name in [&key.name].into_iter().chain(&key.aliases) {
             if !seen.insert(name) {
-                return Err(Error::new(span, format!("something else is called {name:?} already")));
+                return Err(Error::new(span, format!("another item is already called {name:?}")));
             }
         }
     }
@@ -359,7 +360,7 @@ impl Shape {
         Lifetime { apostrophe: Span::mixed_site(), ident: Lifetimes::new(&self.generics).document }
     }
 
-    /// The type with all lifetimes that of the document: what is read.
+    /// The type with all lifetimes that of the document: the type that is read.
     pub fn unified_arguments(&self) -> TokenStream {
         let lifetime = self.lifetime();
         let arguments = self.generics.params.iter().map(|parameter| match parameter {
@@ -388,7 +389,7 @@ impl Shape {
     }
 }
 
-/// Whether a type mentions this parameter, other than as a mark, which needs nothing of it.
+/// Whether a type uses this parameter, other than as a marker, which needs no bound.
 fn mentions(r#type: TokenStream, parameter: &Ident) -> bool {
     let mut found = false;
     for token in r#type {
@@ -406,7 +407,7 @@ fn mentions(r#type: TokenStream, parameter: &Ident) -> bool {
 mod tests {
     use super::*;
 
-    /// What is said of a type that cannot be.
+    /// The error of an impossible type.
     #[track_caller]
     fn refused(input: DeriveInput) -> String {
         Shape::new(input).err().expect("it is refused").to_string()
@@ -421,13 +422,13 @@ mod tests {
                 ),
                 "an enum without variants",
             ),
-            (parse_quote!(union U { a: u8 }), "a union is no value"),
+            (parse_quote!(union U { a: u8 }), "a union cannot be a BSON value"),
             (
                 parse_quote!(
                     #[bson(tag = "t")]
                     struct S;
                 ),
-                "no attribute of a struct: expected one of rename_all",
+                "unknown attribute of a struct: expected one of rename_all",
             ),
             (
                 parse_quote!(
@@ -459,7 +460,7 @@ mod tests {
                         A { t: u8 },
                     }
                 ),
-                "the enum's tag is called \"t\", too",
+                "the enum's tag is also called \"t\"",
             ),
             (
                 parse_quote!(
@@ -469,7 +470,7 @@ mod tests {
                         B,
                     }
                 ),
-                "something else is called \"A\" already",
+                "another item is already called \"A\"",
             ),
             (
                 parse_quote!(
@@ -479,7 +480,7 @@ mod tests {
                         b: u8,
                     }
                 ),
-                "something else is called \"a\" already",
+                "another item is already called \"a\"",
             ),
             (
                 parse_quote!(
@@ -488,7 +489,7 @@ mod tests {
                         a: u8,
                     }
                 ),
-                "no attribute of a field: expected one of rename, ",
+                "unknown attribute of a field: expected one of rename, ",
             ),
             (
                 parse_quote!(
@@ -497,7 +498,7 @@ mod tests {
                         a: u8,
                     }
                 ),
-                "a key cannot have a NUL",
+                "a key cannot contain a NUL",
             ),
             (
                 parse_quote!(
@@ -515,7 +516,7 @@ mod tests {
                         a: u8,
                     }
                 ),
-                "`skip` is there already",
+                "`skip` is given twice",
             ),
             (
                 parse_quote!(
@@ -524,7 +525,7 @@ mod tests {
                         a: u8,
                     }
                 ),
-                "\"a b\" is no path",
+                "\"a b\" is not a path",
             ),
             (
                 parse_quote!(
@@ -552,19 +553,19 @@ mod tests {
                         a: u8,
                     }
                 ),
-                "do not go together",
+                "cannot be combined",
             ),
             (
                 parse_quote!(
                     struct S(#[bson(rename = "b")] u8);
                 ),
-                "no attribute of a field without a name",
+                "unknown attribute of a field without a name",
             ),
         ] {
             let said = refused(input);
             assert!(said.contains(reason), "{said:?} does not say {reason:?}");
         }
-        // All that is wrong is said at once.
+        // All errors are reported at once.
         let both = Shape::new(parse_quote!(
             struct S {
                 #[bson(a)]

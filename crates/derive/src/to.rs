@@ -45,7 +45,7 @@ pub fn implement(shape: &Shape) -> TokenStream {
             use #crate_path::bson::derive_support as __bson;
 
             #[automatically_derived]
-            #[allow(unused_variables)] // a field that is skipped
+            #[allow(unused_variables)] // a skipped field
             impl #parameters __bson::ToBson for #name #arguments #conditions {
                 fn element_type(&self) -> __bson::ElementType {
                     #element_type
@@ -93,7 +93,7 @@ fn payload(fields: &Fields) -> TokenStream {
 /// Appends a member for each named field: a `Result`.
 fn members(fields: &Fields) -> TokenStream {
     let fields = fields.all();
-    // What the members take at least, so that memory grows once and not little by little.
+    // The minimum size of the members, so that memory grows once and not little by little.
     let least: usize = fields.iter().filter(|field| !field.skip).map(|field| field.key.name.len() + 10).sum();
     let members = fields.iter().filter(|field| !field.skip).map(|field| {
         let variable = &field.variable;
@@ -174,7 +174,7 @@ fn external(variants: &[Variant]) -> (TokenStream, TokenStream) {
     (quote!(match self { #(#types)* }), quote!(match self { #(#payloads)* }))
 }
 
-/// An enum that is a document with the variant's name at the tag: the body of `append_members`.
+/// An enum that is a document with the variant's name as the value of the tag: the body of `append_members`.
 fn tagged(variants: &[Variant], tag: &str) -> TokenStream {
     let head = head(&quote!(__bson::ElementType::String as u8), tag);
     let arms = variants.iter().map(|variant| {

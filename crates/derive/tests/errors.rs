@@ -1,7 +1,7 @@
-//! What the macros say of code that is wrong: each file in `errors/` beside what the compiler says of it. What the
-//! compiler itself says of a type that is no value is not here, since that differs from version to version.
+//! What the macros report about wrong code: each file in `errors/` next to the compiler's output for it. The compiler's
+//! own errors about a type that is no value are not here, since they differ from version to version.
 //!
-//! `TRYBUILD=overwrite cargo test -p millstream-derive --test errors` writes the messages anew: read them before they
+//! `TRYBUILD=overwrite cargo test -p millstream-derive --test errors` writes the messages again: read them before they
 //! are committed.
 
 #[test]

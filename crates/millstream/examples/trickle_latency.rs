@@ -1,7 +1,7 @@
-//! How long a record takes from the producer's write to the consumer, when records only trickle in.
+//! The time from the producer's write to the consumer, when records only trickle in.
 //!
-//! Starts itself again as a command that prints the time in a line, pauses, and so on. Prints percentiles for each
-//! way to read, and ends with a failure if one of them is so far off that no noise explains it.
+//! Starts itself again as a command that prints the time in a line, pauses, and so on. Prints percentiles for each way
+//! to read, and fails if one of them is so far off that noise cannot explain it.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -15,10 +15,10 @@ const RECORDS: usize = 200;
 /// Between records. The last is shorter than a wake-up and shows what coalescing does.
 const PAUSES: [Duration; 3] = [Duration::from_millis(10), Duration::from_millis(1), Duration::from_micros(50)];
 
-/// The promise is 1.5 ms; this much more is no longer the machine's noise.
+/// The promise is 1.5 ms; a longer time cannot be explained by the machine's noise.
 const BROKEN: Duration = Duration::from_millis(50);
 
-/// The time since some start that all processes share.
+/// The time since a start that all processes share.
 fn now() -> Duration {
     let time = clock_gettime(ClockId::Monotonic);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)

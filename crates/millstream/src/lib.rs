@@ -1,4 +1,4 @@
-//! Move records from commands, files and sockets at the speed of the machine, and know that all of them arrived.
+//! Move records from commands, files and sockets at the speed of the machine, and know that every record arrived.
 //!
 //! ```
 //! use millstream::Reader;
@@ -13,35 +13,33 @@
 //! # Ok::<(), millstream::Error>(())
 //! ```
 //!
-//! The rooms, from source to sink: [`Reader`] (the only code that reads the operating system), [`frame`]
-//! (records out of bytes, no input or output), [`scan`] (numbers out of bytes), [`put`](mod@put) (text and numbers
-//! into bytes), [`Writer`] (the only code that writes the operating system), and [`error`] (one table of kinds for every
-//! language). `ARCHITECTURE.md` in the repository is the map.
+//! The modules, from source to sink: [`Reader`] (the only code that reads the operating system), [`frame`] (records out
+//! of bytes, no input or output), [`scan`] (numbers out of bytes), [`put`](mod@put) (text and numbers into bytes),
+//! [`Writer`] (the only code that writes the operating system), and [`error`] (one table of kinds for every language).
+//! `ARCHITECTURE.md` in the repository is the map.
 
+#[cfg(feature = "bson")]
 pub mod bson;
-#[allow(unsafe_code)] // one pointer into memory that the same type owns
-mod buffer;
-mod cancel;
-mod command;
-mod connect;
-pub mod error;
-mod format;
-pub mod frame;
+mod os;
 pub mod pipe;
-#[allow(unsafe_code)] // one check for all parts of a record, then raw pointers
-pub mod put;
 mod reader;
-pub mod scan;
 mod sink;
 mod source;
+#[cfg(feature = "compression")]
+mod workers;
 mod writer;
 
-pub use cancel::CancelToken;
-pub use command::{Command, Stderr, Stdin, Stdout};
-pub use error::{CommandEnd, CommandStatus, Error, ErrorKind, Result};
-pub use format::Format;
+pub use millstream_core::{
+    CommandEnd, CommandStatus, Error, ErrorKind, Format, Result, error, frame, put, put_parts, scan,
+};
+pub use os::cancel::CancelToken;
+#[doc(hidden)]
+pub use os::command::guard;
+pub use os::command::{Command, Stderr, Stdin, Stdout};
+#[doc(hidden)] // for bindings whose reader must not sleep
+pub use reader::handover;
 pub use reader::{
-    Decode, DecodeLimit, Follow, Latency, Position, Progress, ProgressHandle, ReadAhead, Reader, ReaderBuilder, Values,
+    Decode, Follow, Latency, Pin, Position, Progress, ProgressHandle, ReadAhead, Reader, ReaderBuilder, Source, Values,
     Waits,
 };
 pub use writer::{

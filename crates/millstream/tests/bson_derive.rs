@@ -1,5 +1,7 @@
 //! `#[derive(FromBson, ToBson)]` and the types that they stand on, as a user sees them.
 
+#![cfg(feature = "bson")]
+
 use millstream::ErrorKind;
 use millstream::bson::{
     self, Array, Binary, Builder, Cursor, DateTime, Decimal128, Document, ElementType, FromBson, ObjectId, Rules,
@@ -113,7 +115,7 @@ fn a_struct_is_a_document_of_its_fields_in_their_order() {
 }
 
 proptest! {
-    /// Whatever the order, and whatever stands between, the same is read.
+    /// The result does not depend on the order, or on what comes in between.
     #[test]
     fn fields_are_found_in_any_order(order in Just((0..6).collect::<Vec<usize>>()).prop_shuffle(),
                                      others in prop::collection::vec(0..7usize, 0..5)) {
@@ -392,7 +394,7 @@ fn a_tag_is_a_member_among_the_fields() {
     refused::<Tagged>(&document(&[("kind", &"Newtype"), ("x", &1)]), ErrorKind::KeyMissing, Some("y"));
 }
 
-/// An enum that lets others' members stand beside its tag, as `Tagged` does not.
+/// An enum that lets others' members stand next to its tag, as `Tagged` does not.
 #[derive(Debug, PartialEq, FromBson, ToBson)]
 #[bson(tag = "kind")]
 enum Loose {
@@ -467,7 +469,7 @@ fn flattened_members_are_those_of_the_document_around() {
     let members: [(&str, &dyn Append); 6] =
         [("before", &1), ("x", &2), ("y", &3), ("kind", &"Unit"), ("after", &4), ("other", &5)];
     assert_eq!(bytes, document(&members));
-    // The tag is nobody's alone, as serde has it, so a map of numbers that stands behind cannot be read.
+    // As in serde, the tag is not reserved, so a map of numbers after it cannot be read.
     refused::<Flat>(&bytes, ErrorKind::ShapeMismatch, Some("kind"));
 
     let missing = document(&[("x", &1), ("other", &1)]);
@@ -673,7 +675,7 @@ fn numbers_that_do_not_fit_are_refused_both_ways() {
     assert_eq!(from(&document(&[("n", &"abc")]), 4), ErrorKind::ShapeMismatch);
     assert_eq!(from(&document(&[("n", &"")]), 5), ErrorKind::ValueOutOfRange);
     assert_eq!(from(&document(&[("n", &0)]), 6), ErrorKind::ShapeMismatch);
-    // Bytes are also read where somebody has written them as numbers.
+    // Bytes are also read if they were written as numbers.
     let bytes = document(&[("n", &vec![1i32, 255])]);
     let document = Document::new(&bytes).unwrap();
     assert_eq!(document.require::<Vec<u8>>("n").unwrap(), [1, 255]);

@@ -2,8 +2,10 @@
 //! attacker would try. There is always an answer, all decoders give the same, and it costs little memory and time.
 //! Of the dump that is every 97th document, and of files over 8 KiB every 61st change.
 //!
-//! The `bson` crate is asked as well. Where it says something else, [`Reason`] says why, and how often is printed;
-//! anything that is not listed there fails. No time is measured: the limits only turn a hang into a failure.
+//! The `bson` crate is asked as well. Where the answers differ, [`Reason`] gives the cause, and their number is
+//! printed; anything that is not listed there fails. No time is measured: the limits only turn a hang into a failure.
+
+#![cfg(feature = "bson")]
 
 #[path = "reader/deadline.rs"]
 mod deadline;
@@ -17,7 +19,6 @@ use millstream::{Error, ErrorKind};
 use peak_alloc::PeakAlloc;
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
-use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 #[global_allocator]
@@ -32,7 +33,7 @@ fn alone(body: impl FnOnce() + Send + 'static) {
     within_seconds(600, body);
 }
 
-/// Does this and says how many bytes more than before were in use meanwhile.
+/// Does this and returns how many more bytes were in use meanwhile than before.
 fn peak<T>(body: impl FnOnce() -> T) -> (T, usize) {
     let before = MEMORY.current_usage();
     MEMORY.reset_peak_usage();
@@ -52,7 +53,7 @@ fn owned_cap(len: usize) -> usize {
 /// What a graph of Julia's may take.
 const GRAPH: usize = 4 << 20;
 
-/// A vector that grows has its old half, its new whole, and room that is not used yet.
+/// A vector that grows has its old half, its new whole, and spare capacity.
 const GROWING: usize = 3;
 
 /// Walks over all of it by the lazy interface.
@@ -115,7 +116,7 @@ struct Tally {
 }
 
 impl Tally {
-    /// Asks everybody. Whatever is not the same must have a reason.
+    /// Asks everybody. Every difference must have a reason.
     fn compare(&mut self, bytes: &[u8]) {
         let ours = our_answer(bytes);
         let reason = match (&ours, their_answer(bytes)) {
@@ -155,18 +156,10 @@ fn each_change(whole: &[u8], mut visit: impl FnMut(&[u8])) {
     }
 }
 
-fn files(corpus: &str, extension: &str) -> Vec<PathBuf> {
-    let Some(folder) = shared::corpus(corpus) else { return Vec::new() };
-    let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.retain(|path| path.extension().is_some_and(|found| found == extension));
-    files.sort();
-    files
-}
-
 /// The documents of MongoDB's corpus, the wrong ones as well.
 fn mongodb_documents() -> Vec<Vec<u8>> {
     let mut all = Vec::new();
-    for path in files("bson-corpus", "json") {
+    for path in shared::files("bson-corpus", "json") {
         let file: serde_json::Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
         for (section, key) in [("valid", "canonical_bson"), ("valid", "degenerate_bson"), ("decodeErrors", "bson")] {
             for case in file[section].as_array().into_iter().flatten() {
@@ -180,7 +173,7 @@ fn mongodb_documents() -> Vec<Vec<u8>> {
     all
 }
 
-/// Asks everybody about every change of these, and says what came out.
+/// Asks every implementation about each of these changes, and prints the results.
 fn compare_all(name: &str, documents: &[Vec<u8>]) {
     let mut tally = Tally::default();
     for document in documents {
@@ -200,7 +193,7 @@ fn mongodb_corpus_changed_everywhere() {
 fn a_dump_changed_everywhere() {
     alone(|| {
         let mut documents = Vec::new();
-        for path in files("mongodump", "bson") {
+        for path in shared::files("mongodump", "bson") {
             let bytes = fs::read(path).unwrap();
             let mut rest = &bytes[..];
             while !rest.is_empty() {
@@ -217,7 +210,8 @@ fn a_dump_changed_everywhere() {
 #[test]
 fn julia_files_changed_everywhere() {
     alone(|| {
-        let documents: Vec<_> = files("julia-bson", "bson").iter().map(|path| fs::read(path).unwrap()).collect();
+        let documents: Vec<_> =
+            shared::files("julia-bson", "bson").iter().map(|path| fs::read(path).unwrap()).collect();
         let (short, long): (Vec<_>, Vec<_>) = documents.into_iter().partition(|bytes| bytes.len() <= 8192);
         compare_all("julia-bson", &short);
         let (mut graphs, mut refused) = (0, 0);
@@ -331,7 +325,7 @@ fn no_end_of_text_may_be_missing() {
     });
 }
 
-/// Documents inside each other, so many: in members of type document, array, or in scopes.
+/// This many nested documents: in members of type document, array, or in scopes.
 fn nested(kind: u8, levels: usize) -> Vec<u8> {
     let between: &[u8] = if kind == 0x0f { b"\x01\0\0\0\0" } else { b"" };
     let prefix = if kind == 0x0f { 4 + between.len() } else { 0 };

@@ -1,5 +1,7 @@
-//! Files of BSON.jl and BSONqs: every file of the corpus against what Julia says is in it, there and back, and what
-//! hostile files do.
+//! Files of BSON.jl and BSONqs: every file of the corpus compared with its description by Julia, both ways, and the
+//! effects of hostile files.
+
+#![cfg(feature = "bson")]
 
 mod shared;
 mod skip;
@@ -12,13 +14,10 @@ use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 
-/// The corpus's files, or none where they are not to be had.
+/// The files in `vectors/julia-bson`, and the test files of BSON.jl where those are next to the repository.
 fn corpus() -> Vec<PathBuf> {
-    let Some(folder) = shared::corpus("julia-bson") else { return Vec::new() };
-    let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.retain(|path| path.extension().is_some_and(|extension| extension == "bson"));
-    files.sort();
-    assert!(files.len() >= 59, "{} files", files.len());
+    let files = shared::files("julia-bson", "bson");
+    assert!(files.len() >= 55, "{} files", files.len());
     files
 }
 
@@ -129,7 +128,7 @@ fn same_unordered(path: &str, a: &Json, b: &Json, pairs: &mut Pairs, key: impl F
     same(path, &sorted(a), &sorted(b), pairs);
 }
 
-/// The sidecars repeat the bounds of a variable wherever it is used; Julia writes them behind `where` only.
+/// The sidecars repeat the bounds of a variable wherever it is used; Julia writes them after `where` only.
 fn without_bounds(text: &str) -> String {
     let Some((body, rest)) = text.split_once(" where ") else { return text.to_string() };
     format!("{} where {rest}", body.replace("<:Real", ""))
@@ -299,7 +298,7 @@ fn backrefs_are_checked() {
         outcome(&root(backref(1), Some(vec![node(backref(1))]))),
         text(r#"{"$id":1,"$value":{"$struct":"Main.Corpus.Node","fields":[{"$sameas":1}]}}"#)
     );
-    // Through others; what nobody refers to is not looked at.
+    // Through others; values that nothing refers to are not looked at.
     assert_eq!(outcome(&root(backref(1), Some(vec![(3, backref(3)), (3, backref(2)), (10, vec![])]))), text("null"));
     // Out of bounds, and in circles.
     for (value, entries) in [
@@ -505,7 +504,7 @@ fn sizes_are_checked_before_anything_is_taken() {
     assert_eq!(outcome(&nothings(i64::MAX)), Err(ErrorKind::MemoryLimit));
     assert_eq!(outcome(&nothings(1 << 31)), Err(ErrorKind::MemoryLimit));
     assert!(outcome(&nothings(1000)).unwrap().len() > 1000);
-    // A product with 0 in it is 0, whatever the others are.
+    // A product with a factor 0 is 0.
     assert!(outcome(&root(tagged_array(of("Float64"), &[i64::MAX, i64::MAX, 0], bits(&[])), None)).is_ok());
     // A type the file does not describe: as many bytes for each.
     let own = |size: &[i64], data| outcome(&root(tagged_array(plain_type(&["Main", "T"]), size, data), None));
@@ -638,7 +637,7 @@ fn every_cut_and_every_flipped_bit_is_an_answer() {
 #[test]
 fn values_become_rust_types() {
     fn load<T: serde::de::DeserializeOwned>(file: &str, key: &str) -> Option<T> {
-        let path = shared::corpus("julia-bson")?.join(file).with_extension("bson");
+        let path = shared::vectors("julia-bson").join(file).with_extension("bson");
         let bytes = std::fs::read(path).unwrap();
         Some(
             read(&bytes).unwrap().root().get(key).unwrap().to().unwrap_or_else(|error| panic!("{file} {key}: {error}")),
@@ -672,9 +671,6 @@ fn values_become_rust_types() {
     }
 
     let point = |x, y| Point { x, y };
-    if shared::corpus("julia-bson").is_none() {
-        return;
-    }
     let line = Line { a: point(0.0, 1.0), b: point(2.0, 3.0), name: "diagonal".to_string() };
     assert_eq!(load("28-struct-nested", "value"), Some(line));
     let points = (1..5).map(|i| point(i.into(), (2 * i).into())).collect::<Vec<_>>();
@@ -927,7 +923,7 @@ fn what_cannot_be_written_is_refused() {
 /// can be loaded; nothing of this project's installs one.
 #[test]
 fn bson_jl_loads_what_we_wrote() {
-    let Some(corpus_folder) = shared::corpus("julia-bson") else { return };
+    let corpus_folder = shared::vectors("julia-bson");
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/bson_julia/compare.jl");
     let julia = std::env::var_os("JULIA").unwrap_or("julia".into());
     let run = |arguments: &[&std::ffi::OsStr]| {

@@ -1,6 +1,8 @@
 //! Lazy documents as a user sees them: checking, indexes, views of numbers, mapped files, documents that own their
 //! bytes, and aligned arrays.
 
+#![cfg(feature = "bson")]
+
 use millstream::bson::{
     Alignment, AnyView, Array, Bits, Builder, Document, DocumentBuf, Mapped, Number, NumberType, NumbersOf, Rules,
     Strictness, ToBson, ValueRef, Vector, VectorOf, View, append_aligned, append_element,
@@ -399,7 +401,7 @@ mod mapped {
         let mut documents = mapped.documents();
         assert!(documents.next().unwrap().is_ok());
         assert_eq!(documents.next().unwrap().unwrap_err().offset(), Some(12));
-        // The largest document there can be, sparse: found at once, whatever its length.
+        // The largest possible document, sparse: it is found at once, despite its length.
         let mut file = tempfile::NamedTempFile::new().unwrap();
         let len = i32::MAX as u64;
         file.write_all(&(len as u32).to_le_bytes()).unwrap();
@@ -422,7 +424,7 @@ mod mapped {
 mod owned {
     use super::*;
 
-    /// A reader that gets so many bytes at a time.
+    /// A reader that gets this many bytes at a time.
     fn trickle(bytes: Vec<u8>, piece: usize) -> Reader {
         let mut at = 0;
         Reader::callback(move |room| {

@@ -1,5 +1,7 @@
 //! serde for BSON: every shape a type can have, against the `bson` crate wherever it has an opinion.
 
+#![cfg(feature = "bson")]
+
 use millstream::bson::{
     self as ours, Array, Binary, DateTime, Decimal128, Document, Map, ObjectId, Rules, Strictness, Timestamp, Utf8,
     Value, ValueRef,
@@ -154,8 +156,8 @@ fn a_variant_is_text_or_a_document_of_one_member() {
     assert_eq!(read(bson::Bson::Symbol("Unit".into())).unwrap().v, External::Unit);
     assert_eq!(read(bson::bson!({ "Unit": null })).unwrap().v, External::Unit);
     for (value, kind, found) in [
-        (bson::bson!({}), ErrorKind::ShapeMismatch, "a document of no or several members"),
-        (bson::bson!({ "New": 1, "Unit": null }), ErrorKind::ShapeMismatch, "a document of no or several members"),
+        (bson::bson!({}), ErrorKind::ShapeMismatch, "a document with no member or several"),
+        (bson::bson!({ "New": 1, "Unit": null }), ErrorKind::ShapeMismatch, "a document with no member or several"),
         (bson::bson!({ "Other": 1 }), ErrorKind::ShapeMismatch, "the variant \"Other\""),
         (bson::bson!("Other"), ErrorKind::ShapeMismatch, "the variant \"Other\""),
         (bson::bson!("New"), ErrorKind::ShapeMismatch, "unit variant"),
@@ -483,7 +485,7 @@ fn our_types_are_what_they_stand_for() {
     assert_eq!(theirs.get_document("by_id").unwrap().get_i32("03".repeat(12)).unwrap(), 3);
     assert_eq!(document(theirs), bytes);
 
-    // In any document, whatever it holds, and as any of our types that hold anything.
+    // In any document, with any content, and as each of our types that hold any value.
     let all: bson::Document = everything().into_iter().enumerate().map(|(i, value)| (i.to_string(), value)).collect();
     let bytes = document(all);
     let map: Map = ours::from_slice(&bytes).unwrap();
@@ -655,8 +657,8 @@ fn wrappers_of_other_formats_are_those_that_we_write() {
     assert_eq!(scoped, Value::CodeWithScope { code: "c".to_string(), scope: Map::from([("a", 1)]) });
 }
 
-/// With its feature `arbitrary_precision`, which any crate can switch on for all, serde_json hands numbers over as a
-/// map, and writes them as a struct, of a name of its own.
+/// With its feature `arbitrary_precision`, which any crate can enable for all, serde_json passes numbers on as a map,
+/// and writes them as a struct with a special name.
 #[test]
 fn numbers_of_serde_json_may_be_text() {
     let read = |text| serde_json::from_str::<Value>(&format!(r#"{{"$serde_json::private::Number":"{text}"}}"#));
@@ -965,7 +967,7 @@ fn why_we_accept(bytes: &[u8], error: &str) -> &'static str {
 /// Where we are stricter.
 fn why_we_refuse(bytes: &[u8], error: &Error) -> &'static str {
     for (part, reason) in [
-        ("an integer that a double holds exactly", "a long that no double holds is no double"),
+        ("an integer that a double represents exactly", "a long that no double holds is no double"),
         ("an array of ", "a tuple takes all elements of an array"),
         ("an enum: a document whose only member", "a variant is the only member of its document"),
     ] {

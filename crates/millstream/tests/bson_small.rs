@@ -1,6 +1,8 @@
 //! A small case of each part of `bson`: for Miri, where the other tests would take hours, and there also as on a machine
 //! that has the highest byte first (`tools/miri`).
 
+#![cfg(feature = "bson")]
+
 use millstream::bson::julia::{self, Graph};
 use millstream::bson::{
     self, Builder, DateTime, Decimal128, Document, FromBson, Json, Map, ObjectId, Rules, Strictness, Timestamp, ToBson,
@@ -46,7 +48,7 @@ fn every_cut_is_an_error() {
     // Under Miri, which takes minutes for all of them, every seventh.
     for len in (0..bytes.len()).step_by(if cfg!(miri) { 7 } else { 1 }) {
         assert!(Document::new(&bytes[..len]).is_err(), "{len}");
-        // The same behind a length that is right.
+        // The same after a length that is right.
         if len > 4 {
             let mut cut = bytes[..len].to_vec();
             cut.push(0);
@@ -60,7 +62,7 @@ fn every_cut_is_an_error() {
 
 #[test]
 fn texts_of_every_length() {
-    // Beside the steps in which text is looked at; what is wrong at its end.
+    // Next to the steps in which text is looked at; what is wrong at its end.
     for len in 0..70 {
         let text = "x".repeat(len) + "é";
         let mut bytes = bson::encode(&Map::from([("s", &text[..])])).unwrap();

@@ -1,9 +1,13 @@
-//! Streams of documents: wherever they are cut into reads, and whatever is wrong with them.
+//! Streams of documents: cut into reads at any position, and with any error.
+
+#![cfg(feature = "bson")]
 
 use millstream::bson::{Checking, Document, Documents, OnBad, Rules, append_element};
 use millstream::frame::Bson;
 use millstream::{CancelToken, ErrorKind, Reader};
-use std::path::PathBuf;
+
+/// A file that mongodump wrote; see the README next to it.
+const ORDERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/mongodump/orders.bson");
 
 /// A document of these members, which are written already.
 fn document(members: &[u8]) -> Vec<u8> {
@@ -30,7 +34,7 @@ fn sample() -> Vec<Vec<u8>> {
     ]
 }
 
-/// Reads these bytes, so many at a time.
+/// Reads these bytes, this many at a time.
 fn in_pieces(bytes: Vec<u8>, piece: usize) -> Reader {
     let mut at = 0;
     let fill = move |out: &mut [u8]| {
@@ -99,8 +103,8 @@ fn every_piece() {
     }
 }
 
-/// Every bit of the stream is turned over: whatever is handed out is a document of the stream, and all that is not is
-/// told.
+/// Every bit of the stream is flipped: whatever is returned is a document of the stream, and everything else is
+/// reported.
 #[test]
 fn every_bit_turned_over() {
     let sample = sample();
@@ -284,7 +288,7 @@ fn a_search_that_is_cancelled_goes_on() {
 }
 
 /// Headers that all reach to the same end, each of them walked in vain: the search gives up, and soon. Whether the walk
-/// finds something wrong, or a document that is right with none behind it.
+/// finds something wrong, or a document that is right with none after it.
 #[test]
 fn a_search_has_a_bound() {
     search_in_vain(b"\x0a\0\x77\0");
@@ -315,17 +319,16 @@ fn search_in_vain(ends: &[u8]) {
 
 #[test]
 fn a_mongodump_file() {
-    let Some(path) = shared("corpus/mongodump/orders.bson") else { return };
-    let len = std::fs::metadata(&path).unwrap().len();
+    let len = std::fs::metadata(ORDERS).unwrap().len();
     for on_bad in [OnBad::Stop, OnBad::Skip] {
-        let mut documents = Documents::new(Reader::path(&path).unwrap()).on_bad(on_bad);
+        let mut documents = Documents::new(Reader::path(ORDERS).unwrap()).on_bad(on_bad);
         let (found, error) = one_by_one(&mut documents);
         assert_eq!((found.len(), error, documents.skipped().count()), (3500, None, 0));
         assert_eq!(found.iter().map(|(_, bytes)| bytes.len() as u64).sum::<u64>(), len);
         for (_, bytes) in &found {
             Document::with_rules(bytes, Rules::new()).unwrap().check().unwrap();
         }
-        let mut documents = Documents::new(Reader::mapped(&path).unwrap()).on_bad(on_bad);
+        let mut documents = Documents::new(Reader::mapped(ORDERS).unwrap()).on_bad(on_bad);
         assert_eq!(by_batches(&mut documents), (found, None));
     }
 }
@@ -333,8 +336,7 @@ fn a_mongodump_file() {
 /// Every hundredth document has a wrong length, or a hole of some bytes in it.
 #[test]
 fn a_damaged_mongodump_file() {
-    let Some(path) = shared("corpus/mongodump/orders.bson") else { return };
-    let whole = std::fs::read(&path).unwrap();
+    let whole = std::fs::read(ORDERS).unwrap();
     let mut documents = Documents::new(Reader::memory(whole.clone()).unwrap());
     let (good, _) = one_by_one(&mut documents);
     let mut damaged = Vec::new();
@@ -353,16 +355,4 @@ fn a_damaged_mongodump_file() {
         assert_eq!(found, kept, "document {i}, {:?}", documents.skipped());
     }
     assert_eq!((found.len(), documents.skipped().count()), (kept.count(), 35));
-}
-
-/// A file of ../shared/, which a plain clone does not have.
-fn shared(path: &str) -> Option<PathBuf> {
-    let around = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().map(|folder| folder.join("shared"));
-    let found = std::env::var_os("MILLSTREAM_SHARED").map(PathBuf::from).into_iter().chain(around);
-    let found = found.map(|folder| folder.join(path)).find(|path| path.exists());
-    if found.is_none() {
-        println!("SKIPPED: there is no ../shared/{path}");
-        assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "there is no ../shared/{path}");
-    }
-    found
 }

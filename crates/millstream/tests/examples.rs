@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-/// An example that `cargo test` has built beside this test.
+/// An example that `cargo test` has built next to this test.
 fn example(name: &str) -> Command {
     let mut path = std::env::current_exe().unwrap();
     path.pop(); // this test
@@ -36,6 +36,7 @@ fn count_lines_counts_and_fails_as_it_should() {
     assert!(String::from_utf8_lossy(&missing.stderr).contains("none: open failed: No such file"), "{missing:?}");
 }
 
+#[cfg(feature = "bson")]
 #[test]
 fn orders_reads_a_dump_and_views_an_array() {
     let dir = tempfile::tempdir().unwrap();
@@ -106,7 +107,7 @@ fn socket_log_writes_the_file() {
     let child = example("socket_log").arg(address).arg(&path).stdout(std::process::Stdio::piped()).spawn().unwrap();
     let (mut connection, _) = server.accept().unwrap();
     connection.write_all(b"one\ntwo\n").unwrap();
-    // The line is in the file while the log goes on.
+    // The line is in the file while the log continues.
     let started = std::time::Instant::now();
     while std::fs::read(&path).unwrap_or_default() != b"one\ntwo\n" {
         assert!(started.elapsed().as_secs() < 20, "the lines did not arrive");
@@ -116,19 +117,19 @@ fn socket_log_writes_the_file() {
     assert_eq!(stdout(&child.wait_with_output().unwrap()), "2 lines\n");
 }
 
-/// Every block of code in the README is a piece of what is run elsewhere: of a file in `examples`, or of an example in the README
-/// of a package, whose tests run them.
+/// Every block of code in the README and in the guides is a piece of what is run elsewhere: of a file in `examples`, or of an
+/// example in the README of a package, whose tests run them.
 #[test]
-fn the_readme_shows_the_examples() {
+fn the_documentation_shows_the_examples() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
-    for (language, directory) in [
-        ("rust", "examples"),
-        ("c", "examples/c"),
-        ("cpp", "examples/cpp"),
-        ("js", "bindings/node"),
-        ("python", "bindings/python"),
-        ("julia", "bindings/julia"),
+    let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap();
+    for (language, directory, guide) in [
+        ("rust", "examples", "rust"),
+        ("c", "examples/c", "c"),
+        ("cpp", "examples/cpp", "cpp"),
+        ("js", "bindings/node", "node"),
+        ("python", "bindings/python", "python"),
+        ("julia", "bindings/julia", "julia"),
     ] {
         let examples: Vec<String> = std::fs::read_dir(root.join(directory))
             .unwrap()
@@ -136,12 +137,20 @@ fn the_readme_shows_the_examples() {
             .filter(|path| path.is_file() && (!directory.starts_with("bindings") || path.ends_with("README.md")))
             .map(|path| std::fs::read_to_string(path).unwrap())
             .collect();
-        let mut blocks = 0;
-        for block in readme.split(&format!("```{language}\n")).skip(1) {
-            let block = block.split("```").next().unwrap();
-            assert!(examples.iter().any(|example| example.contains(block)), "no example holds:\n{block}");
-            blocks += 1;
+        let guide = read(&format!("docs/{guide}.md"));
+        assert!(guide.contains(&format!("```{language}\n")), "the guide shows no {language}");
+        for text in [&read("README.md"), &guide] {
+            for block in text.split(&format!("```{language}\n")).skip(1) {
+                let block = block.split("```").next().unwrap();
+                assert!(examples.iter().any(|example| example.contains(block)), "no example holds:\n{block}");
+            }
         }
-        assert!(blocks > 0, "the README shows no {language}");
     }
+}
+
+#[test]
+fn the_readme_is_short() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
+    assert!(readme.lines().count() <= 150, "move details to docs/");
 }

@@ -1,4 +1,4 @@
-//! Pipes as a user sees them: what comes out, in which order, what an error says, and that a source stops in time.
+//! Pipes from a user's point of view: the output, its order, the text of errors, and that a source stops in time.
 
 use std::cell::Cell;
 
@@ -129,7 +129,7 @@ fn a_boxed_stage_that_fails_among_others_names_the_record() {
     }
 }
 
-/// Batches passed by hand: behind the first one, too, an error has its place.
+/// Batches passed by hand: after the first one, too, an error has its place.
 #[test]
 fn an_error_by_hand_has_its_place() {
     let stage = Pipe::stages().try_filter(|line| if line == b"x" { Err("no good") } else { Ok(true) }).boxed("stage");
@@ -155,7 +155,7 @@ fn take_ends_a_source_that_never_would() {
     let summary = pipe.summary();
     assert!(summary.ended_early && summary.items == 3);
     assert_eq!(summary.commands.len(), 1);
-    // It has ended, and says nothing else.
+    // It has ended, and reports nothing else.
     assert_eq!(pipe.count().unwrap(), 0);
 }
 
@@ -290,6 +290,26 @@ fn merged_readers_keep_their_own_order_and_all_must_succeed() {
     let readers = ["seq 9", "exit 4"].map(|line| Reader::shell(line).unwrap());
     assert_eq!(Pipe::merge(readers).lines().run().unwrap_err().kind(), ErrorKind::CommandFailed);
     assert_eq!(Pipe::merge([]).lines().count().unwrap(), 0);
+}
+
+/// One reader after another, whichever has data; after one that fails, the next one is not read.
+#[test]
+fn readers_in_sequence_wait_for_each_other() {
+    let slow = || Reader::shell("sleep 0.05; seq 0 9999").unwrap();
+    let lines = "10000\n10001\n";
+    let mut pipe = Pipe::concat([slow(), Reader::memory("").unwrap(), Reader::memory(lines).unwrap()]).lines();
+    let mut seen = Vec::new();
+    pipe.for_each(|line| seen.push(number(line))).unwrap();
+    assert_eq!(seen, (0..10_002).collect::<Vec<_>>());
+
+    let failing = Reader::shell("echo 1; exit 4").unwrap();
+    let mut seen = Vec::new();
+    let mut pipe = Pipe::concat([failing, Reader::memory(lines).unwrap()]).lines();
+    let error = pipe.for_each(|line| seen.push(number(line))).unwrap_err();
+    assert_eq!((error.kind(), &seen[..]), (ErrorKind::CommandFailed, &[1][..]));
+
+    let mut pipe = Pipe::concat([slow(), Reader::shell("exit 4").unwrap()]).lines().take(10_000);
+    assert_eq!(pipe.count().unwrap(), 10_000, "what is not wanted any more need not succeed");
 }
 
 /// A reader that has nothing does not keep another one's records waiting: the silent one ends only when the other's record

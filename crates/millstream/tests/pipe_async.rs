@@ -1,5 +1,6 @@
-//! Asynchronous stages: what comes out is what plain iterators make, whatever the delays; errors and panics come after all
-//! that was before them; so many are under way as was asked for; what is not wanted is dropped. And pipes as streams.
+//! Asynchronous stages: the output is what plain iterators make, whatever the delays; errors and panics come after
+//! everything that was before them; as many futures run as requested; unwanted results are dropped. And pipes as
+//! streams.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -34,7 +35,7 @@ fn pieces(count: u64, size: usize) -> Reader {
     Reader::callback(read).unwrap()
 }
 
-/// Is ready when it has been asked a few times, or when another thread says so.
+/// Is ready after it has been polled a few times, or when another thread wakes it.
 struct Later {
     asks: u64,
     elsewhere: bool,
@@ -100,7 +101,7 @@ proptest! {
         prop_assert_eq!(out, (0..count).filter(|n| n % 7 != 3).map(|n| n * 2 + 1).collect::<Vec<_>>());
     }
 
-    /// By an error, or a panic in the function or in its future, before, at or behind the stage.
+    /// By an error, or a panic in the function or in its future, before, at or after the stage.
     #[test]
     fn an_error_comes_after_all_before_it(
         bad in 0..1000_u64, most in 1..20_usize, size in 1..9000_usize, place in 0..5, cut: bool,
@@ -199,7 +200,7 @@ fn so_many_are_under_way() {
     }
 }
 
-/// What is not wanted is dropped at once: after an error and behind a `take`, without having to be finished.
+/// What is not wanted is dropped at once: after an error and after a `take`, without having to be finished.
 #[test]
 fn what_is_not_wanted_is_dropped() {
     struct Held(Arc<AtomicUsize>);
@@ -232,7 +233,7 @@ fn what_is_not_wanted_is_dropped() {
     assert_eq!(pipe.collect().unwrap(), [0, 1, 2]);
 }
 
-/// A pipe that was cancelled goes on where it was: what was under way is still there.
+/// A pipe that was cancelled continues where it was: what was under way is still there.
 #[test]
 fn cancelled_between_two_batches() {
     let token = CancelToken::new().unwrap();

@@ -1,5 +1,5 @@
-//! Stages on threads: what comes out is what plain iterators make, whatever the batches, threads and delays; errors come
-//! after all that was before them; a slow sink stops the source; no thread is left behind.
+//! Stages on threads: the output is what plain iterators make, whatever the batches, threads and delays; errors come
+//! after everything that was before them; a slow sink stops the source; no thread is left running.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -71,7 +71,7 @@ fn through(steps: &[Step], numbers: Vec<u64>) -> Vec<u64> {
     steps.iter().fold(numbers, |numbers, step| numbers.into_iter().flat_map(|n| step.apply(n)).collect())
 }
 
-/// Any stages, in one that runs on threads or before or behind it: as one `flat_map` each, since their types differ.
+/// Any stages, in one that runs on threads or before or after it: as one `flat_map` each, since their types differ.
 fn flat(steps: Vec<Step>) -> impl Fn(u64) -> Vec<u64> + Clone + Send {
     move |n| through(&steps, vec![n])
 }
@@ -139,8 +139,8 @@ proptest! {
         prop_assert_eq!(String::from_utf8(out.close().unwrap().memory.unwrap()).unwrap(), expected);
     }
 
-    /// Before, inside and behind the threads, by an error or a panic: the records before have come through, and the error
-    /// says which one it was.
+    /// Before, inside and after the threads, by an error or a panic: the earlier records have come through, and the
+    /// error names the failed one.
     #[test]
     fn an_error_comes_after_all_before_it(
         bad in 0..3000_u64, threads in 1..5_usize, sizes in prop::collection::vec(1..9000_usize, 1..3),
@@ -186,7 +186,7 @@ proptest! {
         prop_assert_eq!(seen, (0..bad).collect::<Vec<_>>());
     }
 
-    /// A policy holds before, inside and behind the threads, over several sources: nothing is lost.
+    /// A policy holds before, inside and after the threads, over several sources: nothing is lost.
     #[test]
     fn bad_records_are_put_aside(
         threads in 1..4_usize, counts in prop::collection::vec(0..1500_u64, 1..4), unordered: bool, cut: bool,
@@ -242,7 +242,7 @@ fn take_before_and_behind() {
     assert!(behind.summary().ended_early);
 }
 
-/// Two sections, one behind the other, and a failure that each has to wait for.
+/// Two sections, one after another, and a failure that each has to wait for.
 #[test]
 fn sections_behind_each_other() {
     for bad in [0, 17, 9_999, u64::MAX] {
@@ -263,7 +263,8 @@ fn sections_behind_each_other() {
     }
 }
 
-/// A record of a source that then says nothing is seen at once: what sends the next one is the sink, when it has seen it.
+/// A record of a source that then stays silent is passed on at once: the sink triggers the next one, after it has seen
+/// it.
 #[test]
 fn a_trickle_is_seen_at_once() {
     use std::io::Write;

@@ -16,7 +16,7 @@ fn unhex(text: &str) -> Vec<u8> {
     (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
 }
 
-/// What a part becomes: in a writer, and in rooms of every tightness.
+/// The text of a part: in a writer, and in spaces of every size.
 fn text_of(part: &dyn Part) -> Vec<u8> {
     let mut writer = Writer::memory().unwrap();
     put!(writer, part).unwrap();
@@ -121,7 +121,7 @@ fn a_hundred_parts() {
     assert_eq!(writer.close().unwrap().memory.unwrap(), expected);
 }
 
-/// A part of somebody else that announces one length and puts another.
+/// A foreign part that announces one length and writes another.
 struct Liar {
     announced: std::cell::Cell<usize>,
     later: usize,
@@ -140,7 +140,7 @@ impl Part for Liar {
     }
 }
 
-/// A part that puts another room in the place of its own.
+/// A part that replaces its window with another one.
 struct Swapper;
 
 impl Part for Swapper {
@@ -175,7 +175,7 @@ fn a_part_that_breaks_its_promise_panics_and_leaves_the_writer_as_it_was() {
 }
 
 #[test]
-#[should_panic(expected = "into a room that has 3 left")]
+#[should_panic(expected = "for a space that has 3 left")]
 fn a_room_that_is_too_small_is_a_broken_promise() {
     Room::over(&mut [0; 3]).put(1234);
 }

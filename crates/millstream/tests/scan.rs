@@ -25,7 +25,7 @@ fn every_way(words: &str, separator: Separator, input: &[u8]) {
     }
 }
 
-/// Values far from the end of the bytes are decided by other code than values near it: puts enough behind them.
+/// Values far from the end of the bytes are decided by other code than values near it: puts enough after them.
 fn near_and_far(words: &str, separator: Separator, input: &[u8]) {
     every_way(words, separator, input);
     let filler = match separator {
@@ -282,7 +282,7 @@ fn content(line: &str) -> Vec<u8> {
     line.strip_suffix('\n').unwrap_or(line).as_bytes().to_vec()
 }
 
-/// Enough behind a value for it to be decided by the quick way.
+/// Enough after a value for it to be decided by the quick way.
 const FAR: &str = "                                                                                                   ";
 
 #[test]
@@ -296,7 +296,7 @@ fn an_error_tells_what_was_found_where_and_what_was_expected() {
         assert_eq!(
             error.to_string(),
             "numbers: number invalid: found 12x4, expected a u8 (0 to 255), at byte 6, record 1 (the first is 0); \
-             check the input there, the separator and the type"
+             check the input at this position, the separator and the type"
         );
     }
 }
@@ -571,7 +571,7 @@ fn the_rest_of_the_last_line_is_there_with_and_without_a_line_end() {
             assert_eq!(reader.position().records, records);
         }
     }
-    let mut reader = Reader::command(["sh", "-c", "printf 1; exit 3"]).unwrap();
+    let mut reader = Reader::command(["sh", "-c", "printf '1 '; exit 3"]).unwrap();
     assert_eq!(reader.scan::<u8>().unwrap(), Some(1));
     assert_eq!(reader.rest_of_line().unwrap_err().kind(), ErrorKind::CommandFailed);
     assert_eq!(reader.rest_of_line().unwrap(), None);

@@ -1,51 +1,47 @@
-//! Runs the shared vectors: every case at every split, one record at a time and by batches, by the framer alone and
-//! through a reader.
+//! Runs the shared vectors through a reader: every case at every split, one record at a time and in batches. Those of records
+//! are also run by the framers alone, in `crates/core/tests`.
 
+#[path = "../../core/tests/frame_twin/mod.rs"]
+#[expect(dead_code, reason = "what asks a framer without a reader is used in crates/core")]
 mod frame_twin;
 mod scan_twin;
 
-use frame_twin::{Outcome, by_batches, by_steps, framer, naive, unhex};
+use frame_twin::{Outcome, framer, unhex, vectors};
+use millstream::frame::Lines;
+use millstream::pipe::Pipe;
 use millstream::scan::Separator;
-use millstream::{Decode, ErrorKind, Reader};
+use millstream::{Command, Decode, Error, ErrorKind, Reader, Writer};
 use std::io::{Cursor, Read, empty};
+use std::path::Path;
 
-const FRAMES: &str = include_str!("../../../vectors/frames.tsv");
 const SCAN: &str = include_str!("../../../vectors/scan.tsv");
+const SNIFF: &str = include_str!("../../../vectors/sniff.tsv");
+const LIMITS: &str = include_str!("../../../vectors/limits.tsv");
+const DEFAULTS: &str = include_str!("../../../vectors/defaults.tsv");
+
+/// The cases of a file, in columns.
+fn cases<const N: usize>(file: &str) -> Vec<[&str; N]> {
+    let lines = file.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let cases: Vec<_> = lines.map(|line| line.split('\t').collect::<Vec<_>>().try_into().unwrap()).collect();
+    assert!(!cases.is_empty(), "the file holds no case");
+    cases
+}
 
 #[test]
 #[cfg_attr(miri, ignore = "takes minutes, and reaches no unsafe code that the other tests do not")]
 fn frames() {
-    let mut cases = 0;
-    for line in FRAMES.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
-        let [name, words, input, records, end] = line.split('\t').collect::<Vec<_>>()[..] else {
-            panic!("not five columns: {line}");
-        };
-        let input = unhex(input);
-        let records = if records == "-" { Vec::new() } else { records.split(',').map(unhex).collect() };
-        let error = ErrorKind::ALL.iter().copied().find(|kind| kind.name() == end);
-        assert!(error.is_some() || end == "end", "{name}: no error has the name {end}");
-        let expected: Outcome = (records, error);
-
-        assert_eq!(naive(words, &input), expected, "{name}, the naive twin");
-        let every_byte: Vec<usize> = (0..=input.len()).collect();
-        let splits = every_byte.iter().map(std::slice::from_ref).chain([&every_byte[..]]);
-        for splits in splits {
-            let step = by_steps(&mut *framer(words), &input, splits);
-            assert_eq!(step, expected, "{name}, one at a time, split at {splits:?}");
+    for case in vectors() {
+        for splits in case.splits() {
             for max in [1, 2, usize::MAX] {
-                let batch = by_batches(&mut *framer(words), &input, splits, max);
-                assert_eq!(batch, expected, "{name}, by batches of {max}, split at {splits:?}");
-                let reader = by_reader(words, &input, splits, max);
-                assert_eq!(reader, expected, "{name}, a reader's batches of {max}, split at {splits:?}");
+                let reader = by_reader(case.words, &case.input, &splits, max);
+                assert_eq!(reader, case.expected, "{}, batches of {max}, split at {splits:?}", case.name);
             }
         }
-        cases += 1;
     }
-    assert!(cases > 0, "the file holds no case");
 }
 
 /// What a reader makes of a source that delivers the pieces between the splits: records one at a time if `max` is 1,
-/// else in batches of at most so many.
+/// else in batches of at most this many.
 fn by_reader(words: &str, input: &[u8], splits: &[usize], max: usize) -> Outcome {
     let mut source: Box<dyn Read + Send> = Box::new(empty());
     let mut start = 0;
@@ -123,4 +119,153 @@ fn as_shown(kind: &str, word: &str) -> String {
         "f64" => format!("{:?}", word.parse::<f64>().unwrap()),
         _ => word.to_owned(),
     }
+}
+
+/// All that a file delivers, and all that is in a file after these bytes were written to it.
+fn read_file(path: &Path) -> Result<Vec<u8>, Error> {
+    let (mut reader, mut all) = (Reader::path(path)?, Vec::new());
+    while reader.fill()? > 0 {
+        all.extend_from_slice(reader.buffer());
+        reader.consume(reader.buffer().len());
+    }
+    Ok(all)
+}
+
+fn write_file(path: &Path, bytes: &[u8]) -> Result<Vec<u8>, Error> {
+    let mut writer = Writer::path(path)?;
+    writer.write(bytes)?;
+    writer.close()?;
+    Ok(std::fs::read(path).unwrap())
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "reads files")]
+fn sniff() {
+    let directory = tempfile::tempdir().unwrap();
+    for [name, way, file, input, output, end] in cases(SNIFF) {
+        let path = directory.path().join(file);
+        let found = match way {
+            "read" => {
+                std::fs::write(&path, unhex(input)).unwrap();
+                read_file(&path)
+            }
+            _ => write_file(&path, &unhex(input)),
+        };
+        let is_right = match &found {
+            Ok(found) if way == "read" => end == "end" && *found == unhex(output),
+            Ok(found) => end == "end" && found.starts_with(&unhex(output)),
+            Err(error) => error.kind().name() == end,
+        };
+        assert!(is_right, "{name}: {found:?}, where {output} {end} is agreed on");
+        let _ = std::fs::remove_file(&path);
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "takes minutes, and reaches no unsafe code that the other tests do not")]
+fn limits() {
+    for [name, words, limit, input, records, end] in cases(LIMITS) {
+        let records: Vec<_> = if records == "-" { Vec::new() } else { records.split(',').map(unhex).collect() };
+        let input = unhex(input);
+        for (cut, max) in (0..=input.len()).flat_map(|cut| [(cut, 1), (cut, usize::MAX)]) {
+            let source = Cursor::new(input[..cut].to_vec()).chain(Cursor::new(input[cut..].to_vec()));
+            let mut reader = Reader::builder().record_limit(limit.parse().unwrap()).from_read(source).unwrap();
+            let (mut framer, mut found) = (framer(words), Vec::new());
+            let how = loop {
+                let more = match max {
+                    1 => reader.next_frame(&mut framer).map(|record| record.map(|record| found.push(record.to_vec()))),
+                    _ => reader
+                        .next_batch_of(&mut framer, max)
+                        .map(|batch| batch.map(|batch| found.extend(batch.iter().map(<[u8]>::to_vec)))),
+                };
+                match more {
+                    Ok(Some(())) => {}
+                    Ok(None) => break "end",
+                    Err(error) => break error.kind().name(),
+                }
+            };
+            assert_eq!((&found, how), (&records, end), "{name}, split at {cut}, {max} at a time");
+        }
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "starts commands")]
+fn defaults() {
+    let directory = tempfile::tempdir().unwrap();
+    for [option, default] in cases(DEFAULTS) {
+        if let Some(found) = default_of(option, directory.path()) {
+            assert_eq!(found, default, "{option}");
+        }
+    }
+}
+
+/// What an option is by default, as the behaviour shows it; `None` where Rust has none.
+fn default_of(option: &str, directory: &Path) -> Option<String> {
+    let zipped = unhex("1f8b080000000000020333e4020053fc516702000000");
+    let is_text = |mut reader: Reader| if reader.next_line().unwrap() == Some(b"1") { "yes" } else { "no" };
+    let is_long = |len: usize| Reader::memory(vec![b'x'; len]).unwrap().next_line().is_err();
+    let file = directory.join("file.gz");
+    let found = match option {
+        "record_limit" => match (is_long(64 << 20), is_long((64 << 20) + 1)) {
+            (false, true) => "67108864",
+            _ => "another",
+        },
+        "keep_delimiter" => match Reader::memory("1\n").unwrap().next_frame(&mut Lines::new()).unwrap() {
+            Some(b"1") => "no",
+            _ => "yes",
+        },
+        // They are always named.
+        "prefix_order" => return None,
+        "prefix_counts" => {
+            use millstream::frame::{Endian, LengthPrefixed, PrefixWidth};
+            let mut framer = LengthPrefixed::new(PrefixWidth::U8, Endian::Little);
+            let mut reader = Reader::memory("\x02ab").unwrap();
+            let record = reader.next_frame(&mut framer);
+            if matches!(record, Ok(Some(b"ab"))) { "payload" } else { "itself" }
+        }
+        "decode_file" => {
+            std::fs::write(&file, zipped).unwrap();
+            is_text(Reader::path(&file).unwrap())
+        }
+        "decode_memory" => is_text(Reader::memory(zipped).unwrap()),
+        "decode_command" => is_text(Reader::command(["sh", "-c", "echo 1 | gzip"]).unwrap()),
+        "decode_callback" => is_text(Reader::from_read(Cursor::new(zipped)).unwrap()),
+        "command_failure" => match Reader::command(["false"]).unwrap().next_line() {
+            Err(_) => "error",
+            Ok(_) => "allowed",
+        },
+        "command_stdin" => match Reader::command(Command::new(["cat"])).unwrap().next_line().unwrap() {
+            None => "nothing",
+            Some(_) => "something",
+        },
+        "encode_file" => match write_file(&file, b"1\n").unwrap().starts_with(&[0x1f, 0x8b]) {
+            true => "by name",
+            false => "no",
+        },
+        "encode_memory" => {
+            let mut writer = Writer::memory().unwrap();
+            writer.write(b"1\n").unwrap();
+            if writer.close().unwrap().memory.as_deref() == Some(b"1\n") { "no" } else { "yes" }
+        }
+        "existing_file" => {
+            let file = directory.join("file");
+            write_file(&file, b"before").unwrap();
+            if write_file(&file, b"after").unwrap() == b"after" { "replaced" } else { "appended" }
+        }
+        "unfinished_file" => {
+            let file = directory.join("unfinished");
+            let mut writer = Writer::path(&file).unwrap();
+            writer.write(b"1").unwrap();
+            drop(writer);
+            if file.exists() { "kept" } else { "removed" }
+        }
+        "on_error" => {
+            let lines = Pipe::from(Reader::memory("1\nx\n").unwrap()).lines();
+            let mut numbers = lines.try_map(|line| std::str::from_utf8(line).unwrap().parse::<u8>());
+            if numbers.count().is_err() { "stop" } else { "skip" }
+        }
+        _ => panic!("no test for the option {option}"),
+    };
+    Some(found.to_owned())
 }

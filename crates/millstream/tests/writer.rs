@@ -1,4 +1,4 @@
-//! The writer against a twin: whatever the sink does, every accepted byte arrives once and in order.
+//! The writer against a model: whatever the sink does, every accepted byte arrives once and in order.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -17,7 +17,7 @@ mod skip;
 /// What a sink does with one call.
 #[derive(Clone, Copy, Debug)]
 enum Act {
-    /// Takes at most so many bytes.
+    /// Takes at most this many bytes.
     Take(usize),
     Interrupt,
     WouldBlock,
@@ -74,9 +74,9 @@ fn pattern(start: usize, len: usize) -> Vec<u8> {
 #[derive(Clone, Copy, Debug)]
 enum Op {
     Write(usize),
-    /// Asks for so many bytes and commits so many.
+    /// Asks for this many bytes and commits that many.
     Space(usize, usize),
-    /// Puts so many bytes and a number.
+    /// Puts this many bytes and a number.
     Put(usize, u64),
     Flush,
 }
@@ -109,7 +109,7 @@ fn policy() -> impl Strategy<Value = FlushPolicy> {
     ]
 }
 
-/// Does `ops`, checks the writer's word at every step, and returns what it accepted.
+/// Does `ops`, checks the writer's results at every step, and returns what it accepted.
 fn run(writer: &mut Writer, sink: &Scripted, ops: &[Op]) -> Vec<u8> {
     let mut accepted = Vec::new();
     for &op in ops {
@@ -238,6 +238,80 @@ fn an_error_of_before_does_not_keep_a_close_from_beginning() {
     assert_eq!(writer.space(1).unwrap_err().kind(), ErrorKind::Closed);
     assert_eq!(writer.try_close().unwrap().bytes, 40);
     assert_eq!(sink.arrived(), [b'a'; 40]);
+}
+
+/// A sink that panics when it is called for the first time, or when it is flushed, and counts its calls.
+#[derive(Clone)]
+struct Panicking(Arc<Mutex<usize>>, &'static str);
+
+impl Panicking {
+    fn call(&self, call: &str) {
+        *self.0.lock().unwrap() += usize::from(call == self.1);
+        if call == self.1 {
+            std::panic::resume_unwind(Box::new("on purpose")); // without a message
+        }
+    }
+}
+
+impl Write for Panicking {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.call("write");
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.call("flush");
+        Ok(())
+    }
+}
+
+#[test]
+fn a_sink_that_has_panicked_is_not_called_again() {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    type Use = fn(&mut Writer);
+    let uses: [Use; 5] = [
+        |writer| drop(writer.write(b"longer than the buffer")),
+        |writer| drop((writer.write(b"12345678"), writer.write(b"9"))),
+        |writer| drop(writer.write(b"x").and_then(|()| writer.flush())),
+        |writer| drop(writer.write(b"x").and_then(|()| writer.try_close())),
+        |writer| drop(writer.write(b"a line\n").and_then(|()| writer.flush())),
+    ];
+    for panics_in in ["write", "flush"] {
+        for encode in [Encode::Off, Encode::Gzip] {
+            for policy in [FlushPolicy::WhenFull, FlushPolicy::Line, FlushPolicy::Delay(Duration::from_secs(3600))] {
+                for (i, act) in uses.iter().enumerate() {
+                    let panicking = Panicking(Arc::default(), panics_in);
+                    let builder = || Writer::builder().capacity(8).encode(encode).flush_policy(policy);
+                    let count = || *panicking.0.lock().unwrap();
+                    // The panic drops the writer: were the sink called then, the process would end.
+                    let mut writer = builder().from_write(panicking.clone()).unwrap();
+                    let unwound = catch_unwind(AssertUnwindSafe(move || act(&mut writer))).is_err();
+                    assert!(count() <= 1, "{i}: dropped by the panic, the sink is called again");
+                    // It is caught, and the writer is used again.
+                    let mut writer = builder().from_write(panicking.clone()).unwrap();
+                    *panicking.0.lock().unwrap() = 0;
+                    if catch_unwind(AssertUnwindSafe(|| act(&mut writer))).is_err() {
+                        assert!(unwound);
+                        let error = writer.flush().unwrap_err();
+                        assert!(matches!(error.kind(), ErrorKind::Closed | ErrorKind::Internal), "{error}");
+                        assert!(writer.try_close().is_err());
+                        drop(writer);
+                        assert_eq!(count(), 1);
+                    } else {
+                        writer.abort();
+                    }
+                }
+            }
+        }
+    }
+    // Shared by threads, of which one panics.
+    let panicking = Panicking(Arc::default(), "write");
+    let shared = Writer::builder().capacity(1).from_write(panicking.clone()).unwrap().shared();
+    let other = shared.clone();
+    assert!(std::thread::spawn(move || other.write_record(b"record")).join().is_err());
+    assert_eq!(shared.write_record(b"record").unwrap_err().kind(), ErrorKind::Closed);
+    drop(shared);
+    assert_eq!(*panicking.0.lock().unwrap(), 1);
 }
 
 #[test]
@@ -422,7 +496,7 @@ fn a_callback_that_counts_wrongly_is_an_error() {
 fn options_that_cannot_be_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("out");
-    // Where nobody is there to be connected to: the options come first.
+    // For an address that cannot be reached: the options are checked first.
     type Open<'a> = &'a dyn Fn(WriterBuilder) -> millstream::Result<Writer>;
     type Set<'a> = &'a dyn Fn(WriterBuilder) -> WriterBuilder;
     let sinks: [(&str, Open); 9] = [
@@ -442,8 +516,8 @@ fn options_that_cannot_be_are_refused() {
         ("0 bytes", &|builder| builder.capacity(0), &[]),
         ("1125899906842624 bytes", &|builder| builder.capacity(1 << 50), &[]),
         ("18446744073709551615 bytes", &|builder| builder.capacity(usize::MAX), &[]),
-        ("a level without", &|builder| builder.level(3), &["path"]),
-        ("a level without", &|builder| builder.level(3).encode(Encode::Off), &[]),
+        ("a compression level", &|builder| builder.level(3), &[]),
+        ("a compression level", &|builder| builder.level(3).encode(Encode::Off), &[]),
         ("0 s", &|builder| builder.stall_timeout(Duration::ZERO), &[]),
         ("Append", &|builder| builder.existing(Existing::Append), &["path"]),
         ("Data", &|builder| builder.durability(Durability::Data), &["path"]),

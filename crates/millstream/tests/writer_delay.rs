@@ -82,7 +82,7 @@ fn what_a_writer_holds_is_flushed_once_and_not_again() {
     assert_eq!((sink.writes.load(Ordering::SeqCst), sink.flushes.load(Ordering::SeqCst)), (1, 1));
 }
 
-/// Fails while it is told to.
+/// A sink that fails while `fails` is set.
 #[derive(Clone, Default)]
 struct Failing {
     fails: Arc<AtomicBool>,

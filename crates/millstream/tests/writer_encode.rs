@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use millstream::{Encode, Existing, Writer};
+use millstream::{Encode, ErrorKind, Existing, Writer};
 
 const FORMATS: [Encode; 3] = [Encode::Gzip, Encode::Bgzf, Encode::Zstd];
 
@@ -197,15 +197,149 @@ fn appending_adds_a_member_that_decoders_join() {
     }
 }
 
+/// What can be decoded of a stream, and whether it has its end.
+fn decode_as_far_as_possible(encode: Encode, encoded: &[u8]) -> (Vec<u8>, bool) {
+    let mut decoded = Vec::new();
+    let end = match encode {
+        Encode::Zstd => zstd::Decoder::new(encoded).unwrap().read_to_end(&mut decoded),
+        _ => flate2::read::MultiGzDecoder::new(encoded).read_to_end(&mut decoded),
+    };
+    let has_end = if encode == Encode::Bgzf { encoded.ends_with(&BGZF_END) } else { end.is_ok() };
+    (decoded, has_end)
+}
+
 #[test]
-fn a_dropped_writer_ends_the_stream_too() {
+fn what_was_not_closed_has_no_end() {
+    /// How a writer is left: dropped, given up, given up after a flush, or dropped after a close that failed.
+    type Leave = fn(Writer);
+    let leave: [(Leave, &[u8]); 4] = [
+        (drop, b"all of it"),
+        (|mut writer| writer.abort(), b""),
+        (
+            |mut writer| {
+                writer.flush().unwrap();
+                writer.abort();
+            },
+            b"all of it",
+        ),
+        (
+            |mut writer| {
+                writer.flush().unwrap();
+                std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
+                    let _writer = writer;
+                    std::panic::resume_unwind(Box::new("on purpose"));
+                }))
+                .unwrap_err();
+            },
+            b"all of it",
+        ),
+    ];
     for format in FORMATS {
-        let (mut reader, pipe) = std::io::pipe().unwrap();
-        let mut writer = Writer::builder().encode(format).fd(pipe).unwrap();
-        writer.write(b"all of it").unwrap();
-        drop(writer);
-        let mut encoded = Vec::new();
-        reader.read_to_end(&mut encoded).unwrap();
-        assert_eq!(decode(format, &encoded), b"all of it");
+        for (leave, expected) in leave {
+            let (mut reader, pipe) = std::io::pipe().unwrap();
+            let mut writer = Writer::builder().encode(format).fd(pipe).unwrap();
+            writer.write(b"all of it").unwrap();
+            leave(writer);
+            let mut encoded = Vec::new();
+            reader.read_to_end(&mut encoded).unwrap();
+            let (decoded, has_end) = decode_as_far_as_possible(format, &encoded);
+            assert_eq!(decoded, expected, "{format:?}");
+            assert!(!has_end || encoded.is_empty(), "{format:?}: {encoded:?}");
+        }
+    }
+}
+
+#[test]
+fn a_close_that_failed_is_not_completed_by_a_drop() {
+    let arrived = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let sink = arrived.clone();
+    let mut fails = true;
+    let mut writer = Writer::builder()
+        .encode(Encode::Gzip)
+        .callback(move |bytes: &[u8]| {
+            if std::mem::take(&mut fails) {
+                return Err(std::io::Error::other("once"));
+            }
+            sink.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        })
+        .unwrap();
+    writer.write(b"all of it").unwrap();
+    assert!(writer.try_close().is_err());
+    drop(writer);
+    assert_eq!(*arrived.lock().unwrap(), b"");
+}
+
+#[test]
+fn a_name_that_promises_another_format_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["a.xz", "a.XZ", "a.bz2", "a.lz4", "a.zlib", "a.Z"] {
+        let path = dir.path().join(name);
+        for open in [Writer::path(&path), Writer::mapped(&path), Writer::builder().level(1).path(&path)] {
+            let error = open.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+        }
+        assert!(!path.exists());
+        for encode in [Encode::Off, Encode::Gzip] {
+            Writer::builder().encode(encode).path(&path).unwrap().close().unwrap();
+            assert!(path.exists());
+        }
+    }
+}
+
+/// What follows a stream that is cut cannot be read: nothing is appended to it.
+#[test]
+fn nothing_is_appended_to_a_file_that_is_cut() {
+    let dir = tempfile::tempdir().unwrap();
+    let bytes = text(200_000);
+    let append = |path: &Path, existing| {
+        let mut writer = Writer::builder().existing(existing).path(path)?;
+        writer.write(b"more\n")?;
+        writer.close()
+    };
+    for (ending, format) in [("gz", Encode::Gzip), ("bgz", Encode::Bgzf), ("zst", Encode::Zstd)] {
+        let path = dir.path().join("log").with_extension(ending);
+        let one = encode(format, &bytes, 1 << 20);
+        let mut wholes = vec![one.clone(), [&one[..], &one].concat()];
+        match format {
+            Encode::Zstd => wholes.push([b"\x5a\x2a\x4d\x18\x03\0\0\0abc", &one[..]].concat()),
+            // All that is gzip goes together.
+            _ => wholes.push([encode(Encode::Bgzf, &bytes, 1 << 20), encode(Encode::Gzip, &bytes, 1 << 20)].concat()),
+        }
+        for whole in wholes {
+            std::fs::write(&path, &whole).unwrap();
+            append(&path, Existing::Append).unwrap();
+            let content = std::fs::read(&path).unwrap();
+            assert!(content.starts_with(&whole));
+            if format != Encode::Zstd {
+                assert!(decode(Encode::Gzip, &content).ends_with(b"more\n"), "{ending}");
+            }
+            for cut in [1, 2, 5, 27, 28, 29, 5000] {
+                // Between two frames is an end like any other.
+                if whole.len() - cut == one.len() && format != Encode::Bgzf {
+                    continue;
+                }
+                let cut = &whole[..whole.len() - cut];
+                std::fs::write(&path, cut).unwrap();
+                let error = append(&path, Existing::Append).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::OpenFailed, "{ending} {error}");
+                assert!(error.to_string().contains("a complete "), "{error}");
+                assert!(std::fs::read(&path).unwrap() == cut, "it has been written to");
+                append(&path, Existing::AppendUnchecked).unwrap();
+                assert!(std::fs::read(&path).unwrap().len() > cut.len());
+            }
+        }
+        // Another format, or none.
+        for content in
+            [&b"plain\n"[..], &encode(if format == Encode::Zstd { Encode::Gzip } else { Encode::Zstd }, b"x", 1)]
+        {
+            std::fs::write(&path, content).unwrap();
+            assert_eq!(append(&path, Existing::Append).unwrap_err().kind(), ErrorKind::OpenFailed, "{ending}");
+        }
+        std::fs::write(&path, b"").unwrap();
+        append(&path, Existing::Append).unwrap();
+        let mut raw = Writer::builder().existing(Existing::Append).encode(Encode::Off).path(&path).unwrap();
+        raw.write(b"as it is").unwrap();
+        raw.close().unwrap();
     }
 }

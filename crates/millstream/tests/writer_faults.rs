@@ -18,7 +18,7 @@ fn content() -> Vec<u8> {
     (0..CALLS * 64).map(|i| (i % 251) as u8).collect()
 }
 
-/// In a process of its own: writes a file in `CALLS` calls while strace makes some fail.
+/// In a separate process: writes a file in `CALLS` calls while strace makes some fail.
 #[test]
 #[ignore = "run by the other tests under strace"]
 fn child() {
@@ -44,7 +44,7 @@ fn child() {
     assert_eq!(errors > 0, may_fail);
 }
 
-/// In a process of its own: writes a file that the system has promised to take, and then has not.
+/// In a separate process: writes a file that the system first accepts, and then fails to store.
 #[test]
 #[ignore = "run by the other tests under strace"]
 fn closing_child() {
@@ -56,7 +56,7 @@ fn closing_child() {
     };
     let mut writer = Writer::builder().partial(Partial::Keep).durability(durability).path(&path).unwrap();
     writer.write(b"content").unwrap();
-    // The second time the system has nothing against it any more; the bytes are lost all the same.
+    // The second time the system has nothing against it any more; the bytes are lost anyway.
     for _ in 0..2 {
         let error = writer.try_close().unwrap_err();
         assert_eq!((error.kind(), error.errno()), (ErrorKind::Io, Some(rustix::io::Errno::NOSPC.raw_os_error())));

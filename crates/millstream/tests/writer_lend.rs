@@ -1,4 +1,4 @@
-//! Lent pages: whatever the reader's pace, it reads the bytes that were written, and not those that came after.
+//! Lent pages: whatever the reader's pace, it reads the bytes that were written, and not later ones.
 #![cfg(target_os = "linux")]
 
 use std::fs;
@@ -96,7 +96,7 @@ fn lengths_around_a_page_a_block_and_the_pipe() {
     }
 }
 
-/// Nobody waits for the reader, and the memory is somebody else's meanwhile.
+/// Nothing waits for the reader, and the memory is reused meanwhile.
 #[test]
 fn what_is_in_the_pipe_outlives_the_writer() {
     let bytes = pattern(1_000_000);

@@ -38,7 +38,7 @@ fn every_length_around_a_page_and_a_step() {
                     let end = writer.close().unwrap();
                     assert_eq!((end.bytes, end.written), (len as u64, len as u64));
                     assert!(fs::read(&path).unwrap() == all[..len], "{len} bytes by {record}");
-                    // Nor is more room held than that.
+                    // Nor is more memory held than that.
                     assert!(fs::metadata(&path).unwrap().blocks() * 512 < len as u64 + 64 * 1024, "{len}");
                 }
             }
@@ -97,7 +97,7 @@ fn only_a_regular_file_can_be_mapped() {
     assert!(!path.exists());
 }
 
-/// In a process of its own: fills a disk, and checks what is said of it.
+/// In a separate process: fills a disk, and checks what is reported.
 #[test]
 #[ignore = "run by the other tests in a process that meets a full disk"]
 fn child() {
@@ -157,7 +157,7 @@ fn room_is_reserved_before_it_is_written() {
         // A smaller step is found.
         ("error=ENOSPC:when=2", "none", false),
         ("error=EINTR:when=1+2", "none", false),
-        // 4 MiB is refused, and so is every half of it down to a page; then there is room again.
+        // 4 MiB is refused, and so is every half of it down to a page; then there is space again.
         ("error=ENOSPC:when=3..13", "io", true),
         ("error=ENOSPC:when=2+1", "io", false),
         ("error=EDQUOT:when=1+1", "io", false),

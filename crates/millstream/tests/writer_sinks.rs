@@ -1,7 +1,7 @@
 //! Pipes, sockets, terminals and commands as sinks: waiting, being interrupted, and the other side leaving.
 
 use std::fs::File;
-use std::io::{PipeReader, Read};
+use std::io::{PipeReader, Read, Write};
 use std::net::TcpListener;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -141,7 +141,7 @@ fn a_sink_that_takes_nothing_is_stalled() {
     for (name, fd, reader) in stuck() {
         let mut writer = Writer::builder().stall_timeout(Duration::from_millis(50)).fd(fd).unwrap();
         let large = pattern(64 << 20);
-        // Part of it is taken, so it is accepted, and the next call says what happened.
+        // Part of it is taken, so it is accepted, and the next call reports the error.
         writer.write(&large).unwrap();
         assert_eq!(writer.accepted(), large.len() as u64);
         let error = writer.flush().unwrap_err();
@@ -187,12 +187,12 @@ fn a_closed_pipe_or_connection_is_an_error_value() {
     for builder in [|| Writer::builder(), || Writer::builder().stall_timeout(Duration::from_secs(20))] {
         for (name, fd, reader) in stuck() {
             if name == "terminal" {
-                continue; // one that nobody looks at takes everything or reports EIO
+                continue; // an unread terminal takes everything or reports EIO
             }
             drop(reader);
             let mut writer = builder().fd(fd).unwrap();
             let error = loop {
-                // A TCP connection takes some before it hears that the other side has gone.
+                // A TCP connection accepts some bytes before it notices that the other side has gone.
                 if let Err(error) = writer.write(&[b'x'; 100_000]) {
                     break error;
                 }
@@ -409,4 +409,160 @@ fn a_dropped_writer_gives_the_command_what_it_has() {
 fn a_command_that_is_not_there_is_not_started() {
     let error = Writer::command(["millstream-no-such-command"]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::CommandNotStarted);
+}
+
+/// Connections of each kind: a writer that `builder` makes, and the peer's end.
+fn connections(builder: impl Fn() -> WriterBuilder) -> Vec<(&'static str, Writer, File)> {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let tcp = builder().tcp(address).unwrap();
+    let tcp_peer = OwnedFd::from(listener.accept().unwrap().0);
+    let fd = builder().fd(std::net::TcpStream::connect(address).unwrap()).unwrap();
+    let fd_peer = OwnedFd::from(listener.accept().unwrap().0);
+    let (near, far) = UnixStream::pair().unwrap();
+    let unix = builder().fd(near).unwrap();
+    vec![("tcp", tcp, tcp_peer.into()), ("fd", fd, fd_peer.into()), ("unix", unix, OwnedFd::from(far).into())]
+}
+
+#[test]
+fn a_peer_that_has_sent_something_gets_all_of_it() {
+    for builder in [|| Writer::builder(), || Writer::builder().stall_timeout(Duration::from_secs(20))] {
+        for (name, mut writer, mut peer) in connections(builder) {
+            peer.write_all(b"220 ready\r\n").unwrap();
+            let bytes = pattern(100_000);
+            writer.write(&bytes).unwrap();
+            writer.flush().unwrap();
+            let reading = thread::spawn(move || {
+                thread::sleep(Duration::from_millis(50));
+                peer.write_all(b"250 go on\r\n").unwrap();
+                let mut arrived = Vec::new();
+                peer.read_to_end(&mut arrived).map(|_| arrived)
+            });
+            writer.close().unwrap();
+            assert!(reading.join().unwrap().is_ok_and(|arrived| arrived == bytes), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_peer_that_does_not_close_has_not_confirmed_the_end() {
+    let short = Duration::from_millis(50);
+    for builder in [
+        || Writer::builder().linger(Duration::from_millis(50)),
+        || Writer::builder().stall_timeout(Duration::from_millis(50)),
+    ] {
+        for (name, mut writer, mut peer) in connections(builder) {
+            writer.write(b"all of it").unwrap();
+            let error = writer.try_close().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Stalled, "{name}");
+            assert!(error.to_string().contains("has not closed 0.05 s after this side"), "{error}");
+            // One that continues sending does not keep us either.
+            let sending = thread::spawn(move || {
+                let end = Instant::now() + 4 * short;
+                while Instant::now() < end && peer.write(b"more").is_ok() {}
+                let mut arrived = Vec::new();
+                peer.read_to_end(&mut arrived).unwrap();
+                arrived
+            });
+            assert_eq!(writer.try_close().unwrap_err().kind(), ErrorKind::Stalled, "{name}");
+            while writer.try_close().is_err_and(|error| error.kind() == ErrorKind::Stalled) {}
+            assert_eq!(sending.join().unwrap(), b"all of it");
+        }
+    }
+}
+
+#[test]
+fn a_peer_that_leaves_without_reading_is_an_error() {
+    for (name, mut writer, peer) in connections(Writer::builder) {
+        writer.write(b"unread").unwrap();
+        writer.flush().unwrap();
+        // So that it is there, and unread, when the peer leaves.
+        rustix::event::poll(&mut [rustix::event::PollFd::new(&peer, rustix::event::PollFlags::IN)], None).unwrap();
+        drop(peer);
+        let error = writer.close().unwrap_err();
+        assert_eq!(error.errno(), Some(rustix::io::Errno::CONNRESET.raw_os_error()), "{name}: {error}");
+    }
+}
+
+#[test]
+fn waiting_for_a_peer_to_close_can_be_interrupted_or_left_out() {
+    let token = CancelToken::new().unwrap();
+    for (_, mut writer, peer) in connections(|| Writer::builder().cancel(&token)) {
+        let canceller = token.clone();
+        let cancelling = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(20));
+            canceller.cancel();
+        });
+        assert_eq!(writer.try_close().unwrap_err().kind(), ErrorKind::Cancelled);
+        cancelling.join().unwrap();
+        token.reset();
+        drop(peer);
+        writer.try_close().unwrap();
+    }
+    for (name, mut writer, peer) in connections(|| Writer::builder().linger(Duration::ZERO)) {
+        writer.write(b"whatever").unwrap();
+        writer.close().unwrap();
+        assert_arrives(name, peer, b"whatever");
+    }
+}
+
+#[test]
+fn a_connection_that_others_use_too_is_not_ended() {
+    let (near, mut far) = UnixStream::pair().unwrap();
+    let mut writer = Writer::borrow_fd(&near).unwrap();
+    writer.write(b"ours, ").unwrap();
+    writer.close().unwrap();
+    far.write_all(b"answer").unwrap();
+    let mut answer = [0; 6];
+    (&near).read_exact(&mut answer).unwrap();
+    (&near).write_all(b"theirs").unwrap();
+    assert_arrives("borrowed", OwnedFd::from(far).into(), b"ours, theirs");
+
+    // But it is where that is asked for.
+    let (near, far) = UnixStream::pair().unwrap();
+    let lingering = || Writer::builder().linger(Duration::from_secs(20));
+    let mut writer = lingering().borrow_fd(&near).unwrap();
+    writer.write(b"all").unwrap();
+    let reading = thread::spawn(move || {
+        let mut arrived = Vec::new();
+        (&far).read_to_end(&mut arrived).unwrap();
+        arrived
+    });
+    writer.close().unwrap();
+    assert_eq!(reading.join().unwrap(), b"all");
+
+    let (_reader, pipe) = std::io::pipe().unwrap();
+    for result in [lingering().fd(pipe), lingering().path("/nowhere"), lingering().memory()] {
+        assert_eq!(result.unwrap_err().kind(), ErrorKind::InvalidOption);
+    }
+}
+
+#[test]
+fn giving_up_never_waits_for_the_sink() {
+    let start = Instant::now();
+    for policy in [FlushPolicy::Auto, FlushPolicy::Line, FlushPolicy::Delay(Duration::from_millis(1))] {
+        for (name, fd, _reader) in stuck() {
+            let modes = fcntl_getfl(&fd).unwrap();
+            let token = CancelToken::new().unwrap();
+            let builder = Writer::builder().flush_policy(policy).capacity(64 << 20).cancel(&token);
+            let mut writer = builder.borrow_fd(&fd).unwrap();
+            let accepted = writer.write(&[b'x'; 8 << 20]);
+            if policy == FlushPolicy::Line || accepted.is_ok() {
+                thread::sleep(Duration::from_millis(10)); // a thread begins to flush
+            }
+            writer.abort();
+            for result in [writer.write(b"y"), writer.flush(), writer.close().map(drop)] {
+                assert_eq!(result.unwrap_err().kind(), ErrorKind::Closed, "{name}");
+            }
+            assert_eq!(fcntl_getfl(&fd).unwrap(), modes);
+        }
+    }
+    let mut writer = Writer::command(["sleep", "60"]).unwrap();
+    writer.write(&[b'x'; 200_000]).unwrap();
+    writer.abort();
+    assert!(start.elapsed() < Duration::from_secs(20));
+
+    let shared = Writer::memory().unwrap().shared();
+    shared.abort();
+    assert_eq!(shared.write_record(b"x").unwrap_err().kind(), ErrorKind::Closed);
 }

@@ -1,9 +1,9 @@
-//! Makes BSON documents out of a fuzzer's bytes: as they are, as the members of a document, or as choices for what to
-//! build, of which a few bytes are changed in the end.
+//! Makes BSON documents from a fuzzer's bytes: unchanged, as the members of a document, or as choices for what to
+//! build, a few bytes of which are changed at the end.
 
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 
-/// Keys and texts that mean something to a reader, so that the fuzzer does not have to find them letter by letter.
+/// Keys and texts with a meaning for a reader, so that the fuzzer does not have to find them letter by letter.
 const WORDS: &[&str] = &[
     "",
     "a",
@@ -57,7 +57,7 @@ const WORDS: &[&str] = &[
     "ü",
 ];
 
-/// A document that is right or nearly so; none where the bytes are too few.
+/// A document that is valid or nearly so; none if there are too few bytes.
 pub fn document(data: &[u8]) -> Option<Vec<u8>> {
     let (&way, rest) = data.split_first()?;
     match way % 8 {
@@ -82,7 +82,7 @@ pub fn document(data: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// Puts a length around what is written, and a zero byte behind it.
+/// Puts a length around what is written, and a zero byte after it.
 fn close(bytes: &mut Vec<u8>, before: usize, write: impl FnOnce(&mut Vec<u8>)) {
     let start = bytes.len();
     bytes.extend_from_slice(&[0; 4]);

@@ -1,9 +1,13 @@
-// What every header over the C ABI needs: handles that free themselves, codes that become exceptions, text that C can
-// take. Nothing in here is for users.
+// What every header over the C ABI needs: handles that free themselves, codes that become exceptions, text for C.
+// Nothing in here is for users.
 //
 // C++20; needs libmillstream, and so does every header that includes this one.
 #ifndef MILLSTREAM_BOUNDARY_HPP
 #define MILLSTREAM_BOUNDARY_HPP
+
+#if __cplusplus <= 201703L
+#error "millstream/boundary.hpp needs C++20: compile it with -std=c++20 or later"
+#else
 
 #include <cerrno>
 #include <chrono>
@@ -23,7 +27,7 @@
 #include <millstream.h>
 #include <millstream/error.hpp>
 
-namespace ms::detail {
+namespace millstream::detail {
 
 /// A handle of the C ABI, freed by its own function.
 template <class T, void (*Free)(T *)>
@@ -55,8 +59,8 @@ inline std::vector<command_end> copied(const millstream_command_end *ends, std::
     return copies;
 }
 
-/// What a call has told of its failure, as an exception. Takes the handle, which may be null: then the code is all.
-inline ms::error taken(millstream_code code, millstream_error *raw) {
+/// The error of a failed call, as an exception. Takes the handle, which may be null: then there is only the code.
+inline millstream::error taken(millstream_code code, millstream_error *raw) {
     const handle<millstream_error, millstream_error_free> error(raw);
     error_details details;
     details.kind = static_cast<errc>(code);
@@ -77,10 +81,10 @@ inline ms::error taken(millstream_code code, millstream_error *raw) {
         if (millstream_command_end end{}; millstream_error_command(raw, &end))
             details.command = copied(end);
     }
-    return ms::error(std::move(details));
+    return millstream::error(std::move(details));
 }
 
-/// Calls a function of the C ABI, whose last argument is where an error goes, and throws what it reports.
+/// Calls a function of the C ABI whose last argument receives an error, and throws that error.
 template <class Function, class... Arguments>
 void call(Function function, Arguments... arguments) {
     millstream_error *error = nullptr;
@@ -96,7 +100,7 @@ Handle made(Function function, Arguments... arguments) {
     return Handle(raw);
 }
 
-/// Text for C, which would see it end at a NUL: one inside is `argument_invalid`.
+/// Text for C, where it would end at a NUL: a NUL inside is `argument_invalid`.
 inline std::string c_text(std::string_view text) {
     if (text.find('\0') != text.npos) {
         error_details details;
@@ -110,21 +114,28 @@ inline std::string c_text(std::string_view text) {
 
 inline std::string c_path(const std::filesystem::path &path) { return c_text(path.native()); }
 
-/// A time for C, in nanoseconds; a negative one is none at all.
-inline std::uint64_t c_time(std::chrono::nanoseconds time) noexcept {
-    return time.count() > 0 ? static_cast<std::uint64_t>(time.count()) : 0;
+/// A time of an option for C, in nanoseconds; a negative one is an error.
+inline std::uint64_t c_time(std::chrono::nanoseconds time) {
+    if (time.count() < 0) {
+        error_details details;
+        details.kind = errc::invalid_option;
+        details.found = "a time of " + std::to_string(time.count()) + " ns";
+        details.expected = "0 or more";
+        fail(std::move(details));
+    }
+    return static_cast<std::uint64_t>(time.count());
 }
 
-/// A callback of the user's, where the library can find it however its reader or writer moves.
+/// A user callback, at an address that stays the same when its reader or writer moves.
 ///
-/// No exception may pass through the library. So a callback's is kept here, the library is told of a failure, and the
-/// call that reports this failure throws it on when it is back in C++. That may be a later call than the one that ran
-/// the callback: a writer whose sink has taken part of a record, a reader that has records to give first.
+/// No exception may pass through the library. So a callback's exception is kept here, the callback reports a failure to
+/// the library, and the call that returns this failure rethrows it in C++. That may be a later call than the one that
+/// ran the callback: a writer whose sink has taken part of a record, a reader that has records to deliver first.
 class callback_holder {
   public:
     virtual ~callback_holder() = default;
 
-    /// Runs a callback that returns a number of bytes. If it throws, the answer is an error number for the library.
+    /// Runs a callback that returns a number of bytes. If it throws, the result is an error number for the library.
     template <class Callback>
     std::ptrdiff_t run(Callback callback) noexcept {
         try {
@@ -135,9 +146,9 @@ class callback_holder {
         }
     }
 
-    /// What it has thrown, if that is what `error` reports. It has been reported then.
-    std::exception_ptr take(const ms::error &error) noexcept {
-        // The library knows an exception as this error, and as nothing else.
+    /// The exception, if that is what `error` reports. It counts as reported then.
+    std::exception_ptr take(const millstream::error &error) noexcept {
+        // For the library an exception is this error, and nothing else.
         const bool is_callback = error.code() == errc::io && error.system_errno() == EIO;
         return is_callback ? std::exchange(thrown_, nullptr) : nullptr;
     }
@@ -146,10 +157,10 @@ class callback_holder {
     std::exception_ptr thrown_;
 };
 
-/// What a reader or writer remembers of its calls: the last error, and what its callback threw.
+/// What a reader or writer keeps from its calls: the last error, and the exception of its callback.
 class outcome {
   public:
-    /// Calls a function of the C ABI; `code` says how it went, and true that it succeeded.
+    /// Calls a function of the C ABI; `code` is set to the outcome; returns true if it succeeded.
     template <class Function, class... Arguments>
     bool call(std::error_code &code, Function function, Arguments... arguments) noexcept {
         millstream_error *error = nullptr;
@@ -162,21 +173,21 @@ class outcome {
         return false;
     }
 
-    /// Remembers an error, and forgets what belonged to the one before.
-    void set(const ms::error &error, std::error_code &code) noexcept {
+    /// Keeps an error, and drops what belonged to the one before.
+    void set(const millstream::error &error, std::error_code &code) noexcept {
         last_ = error;
         code = error.code();
         thrown_ = callback_ != nullptr ? callback_->take(error) : nullptr;
     }
 
-    /// Remembers what a call has told of its failure, and throws it.
+    /// Keeps the error of a call, and throws it.
     [[noreturn]] void fail(millstream_code result, millstream_error *error) {
         std::error_code code;
         set(taken(result, error), code);
         raise();
     }
 
-    /// Does what reports by a `std::error_code`, and throws instead of reporting.
+    /// Runs a function that reports through a `std::error_code`, and throws instead.
     template <class Act>
     auto throwing(Act act) {
         std::error_code code;
@@ -192,7 +203,7 @@ class outcome {
         }
     }
 
-    const ms::error *last() const noexcept { return last_ ? &*last_ : nullptr; }
+    const millstream::error *last() const noexcept { return last_ ? &*last_ : nullptr; }
     std::exception_ptr thrown() const noexcept { return thrown_; }
     void keep(std::unique_ptr<callback_holder> callback) noexcept { callback_ = std::move(callback); }
     std::unique_ptr<callback_holder> release() noexcept { return std::move(callback_); }
@@ -204,11 +215,12 @@ class outcome {
         detail::fail(*last_);
     }
 
-    std::optional<ms::error> last_;
-    std::exception_ptr thrown_; // what the callback threw, if that was the last error
+    std::optional<millstream::error> last_;
+    std::exception_ptr thrown_; // the exception of the callback, if that was the last error
     std::unique_ptr<callback_holder> callback_;
 };
 
-} // namespace ms::detail
+} // namespace millstream::detail
 
+#endif // C++20
 #endif // MILLSTREAM_BOUNDARY_HPP

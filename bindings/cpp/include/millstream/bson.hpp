@@ -1,4 +1,4 @@
-// BSON: documents that are looked at where they lie, and types of yours out of them and into them.
+// BSON: documents read in place, and conversion from and to your types.
 //
 //     struct person {
 //         std::string name;
@@ -7,7 +7,7 @@
 //     };
 //     MS_BSON_FIELDS(person, name, age, mail)
 //
-//     for (ms::bson::document document : ms::bson::documents(ms::path{"people.bson.gz"})) {
+//     for (millstream::bson::document document : millstream::bson::documents(millstream::path{"people.bson.gz"})) {
 //         auto name = document["name"].as<std::string_view>();       // a piece of the document
 //         auto city = document.get<std::string>("city");              // an optional: there may be none
 //         auto zip = document.at_path("address.zip").as<int>();
@@ -16,16 +16,20 @@
 //             …
 //     }
 //
-// A `document` and a `value` are views: cheap to copy, and valid as long as the memory that they look at is there and
-// unchanged. Of a stream that is until the next document; `owned_document` keeps its own. Nothing is parsed before it
-// is asked for, and nothing is remembered: each look-up walks over the members before the one it finds.
+// A `document` and a `value` are views: cheap to copy, and valid as long as the underlying memory exists unchanged. For
+// a stream that is until the next document; `owned_document` owns its memory. Nothing is parsed before it is accessed,
+// and nothing is cached: each look-up scans the members before the one it finds.
 //
-// What goes wrong throws `ms::error`, which knows the path of keys and the byte: `shape_mismatch` for a value of
-// another type, `key_missing`, `value_out_of_range`, `document_invalid`, …
+// Errors are thrown as `millstream::error`, with the path of keys and the byte: `shape_mismatch` for a value of another
+// type, `key_missing`, `value_out_of_range`, `document_invalid`, …
 //
 // Views may be used by any number of threads; a stream or a builder, by one at a time.
 #ifndef MILLSTREAM_BSON_HPP
 #define MILLSTREAM_BSON_HPP
+
+#if __cplusplus <= 201703L
+#error "millstream/bson.hpp needs C++20: compile it with -std=c++20 or later"
+#else
 
 #include <algorithm>
 #include <array>
@@ -48,9 +52,9 @@
 #include <millstream/reader.hpp>
 #include <millstream/writer.hpp>
 
-namespace ms::bson {
+namespace millstream::bson {
 
-// ---- values that are no types of C++ ----
+// ---- values without a C++ type ----
 
 /// The types that a value can have; the numbers are those of the format.
 enum class type : std::uint32_t {
@@ -85,23 +89,24 @@ using date_time = std::chrono::sys_time<std::chrono::milliseconds>;
 struct object_id {
     std::array<std::byte, 12> bytes{};
 
-    /// One that no other has: of the time, of this process, and counted.
+    /// A unique one: from the time, this process and a counter.
     static object_id make() {
         object_id made;
-        ms::detail::call(millstream_bson_object_id_new, static_cast<void *>(made.bytes.data()));
+        millstream::detail::call(millstream_bson_object_id_new, static_cast<void *>(made.bytes.data()));
         return made;
     }
-    /// Of 24 hexadecimal digits, of either case; `text_invalid` if it is none.
+    /// From 24 hexadecimal digits, of either case; otherwise `text_invalid`.
     static object_id from_string(std::string_view text) {
         object_id read;
-        ms::detail::call(millstream_bson_object_id_from_text, text.data(), text.size(),
-                         static_cast<void *>(read.bytes.data()));
+        millstream::detail::call(millstream_bson_object_id_from_text, text.data(), text.size(),
+                                 static_cast<void *>(read.bytes.data()));
         return read;
     }
     /// Its 24 hexadecimal digits.
     std::string to_string() const {
         std::array<char, MILLSTREAM_BSON_OBJECT_ID_TEXT> text{};
-        ms::detail::call(millstream_bson_object_id_to_text, static_cast<const void *>(bytes.data()), text.data());
+        millstream::detail::call(millstream_bson_object_id_to_text, static_cast<const void *>(bytes.data()),
+                                 text.data());
         return text.data();
     }
 
@@ -119,17 +124,19 @@ struct timestamp {
 struct decimal128 {
     std::array<std::byte, 16> bytes{};
 
-    /// Of text such as "1.50", "1E+6", "NaN" or "-Infinity"; `text_invalid` if it is none, or would have to be rounded.
+    /// From text such as "1.50", "1E+6", "NaN" or "-Infinity"; otherwise, or if it would have to be rounded,
+    /// `text_invalid`.
     static decimal128 from_string(std::string_view text) {
         decimal128 read;
-        ms::detail::call(millstream_bson_decimal128_from_text, text.data(), text.size(),
-                         static_cast<void *>(read.bytes.data()));
+        millstream::detail::call(millstream_bson_decimal128_from_text, text.data(), text.size(),
+                                 static_cast<void *>(read.bytes.data()));
         return read;
     }
     /// Its text, with all its digits.
     std::string to_string() const {
         std::array<char, MILLSTREAM_BSON_DECIMAL128_TEXT> text{};
-        ms::detail::call(millstream_bson_decimal128_to_text, static_cast<const void *>(bytes.data()), text.data());
+        millstream::detail::call(millstream_bson_decimal128_to_text, static_cast<const void *>(bytes.data()),
+                                 text.data());
         return text.data();
     }
 
@@ -150,7 +157,7 @@ struct regex {
     friend bool operator==(const regex &, const regex &) = default;
 };
 
-/// JavaScript, borrowed; it is text here and never run.
+/// JavaScript, borrowed; it is treated as text and never executed.
 struct code {
     std::string_view text;
     friend bool operator==(const code &, const code &) = default;
@@ -173,25 +180,25 @@ struct max_key_value {
     friend bool operator==(max_key_value, max_key_value) = default;
 };
 
-/// What is let pass, beyond what could not be read anyway.
+/// Which deviations are accepted, except those that could not be read anyway.
 enum class strictness : std::uint32_t {
-    /// Keys of arrays are not looked at, and keys may repeat: the first is found.
+    /// Keys of arrays are ignored, and keys may repeat: the first is found.
     standard = MILLSTREAM_BSON_STRICTNESS_STANDARD,
-    /// Also bytes behind a document, booleans other than 0 and 1, and a wrong inner length of the old binary subtype.
+    /// Also bytes after a document, booleans other than 0 and 1, and a wrong inner length of the old binary subtype.
     lenient = MILLSTREAM_BSON_STRICTNESS_LENIENT,
-    /// Less: keys of arrays must be "0", "1", and so on, and no key may repeat within a document.
+    /// Stricter: keys of arrays must be "0", "1", and so on, and no key may repeat within a document.
     strict = MILLSTREAM_BSON_STRICTNESS_STRICT,
 };
 
-/// What happens where text or a key is not UTF-8.
+/// What to do if text or a key is not UTF-8.
 enum class utf8 : std::uint32_t {
     checked = MILLSTREAM_BSON_UTF8_CHECKED, ///< It is `utf8_invalid`.
-    lossy = MILLSTREAM_BSON_UTF8_LOSSY,     ///< The bytes are given as they are; in Extended JSON U+FFFD is there.
+    lossy = MILLSTREAM_BSON_UTF8_LOSSY,     ///< The bytes are returned unchanged; Extended JSON has U+FFFD instead.
 };
 
-/// What reading a document accepts: `document(bytes, {.strictness = ms::bson::strictness::strict})`.
+/// What reading a document accepts: `document(bytes, {.strictness = millstream::bson::strictness::strict})`.
 struct rules {
-    /// How many documents and arrays may be inside each other, the outermost included: at most 1,000.
+    /// The maximum nesting depth of documents and arrays, the outermost included: at most 1,000.
     std::uint32_t depth = 200;
     bson::strictness strictness = bson::strictness::standard;
     bson::utf8 utf8 = bson::utf8::checked;
@@ -202,13 +209,13 @@ class array;
 class document;
 class builder;
 
-/// Names a type, and no other: what MS_BSON_FIELDS tells of a class it does not tell of those that are derived from it.
+/// Names exactly one type: MS_BSON_FIELDS of a class does not apply to classes derived from it.
 template <class T>
 struct fields_of {};
 
 namespace detail {
 
-/// Calls that use a reader or writer of the user's. What its callback throws is thrown on.
+/// Calls that use a reader or writer of the user's. Exceptions of its callback are rethrown.
 struct io {
     template <class Stream, class Function, class... Arguments>
     static void call(Stream &stream, Function function, Arguments... arguments) {
@@ -228,7 +235,7 @@ inline std::span<const std::byte> bytes_of(const char *bytes, std::size_t len) n
     return {reinterpret_cast<const std::byte *>(bytes), len};
 }
 
-/// Which kinds of type `as` and `append` tell apart.
+/// Which kinds of types `as` and `append` distinguish.
 template <class T, template <class...> class Template>
 inline constexpr bool is_a = false;
 template <template <class...> class Template, class... Arguments>
@@ -255,22 +262,21 @@ inline constexpr bool is_std_array = false;
 template <class T, std::size_t Size>
 inline constexpr bool is_std_array<std::array<T, Size>> = true;
 
-/// A point in time of the system's clock, counted in whole units, so many of which are a millisecond or the other way
-/// round.
+/// A time point of the system clock in whole units that are a multiple or a fraction of a millisecond.
 template <class T>
 inline constexpr bool is_time = false;
 template <std::integral Count, class Period>
 inline constexpr bool is_time<std::chrono::sys_time<std::chrono::duration<Count, Period>>> =
     std::ratio_divide<Period, std::milli>::num == 1 || std::ratio_divide<Period, std::milli>::den == 1;
 
-/// A map by names: std::map<std::string, T> and its like.
+/// A map with string keys: std::map<std::string, T> and similar types.
 template <class T>
 concept map_by_name = requires(T map, typename T::key_type key, typename T::mapped_type value) {
     requires std::same_as<typename T::key_type, std::string>;
     map.insert_or_assign(std::move(key), std::move(value));
 };
 
-/// A type that MS_BSON_FIELDS has told of.
+/// A type with MS_BSON_FIELDS.
 template <class T>
 concept has_fields = requires {
     ms_bson_fields(fields_of<T>());
@@ -288,11 +294,11 @@ struct field {
 template <class Class, class Member>
 field(const char *, Member Class::*) -> field<Class, Member>;
 
-/// Takes back what is appended while it exists, unless that is to be kept.
+/// Takes back everything appended during its lifetime, unless that is to be kept.
 class undo {
   public:
     explicit undo(millstream_bson_builder *builder) : builder_(builder) {
-        ms::detail::call(millstream_bson_builder_mark, builder_, &mark_);
+        millstream::detail::call(millstream_bson_builder_mark, builder_, &mark_);
     }
     undo(const undo &) = delete;
     undo &operator=(const undo &) = delete;
@@ -310,7 +316,7 @@ class undo {
 
 } // namespace detail
 
-/// Numbers that lie in a document as a binary: a random-access range of them, whatever their address. No copy is made.
+/// Numbers stored in a document as a binary: a random-access range of them, at any address. No copy is made.
 template <detail::number Number>
 class numbers {
   public:
@@ -328,8 +334,8 @@ class numbers {
         return std::bit_cast<Number>(bytes);
     }
 
-    /// All of them where they lie, if the processor can use them there: if their address is one of such a type, and it
-    /// has the lowest byte first.
+    /// All of them in place, if the processor can use them there: if they are aligned, and the processor is
+    /// little-endian.
     std::optional<std::span<const Number>> span() const noexcept {
         if (!raw_.usable)
             return std::nullopt;
@@ -353,7 +359,7 @@ class numbers {
     millstream_bson_numbers raw_{};
 };
 
-/// A value, where it lies in a document. Copies are cheap, and valid as long as the document's memory is.
+/// A value in place in a document. Copies are cheap, and valid as long as the document's memory is.
 class value {
   public:
     /// Nothing.
@@ -369,40 +375,41 @@ class value {
                raw_.type == MILLSTREAM_BSON_TYPE_NOTHING;
     }
 
-    /// The value as a type of C++:
+    /// The value as a C++ type:
     ///
     /// - `bool`, `date_time`, `timestamp`, `object_id`, `decimal128`, `regex`, `null_value`: that type;
-    /// - other `std::chrono::sys_time`s, of whole units: a date that is exactly one;
-    /// - integers, `float` and `double`: any number that is exactly one of this type (for `float`, the nearest);
-    /// - `std::string_view` and `std::string`: a string, code or symbol; the view is a piece of the document;
+    /// - other `std::chrono::sys_time`s, of whole units: a date that is representable exactly;
+    /// - integers, `float` and `double`: any number that this type represents exactly (for `float`, the nearest);
+    /// - `std::string_view` and `std::string`: a string, code or symbol; the view is part of the document;
     /// - `binary`, `std::span<const std::byte>`, `std::vector<std::byte>`: a binary;
     /// - `numbers<T>`, `std::span<const T>`: a binary as numbers, not copied; the span is `unsupported` where the
     /// address
-    ///   is none of a `T`;
+    ///   is not aligned for a `T`;
     /// - `document`, `array`, `value`: a view of it;
-    /// - `std::vector<T>`: an array of `T`, or of numbers also a binary; `std::array<T, N>`: the same, of exactly `N`;
-    /// - `std::map<std::string, T>` and its like: a document;
+    /// - `std::vector<T>`: an array of `T`, or, for numbers, also a binary; `std::array<T, N>`: the same, with exactly
+    ///   `N` elements;
+    /// - `std::map<std::string, T>` and similar types: a document;
     /// - `std::optional<T>`: nothing for null and undefined;
-    /// - types with MS_BSON_FIELDS, and types with `void ms_bson_decode(const ms::bson::value &, T &)` in their
+    /// - types with MS_BSON_FIELDS, and types with `void ms_bson_decode(const millstream::bson::value &, T &)` in their
     /// namespace.
     template <class T>
     T as() const;
 
-    /// Inside a document, as `document` has them, and by its position inside an array.
+    /// Inside a document, like the members of `document`, and by position inside an array.
     value operator[](std::string_view key) const;
     value operator[](std::size_t index) const;
     template <class T>
     std::optional<T> get(std::string_view key) const;
 
-    /// All that the document has behind the key, with lengths and terminators.
+    /// Everything that the document has after the key, with lengths and terminators.
     std::span<const std::byte> payload() const noexcept { return detail::bytes_of(raw_.payload, raw_.payload_len); }
-    /// Where that begins, in bytes from the start of the stream, or of the outermost document.
+    /// Its position, in bytes from the start of the stream, or of the outermost document.
     std::uint64_t offset() const noexcept {
         return raw_.payload == nullptr ? document_.offset
                                        : document_.offset + static_cast<std::uint64_t>(raw_.payload - document_.bytes);
     }
 
-    /// What the C ABI has of it, and of the document that it is from.
+    /// The C ABI's struct for it, and for its document.
     const millstream_bson_value &raw() const noexcept { return raw_; }
     const millstream_bson_document &raw_document() const noexcept { return document_; }
 
@@ -412,7 +419,7 @@ class value {
   private:
     template <class Function, class... Results>
     void call(Function function, Results... results) const {
-        ms::detail::call(function, &document_, &raw_, results...);
+        millstream::detail::call(function, &document_, &raw_, results...);
     }
 
     template <detail::integer T>
@@ -436,7 +443,7 @@ struct member {
     bson::value value;
 };
 
-/// Goes over the members of a document, many of which are taken from the library at a time.
+/// Iterates over the members of a document, taking many from the library at a time.
 class member_iterator {
   public:
     using iterator_concept = std::input_iterator_tag;
@@ -460,8 +467,8 @@ class member_iterator {
   private:
     void more() {
         next_ = 0;
-        ms::detail::call(millstream_bson_members, static_cast<const millstream_bson_document *>(&document_), &at_,
-                         elements_.data(), elements_.size(), &count_);
+        millstream::detail::call(millstream_bson_members, static_cast<const millstream_bson_document *>(&document_),
+                                 &at_, elements_.data(), elements_.size(), &count_);
     }
 
     millstream_bson_document document_;
@@ -471,31 +478,31 @@ class member_iterator {
     std::array<millstream_bson_element, 16> elements_;
 };
 
-/// A document, where it lies. Copies are cheap, and valid as long as the memory is.
+/// A document in place. Copies are cheap, and valid as long as the memory is.
 class document {
   public:
-    /// The document that these bytes are. Looked at is its frame: its length, and the terminator there. Bytes behind it
-    /// are `document_invalid`, unless the rules are lenient.
+    /// The document that consists of these bytes. Only its frame is checked: the length and the terminator. Bytes after
+    /// it are `document_invalid`, unless the rules are lenient.
     explicit document(std::span<const std::byte> bytes, const bson::rules &rules = {}) {
         borrow(millstream_bson_borrow, bytes, rules);
     }
     explicit document(std::string_view bytes, const bson::rules &rules = {})
         : document(std::as_bytes(std::span(bytes)), rules) {}
-    // Nor of memory that is about to go.
+    // Not for temporary memory.
     explicit document(std::string &&, const bson::rules & = {}) = delete;
     explicit document(std::vector<std::byte> &&, const bson::rules & = {}) = delete;
-    /// What the C ABI calls a document.
+    /// The C ABI's struct for a document.
     explicit document(const millstream_bson_document &raw) noexcept : raw_(raw) {}
 
-    /// The document at the front of these bytes; its size says where the next one may be.
+    /// The document at the front of these bytes; its size is the position of the next one, if there is one.
     static document first(std::span<const std::byte> bytes, const bson::rules &rules = {}) {
         document found{millstream_bson_document{}};
         found.borrow(millstream_bson_borrow_first, bytes, rules);
         return found;
     }
 
-    /// Looks at every byte: types, lengths, terminators, UTF-8, depth, and what the rules ask for.
-    void check() const { ms::detail::call(millstream_bson_check, &raw_); }
+    /// Checks every byte: types, lengths, terminators, UTF-8, depth, and what the rules require.
+    void check() const { millstream::detail::call(millstream_bson_check, &raw_); }
 
     /// The member of this name, the first if there are several; `key_missing` if there is none.
     value operator[](std::string_view key) const {
@@ -505,30 +512,30 @@ class document {
     std::optional<value> find(std::string_view key) const {
         return perhaps(millstream_bson_member, detail::raw(key), key.size());
     }
-    /// The same as a type of C++, see `value::as`.
+    /// The same as a C++ type, see `value::as`.
     template <class T>
     std::optional<T> get(std::string_view key) const {
         const std::optional<value> found = find(key);
         return found ? std::optional<T>(found->template as<T>()) : std::nullopt;
     }
 
-    /// The value at the end of a path, "items.3.price": in arrays keys are positions, whatever keys are written there.
-    /// A key with a dot, a quote or nothing in it is written as a JSON string. `key_missing` if there is none.
+    /// The value at the end of a path, "items.3.price": in arrays keys are positions, whatever keys are stored there. A
+    /// key that is empty or contains a dot or a quote is written as a JSON string. `key_missing` if there is none.
     value at_path(std::string_view path) const {
-        return value(raw_, must(millstream_bson_find, ms::detail::c_text(path).c_str()));
+        return value(raw_, must(millstream_bson_find, millstream::detail::c_text(path).c_str()));
     }
     /// The same, or nothing if there is none.
     std::optional<value> find_path(std::string_view path) const {
-        return perhaps(millstream_bson_find, ms::detail::c_text(path).c_str());
+        return perhaps(millstream_bson_find, millstream::detail::c_text(path).c_str());
     }
-    /// The value at the end of a path of keys, which are taken as they are.
+    /// The value at the end of a path of keys, which are taken literally.
     std::optional<value> find_keys(std::initializer_list<const char *> keys) const {
         return perhaps(millstream_bson_find_keys, keys.begin(), keys.size());
     }
-    /// The member at a position, the first of which is 0, or nothing if there is none. Those before it are walked over.
+    /// The member at a position, the first of which is 0, or nothing if there is none. Those before it are skipped.
     std::optional<value> find_at(std::size_t position) const { return perhaps(millstream_bson_element_at, position); }
 
-    /// The whole document as a type of C++: one with MS_BSON_FIELDS, or a map.
+    /// The whole document as a C++ type: one with MS_BSON_FIELDS, or a map.
     template <class T>
     T as() const;
 
@@ -540,22 +547,22 @@ class document {
     std::span<const std::byte> bytes() const noexcept { return detail::bytes_of(raw_.bytes, raw_.len); }
     /// Their number.
     std::size_t size() const noexcept { return raw_.len; }
-    /// Whether it has no member.
+    /// Whether it is empty.
     bool empty() const noexcept { return raw_.len <= 5; }
-    /// Where it begins, in bytes from the start of the stream, or of the outermost document.
+    /// Its position, in bytes from the start of the stream, or of the outermost document.
     std::uint64_t offset() const noexcept { return raw_.offset; }
-    /// Which record of its stream it is, or is in; the first is 0. Nothing if it is from none.
+    /// The number of its record in its stream; the first is 0. Nothing if it does not come from a stream.
     std::optional<std::uint64_t> record() const noexcept {
         return raw_.name != nullptr ? std::optional(raw_.record) : std::nullopt;
     }
-    /// The same document, which begins at this byte of its stream.
+    /// The same document, at this byte of its stream.
     document at_offset(std::uint64_t offset) const noexcept {
         document same = *this;
         same.raw_.offset = offset;
         return same;
     }
 
-    /// What the C ABI has of it.
+    /// The C ABI's struct for it.
     const millstream_bson_document &raw() const noexcept { return raw_; }
 
     /// The same bytes.
@@ -567,13 +574,13 @@ class document {
     template <class Function>
     void borrow(Function function, std::span<const std::byte> bytes, const bson::rules &rules) {
         const millstream_bson_rules raw = detail::raw(rules);
-        ms::detail::call(function, static_cast<const void *>(bytes.data()), bytes.size(), &raw, &raw_);
+        millstream::detail::call(function, static_cast<const void *>(bytes.data()), bytes.size(), &raw, &raw_);
     }
 
     template <class Function, class... Arguments>
     millstream_bson_value must(Function function, Arguments... arguments) const {
         millstream_bson_value found;
-        ms::detail::call(function, &raw_, arguments..., &found, static_cast<bool *>(nullptr));
+        millstream::detail::call(function, &raw_, arguments..., &found, static_cast<bool *>(nullptr));
         return found;
     }
 
@@ -581,7 +588,7 @@ class document {
     std::optional<value> perhaps(Function function, Arguments... arguments) const {
         millstream_bson_value found;
         bool there = false;
-        ms::detail::call(function, &raw_, arguments..., &found, &there);
+        millstream::detail::call(function, &raw_, arguments..., &found, &there);
         return there ? std::optional(value(raw_, found)) : std::nullopt;
     }
 
@@ -590,7 +597,7 @@ class document {
     millstream_bson_document raw_{};
 };
 
-/// An array, where it lies: a range of values, whose keys are not looked at.
+/// An array in place: a range of values, whose keys are ignored.
 class array {
   public:
     explicit array(const document &as_document) noexcept : document_(as_document) {}
@@ -618,7 +625,7 @@ class array {
     iterator begin() const { return iterator(document_); }
     std::default_sentinel_t end() const noexcept { return std::default_sentinel; }
 
-    /// The element at a position; `key_missing` if there is none. Those before it are walked over.
+    /// The element at a position; `key_missing` if there is none. Those before it are skipped.
     value operator[](std::size_t position) const {
         return value(document_.raw_, document_.must(millstream_bson_element_at, position));
     }
@@ -640,17 +647,17 @@ inline void value::fail(errc kind, std::string found, std::string expected) cons
     details.found = std::move(found);
     details.expected = std::move(expected);
     details.offset = offset();
-    // The library finds the path, when it has an error of its own to tell of.
+    // The library finds the path when it creates an error.
     millstream_error *error = nullptr;
     const millstream_code code =
         millstream_bson_expect(&document_, &raw_, static_cast<millstream_bson_type>(0), &error);
     if (code != MILLSTREAM_OK) {
-        const ms::error known = ms::detail::taken(code, error);
+        const millstream::error known = millstream::detail::taken(code, error);
         details.path = known.path();
         details.name = known.name();
         details.record = known.record();
     }
-    ms::detail::fail(std::move(details));
+    millstream::detail::fail(std::move(details));
 }
 
 inline value value::operator[](std::string_view key) const { return as<document>()[key]; }
@@ -728,10 +735,12 @@ T value::as_array() const {
 template <class T>
 T value::as_time() const {
     using unit = typename T::duration;
-    using scale = std::ratio_divide<typename unit::period, std::milli>; // so many milliseconds are one
+    using scale = std::ratio_divide<typename unit::period, std::milli>; // this many milliseconds are one
     std::int64_t ms = 0;
     call(millstream_bson_as_date_time, &ms);
-    const auto refuse = [&] { fail(errc::value_out_of_range, std::to_string(ms) + " ms", "a time that its type has"); };
+    const auto refuse = [&] {
+        fail(errc::value_out_of_range, std::to_string(ms) + " ms", "a time that its type can represent");
+    };
     std::int64_t count = ms / scale::num;
     if (ms % scale::num != 0 || count > std::numeric_limits<std::int64_t>::max() / scale::den ||
         count < std::numeric_limits<std::int64_t>::min() / scale::den)
@@ -830,8 +839,8 @@ T value::as() const {
     } else if constexpr (detail::is_number_span<T>) {
         const auto span = as<numbers<typename T::value_type>>().span();
         if (!span)
-            fail(errc::unsupported, "numbers at an address that is none of their type",
-                 "one that is, or ms::bson::numbers, or a copy");
+            fail(errc::unsupported, "numbers at an unaligned address",
+                 "an aligned one, or millstream::bson::numbers, or a copy");
         return *span;
     } else if constexpr (detail::is_a<T, std::optional>) {
         return is_null() ? T() : T(as<typename T::value_type>());
@@ -842,7 +851,7 @@ T value::as() const {
     } else if constexpr (detail::has_fields<T> || detail::map_by_name<T>) {
         return as_map<T>();
     } else {
-        static_assert(detail::never<T>, "this type is not known: give it MS_BSON_FIELDS or ms_bson_decode");
+        static_assert(detail::never<T>, "this type is unknown: give it MS_BSON_FIELDS or ms_bson_decode");
     }
 }
 
@@ -854,8 +863,8 @@ void decode_field(T &to, const Field &field, const value &from) {
     to.*field.member = from.as<std::remove_cvref_t<decltype(to.*field.member)>>();
 }
 
-/// A document as a type with fields. Fields mostly come in the order in which they are listed, so the next one is
-/// tried first. Keys that are not listed are passed over; of those that repeat the first counts.
+/// A document as a type with fields. Fields mostly come in the order in which they are listed, so the next one is tried
+/// first. Keys that are not listed are ignored; of duplicate keys the first counts.
 template <class T>
 T decode_fields(const document &from) {
     T to{};
@@ -882,7 +891,7 @@ T decode_fields(const document &from) {
         const auto &field = std::get<Index>(fields);
         if constexpr (!is_a<std::remove_cvref_t<decltype(to.*field.member)>, std::optional>)
             if (!seen[Index])
-                decode_field(to, field, from[field.name]); // which is not there: that is the error
+                decode_field(to, field, from[field.name]); // which does not exist: that is the error
     };
     [&]<std::size_t... I>(std::index_sequence<I...>) { (miss(std::integral_constant<std::size_t, I>{}), ...); }
     (std::make_index_sequence<count>{});
@@ -901,35 +910,35 @@ T document::as() const {
             map.emplace(std::string(key), value.template as<typename T::mapped_type>());
         return map;
     } else {
-        static_assert(detail::never<T>, "no type that is a whole document: give it MS_BSON_FIELDS");
+        static_assert(detail::never<T>, "not the type of a whole document: give it MS_BSON_FIELDS");
     }
 }
 
 // ---- writing ----
 
-/// Writes documents member by member, into memory that is used again.
+/// Writes documents member by member, into reused memory.
 ///
-///     ms::bson::builder builder;
+///     millstream::bson::builder builder;
 ///     builder.append("name", "Ann").open_array("scores").push(1.5).push(2).close();
 ///     builder.write(writer);            // and begins anew
 ///
-/// Values are what `value::as` gives: numbers, text, times, vectors, maps, types with MS_BSON_FIELDS, and types with
-/// `void ms_bson_encode(ms::bson::builder &, std::optional<std::string_view> key, const T &)` in their namespace. An
-/// integer of 32 bits or less is written as int32, others as int64; an unsigned one that does not fit is
+/// Values are those that `value::as` returns: numbers, text, times, vectors, maps, types with MS_BSON_FIELDS, and types
+/// with `void ms_bson_encode(millstream::bson::builder &, std::optional<std::string_view> key, const T &)` in their
+/// namespace. An integer of 32 bits or less is written as int32, others as int64; an unsigned one that does not fit is
 /// `value_out_of_range`. A `std::optional` without a value is null. Times are rounded down to milliseconds.
 ///
-/// After an error, whatever threw it, the builder is as it was before the call: nothing is half appended.
+/// After any exception the builder is as it was before the call: nothing is half appended.
 class builder {
   public:
-    builder() : handle_(ms::detail::made<handle_type>(millstream_bson_builder_new)) {}
+    builder() : handle_(millstream::detail::made<handle_type>(millstream_bson_builder_new)) {}
 
-    /// Appends a member to the document that is open.
+    /// Appends a member to the open document.
     template <class T>
     builder &append(std::string_view key, const T &value) {
         put(key, value);
         return *this;
     }
-    /// Appends a value to the array that is open.
+    /// Appends a value to the open array.
     template <class T>
     builder &push(const T &value) {
         put(std::nullopt, value);
@@ -946,13 +955,13 @@ class builder {
         std::size_t at = 0;
         std::size_t count = 0;
         for (;;) {
-            ms::detail::call(millstream_bson_members, &from.raw(), &at, members.data(), members.size(), &count);
+            millstream::detail::call(millstream_bson_members, &from.raw(), &at, members.data(), members.size(), &count);
             if (count == 0) {
                 undo.keep();
                 return *this;
             }
-            ms::detail::call(millstream_bson_builder_append_members, handle_.get(), members.data(), count,
-                             static_cast<std::size_t *>(nullptr));
+            millstream::detail::call(millstream_bson_builder_append_members, handle_.get(), members.data(), count,
+                                     static_cast<std::size_t *>(nullptr));
         }
     }
 
@@ -963,42 +972,43 @@ class builder {
 
     /// Closes the document or array that was opened last.
     builder &close() {
-        ms::detail::call(millstream_bson_builder_close, handle_.get());
+        millstream::detail::call(millstream_bson_builder_close, handle_.get());
         return *this;
     }
 
-    /// Ends the document. The view is valid until the next call on the builder, which takes nothing more until `clear`.
+    /// Ends the document. The view is valid until the next call on the builder, which accepts nothing more until
+    /// `clear`.
     document finish() {
         const char *bytes = nullptr;
         std::size_t len = 0;
-        ms::detail::call(millstream_bson_builder_finish, handle_.get(), &bytes, &len);
+        millstream::detail::call(millstream_bson_builder_finish, handle_.get(), &bytes, &len);
         return document(detail::bytes_of(bytes, len));
     }
 
-    /// Ends the document, writes it, and begins anew with an empty one. After an error of the writer nothing of it was
+    /// Ends the document, writes it, and begins again with an empty one. After an error of the writer none of it was
     /// accepted, and the call may be repeated.
     void write(writer &writer) { detail::io::call(writer, millstream_bson_builder_write, handle_.get(), writer.get()); }
 
-    /// Begins anew with an empty document, and keeps the memory.
+    /// Begins again with an empty document, and keeps the memory.
     builder &clear() {
-        ms::detail::call(millstream_bson_builder_clear, handle_.get());
+        millstream::detail::call(millstream_bson_builder_clear, handle_.get());
         return *this;
     }
 
-    /// The builder of the C ABI, which stays this object's.
+    /// The C ABI's builder, which this object keeps.
     millstream_bson_builder *get() noexcept { return handle_.get(); }
 
   private:
-    using handle_type = ms::detail::handle<millstream_bson_builder, millstream_bson_builder_free>;
+    using handle_type = millstream::detail::handle<millstream_bson_builder, millstream_bson_builder_free>;
     using optional_key = std::optional<std::string_view>;
 
     builder &open(optional_key key, millstream_bson_type type) {
-        ms::detail::call(millstream_bson_builder_open, handle_.get(), key ? detail::raw(*key) : nullptr,
-                         key ? key->size() : 0, type);
+        millstream::detail::call(millstream_bson_builder_open, handle_.get(), key ? detail::raw(*key) : nullptr,
+                                 key ? key->size() : 0, type);
         return *this;
     }
 
-    /// Does what appends in several calls: all of it, or nothing.
+    /// Runs a function that appends in several calls: all of it, or nothing.
     template <class Act>
     void wholly(Act act) {
         detail::undo undo(handle_.get());
@@ -1017,8 +1027,8 @@ class builder {
     }
 
     void put_raw(optional_key key, const millstream_bson_value &value) {
-        ms::detail::call(millstream_bson_builder_append, handle_.get(), key ? detail::raw(*key) : nullptr,
-                         key ? key->size() : 0, &value);
+        millstream::detail::call(millstream_bson_builder_append, handle_.get(), key ? detail::raw(*key) : nullptr,
+                                 key ? key->size() : 0, &value);
     }
 
     void put_bytes(optional_key key, millstream_bson_type type, const void *bytes, std::size_t len) {
@@ -1029,14 +1039,14 @@ class builder {
         put_raw(key, millstream_bson_value_of_integer(type, integer));
     }
 
-    /// A number that BSON has no room for.
+    /// A number that BSON cannot represent.
     [[noreturn]] static void refuse(optional_key key, std::string found, std::string expected) {
         error_details details;
         details.kind = errc::value_out_of_range;
         details.found = std::move(found);
         details.expected = std::move(expected);
         details.path = key.value_or("");
-        ms::detail::fail(std::move(details));
+        millstream::detail::fail(std::move(details));
     }
 
     handle_type handle_;
@@ -1130,11 +1140,11 @@ void builder::put(std::optional<std::string_view> key, const T &value) {
                 push(item);
         });
     } else {
-        static_assert(detail::never<T>, "this type is not known: give it MS_BSON_FIELDS or ms_bson_encode");
+        static_assert(detail::never<T>, "this type is unknown: give it MS_BSON_FIELDS or ms_bson_encode");
     }
 }
 
-/// Appends the fields of a type with MS_BSON_FIELDS to the document that is open: all of them, or after an error none.
+/// Appends the fields of a type with MS_BSON_FIELDS to the open document: all of them, or after an error none.
 template <detail::has_fields T>
 void append_fields(builder &to, const T &from) {
     detail::undo undo(to.get());
@@ -1143,7 +1153,7 @@ void append_fields(builder &to, const T &from) {
     undo.keep();
 }
 
-/// A whole document out of a type with MS_BSON_FIELDS, in the memory of a builder; valid until its next use.
+/// A whole document from a type with MS_BSON_FIELDS, in the memory of a builder; valid until its next use.
 template <detail::has_fields T>
 document encode(builder &builder, const T &from) {
     builder.clear();
@@ -1151,35 +1161,35 @@ document encode(builder &builder, const T &from) {
     return builder.finish();
 }
 
-// ---- documents with memory of their own, and Extended JSON ----
+// ---- documents that own their memory, and Extended JSON ----
 
-/// The two forms of Extended JSON. Both are read, also mixed.
+/// The two forms of Extended JSON. Both are accepted when reading, even mixed.
 enum class json : std::uint32_t {
-    /// Numbers are JSON's, and dates of the years 1970 to 9999 text: 1, {"$date":"1970-01-01T00:00:00Z"}.
+    /// Numbers are JSON numbers, and dates in the years 1970 to 9999 are text: 1, {"$date":"1970-01-01T00:00:00Z"}.
     relaxed = MILLSTREAM_BSON_JSON_RELAXED,
     /// Every type is kept: {"$numberInt":"1"}, {"$date":{"$numberLong":"0"}}.
     canonical = MILLSTREAM_BSON_JSON_CANONICAL,
 };
 
-/// A document with its memory: a mapped file, a copy, what a reader gives, or made of Extended JSON. Moves, and cannot
-/// be copied; its views are valid as long as it exists, also when it has moved.
+/// A document that owns its memory: a mapped file, a copy, a document from a reader, or from Extended JSON. It can be
+/// moved but not copied; its views are valid during its lifetime, even after a move.
 class owned_document {
   public:
-    /// Maps a file of one or more documents. Nothing is read before it is looked at, so this takes the same time for
-    /// any size. Nobody may shrink or change the file meanwhile: using bytes that are no longer there ends the process
+    /// Maps a file of one or more documents. Nothing is read until it is accessed, so this takes the same time for any
+    /// size. No process may shrink or change the file meanwhile: accessing bytes that no longer exist ends the process
     /// with SIGBUS.
     static owned_document mapped(const std::filesystem::path &path, const rules &rules = {}) {
-        return made(millstream_bson_mapped, rules, ms::detail::c_path(path).c_str());
+        return made(millstream_bson_mapped, rules, millstream::detail::c_path(path).c_str());
     }
     /// A copy.
     explicit owned_document(std::span<const std::byte> bytes, const rules &rules = {})
         : owned_document(made(millstream_bson_copy, rules, static_cast<const void *>(bytes.data()), bytes.size())) {}
     /// A copy, with its rules and its offset.
     explicit owned_document(const document &document)
-        : owned_document(ms::detail::made<handle_type>(millstream_bson_copy_document, &document.raw())) {}
+        : owned_document(millstream::detail::made<handle_type>(millstream_bson_copy_document, &document.raw())) {}
 
-    /// Reads one document of at most `limit` bytes, and leaves the reader behind it; nothing at the end of the stream.
-    /// A longer one is `memory_limit`.
+    /// Reads one document of at most `limit` bytes, and leaves the reader after it; nothing at the end of the stream. A
+    /// longer one is `memory_limit`.
     static std::optional<owned_document> read(reader &reader, std::size_t limit = 0x7fffffff, const rules &rules = {}) {
         const millstream_bson_rules raw = detail::raw(rules);
         millstream_bson_owned *read = nullptr;
@@ -1187,30 +1197,30 @@ class owned_document {
         return read != nullptr ? std::optional(owned_document(handle_type(read))) : std::nullopt;
     }
 
-    /// Of Extended JSON: canonical, relaxed or mixed. `text_invalid`, with the path, and the offset in the text.
+    /// From Extended JSON: canonical, relaxed or mixed. `text_invalid`, with the path, and the offset in the text.
     static owned_document from_json(std::string_view text, const rules &rules = {}) {
         return made(millstream_bson_from_json, rules, text.data(), text.size());
     }
 
-    /// The document; of a mapped file the first. There, bytes behind it are as the rules say.
+    /// The document; for a mapped file, the first. There, the rules decide about bytes after it.
     document view() const && = delete;
     document view() const & {
         millstream_bson_document found;
-        ms::detail::call(millstream_bson_owned_document, handle_.get(), &found);
+        millstream::detail::call(millstream_bson_owned_document, handle_.get(), &found);
         return document(found);
     }
-    /// All the bytes: of a mapped file those of every document.
+    /// All the bytes: for a mapped file, those of every document.
     std::span<const std::byte> bytes() const && = delete;
     std::span<const std::byte> bytes() const & {
         const char *bytes = nullptr;
         std::size_t len = 0;
-        ms::detail::call(millstream_bson_owned_bytes, handle_.get(), &bytes, &len);
+        millstream::detail::call(millstream_bson_owned_bytes, handle_.get(), &bytes, &len);
         return detail::bytes_of(bytes, len);
     }
     /// Throws `source_shrank` if a mapped file has become shorter.
-    void check_length() const { ms::detail::call(millstream_bson_owned_check_length, handle_.get()); }
+    void check_length() const { millstream::detail::call(millstream_bson_owned_check_length, handle_.get()); }
 
-    // What `document` has. What borrows from this document is not to be had of one that is about to go.
+    // What `document` has. Views of this document cannot be taken from a temporary.
     value operator[](std::string_view key) const && = delete;
     value operator[](std::string_view key) const & { return view()[key]; }
     std::optional<value> find(std::string_view key) const && = delete;
@@ -1230,26 +1240,26 @@ class owned_document {
     std::default_sentinel_t end() const noexcept { return std::default_sentinel; }
 
   private:
-    using handle_type = ms::detail::handle<millstream_bson_owned, millstream_bson_owned_free>;
+    using handle_type = millstream::detail::handle<millstream_bson_owned, millstream_bson_owned_free>;
 
     explicit owned_document(handle_type handle) noexcept : handle_(std::move(handle)) {}
 
     template <class Function, class... Arguments>
     static owned_document made(Function function, const rules &rules, Arguments... arguments) {
         const millstream_bson_rules raw = detail::raw(rules);
-        return owned_document(ms::detail::made<handle_type>(function, arguments..., &raw));
+        return owned_document(millstream::detail::made<handle_type>(function, arguments..., &raw));
     }
 
     handle_type handle_;
 };
 
-/// Writes a document as Extended JSON, in one line without an end. After an error nothing of it was accepted.
+/// Writes a document as Extended JSON, on one line without a line end. After an error, none of it was accepted.
 inline void write_json(writer &writer, const document &document, json form = json::relaxed) {
     detail::io::call(writer, millstream_bson_write_json, &document.raw(), static_cast<millstream_bson_json>(form),
                      writer.get());
 }
 
-/// A document as Extended JSON, in one line.
+/// A document as Extended JSON, on one line.
 inline std::string to_json(const document &document, json form = json::relaxed) {
     writer text(to_memory{});
     write_json(text, document, form);
@@ -1259,33 +1269,33 @@ inline std::string to_json(const document &document, json form = json::relaxed) 
 
 // ---- streams ----
 
-/// What happens at a document of a stream that is wrong.
+/// What to do with an invalid document of a stream.
 enum class on_bad : std::uint32_t {
-    stop = MILLSTREAM_BSON_ON_BAD_STOP, ///< It is an error, and the end.
-    /// It is passed over, and `skipped` tells where it was. Where its length is wrong, the next bytes that cannot well
-    /// be anything but documents are searched for. Documents are checked ahead.
+    stop = MILLSTREAM_BSON_ON_BAD_STOP, ///< Report an error and end.
+    /// Skip it; `skipped` reports where it was. If its length is wrong, the stream searches for the next bytes that are
+    /// very likely documents. Documents are checked beforehand.
     skip = MILLSTREAM_BSON_ON_BAD_SKIP,
 };
 
-/// When a document's inside is looked at.
+/// When the inside of a document is checked.
 enum class checking : std::uint32_t {
-    on_access = MILLSTREAM_BSON_CHECKING_ON_ACCESS, ///< When a value is asked for.
-    ahead = MILLSTREAM_BSON_CHECKING_AHEAD,         ///< Before the document is given.
+    on_access = MILLSTREAM_BSON_CHECKING_ON_ACCESS, ///< When a value is accessed.
+    ahead = MILLSTREAM_BSON_CHECKING_AHEAD,         ///< Before the document is returned.
 };
 
-/// A place of a stream that was passed over.
+/// A place of a stream that was skipped.
 struct skipped_place {
     std::uint64_t offset = 0;   ///< Where it begins, in bytes from the start of the stream.
-    std::uint64_t size = 0;     ///< How long it is, in bytes.
+    std::uint64_t size = 0;     ///< Its length in bytes.
     std::uint64_t record = 0;   ///< Which record it was; the first is 0.
     errc kind{};                ///< What was wrong.
     std::uint64_t wrong_at = 0; ///< Where, in bytes from the start of the stream.
 };
 
-/// What was passed over.
+/// What was skipped.
 struct skipped {
     std::uint64_t count = 0;           ///< How many places.
-    std::uint64_t bytes = 0;           ///< How many bytes they have.
+    std::uint64_t bytes = 0;           ///< Their total size in bytes.
     std::vector<skipped_place> places; ///< The first 1,000 of them.
 };
 
@@ -1296,31 +1306,32 @@ struct stream_options {
     bson::checking checking = bson::checking::on_access;
 };
 
-/// Documents that follow each other, from any source: a single-pass range.
+/// Consecutive documents, from any source: a single-pass range.
 ///
-///     for (ms::bson::document document : ms::bson::documents(ms::command{"mongodump", "--out", "-"}))
+///     const millstream::command dump{"mongodump", "--out", "-"};
+///     for (millstream::bson::document document : millstream::bson::documents(dump))
 ///         …
 ///
-/// The end of the range says that the source succeeded; otherwise going on throws, once, after the last document. Each
-/// is valid until the next one is asked for; an error about a member of it has its record. The longest is the reader's
-/// `record_limit`. The range owns its reader; it moves, but not while it is being gone through.
+/// The end of the range means that the source succeeded; otherwise continuing throws, once, after the last document.
+/// Each is valid until the next one is requested; an error about a member has its record. The limit for a document is
+/// the reader's `record_limit`. The range owns its reader; it can be moved, but not during iteration.
 class documents {
   public:
     class iterator;
 
-    /// What a reader has not given yet.
-    explicit documents(ms::reader reader, const stream_options &options = {}) : reader_(std::move(reader)) {
+    /// What a reader has not delivered yet.
+    explicit documents(millstream::reader reader, const stream_options &options = {}) : reader_(std::move(reader)) {
         const millstream_bson_rules rules = detail::raw(options.rules);
         reader_.end_window();
-        // From here on it is the library's, also if the call fails.
-        handle_ = ms::detail::made<handle_type>(millstream_bson_documents_new, reader_.handle_.release(), &rules,
-                                                static_cast<millstream_bson_on_bad>(options.on_bad),
-                                                static_cast<millstream_bson_checking>(options.checking));
+        // From here on the library owns it, even if the call fails.
+        handle_ = millstream::detail::made<handle_type>(millstream_bson_documents_new, reader_.handle_.release(),
+                                                        &rules, static_cast<millstream_bson_on_bad>(options.on_bad),
+                                                        static_cast<millstream_bson_checking>(options.checking));
     }
     /// What a source gives.
     template <source Source>
     explicit documents(Source &&source, const stream_options &options = {}, const reader_options &reading = {})
-        : documents(ms::reader(std::forward<Source>(source), reading), options) {}
+        : documents(millstream::reader(std::forward<Source>(source), reading), options) {}
 
     documents(documents &&other) noexcept
         : reader_(std::move(other.reader_)), handle_(std::move(other.handle_)),
@@ -1333,7 +1344,7 @@ class documents {
     }
     ~documents() = default;
 
-    /// Goes on with the document behind the last one that was given.
+    /// Continues with the document after the last one that was given.
     iterator begin();
     std::default_sentinel_t end() const noexcept { return std::default_sentinel; }
 
@@ -1352,32 +1363,31 @@ class documents {
         return next;
     }
 
-    /// What errors call the source.
+    /// The name of the source in error messages.
     std::string_view name() const noexcept {
         const char *name = millstream_bson_documents_name(handle_.get());
         return name != nullptr ? name : std::string_view();
     }
-    /// Where the stream is: behind the last document that was given. Each place that was passed over counts as a
-    /// record.
-    ms::position position() const {
+    /// The position of the stream: after the last document delivered. Each skipped place counts as a record.
+    millstream::position position() const {
         if (!batch_.empty())
             return {batch_.front().offset, batch_.front().record};
-        ms::position at;
-        ms::detail::call(millstream_bson_documents_position, handle_.get(), &at.bytes, &at.records);
+        millstream::position at;
+        millstream::detail::call(millstream_bson_documents_position, handle_.get(), &at.bytes, &at.records);
         return at;
     }
 
-    /// Ends the reading, wherever it is, as `ms::reader::close` does. It can still be asked where it was and what was
-    /// passed over.
+    /// Ends the reading at the current position, like `millstream::reader::close`. Its position and what was skipped
+    /// remain available.
     void close() {
         batch_ = {};
         detail::io::call(reader_, millstream_bson_documents_close, handle_.get());
     }
 
-    /// What was passed over so far.
+    /// What was skipped so far.
     bson::skipped skipped() const {
         millstream_bson_skipped raw;
-        ms::detail::call(millstream_bson_documents_skipped, handle_.get(), &raw);
+        millstream::detail::call(millstream_bson_documents_skipped, handle_.get(), &raw);
         bson::skipped copy{raw.count, raw.bytes, {}};
         for (const millstream_bson_skipped_place &place : std::span(raw.places, raw.places_count))
             copy.places.push_back(
@@ -1386,16 +1396,16 @@ class documents {
     }
 
   private:
-    using handle_type = ms::detail::handle<millstream_bson_documents, millstream_bson_documents_free>;
+    using handle_type = millstream::detail::handle<millstream_bson_documents, millstream_bson_documents_free>;
 
-    // What it was opened with; its handle is the one below. What the library calls back must outlive that: members are
-    // destroyed from the last to the first.
-    ms::reader reader_;
+    // What it was opened with; its handle is the one below. Objects that the library calls back must outlive it:
+    // members are destroyed from the last to the first.
+    millstream::reader reader_;
     handle_type handle_;
     std::span<const millstream_bson_document> batch_;
 };
 
-/// Stands on a document of a range, which must stay where it is. There is one place in a range, whatever the iterators.
+/// Refers to a document of a range, which must not move. There is one position in a range, however many iterators.
 class documents::iterator {
   public:
     using iterator_concept = std::input_iterator_tag;
@@ -1421,23 +1431,23 @@ inline documents::iterator documents::begin() { return iterator(*this); }
 
 static_assert(std::input_iterator<documents::iterator>);
 
-} // namespace ms::bson
+} // namespace millstream::bson
 
-/// Tells which members of a struct are fields of its documents: MS_BSON_FIELDS(person, name, age, mail), behind the
-/// struct and in its namespace. Then `as<person>()` decodes and `append` encodes it. A field that is missing is
-/// `key_missing`, unless it is a `std::optional`. At most 64 of them. A class that is derived from it needs its own.
+/// Declares which members of a struct are fields of its documents: MS_BSON_FIELDS(person, name, age, mail), after the
+/// struct and in its namespace. Then `as<person>()` decodes and `append` encodes it. A missing field is `key_missing`,
+/// unless it is a `std::optional`. At most 64 of them. A derived class needs its own.
 ///
-/// MS_BSON_FIELD_AS(member, "name") is one with another name in documents:
+/// MS_BSON_FIELD_AS(member, "name") declares one with another name in documents:
 ///
 ///     MS_BSON_FIELDS(person, name, MS_BSON_FIELD_AS(id, "_id"), mail)
 #define MS_BSON_FIELDS(Type, ...)                                                                                      \
-    [[maybe_unused]] constexpr auto ms_bson_fields(::ms::bson::fields_of<Type>) noexcept {                             \
+    [[maybe_unused]] constexpr auto ms_bson_fields(::millstream::bson::fields_of<Type>) noexcept {                     \
         using ms_bson_type = Type;                                                                                     \
         return std::make_tuple(MS_BSON_EACH(__VA_ARGS__));                                                             \
     }
 #define MS_BSON_FIELD_AS(member, name) (member, name)
 
-// One after the other, by reading the list again and again.
+// One after another, by expanding the list again and again.
 #define MS_BSON_EACH(...) MS_BSON_AGAIN(MS_BSON_ONE(__VA_ARGS__))
 #define MS_BSON_ONE(field, ...) MS_BSON_FIELD(field) __VA_OPT__(, MS_BSON_NEXT MS_BSON_PARENTHESES(__VA_ARGS__))
 #define MS_BSON_NEXT() MS_BSON_ONE
@@ -1453,9 +1463,10 @@ static_assert(std::input_iterator<documents::iterator>);
 #define MS_BSON_SECOND(...) MS_BSON_SECOND_OF(__VA_ARGS__)
 #define MS_BSON_SECOND_OF(first, second, ...) second
 #define MS_BSON_FIELD_PLAIN(member)                                                                                    \
-    ::ms::bson::detail::field { #member, &ms_bson_type::member }
+    ::millstream::bson::detail::field { #member, &ms_bson_type::member }
 #define MS_BSON_FIELD_PAIR(pair) MS_BSON_FIELD_NAMED pair
 #define MS_BSON_FIELD_NAMED(member, name)                                                                              \
-    ::ms::bson::detail::field { name, &ms_bson_type::member }
+    ::millstream::bson::detail::field { name, &ms_bson_type::member }
 
+#endif // C++20
 #endif // MILLSTREAM_BSON_HPP

@@ -1,20 +1,24 @@
 // Cancel tokens: they end the waits of readers and writers, from any thread or signal handler.
 //
-//     ms::cancel_token token;
-//     ms::reader reader(ms::standard_input{}, {.cancel = &token});
+//     millstream::cancel_token token;
+//     millstream::reader reader(millstream::standard_input{}, {.cancel = &token});
 //     // elsewhere: token.cancel();
 //
-// A waiting call fails with `cancelled` at once, and so does every later one until the token is reset. Nothing is
-// lost: after that the next call goes on where it was.
+// A waiting call fails with `cancelled` immediately, and so does every later one until the token is reset. Nothing is
+// lost: after that the next call continues where it was.
 #ifndef MILLSTREAM_CANCEL_HPP
 #define MILLSTREAM_CANCEL_HPP
 
+#if __cplusplus <= 201703L
+#error "millstream/cancel.hpp needs C++20: compile it with -std=c++20 or later"
+#else
+
 #include <millstream/boundary.hpp>
 
-namespace ms {
+namespace millstream {
 
-/// Ends waits. It may be destroyed while readers and writers still listen to it. All members may be called by several
-/// threads at a time.
+/// Ends waits. It may be destroyed while readers and writers still use it. All members may be called by several threads
+/// at a time.
 class cancel_token {
   public:
     /// A token that is not cancelled. It holds two file descriptors.
@@ -29,7 +33,7 @@ class cancel_token {
     /// Makes it usable again.
     void reset() const noexcept { millstream_cancel_token_reset(handle_.get()); }
 
-    /// The token of the C ABI, which stays this object's.
+    /// The C ABI's token, which this object keeps.
     const millstream_cancel_token *get() const noexcept { return handle_.get(); }
 
   private:
@@ -37,6 +41,7 @@ class cancel_token {
     handle_type handle_;
 };
 
-} // namespace ms
+} // namespace millstream
 
+#endif // C++20
 #endif // MILLSTREAM_CANCEL_HPP

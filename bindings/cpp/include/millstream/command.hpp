@@ -1,18 +1,22 @@
-// Commands to start: a program and its arguments, as they are, without a shell.
+// Commands to start: a program and its arguments, passed unchanged, without a shell.
 //
-//     ms::command{"samtools", "view", "-h", file}
-//     ms::command{"sort", "-k2"}.env("LC_ALL", "C").directory("/data").stderr_to(ms::stderr_to::capture)
+//     millstream::command{"samtools", "view", "-h", file}
+//     millstream::command{"sort", "-k2"}.env("LC_ALL", "C").directory("/data")
 //
 // A command is a description: it starts nothing. It can serve any number of readers and writers.
 #ifndef MILLSTREAM_COMMAND_HPP
 #define MILLSTREAM_COMMAND_HPP
+
+#if __cplusplus <= 201703L
+#error "millstream/command.hpp needs C++20: compile it with -std=c++20 or later"
+#else
 
 #include <initializer_list>
 #include <span>
 
 #include <millstream/boundary.hpp>
 
-namespace ms {
+namespace millstream {
 
 /// Where a command's standard input comes from.
 enum class stdin_from : std::uint32_t {
@@ -30,7 +34,7 @@ enum class stdout_to : std::uint32_t {
 enum class stderr_to : std::uint32_t {
     /// Live to the standard error of this process, and its last 4 KiB into the error that reports a failure.
     forward = MILLSTREAM_STDERR_FORWARD,
-    /// Its last 4 KiB into the error that reports a failure, and nowhere else.
+    /// Its last 4 KiB go into the error that reports a failure, and nowhere else.
     capture = MILLSTREAM_STDERR_CAPTURE,
     /// It is the standard error of this process (a terminal stays a terminal); errors cannot quote it.
     inherit = MILLSTREAM_STDERR_INHERIT,
@@ -38,13 +42,13 @@ enum class stderr_to : std::uint32_t {
     null = MILLSTREAM_STDERR_NULL,
 };
 
-/// A program, which is looked for in PATH, and its arguments. The setters return the command, so that they can follow
-/// one another. Text with a NUL inside is `argument_invalid`.
+/// A program, which is looked for in PATH, and its arguments. The setters return the command, so that they can be
+/// chained. Text with a NUL inside is `argument_invalid`.
 class command {
   public:
     /// From words.
     command(std::initializer_list<std::string_view> words) : command(std::span(words.begin(), words.size())) {}
-    /// From words of any range of text: std::vector<std::string>, std::span<const char *const>, …
+    /// From the words of any range of text: std::vector<std::string>, std::span<const char *const>, …
     template <std::ranges::input_range Words>
     requires std::convertible_to<std::ranges::range_reference_t<Words>, std::string_view>
     explicit command(const Words &words)
@@ -75,30 +79,35 @@ class command {
         return set(millstream_command_set_current_dir, detail::c_path(path).c_str());
     }
 
-    /// Where its standard input comes from: `null` unless told otherwise. Of a sink's command, and of all but the first
-    /// of a pipeline, it is the library's to write, and this is not used.
-    command &stdin_from(ms::stdin_from from) {
+    /// Where its standard input comes from: `null` by default. For a sink's command, and for all but the first of a
+    /// pipeline, the library writes it, and this is ignored.
+    command &stdin_from(millstream::stdin_from from) {
         return set(millstream_command_set_stdin, static_cast<millstream_stdin>(from));
     }
     /// Its standard input is a duplicate of this file descriptor.
     command &stdin_from(int fd) { return set(millstream_command_set_stdin_fd, std::int32_t{fd}); }
 
-    /// Where its standard output goes, if it is a sink's command: `inherit` unless told otherwise.
-    command &stdout_to(ms::stdout_to to) {
+    /// Where its standard output goes, if it is a sink's command: `inherit` by default.
+    command &stdout_to(millstream::stdout_to to) {
         return set(millstream_command_set_stdout, static_cast<millstream_stdout>(to));
     }
     /// Its standard output, if it is a sink's command, is a duplicate of this file descriptor.
     command &stdout_to(int fd) { return set(millstream_command_set_stdout_fd, std::int32_t{fd}); }
 
-    /// Where its standard error goes: `forward` unless told otherwise.
-    command &stderr_to(ms::stderr_to to) {
+    /// Where its standard error goes: `forward` by default.
+    command &stderr_to(millstream::stderr_to to) {
         return set(millstream_command_set_stderr, static_cast<millstream_stderr>(to));
     }
 
-    /// Accepts an exit status other than 0, or death by a signal: `command_ends` tells it, and it is no error.
+    /// Accepts a non-zero exit status, or death by a signal: `command_ends` reports it, and it is not an error.
     command &allow_failure() { return set(millstream_command_allow_failure); }
 
-    /// The command of the C ABI, which stays this object's.
+    /// Has the system kill the command (SIGKILL) when this process ends in any way, even by SIGKILL. Linux only;
+    /// elsewhere it has no effect. It kills the command itself, but not its children, nor a command that changes its
+    /// user or gains privileges.
+    command &ends_with_us() { return set(millstream_command_ends_with_us); }
+
+    /// The C ABI's command, which this object keeps.
     const millstream_command *get() const noexcept { return handle_.get(); }
 
   private:
@@ -113,10 +122,10 @@ class command {
     handle_type handle_;
 };
 
-/// Commands of which each reads what the one before writes. Every one's status counts.
+/// Commands, each reading the output of the one before. The status of each counts.
 class pipeline {
   public:
-    /// One command or more.
+    /// One or more commands.
     template <std::same_as<command>... Commands>
     explicit pipeline(command first, Commands... next) {
         commands_.reserve(1 + sizeof...(next));
@@ -131,12 +140,13 @@ class pipeline {
     std::vector<command> commands_;
 };
 
-/// A line of shell, `bash -o pipefail -c line`. Never pass it what a user typed or a file name: a command takes
-/// arguments as they are.
+/// A shell line, `bash -o pipefail -c line`. Never pass it user input or a file name: a command takes arguments
+/// unchanged.
 struct shell {
     std::string line;
 };
 
-} // namespace ms
+} // namespace millstream
 
+#endif // C++20
 #endif // MILLSTREAM_COMMAND_HPP

@@ -1,14 +1,18 @@
-// Records out of bytes: what a record is, and many of them at once.
+// Splitting bytes into records: what a record is, and many records at a time.
 //
-//     ms::framer framer = ms::framer::delimiter(";");
-//     ms::batch batch = framer.batch("one;two;thr", ms::extent::part); // one, two
+//     millstream::framer framer = millstream::framer::delimiter(";");
+//     millstream::batch batch = framer.batch("one;two;thr", millstream::extent::part); // one, two
 //     for (std::string_view record : batch)
 //         use(record);
 //
-// A framer says where records end. It does no input or output, and remembers nothing from one call to the next, so it
-// may change between two records; but it serves one thread at a time. Readers use it, and it works on any memory.
+// A framer decides where records end. It does no input or output, and keeps no state between calls, so it may change
+// between two records; but it serves one thread at a time. Readers use it, and it works on any memory.
 #ifndef MILLSTREAM_FRAME_HPP
 #define MILLSTREAM_FRAME_HPP
+
+#if __cplusplus <= 201703L
+#error "millstream/frame.hpp needs C++20: compile it with -std=c++20 or later"
+#else
 
 #include <bit>
 #include <compare>
@@ -19,49 +23,49 @@
 
 #include <millstream/boundary.hpp>
 
-namespace ms {
+namespace millstream {
 
 /// Whether the delimiter belongs to the record.
 enum class delimited : std::uint32_t {
-    trimmed = MILLSTREAM_DELIMITED_TRIMMED,     ///< It is cut off; of lines, also a carriage return before it.
+    trimmed = MILLSTREAM_DELIMITED_TRIMMED,     ///< It is cut off; for lines, so is a carriage return before it.
     untrimmed = MILLSTREAM_DELIMITED_UNTRIMMED, ///< It is part of the record.
 };
 
-/// What a length in front of a record counts.
+/// What a length prefix counts.
 enum class prefix_counts : std::uint32_t {
-    payload = MILLSTREAM_PREFIX_COUNTS_PAYLOAD, ///< The bytes behind it.
-    itself = MILLSTREAM_PREFIX_COUNTS_ITSELF,   ///< Itself and the bytes behind it.
+    payload = MILLSTREAM_PREFIX_COUNTS_PAYLOAD, ///< The bytes after it.
+    itself = MILLSTREAM_PREFIX_COUNTS_ITSELF,   ///< Itself and the bytes after it.
 };
 
-/// How much of a stream some bytes are.
+/// Which part of a stream some bytes are.
 enum class extent {
     part,  ///< More bytes follow: an unfinished record at the end waits for them.
-    whole, ///< These are the last ones: what is left at the end is a record, or an error.
+    whole, ///< These are the last bytes: an incomplete record at the end is a record, or an error.
 };
 
 /// As many as there are.
 inline constexpr std::size_t all_records = std::numeric_limits<std::size_t>::max();
 
-/// How much of a record is not its content: bytes in front, bytes behind, a carriage return before those.
+/// The part of a record that is not its content: bytes at the front, bytes at the end, a carriage return before those.
 using trim = millstream_trim;
 
 /// Records in one block of memory, which it borrows: a random-access range of their contents.
 ///
-/// A batch of a reader is valid until the next call on that reader which is not const.
+/// A batch of a reader is valid until the next non-const call on that reader.
 class batch {
   public:
     class iterator;
 
     /// No records.
     batch() noexcept = default;
-    /// What the C ABI calls a batch.
+    /// The C ABI's struct for a batch.
     explicit batch(const millstream_batch &raw) noexcept : raw_(raw) {}
 
     /// The number of records.
     std::size_t size() const noexcept { return raw_.count; }
     bool empty() const noexcept { return raw_.count == 0; }
 
-    /// The content of a record; `index` is less than the size.
+    /// The content of a record; `index` must be less than the size.
     std::string_view operator[](std::size_t index) const noexcept {
         const char *record = nullptr;
         std::size_t len = 0;
@@ -69,7 +73,7 @@ class batch {
         return {record, len};
     }
 
-    /// The record with its delimiter or length; `index` is less than the size.
+    /// The record with its delimiter or length; `index` must be less than the size.
     std::string_view untrimmed(std::size_t index) const noexcept {
         return {raw_.bytes + raw_.offsets[index], raw_.offsets[index + 1] - raw_.offsets[index]};
     }
@@ -79,16 +83,16 @@ class batch {
 
     /// The memory that the offsets point into.
     std::span<const char> bytes() const noexcept { return {raw_.bytes, raw_.len}; }
-    /// One more than there are records, ascending: record i is bytes()[offsets()[i]] up to bytes()[offsets()[i + 1]],
-    /// delimiter or length included.
+    /// One more than the number of records, ascending: record i is bytes()[offsets()[i]] up to bytes()[offsets()[i +
+    /// 1]], including delimiter or length.
     std::span<const std::uint32_t> offsets() const noexcept {
         return {raw_.offsets, raw_.offsets != nullptr ? raw_.count + 1 : 0};
     }
     /// How much of each record is not its content.
-    ms::trim trim() const noexcept { return raw_.trim; }
+    millstream::trim trim() const noexcept { return raw_.trim; }
     /// Whether the last record ends with its delimiter (true where records have none). All others do.
     bool terminated() const noexcept { return raw_.terminated; }
-    /// Where in the stream the batch begins, in bytes.
+    /// The position of the batch in the stream, in bytes.
     std::uint64_t offset() const noexcept { return raw_.offset; }
     /// The number of its first record; the stream's first is 0.
     std::uint64_t first_record() const noexcept { return raw_.first_record; }
@@ -97,7 +101,7 @@ class batch {
     millstream_batch raw_{};
 };
 
-/// Goes through the records of a batch, which must outlive it.
+/// Iterates over the records of a batch, which must outlive it.
 class batch::iterator {
   public:
     using iterator_category = std::input_iterator_tag; // its reference is a value
@@ -150,22 +154,22 @@ inline batch::iterator batch::end() const noexcept { return {*this, size()}; }
 
 static_assert(std::random_access_iterator<batch::iterator>);
 
-/// Says where records end.
+/// Decides where records end.
 class framer {
   public:
-    /// Lines, which end with a line feed. The last line need not.
+    /// Lines, which end with a line feed. The last line need not end with one.
     static framer lines(delimited delimited = delimited::trimmed) {
         return made(millstream_framer_lines, static_cast<millstream_delimited>(delimited));
     }
 
-    /// Records that end with these bytes, one or more. The last record need not.
+    /// Records that end with these bytes, at least one. The last record need not end with them.
     static framer delimiter(std::string_view bytes, delimited delimited = delimited::trimmed) {
         return made(millstream_framer_delimiter, static_cast<const void *>(bytes.data()), bytes.size(),
                     static_cast<millstream_delimited>(delimited));
     }
 
-    /// Records that end after each byte for which `ends` says so. It is asked here and now, once about each of the 256
-    /// bytes. What it throws, this throws.
+    /// Records that end after each byte for which `ends` says so. It is called during this call only, once for each of
+    /// the 256 byte values. Its exceptions are rethrown.
     template <std::predicate<unsigned char> Ends>
     static framer predicate(Ends ends, delimited delimited = delimited::trimmed) {
         std::array<bool, 256> answers{};
@@ -179,8 +183,8 @@ class framer {
     /// Records of `len` bytes. A stream that ends inside one is `frame_truncated`.
     static framer fixed(std::size_t len) { return made(millstream_framer_fixed, len); }
 
-    /// Records behind their length, an unsigned number of `width` bytes: 1, 2, 4 or 8. A stream that ends inside one is
-    /// `frame_truncated`.
+    /// Records preceded by their length, an unsigned number of `width` bytes: 1, 2, 4 or 8. A stream that ends inside
+    /// one is `frame_truncated`.
     static framer length_prefixed(std::size_t width, std::endian order = std::endian::little,
                                   prefix_counts counts = prefix_counts::payload) {
         const millstream_endian endian =
@@ -188,39 +192,41 @@ class framer {
         return made(millstream_framer_length_prefixed, width, endian, static_cast<millstream_prefix_counts>(counts));
     }
 
-    /// BSON documents, one behind the other, as mongodump writes them; see `ms::bson::documents`. All bytes of a
-    /// document are content. A length that none can have is `length_invalid`, one that does not end with 0
-    /// `document_invalid`, and a stream that ends inside one `frame_truncated`.
+    /// Consecutive BSON documents, as written by mongodump; see `millstream::bson::documents`. All bytes of a document
+    /// are content. An impossible length is `length_invalid`, a document that does not end with 0 `document_invalid`,
+    /// and a stream that ends inside one `frame_truncated`.
     static framer bson() { return made(millstream_framer_bson); }
 
-    /// The whole records at the front of `input`, at most `max` of them. Valid while the input is, until the next call
-    /// with this framer. The records before a bad one are delivered first: the next call, from there on, reports it.
-    ms::batch batch(std::span<const std::byte> input, extent extent, std::size_t max = all_records) {
+    /// The complete records at the front of `input`, at most `max` of them. Valid while the input is, until the next
+    /// call with this framer. The records before a bad one are delivered first: the next call, from there on, reports
+    /// it.
+    millstream::batch batch(std::span<const std::byte> input, extent extent, std::size_t max = all_records) {
         millstream_batch found{};
         detail::call(millstream_framer_batch, handle_.get(), static_cast<const void *>(input.data()), input.size(),
                      extent == extent::whole, max, &found);
-        return ms::batch(found);
+        return millstream::batch(found);
     }
-    /// The same; a failure is told by `code`, and the batch is empty then.
-    ms::batch batch(std::span<const std::byte> input, extent extent, std::size_t max, std::error_code &code) noexcept {
+    /// The same; a failure is reported through `code`, and then the batch is empty.
+    millstream::batch batch(std::span<const std::byte> input, extent extent, std::size_t max,
+                            std::error_code &code) noexcept {
         millstream_batch found{};
         const millstream_code result = millstream_framer_batch(handle_.get(), input.data(), input.size(),
                                                                extent == extent::whole, max, &found, nullptr);
         code.clear();
         if (result != MILLSTREAM_OK)
             code = static_cast<errc>(result);
-        return ms::batch(found);
+        return millstream::batch(found);
     }
-    /// The same for text; of a literal, without its NUL.
-    ms::batch batch(std::string_view input, extent extent, std::size_t max = all_records) {
+    /// The same for text; for a literal, without its NUL.
+    millstream::batch batch(std::string_view input, extent extent, std::size_t max = all_records) {
         return batch(std::as_bytes(std::span(input)), extent, max);
     }
-    ms::batch batch(std::string_view input, extent extent, std::size_t max, std::error_code &code) noexcept {
+    millstream::batch batch(std::string_view input, extent extent, std::size_t max, std::error_code &code) noexcept {
         return batch(std::as_bytes(std::span(input)), extent, max, code);
     }
 
-    /// What has to be put behind a record's content so that this framer finds it again: a newline for lines. Nothing
-    /// where that is not a matter of what is behind it, or where the content includes it. Valid as long as the framer.
+    /// The bytes to write after a record's content so that this framer finds it again: a newline for lines. Empty if no
+    /// suffix is needed or the content includes it. Valid as long as the framer.
     std::string_view terminator() const noexcept {
         const char *bytes = nullptr;
         std::size_t len = 0;
@@ -228,7 +234,7 @@ class framer {
         return {bytes, len};
     }
 
-    /// The framer of the C ABI, which stays this object's.
+    /// The C ABI's framer, which this object keeps.
     millstream_framer *get() noexcept { return handle_.get(); }
 
   private:
@@ -244,11 +250,12 @@ class framer {
     handle_type handle_;
 };
 
-/// Throws `utf8_invalid`, with the byte that breaks it, if a record is not UTF-8.
+/// Throws `utf8_invalid`, with the position of the invalid byte, if a record is not UTF-8.
 inline void check_text(std::string_view record) {
     detail::call(millstream_check_text, static_cast<const void *>(record.data()), record.size());
 }
 
-} // namespace ms
+} // namespace millstream
 
+#endif // C++20
 #endif // MILLSTREAM_FRAME_HPP

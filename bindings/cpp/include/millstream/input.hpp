@@ -1,37 +1,41 @@
 // millstream/input.hpp: numbers, words and lines from a file descriptor.
 //
-//     ms::input in{fd};
+//     millstream::input in{fd};
 //     int n;
 //     in >> n;                                      // must be there, else an error
 //     while (in >> a >> b) ...                      // both, or neither: then the loop ends
 //     for (std::string_view line : in.lines()) ...
 //
-// Values are separated by any amount of white space. A number is as numbers.h says: all integer types (signed char and
-// unsigned char, which is uint8_t, are numbers too), with overflow checked; float and double as std::from_chars reads
-// them, and with a `+`. A char is one byte that is not white space; a std::string is a word.
+// Values are separated by any amount of white space. Numbers are as in numbers.h: all integer types (signed char and
+// unsigned char, which is uint8_t, are numbers too), with overflow checked; float and double like std::from_chars, and
+// with an optional `+`; 1e999 is out of range, and 1e-999 is 0. A char is one byte that is not white space; a
+// std::string is a word.
 //
-// What is not right is an error (ms::error), at once, and never a value: `12x` and `1.5` are no int, 300 is no uint8_t.
-// The error says at which byte and in which line, what was found and what was expected. What was wrong is not consumed:
-// the same value fails again, and `word` or `line` takes what is there.
+// Invalid input is an error (millstream::error), immediately, and never a value: `12x` and `1.5` are not ints, 300 is
+// not a uint8_t. The error has the byte and the line, what was found and what was expected. Invalid input is not
+// consumed: reading the same value fails again, and `word` or `line` takes the text.
 //
-// The end of the input is no error where you ask for it: what is tested (`if`, `while`, `!`) becomes false. It is one
-// (value_missing) where a value must be there: when nobody tests, and in the middle of what is read together. So a
-// program that forgets to test stops at an input which was cut short, rather than going on with old values.
+// The end of the input is not an error if you test for it: the tested expression (`if`, `while`, `!`) becomes false. It
+// is an error (value_missing) if a value is required: without a test, and in the middle of values that are read
+// together. So a program that forgets to test stops at truncated input rather than continuing with old values.
 //
 // After a number, `line` gives the rest of its line: white space is consumed with the value that follows it.
 //
-// Bytes come through a window on a buffer of 256 KiB, which grows for long words and lines up to the record limit of
-// 64 MiB. Interrupted reads, short ones and those from a non-blocking descriptor that has nothing yet are gone on with.
-// Before it reads from anything but a regular file, it flushes the output it is tied to (ms::in to ms::out), so that
-// who is asked sees the question; likewise before it reports an error.
+// Bytes come through a window on a buffer of 256 KiB, which grows for long words and lines up to the record limit of 64
+// MiB. Interrupted reads, short reads and reads from a non-blocking descriptor without data are continued. Before it
+// reads from anything but a regular file, it flushes the output it is tied to (millstream::in to millstream::out), so
+// that the user sees the prompt; likewise before it reports an error.
 //
-// What it does not do: it neither opens nor closes the descriptor, and knows only that the bytes ended, not why. It
-// reads ahead: what it has buffered, no other reader of the descriptor gets. One thread at a time may use an input. The
-// system is POSIX.
+// What it does not do: it neither opens nor closes the descriptor, and only knows that the bytes ended, not why. It
+// reads ahead: other readers of the descriptor do not get what it has buffered. One thread at a time may use an input.
 //
 // C++17; needs no library.
 #ifndef MILLSTREAM_INPUT_HPP
 #define MILLSTREAM_INPUT_HPP
+
+#if __cplusplus <= 201402L
+#error "millstream/input.hpp needs C++17: compile it with -std=c++17 or later"
+#else
 
 #include <cerrno>
 #include <charconv>
@@ -47,15 +51,12 @@
 #include <system_error>
 #include <type_traits>
 
-#include <poll.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
+#include <millstream/descriptor.hpp>
 #include <millstream/error.hpp>
 #include <millstream/numbers.h>
 #include <millstream/output.hpp>
 
-namespace ms {
+namespace millstream {
 
 class input;
 
@@ -81,7 +82,7 @@ inline std::uint64_t count_lines(const char *from, const char *to) {
     return count;
 }
 
-/// For a message: nothing that a terminal would obey, and not too much.
+/// For a message: no control characters, and not too long.
 inline std::string show(std::string_view token) {
     constexpr std::size_t most = 64;
     std::string text;
@@ -135,7 +136,7 @@ MILLSTREAM_HOT int scan_number(const char **at, const char *end, millstream_exte
     return result;
 }
 
-/// Whether a decimal number that is out of range is so because it is large. (from_chars does not say.)
+/// Whether a decimal number that is out of range is too large. (from_chars does not say.)
 inline bool is_large(std::string_view number) {
     long scale = 0; // of the first digit that is not 0
     bool found = false, point = false;
@@ -184,14 +185,17 @@ verdict parse(std::string_view token, T &value) {
         const auto [stop, problem] = std::from_chars(token.data(), end, magnitude);
         if (problem == std::errc::invalid_argument || stop != end)
             return verdict::invalid;
-        if (problem == std::errc::result_out_of_range)
-            magnitude = is_large(token) ? std::numeric_limits<T>::infinity() : T(0);
+        if (problem == std::errc::result_out_of_range) {
+            if (is_large(token))
+                return verdict::overflow;
+            magnitude = 0; // the nearest number
+        }
         value = negative ? -magnitude : magnitude;
         return verdict::good;
     }
 }
 
-/// What an error says should have been there.
+/// The expected part of an error.
 template <class T>
 std::string expected() {
     if constexpr (is_number<T>) {
@@ -222,14 +226,14 @@ inline constexpr bool has_scan_hook<T, std::void_t<decltype(ms_scan(std::declval
 
 /// Numbers, words and lines from a file descriptor: see the top of this file.
 ///
-/// Your own type: a function `bool ms_scan(ms::input &in, your_type &value)` in your type's namespace, usually
+/// Your own type: a function `bool ms_scan(millstream::input &in, your_type &value)` in your type's namespace, usually
 /// `return in.scan(value.x, value.y);`.
 class input {
   public:
     class extraction;
     class line_range;
 
-    /// An input from a descriptor that is open and stays so as long as the input is used. It flushes `tied`, if any,
+    /// An input from a descriptor that is open and stays open while the input is used. It flushes `tied`, if any,
     /// before it waits. Costs nothing before the first use.
     explicit constexpr input(int fd, output *tied = nullptr) noexcept : tied_(tied), fd_(fd) {}
 
@@ -237,11 +241,11 @@ class input {
     input &operator=(const input &) = delete;
     ~input() { std::free(begin_); }
 
-    /// Reads one value: see `extraction` for what comes of the end.
+    /// Reads one value: see `extraction` for the behaviour at the end.
     template <class T>
     extraction operator>>(T &value);
 
-    /// Reads all values; false if the input ended before the first. That it ends behind it is an error.
+    /// Reads all values; false if the input ended before the first. If it ends after the first, that is an error.
     template <class T, class... More>
     MILLSTREAM_HOT bool scan(T &value, More &...more) {
         if (!get(value))
@@ -250,8 +254,8 @@ class input {
         return true;
     }
 
-    /// As `scan`, for numbers that are separated by one byte (usually a comma) or a line end: `1,2\n3` holds three. The
-    /// separator behind a value is consumed with it. Blanks belong to the field, and an empty field is no number.
+    /// Like `scan`, for numbers separated by one byte (usually a comma) or a line end: `1,2\n3` holds three. The
+    /// separator after a value is consumed with it. Blanks belong to the field, and an empty field is not a number.
     template <class T, class... More>
     bool scan_delimited(char separator, T &value, More &...more) {
         if (!get_delimited(separator, value))
@@ -260,7 +264,7 @@ class input {
         return true;
     }
 
-    /// The next value, which must be there: `auto n = in.require<int>();`.
+    /// The next value, which is required: `auto n = in.require<int>();`.
     template <class T>
     MILLSTREAM_HOT T require() {
         T value{};
@@ -269,14 +273,14 @@ class input {
         return value;
     }
 
-    /// The next word: all up to white space. False at the end. Valid until the next call.
+    /// The next word: everything up to white space. False at the end. Valid until the next call.
     bool word(std::string_view &word) {
         if (!find_token(word, record_limit_))
             return false;
         at_ += word.size();
         return true;
     }
-    /// The next word, which must be there. Valid until the next call.
+    /// The next word, which is required. Valid until the next call.
     std::string_view word() {
         std::string_view found;
         if (!word(found))
@@ -284,8 +288,8 @@ class input {
         return found;
     }
 
-    /// The next line, or what is left of it, without its end (`\n` or `\r\n`). False at the end; a last line without an
-    /// end is a line. Valid until the next call.
+    /// The next line, or the rest of it, without its end (`\n` or `\r\n`). False at the end; a last line without an end
+    /// is a line. Valid until the next call.
     bool line(std::string_view &line) {
         std::size_t size = 0;
         const char *end = nullptr;
@@ -312,7 +316,7 @@ class input {
         line = found;
         return there;
     }
-    /// The next line, which must be there. Valid until the next call.
+    /// The next line, which is required. Valid until the next call.
     std::string_view line() {
         std::string_view found;
         if (!line(found))
@@ -323,13 +327,13 @@ class input {
     /// All lines: `for (std::string_view line : in.lines())`. Each is valid until the next.
     line_range lines();
 
-    /// Whether nothing has found the end yet.
+    /// Whether the end has not been found yet.
     explicit operator bool() const noexcept { return !ended_; }
 
-    /// The bytes that are there: what a parser of your own may look at. `fill` gets more, `consume` takes them.
+    /// The buffered bytes: for a parser of your own. `fill` gets more, `consume` takes them.
     std::string_view buffer() const noexcept { return {at_, unread()}; }
 
-    /// Reads more bytes behind those of `buffer`, which may move. False at the end of the input.
+    /// Reads more bytes after those of `buffer`, which may move. False at the end of the input.
     bool fill() {
         if (at_end_)
             return false;
@@ -341,7 +345,7 @@ class input {
             error_details details = at(at_);
             details.kind = errc::io;
             details.system_errno = errno;
-            at_end_ = true; // an error is reported once; behind it is the end
+            at_end_ = true; // an error is reported once; after it is the end
             fail(std::move(details));
         }
         at_end_ = count == 0;
@@ -352,8 +356,8 @@ class input {
     /// Takes `count` bytes from the front of `buffer`.
     void consume(std::size_t count) noexcept { at_ += count < unread() ? count : unread(); }
 
-    /// How many bytes a word may have, or a line without its end: 64 MiB unless told otherwise. A number may have 1024
-    /// at least. What is longer is an error (record_too_long), again and again until the limit is higher.
+    /// How many bytes a word, or a line without its end, may have: 64 MiB by default. A number may have at least 1024.
+    /// Anything longer is an error (record_too_long), repeatedly until the limit is raised.
     void set_record_limit(std::size_t bytes) noexcept { record_limit_ = bytes; }
 
     int fd() const noexcept { return fd_; }
@@ -372,9 +376,9 @@ class input {
     std::uint64_t lines_ = 0;  // that ended before begin_
     output *tied_;
     int fd_;
-    bool is_interactive_ = true; // someone may wait for our output before writing more: all but regular files
-    bool at_end_ = false;        // nothing comes behind end_
-    bool ended_ = false;         // someone wanted something at the end
+    bool is_interactive_ = true; // another program may wait for our output before writing more: all but regular files
+    bool at_end_ = false;        // nothing comes after end_
+    bool ended_ = false;         // a value was requested at the end
 
     std::size_t unread() const noexcept { return static_cast<std::size_t>(end_ - at_); }
 
@@ -390,7 +394,7 @@ class input {
             }
         } else if constexpr (detail::is_real<T>) {
             const char *const p = millstream_skip_space(at_, end_);
-            // What begins otherwise may be a name, which from_chars sees differently.
+            // Anything else may be a name, which from_chars treats differently.
             if (MILLSTREAM_LIKELY(end_ - p >= 2 && is_digit(p[*p == '-']))) {
                 T found;
                 const auto [stop, problem] = std::from_chars(p, end_, found);
@@ -427,7 +431,7 @@ class input {
             value = found;
             return true;
         } else {
-            static_assert(detail::has_scan_hook<T>, "for this type write: bool ms_scan(ms::input &, T &)");
+            static_assert(detail::has_scan_hook<T>, "define for this type: bool ms_scan(millstream::input &, T &)");
             return ms_scan(*this, value);
         }
     }
@@ -453,7 +457,7 @@ class input {
         return true;
     }
 
-    /// The value of a token, or the error that it is none.
+    /// The value of a token, or an error if it has none.
     template <class T>
     void check(std::string_view token, T &value) {
         const detail::verdict verdict = detail::parse(token, value);
@@ -492,15 +496,15 @@ class input {
         return true;
     }
 
-    /// The line end behind the first `size` bytes.
+    /// The line end after the first `size` bytes.
     const char *find_line_end(std::size_t size) const {
         return size == unread() ? nullptr : static_cast<const char *>(std::memchr(at_ + size, '\n', unread() - size));
     }
 
-    /// So that a small record limit is one for words and lines, and no number depends on how its bytes arrive.
+    /// So that a small record limit applies to words and lines, and no number depends on how its bytes arrive.
     std::size_t longest_number() const noexcept { return record_limit_ < 1024 ? 1024 : record_limit_; }
 
-    /// What begins at at_ and has `size` bytes, without an end, may have `most`.
+    /// A token at at_ of `size` bytes, without an end, may have `most`.
     void check_length(std::size_t size, std::size_t most) {
         if (!MILLSTREAM_LIKELY(size <= most))
             fail_too_long(size, most);
@@ -509,12 +513,12 @@ class input {
     [[noreturn, gnu::noinline, gnu::cold]] void fail_too_long(std::size_t size, std::size_t most) {
         error_details details = at(at_);
         details.kind = errc::record_too_long;
-        details.found = std::to_string(size) + " bytes without its end";
+        details.found = std::to_string(size) + " bytes without the end of the record";
         details.expected = "at most " + std::to_string(most) + " bytes";
         fail(std::move(details));
     }
 
-    /// Makes room behind end_: where consumed bytes were, or in a larger buffer.
+    /// Makes space after end_: where consumed bytes were, or in a larger buffer.
     void make_room() {
         const std::size_t kept = unread();
         if (kept > longest_number() && kept - longest_number() > 2) // two bytes may still be a line's end
@@ -546,22 +550,22 @@ class input {
         end_ = begin_ + kept;
     }
 
-    /// Reads into the room behind end_: how many bytes, 0 at the end, or less for what errno says.
+    /// Reads into the space after end_: returns the number of bytes, 0 at the end, or less with errno set.
     ssize_t receive() noexcept {
         char *const to = begin_ + (end_ - begin_);
         const std::size_t room = capacity_ - static_cast<std::size_t>(end_ - begin_);
         for (;;) {
-            const ssize_t count = ::read(fd_, to, room);
+            const ssize_t count = detail::read_some(fd_, to, room);
             if (count >= 0)
                 return count;
             if (errno == EAGAIN || errno == EWOULDBLOCK)
-                detail::wait_for(fd_, POLLIN);
+                detail::wait_to_read(fd_);
             else if (errno != EINTR)
                 return count;
         }
     }
 
-    /// The details of an error at `p`: who and where.
+    /// The details of an error at `p`: source and position.
     error_details at(const char *p) const {
         error_details details;
         details.name = detail::descriptor_name(fd_);
@@ -570,7 +574,7 @@ class input {
         return details;
     }
 
-    /// The input ended where a value must be.
+    /// The input ended where a value is required.
     template <class T>
     [[noreturn, gnu::noinline, gnu::cold]] void miss() {
         miss(detail::expected<T>());
@@ -583,7 +587,7 @@ class input {
         fail(std::move(details));
     }
 
-    /// An error that nobody catches ends the program without a last flush: what was printed before it goes out first.
+    /// An uncaught error ends the program without a last flush: earlier output is flushed first.
     [[noreturn, gnu::cold]] void fail(error_details details) {
         if (tied_ != nullptr)
             (void)tied_->try_flush();
@@ -591,13 +595,13 @@ class input {
     }
 };
 
-/// What `in >> a >> b` is, until the end of the statement. Tested by `if`, `while` or `!`, it is false when the input
-/// had ended before the first value. When nobody tests, that is an error (value_missing), and always when it ended
-/// between two values.
+/// The result of `in >> a >> b`, until the end of the statement. Tested by `if`, `while` or `!`, it is false when the
+/// input had ended before the first value. Without a test, that is an error (value_missing), and always if the input
+/// ended between two values.
 ///
-/// The exception: in a destructor that runs because another error is on its way out, a missing first value that nobody
-/// tests is not reported, and the value stays as it was, since a second exception would end the program. Test there, or
-/// use `require`, and catch what it throws.
+/// The exception: in a destructor that runs during stack unwinding, a missing first value without a test is not
+/// reported, and the value keeps its content, since a second exception would end the program. Test there, or use
+/// `require`, and catch its exceptions.
 class input::extraction {
   public:
     extraction(const extraction &) = delete;
@@ -612,12 +616,12 @@ class input::extraction {
 
     MILLSTREAM_HOT explicit operator bool() const noexcept {
         const bool there = missing_ == nullptr;
-        missing_ = nullptr; // somebody knows
+        missing_ = nullptr; // the caller has asked
         return there;
     }
 
     MILLSTREAM_HOT ~extraction() noexcept(false) {
-        // While another error is on its way out, that one is reported.
+        // During stack unwinding, the error being thrown is the one to report.
         if (!MILLSTREAM_LIKELY(missing_ == nullptr) && std::uncaught_exceptions() == 0)
             (in_.*missing_)();
     }
@@ -628,7 +632,7 @@ class input::extraction {
     MILLSTREAM_HOT extraction(input &in, report missing) : in_(in), missing_(missing) {}
 
     input &in_;
-    mutable report missing_; // what reports that the first value is missing; null if it is there or somebody knows
+    mutable report missing_; // the input that reports a missing first value; null if there is one or it was tested
 };
 
 template <class T>
@@ -675,6 +679,7 @@ class input::line_range {
 
 inline input::line_range input::lines() { return line_range(*this); }
 
-} // namespace ms
+} // namespace millstream
 
+#endif // C++17
 #endif // MILLSTREAM_INPUT_HPP

@@ -1,26 +1,30 @@
 // millstream/output.hpp: text and numbers to a file descriptor.
 //
-//     ms::output log{fd};
+//     millstream::output log{fd};
 //     log.print("Hello, ", i, '\t');
 //     log << max(a, b) << '\n';
 //     log.flush();
 //
-// Bytes are gathered in a buffer of 64 KiB (256 KiB for a pipe) and go out when it is full, at `flush`, and at the end:
-// of a terminal also when a line has ended. What put.hpp says becomes text. A print looks once whether all its parts
-// have room, and then writes without looking again.
+// Bytes are collected in a buffer of 64 KiB (256 KiB for a pipe) and written when it is full, at `flush`, and at the
+// end; to a terminal also at each line end. put.hpp describes how values become text. A print checks once whether all
+// its parts fit, and then writes without further checks.
 //
-// What it promises: short writes, interrupted ones and those to a non-blocking descriptor that takes no more are gone
-// on with, so that no byte is lost or written twice. A write that fails throws ms::error, which says how many bytes of
-// the stream the system has; a broken pipe has a kind of its own (where SIGPIPE is ignored, otherwise it ends the
-// program). After that the output is closed: each further print fails. A print that fails has printed nothing of
-// itself, unless it is larger than the buffer or holds parts with a hook of their own.
+// What it promises: short writes, interrupted writes and writes to a full non-blocking descriptor are continued, so
+// that no byte is lost or written twice. A failed write throws millstream::error, which has the number of bytes that
+// the system accepted; a broken pipe has its own kind (if SIGPIPE is ignored, otherwise it ends the program). After
+// that the output is closed: each further print fails. A print that fails has printed none of its parts, unless it is
+// larger than the buffer or has parts with their own hook.
 //
-// What it does not do: it neither opens nor closes the descriptor. One thread at a time may use an output. What is
-// buffered when the process forks is there twice: flush before. The system is POSIX.
+// What it does not do: it neither opens nor closes the descriptor. One thread at a time may use an output. Bytes in the
+// buffer are duplicated when the process forks: flush before.
 //
 // C++17; needs no library.
 #ifndef MILLSTREAM_OUTPUT_HPP
 #define MILLSTREAM_OUTPUT_HPP
+
+#if __cplusplus <= 201402L
+#error "millstream/output.hpp needs C++17: compile it with -std=c++17 or later"
+#else
 
 #include <cerrno>
 #include <cstddef>
@@ -32,41 +36,15 @@
 #include <string_view>
 #include <utility>
 
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #if __cplusplus >= 202002L && __has_include(<span>)
 #include <span>
 #endif
 
+#include <millstream/descriptor.hpp>
 #include <millstream/error.hpp>
 #include <millstream/put.hpp>
 
-namespace ms {
-namespace detail {
-
-/// Waits until a non-blocking descriptor can be used again. Errors come back from the next read or write.
-inline void wait_for(int fd, short events) noexcept {
-    struct pollfd one = {fd, events, 0};
-    (void)::poll(&one, 1, -1);
-}
-
-inline std::string descriptor_name(int fd) {
-    switch (fd) {
-    case STDIN_FILENO:
-        return "standard input";
-    case STDOUT_FILENO:
-        return "standard output";
-    case STDERR_FILENO:
-        return "standard error";
-    default:
-        return "file descriptor " + std::to_string(fd);
-    }
-}
-
-} // namespace detail
+namespace millstream {
 
 class output;
 
@@ -80,7 +58,7 @@ inline constexpr bool has_hook<T, std::void_t<decltype(ms_put(std::declval<outpu
 
 } // namespace detail
 
-/// Puts characters where an output is: for std::format_to, fmt::format_to and the algorithms.
+/// Writes characters to an output: for std::format_to, fmt::format_to and the algorithms.
 class inserter {
   public:
     using iterator_category = std::output_iterator_tag;
@@ -102,20 +80,20 @@ class inserter {
 /// Text and numbers to a file descriptor: see the top of this file.
 class output {
   public:
-    /// An output to a descriptor that is open and stays so as long as the output is used. Costs nothing before the
-    /// first print.
+    /// An output to a descriptor that is open and stays open while the output is used. Costs nothing before the first
+    /// print.
     explicit constexpr output(int fd) noexcept : fd_(fd) {}
 
     output(const output &) = delete;
     output &operator=(const output &) = delete;
 
-    /// Flushes, and does not say what went wrong: call `flush` before to know.
+    /// Flushes, and reports no errors: call `flush` before to get them.
     ~output() {
         (void)try_flush();
         std::free(begin_);
     }
 
-    /// Prints the parts one behind the other.
+    /// Prints the parts one after another.
     template <class... Parts>
     MILLSTREAM_HOT output &print(const Parts &...parts) {
         if constexpr ((detail::is_part<Parts> && ...))
@@ -136,10 +114,10 @@ class output {
         return print(part);
     }
 
-    /// Manipulators: ms::endl, ms::flush.
+    /// Manipulators: millstream::endl, millstream::flush.
     output &operator<<(output &(*manipulate)(output &)) { return manipulate(*this); }
 
-    /// Bytes as they are. Large ones do not go through the buffer.
+    /// Raw bytes. Large blocks bypass the buffer.
     output &write(std::string_view bytes) {
         if (MILLSTREAM_LIKELY(bytes.size() <= static_cast<std::size_t>(end_ - at_)))
             at_ += detail::text_part{bytes}.put(at_);
@@ -157,9 +135,9 @@ class output {
 #endif
 
     /// An output iterator: fmt::format_to(out.inserter(), "{:>8}", x), and so for std::format_to.
-    ms::inserter inserter() noexcept { return ms::inserter(*this); }
+    millstream::inserter inserter() noexcept { return millstream::inserter(*this); }
 
-    /// Gives all bytes to the system.
+    /// Writes all bytes to the system.
     output &flush() {
         if (!try_flush())
             fail();
@@ -168,8 +146,8 @@ class output {
 
     int fd() const noexcept { return fd_; }
 
-    /// Gives all bytes to the system, and from now on every print at once. False if that failed: the reason is in
-    /// errno, and the bytes are kept for the next attempt. For those who may not throw; others call `flush`.
+    /// Writes all bytes to the system, and from now on every print immediately. False if that failed: the reason is in
+    /// errno, and the bytes are kept for the next attempt. For code that must not throw; otherwise use `flush`.
     bool flush_finally() noexcept {
         if (when_ != flushes::never_again) {
             when_ = flushes::at_once;
@@ -178,7 +156,7 @@ class output {
         return try_flush();
     }
 
-    /// Gives all bytes to the system if it takes them. False if not: the reason is in errno, and the bytes are kept
+    /// Writes all bytes to the system if it accepts them. False if not: the reason is in errno, and the bytes are kept
     /// for the next attempt.
     bool try_flush() noexcept {
         char *from = begin_;
@@ -192,7 +170,7 @@ class output {
         return rest == 0;
     }
 
-    /// What an error of this output says, by errno.
+    /// The error of this output for errno.
     error_details describe() const {
         error_details details;
         details.system_errno = errno;
@@ -203,7 +181,7 @@ class output {
     }
 
   private:
-    /// When the buffer goes out.
+    /// When the buffer is written.
     enum class flushes : unsigned char { undecided, when_full, at_line_ends, at_once, never_again };
 
     static constexpr std::size_t small_buffer = std::size_t{64} << 10;
@@ -212,8 +190,8 @@ class output {
     //   begin_        at_           end_ <= capacity_end_
     //   [ accepted    | free        |                   ]
     //
-    // What fits between at_ and end_ needs no further look. Where every print is followed by something (a terminal's
-    // line end), end_ stays at at_, so that nothing fits.
+    // Text that fits between at_ and end_ needs no further check. If every print is followed by some action (a
+    // terminal's line end), end_ stays at at_, so that nothing fits.
     char *at_ = nullptr;
     char *end_ = nullptr;
     char *begin_ = nullptr;
@@ -233,7 +211,7 @@ class output {
 
     template <class... Parts>
     MILLSTREAM_HOT static char *put_at(char *to, Parts... parts) {
-        std::size_t count = 0; // rather than a pointer: the lengths are added up while nobody waits for them
+        std::size_t count = 0; // rather than a pointer: the lengths are added up in idle time
         ((count += parts.put(to + count)), ...);
         return to + count;
     }
@@ -252,7 +230,7 @@ class output {
         return at_;
     }
 
-    // Beside parts that are too large for the buffer together.
+    // Next to parts that are too large for the buffer together.
     void put_large(const detail::text_part &part) { write(part.text); }
     template <class Part>
     void put_large(const Part &part) {
@@ -266,7 +244,7 @@ class output {
         if constexpr (detail::is_part<Part>) {
             put(detail::as_part(part));
         } else {
-            static_assert(detail::has_hook<Part>, "for this type write: void ms_put(ms::output &, const T &)");
+            static_assert(detail::has_hook<Part>, "define for this type: void ms_put(millstream::output &, const T &)");
             ms_put(*this, part);
         }
     }
@@ -297,7 +275,7 @@ class output {
             flush();
     }
 
-    /// Makes `room` between at_ and capacity_end_, if the buffer has so much.
+    /// Makes `room` bytes available between at_ and capacity_end_, if the buffer is large enough.
     void make_room(std::uint64_t room) {
         if (when_ == flushes::undecided)
             prepare();
@@ -317,7 +295,7 @@ class output {
         const std::size_t capacity = pipe ? pipe_buffer : small_buffer;
 #ifdef F_SETPIPE_SZ
         if (pipe && ::fcntl(fd_, F_GETPIPE_SZ) < (1 << 20))
-            (void)::fcntl(fd_, F_SETPIPE_SZ, 1 << 20); // no harm if the system does not want to
+            (void)::fcntl(fd_, F_SETPIPE_SZ, 1 << 20); // no harm if the system refuses
 #endif
         begin_ = static_cast<char *>(std::malloc(capacity));
         if (begin_ == nullptr) {
@@ -330,12 +308,11 @@ class output {
         end_ = when_ == flushes::when_full ? capacity_end_ : at_;
     }
 
-    /// Gives some bytes to the system and moves `from` behind them. False if it did not take any, for a reason in
+    /// Writes some bytes to the system and moves `from` after them. False if it accepted none, with the reason in
     /// errno.
     bool send(const char *&from, std::size_t count) noexcept {
-        const std::size_t most = std::size_t{1} << 30; // Linux takes less than 2 GiB, other systems no more than that
         for (;;) {
-            const ssize_t sent = ::write(fd_, from, count < most ? count : most);
+            const ssize_t sent = detail::write_some(fd_, from, count);
             if (sent > 0) {
                 from += sent;
                 written_ += static_cast<std::uint64_t>(sent);
@@ -346,7 +323,7 @@ class output {
             else if (errno == EINTR)
                 continue;
             else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-                detail::wait_for(fd_, POLLOUT);
+                detail::wait_to_write(fd_);
                 continue;
             }
             return false;
@@ -359,7 +336,7 @@ class output {
         return sent;
     }
 
-    /// Reports what errno says, once; what was not written is given up.
+    /// Reports errno, once; unwritten bytes are dropped.
     [[noreturn, gnu::noinline, gnu::cold]] void fail() {
         error_details details = describe();
         when_ = flushes::never_again;
@@ -373,10 +350,11 @@ inline inserter &inserter::operator=(char byte) {
     return *this;
 }
 
-/// out << ms::endl ends the line and flushes, out << ms::flush flushes. '\n' is usually what one wants.
+/// out << millstream::endl ends the line and flushes, out << millstream::flush flushes. '\n' is usually better.
 inline output &endl(output &out) { return out.print('\n').flush(); }
 inline output &flush(output &out) { return out.flush(); }
 
-} // namespace ms
+} // namespace millstream
 
+#endif // C++17
 #endif // MILLSTREAM_OUTPUT_HPP

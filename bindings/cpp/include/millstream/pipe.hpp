@@ -1,7 +1,7 @@
 // Pipes: chains of small functions over records, where one more stage costs next to nothing.
 //
-//     ms::writer out(ms::path{"errors.txt"});
-//     ms::pipe(ms::command{"zcat", "log.gz"})
+//     millstream::writer out(millstream::path{"errors.txt"});
+//     millstream::pipe(millstream::command{"zcat", "log.gz"})
 //         .lines()
 //         .filter([](std::string_view line) { return line.starts_with("ERROR"); })
 //         .map([](std::string_view line) { return line.substr(6); })
@@ -9,9 +9,9 @@
 //         .write_to(out);
 //     out.close();
 //
-// Between stages there are items: at first the records, as `std::string_view`s, later whatever the stages make: values
-// of any type, also such as can only be moved. A `std::string_view` lives as long as what it is a part of: a record,
-// and what `rewrite` makes, as long as their batch.
+// Between stages there are items: at first the records, as `std::string_view`s, later what the stages return: values of
+// any type, even move-only ones. A `std::string_view` lives as long as the object it is part of: a record, and the
+// result of `rewrite`, as long as their batch.
 //
 // | stage                                               | makes of an item                                            |
 // |-----------------------------------------------------|-------------------------------------------------------------|
@@ -22,16 +22,16 @@
 // | cut, then, then_all                                 | whole batches change hands here: to measure stages, and for |
 // |                                                     | stages chosen at run time                                   |
 //
-// Stages written in one expression are fused: the compiler makes one loop of them. A `ms::stage` is in a box and costs
-// a virtual call for each batch, and a move for each item. Hundreds of stages belong into boxes.
+// Stages written in one expression are fused: the compiler turns them into one loop. A `millstream::stage` is boxed and
+// costs a virtual call for each batch, and a move for each item. Use boxes for hundreds of stages.
 //
 // What holds:
-// - A stage fails by throwing. Records before the one that it fails at reach the sink first; then the exception comes
-//   out of the pipe as itself, and `last_error()` knows record, place and source. An exception that is an `ms::error`
-//   (and no class derived from it) knows them itself. `on_error` passes over such records, or keeps them in a file.
-// - An error of the source comes after all that the source delivered, and the end means that it succeeded.
-// - Batches are as large as what the source has delivered, at most 256 KiB. Behind a cut or a box, stages may have run
-//   on items of the same batch that a later `take` then drops, and on those behind one that fails. `batch(1)` forbids
+// - A stage fails by throwing. Records before the one that it fails at reach the sink first; then the exception is
+//   rethrown unchanged, and `last_error()` has record, place and source. An exception that is an `millstream::error`
+//   (and not a class derived from it) contains them itself. `on_error` skips such records, or saves them to a file.
+// - An error of the source is thrown after everything the source delivered, and the end means that it succeeded.
+// - Batches are as large as what the source has delivered, at most 256 KiB. After a cut or a box, stages may have run
+//   on items of the same batch that a later `take` then drops, and on those after one that fails. `batch(1)` forbids
 //   it.
 // - Everything runs on the caller's thread, and memory is bounded by the readers' buffers and what the stages make of
 //   one batch.
@@ -40,30 +40,33 @@
 #ifndef MILLSTREAM_PIPE_HPP
 #define MILLSTREAM_PIPE_HPP
 
+#if __cplusplus <= 201703L
+#error "millstream/pipe.hpp needs C++20: compile it with -std=c++20 or later"
+#else
+
 #include <millstream/pipe_chains.hpp>
 #include <millstream/pipe_source.hpp>
 #include <millstream/pipe_stages.hpp>
 
-namespace ms {
+namespace millstream {
 
-/// What happens when a stage throws at a record. What is no `std::exception`, and `std::bad_alloc`, are always the end,
-/// and so is what a source or a sink throws.
+/// What to do when a stage throws at a record. Exceptions that are not `std::exception`s, and `std::bad_alloc`, always
+/// end the pipe, and so do exceptions of a source or a sink.
 enum class on_error {
-    /// It comes out of the pipe, after the records before it have reached the sink.
+    /// The pipe rethrows it, after earlier records have reached the sink.
     stop,
-    /// The record is passed over and counted. If a stage has already made several items of it, those before the
-    /// exception
-    /// have gone on.
+    /// The record is skipped and counted. If a stage has already made several items of it, those before the exception
+    /// have been passed on.
     skip,
 };
 
-/// Where the time of a pipe went.
+/// How the time of a pipe was spent.
 struct pipe_stats {
-    /// The stages, from the source on. Those that are fused are measured as one, under the name of the next `cut`.
+    /// The stages, from the source on. Fused stages are measured as one, under the name of the next `cut`.
     std::vector<stage_stats> stages;
-    /// For how long the pipe waited for its sources.
+    /// How long the pipe waited for its sources.
     std::chrono::nanoseconds source_waited{};
-    /// For how long it ran, waiting included.
+    /// How long it ran, including waits.
     std::chrono::nanoseconds elapsed{};
 };
 
@@ -72,7 +75,7 @@ class stage;
 
 namespace detail::piping {
 
-/// The stages that can be added to `Self`, a template of a chain, behind the chain that it has.
+/// The stages that can be added to `Self`, a template of a chain, after the chain that it has.
 template <template <class> class Self, class Chain>
 class with_stages {
   public:
@@ -110,20 +113,20 @@ class with_stages {
         return one(pieces_stage<F>{std::move(function)});
     }
 
-    /// Bytes that a function makes of each item: `function(const item &, std::string &out)` appends them to the string
-    /// that it is given, which is empty.
+    /// Bytes that a function makes from each item: `function(const item &, std::string &out)` appends them to an empty
+    /// string.
     template <std::invocable<const item &, std::string &> F>
     auto rewrite(F function) && {
         return one(rewrite_stage<F>{std::move(function)});
     }
 
-    /// The items that a function wants.
+    /// The items for which a function returns true.
     template <std::predicate<const item &> F>
     auto filter(F wants) && {
         return one(filter_stage<F>{std::move(wants)});
     }
 
-    /// Looks at each item.
+    /// Calls a function with each item.
     template <std::invocable<const item &> F>
     auto inspect(F look) && {
         return one(inspect_stage<F>{std::move(look)});
@@ -135,15 +138,15 @@ class with_stages {
     /// All but the first `count` items.
     auto skip(std::uint64_t count) && { return one(skip_stage{count}); }
 
-    /// Cuts the chain here: the stages from the last cut to this one are run on a whole batch before what follows sees
-    /// it, and are measured under this name if the pipe is `measured`.
+    /// Cuts the chain here: the stages since the last cut run on a whole batch before later stages see it, and are
+    /// measured under this name if the pipe is `measured`.
     auto cut(std::string name) && {
         return self().with([&](Chain &&chain) {
             return cut_here<Chain>{std::move(chain), {{.name = std::move(name)}}};
         });
     }
 
-    /// Adds a stage that was chosen at run time.
+    /// Adds a stage chosen at run time.
     template <class Out>
     auto then(stage<item, Out> next) && {
         return self().with([&](Chain &&chain) {
@@ -151,7 +154,7 @@ class with_stages {
         });
     }
 
-    /// Adds any number of stages that were chosen at run time.
+    /// Adds any number of stages chosen at run time.
     auto then_all(std::vector<stage<item, item>> stages) && {
         return self().with([&](Chain &&chain) {
             return then_all_boxed<Chain, stage<item, item>>{std::move(chain), std::move(stages)};
@@ -171,7 +174,7 @@ class with_stages {
 
 } // namespace detail::piping
 
-/// Stages by themselves, without a source: to be `boxed`. Made by `ms::stages`.
+/// Stages without a source: to be `boxed`. Made by `millstream::stages`.
 template <class Chain>
 class stage_chain : public detail::piping::with_stages<stage_chain, Chain> {
   public:
@@ -197,14 +200,14 @@ stage_chain<detail::piping::start<In>> stages() {
     return stage_chain<detail::piping::start<In>>({});
 }
 
-/// A stage whose type says only what goes in and what comes out, so that stages can be chosen at run time and be kept
-/// in a container. It is any chain of stages, in a box.
+/// A stage whose type has only its input and output types, so that stages can be chosen at run time and kept in a
+/// container. It is any chain of stages, boxed.
 ///
-///     std::vector<ms::stage<>> chosen;
+///     std::vector<millstream::stage<>> chosen;
 ///     for (const std::string &word : words)
-///         chosen.push_back(ms::stages().filter([=](std::string_view line) { return line.contains(word);
+///         chosen.push_back(millstream::stages().filter([=](std::string_view line) { return line.contains(word);
 ///         }).boxed(word));
-///     ms::pipe(source).lines().then_all(std::move(chosen)).write_to(out);
+///     millstream::pipe(source).lines().then_all(std::move(chosen)).write_to(out);
 template <class In = std::string_view, class Out = In>
 class stage {
   public:
@@ -243,19 +246,19 @@ stage<typename Chain::in, typename Chain::out> stage_chain<Chain>::boxed(std::st
 
 namespace detail::piping {
 
-/// What is collected of items: text, of those that are parts of something.
+/// What is collected of items: text, for items that are parts of something.
 template <class Item>
 using owned = std::conditional_t<std::is_same_v<Item, std::string_view>, std::string, Item>;
 
 } // namespace detail::piping
 
-/// Records on their way through stages: see the top of this file. Its type is its stages; nobody writes it. Moves, and
-/// cannot be copied.
+/// Records on their way through stages: see the top of this file. Its type consists of its stages and need not be
+/// written out. It can be moved but not copied.
 ///
-/// What adds a stage or a setting takes the pipe over, so that all can be written in one expression. What runs it
-/// leaves it there to be asked: after `cancelled` it can be run again and goes on where it was; after any other
-/// exception of a stage or a sink it has ended, and says `closed`. Once all has come through, or `take` has ended it,
-/// running it does nothing.
+/// Functions that add a stage or a setting take the pipe over, so that all can be written in one expression. Functions
+/// that run it keep it, so that it can be queried: after `cancelled` it can be run again and continues where it was;
+/// after any other exception of a stage or a sink it has ended, and reports `closed`. Once everything has passed
+/// through, or `take` has ended it, running it does nothing.
 template <class Chain>
 class pipe_chain : public detail::piping::with_stages<pipe_chain, Chain> {
     using flow = detail::piping::flow;
@@ -266,15 +269,15 @@ class pipe_chain : public detail::piping::with_stages<pipe_chain, Chain> {
     pipe_chain(detail::piping::source_of_records source, Chain chain)
         : source_(std::move(source)), chain_(std::move(chain)) {}
 
-    // ---- how to go about it ----
+    // ---- settings ----
 
-    /// What happens when a stage throws at a record.
-    pipe_chain on_error(ms::on_error on_error) && {
-        source_.at().skips = on_error == ms::on_error::skip;
+    /// What to do when a stage throws at a record.
+    pipe_chain on_error(millstream::on_error on_error) && {
+        source_.at().skips = on_error == millstream::on_error::skip;
         return std::move(*this);
     }
 
-    /// Passes over records that a stage throws at, and writes them to `to` as they were read, with their delimiter. The
+    /// Skips records that a stage throws at, and writes them to `to` as they were read, with their delimiter. The
     /// writer must outlive the pipe.
     pipe_chain quarantine(writer &to) && {
         source_.at().skips = true;
@@ -282,8 +285,8 @@ class pipe_chain : public detail::piping::with_stages<pipe_chain, Chain> {
         return std::move(*this);
     }
 
-    /// Ends the work between two batches when this token is cancelled: `cancelled`. It must outlive the pipe. To end
-    /// waiting for the source too, give the token to the reader as well.
+    /// Stops between two batches when this token is cancelled: `cancelled`. It must outlive the pipe. To interrupt
+    /// waits for the source as well, also give the token to the reader.
     pipe_chain cancel(const cancel_token &token) && {
         source_.cancel = &token;
         return std::move(*this);
@@ -295,7 +298,7 @@ class pipe_chain : public detail::piping::with_stages<pipe_chain, Chain> {
         return std::move(*this);
     }
 
-    /// Measures where the time goes, for `stats`.
+    /// Measures the time spent, for `stats`.
     pipe_chain measured() && {
         source_.at().measures = true;
         return std::move(*this);
@@ -308,13 +311,13 @@ class pipe_chain : public detail::piping::with_stages<pipe_chain, Chain> {
 
     // ---- sinks ----
 
-    /// Runs to the end for the sake of what the stages do.
+    /// Runs to the end, if the stages do all the work.
     pipe_summary run() {
         drive([](item &&) { return flow::more; });
         return summary();
     }
 
-    /// The number of items that come out.
+    /// The number of resulting items.
     std::uint64_t count() {
         std::uint64_t count = 0;
         drive([&](item &&) {
@@ -324,7 +327,7 @@ class pipe_chain : public detail::piping::with_stages<pipe_chain, Chain> {
         return count;
     }
 
-    /// Calls a function with each item. What it throws ends the pipe.
+    /// Calls a function with each item. Its exceptions end the pipe.
     template <std::invocable<item> F>
     pipe_summary for_each(F function) {
         drive([&](item &&given) {
@@ -334,7 +337,7 @@ class pipe_chain : public detail::piping::with_stages<pipe_chain, Chain> {
         return summary();
     }
 
-    /// Combines all items into one value: `function(value, item)` makes the next one.
+    /// Combines all items into one value: `function(value, item)` returns the next value.
     template <class Value, std::invocable<Value, item> F>
     Value fold(Value init, F function) {
         drive([&](item &&given) {
@@ -344,7 +347,7 @@ class pipe_chain : public detail::piping::with_stages<pipe_chain, Chain> {
         return init;
     }
 
-    /// All items; of those that are parts of a record, copies.
+    /// All items; for items that are parts of a record, copies.
     std::vector<detail::piping::owned<item>> collect() {
         std::vector<detail::piping::owned<item>> all;
         drive([&](item &&given) {
@@ -354,8 +357,8 @@ class pipe_chain : public detail::piping::with_stages<pipe_chain, Chain> {
         return all;
     }
 
-    /// Prints each item, and behind it what ends a record of the source: a newline for lines. The writer is neither
-    /// flushed nor closed. At the end all is with the writer, or this has thrown.
+    /// Prints each item, followed by the record terminator of the source: a newline for lines. The writer is neither
+    /// flushed nor closed. At the end everything has been written to the writer, or this has thrown.
     pipe_summary write_to(writer &to) requires printable<item> {
         const std::string terminator = source_.terminator();
         drive([&](item &&given) {
@@ -365,23 +368,23 @@ class pipe_chain : public detail::piping::with_stages<pipe_chain, Chain> {
         return summary();
     }
 
-    // ---- how it went ----
+    // ---- results ----
 
     /// What has been done so far.
     pipe_summary summary() const { return source_.summary(); }
 
-    /// Where the time went, if the pipe is `measured`.
+    /// How the time was spent, if the pipe is `measured`.
     pipe_stats stats() const {
         pipe_stats stats{{}, source_.waited(), source_.elapsed};
         chain_.report(stats.stages);
         return stats;
     }
 
-    /// The details of the last failure: of an exception of a stage, `stage_failed` with the record, where it begins,
-    /// its source, and what the exception said. Null if there was none. Valid until the next failure.
+    /// The details of the last failure: for an exception of a stage, `stage_failed` with the record, its position, its
+    /// source, and the message of the exception. Null if there was none. Valid until the next failure.
     const error *last_error() const noexcept { return source_.last_error(); }
 
-    /// Ends it, wherever it is. Commands that are still running are stopped, as `ms::reader::close` does it; the
+    /// Ends it at the current position. Commands still running are stopped, like `millstream::reader::close`; the
     /// destructor does the same, and reports nothing.
     pipe_summary close() {
         source_.close();
@@ -396,7 +399,7 @@ class pipe_chain : public detail::piping::with_stages<pipe_chain, Chain> {
         return pipe_chain<decltype(add(std::move(chain_)))>(std::move(source_), add(std::move(chain_)));
     }
 
-    /// Runs to the end, and gives every item to `sink`.
+    /// Runs to the end, and passes every item to `sink`.
     template <class Sink>
     void drive(Sink sink) {
         const detail::piping::stopwatch watch(source_.elapsed);
@@ -414,7 +417,7 @@ class pipe_chain : public detail::piping::with_stages<pipe_chain, Chain> {
     Chain chain_;
 };
 
-/// Readers whose records are still to be defined. Made by `ms::pipe` and `ms::merge`.
+/// Readers without a record definition yet. Made by `millstream::pipe` and `millstream::merge`.
 class unframed_pipe {
   public:
     explicit unframed_pipe(std::vector<reader> readers) noexcept : readers_(std::move(readers)) {}
@@ -422,7 +425,7 @@ class unframed_pipe {
     /// The records are lines.
     auto lines() && { return std::move(*this).frames(framer::lines()); }
 
-    /// The records are what a framer finds.
+    /// The records that a framer finds.
     pipe_chain<detail::piping::start<std::string_view>> frames(framer framer) && {
         return {detail::piping::source_of_records(std::move(readers_), std::move(framer)), {}};
     }
@@ -431,14 +434,14 @@ class unframed_pipe {
     std::vector<reader> readers_;
 };
 
-/// The records of several readers. They take turns, a batch at a time, and one that has nothing at the moment is passed
-/// over while another has; each one's records stay in order. A record's number is its number in its own reader. All of
-/// them must succeed.
+/// The records of several readers. They take turns, one batch at a time, and a reader without data is skipped while
+/// another has some; the records of each stay in order. A record's number is its number in its own reader. All of them
+/// must succeed.
 inline unframed_pipe merge(std::vector<reader> readers) { return unframed_pipe(std::move(readers)); }
 
-/// The records of a reader from where it is.
+/// The records of a reader from its current position.
 inline unframed_pipe pipe(reader reader) {
-    std::vector<ms::reader> readers;
+    std::vector<millstream::reader> readers;
     readers.push_back(std::move(reader));
     return merge(std::move(readers));
 }
@@ -449,6 +452,7 @@ unframed_pipe pipe(Source &&source, const reader_options &options = {}) {
     return pipe(reader(std::forward<Source>(source), options));
 }
 
-} // namespace ms
+} // namespace millstream
 
+#endif // C++20
 #endif // MILLSTREAM_PIPE_HPP

@@ -1,19 +1,23 @@
 // How the stages of pipes become one loop; see pipe.hpp. Nothing in here is for users.
 //
-// A chain is given the items of a batch and hands what becomes of them to a sink, item by item. Each stage wraps the
-// sink in a function of its own, so that the compiler sees one loop with all stages in it. Where stages are chosen at
-// run time, or are to be measured, a chain is cut: there whole batches change hands.
+// A chain takes the items of a batch and passes the results to a sink, item by item. Each stage wraps the sink in its
+// own function, so that the compiler sees one loop with all stages in it. Where stages are chosen at run time,
+// or are to be measured, a chain is cut: there whole batches change hands.
 //
 // C++20; needs libmillstream.
 #ifndef MILLSTREAM_PIPE_CHAINS_HPP
 #define MILLSTREAM_PIPE_CHAINS_HPP
+
+#if __cplusplus <= 201703L
+#error "millstream/pipe_chains.hpp needs C++20: compile it with -std=c++20 or later"
+#else
 
 #include <utility>
 #include <vector>
 
 #include <millstream/pipe_items.hpp>
 
-namespace ms::detail::piping {
+namespace millstream::detail::piping {
 
 /// No stage.
 template <class Item>
@@ -99,7 +103,7 @@ struct work_of final : work<typename Chain::in, typename Chain::out> {
     Chain chain;
 };
 
-/// A chain with a boxed stage behind it.
+/// A chain with a boxed stage after it.
 template <class Chain, class Stage>
 struct then_boxed {
     using in = typename Chain::in;
@@ -127,7 +131,7 @@ struct then_boxed {
     }
 };
 
-/// A chain with any number of boxed stages behind it, all between items of one type.
+/// A chain with any number of boxed stages after it, all between items of one type.
 template <class Chain, class Stage>
 struct then_all_boxed {
     using in = typename Chain::in;
@@ -164,6 +168,7 @@ struct then_all_boxed {
     }
 };
 
-} // namespace ms::detail::piping
+} // namespace millstream::detail::piping
 
+#endif // C++20
 #endif // MILLSTREAM_PIPE_CHAINS_HPP

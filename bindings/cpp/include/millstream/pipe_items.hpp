@@ -1,9 +1,13 @@
 // What goes through pipes: items with the numbers of their records, and what is known while they do; see pipe.hpp.
-// Nothing in here is for users but `ms::stage_stats`.
+// Nothing in here is for users but `millstream::stage_stats`.
 //
 // C++20; needs libmillstream.
 #ifndef MILLSTREAM_PIPE_ITEMS_HPP
 #define MILLSTREAM_PIPE_ITEMS_HPP
+
+#if __cplusplus <= 201703L
+#error "millstream/pipe_items.hpp needs C++20: compile it with -std=c++20 or later"
+#else
 
 #include <chrono>
 #include <cstdint>
@@ -18,14 +22,14 @@
 
 #include <millstream/frame.hpp>
 
-namespace ms {
+namespace millstream {
 
 /// What one stage of a pipe has done.
 struct stage_stats {
     std::string name;
     /// Items that came out.
     std::uint64_t items = 0;
-    /// The size of these items in bytes; 0 for values, whose size nobody knows.
+    /// The size of these items in bytes; 0 for values, whose size is not known.
     std::uint64_t bytes = 0;
     /// The time inside the stage.
     std::chrono::nanoseconds time{};
@@ -38,21 +42,21 @@ enum class flow : bool { more, enough };
 
 inline flow both(flow one, flow other) noexcept { return one == flow::enough ? one : other; }
 
-/// What is known while a chain works on a batch.
+/// The state while a chain works on a batch.
 struct context {
-    /// The record at work.
+    /// The current record.
     std::uint64_t record = 0;
-    /// Where the exception was thrown that is on its way out.
+    /// Where the exception being thrown came from.
     std::uint64_t failed_at = 0;
-    /// It was not a stage that threw it: nothing is passed over then.
+    /// It was not thrown by a stage: nothing is skipped then.
     bool sink_failed = false;
-    /// Whether a record that a stage fails at is passed over.
+    /// Whether a record that a stage fails at is skipped.
     bool skips = false;
-    /// Whether somebody wants to know where the time goes.
+    /// Whether time is measured.
     bool measures = false;
-    /// The records that were passed over, until somebody deals with them.
+    /// The skipped records, until they are processed.
     std::vector<std::uint64_t> passed_over;
-    /// What stages make of a batch lives here.
+    /// Memory for what stages make of a batch.
     std::pmr::monotonic_buffer_resource memory;
 
     /// Another batch begins.
@@ -62,12 +66,12 @@ struct context {
         memory.release();
     }
 
-    /// Within a handler: passes over the record at work if that is allowed, and goes on with the exception if not.
+    /// Within a handler: skips the current record if that is allowed, and rethrows if not.
     void caught() {
         try {
             throw;
         } catch (const std::bad_alloc &) {
-            failed_at = record; // no fault of the record's
+            failed_at = record; // not the record's fault
             throw;
         } catch (const std::exception &) {
             if (sink_failed || !skips) {
@@ -111,7 +115,7 @@ class records_of {
     std::string_view take(std::size_t index) const noexcept { return batch_[index]; }
 
   private:
-    batch batch_; // of its own: so it can stay in registers
+    batch batch_; // not shared, so that it can stay in registers
 };
 
 /// The items of a batch between two stages, each with the number of its record.
@@ -163,11 +167,10 @@ flow each_of(Input &&input, context &at, Sink &&sink) {
     }
 }
 
-/// An exception that waits until what came before it has gone on.
+/// An exception that waits until earlier items have been passed on.
 class waiting {
   public:
-    /// Runs a part of a chain. An exception that is met later belongs to an earlier record: it takes the place of one
-    /// that is there.
+    /// Runs a part of a chain. An exception found later belongs to an earlier record: it replaces an existing one.
     template <class Act>
     flow during(context &at, Act act) {
         try {
@@ -212,7 +215,8 @@ struct meter {
     }
 };
 
-/// Counts, and adds that to a sum when it goes away: what nobody else has the address of can stay in a register.
+/// Counts, and adds the count to a sum when it is destroyed: a variable whose address is not taken can stay in a
+/// register.
 struct counter {
     explicit counter(std::uint64_t &given) noexcept : sum(given) {}
     counter(const counter &) = delete;
@@ -237,6 +241,7 @@ class stopwatch {
 };
 
 } // namespace detail::piping
-} // namespace ms
+} // namespace millstream
 
+#endif // C++20
 #endif // MILLSTREAM_PIPE_ITEMS_HPP

@@ -1,9 +1,13 @@
 // Where the records of a pipe come from, batch by batch, and what happens when a stage throws; see pipe.hpp. Nothing in
-// here is for users but `ms::pipe_summary`.
+// here is for users but `millstream::pipe_summary`.
 //
 // C++20; needs libmillstream.
 #ifndef MILLSTREAM_PIPE_SOURCE_HPP
 #define MILLSTREAM_PIPE_SOURCE_HPP
+
+#if __cplusplus <= 201703L
+#error "millstream/pipe_source.hpp needs C++20: compile it with -std=c++20 or later"
+#else
 
 #include <algorithm>
 #include <cstddef>
@@ -16,15 +20,15 @@
 #include <millstream/reader.hpp>
 #include <millstream/writer.hpp>
 
-namespace ms {
+namespace millstream {
 
 /// What a pipe has done so far.
 struct pipe_summary {
     /// Records that were read.
     std::uint64_t records = 0;
-    /// Items that came out behind the last stage.
+    /// Items that the last stage produced.
     std::uint64_t items = 0;
-    /// Times that a stage failed at a record that was passed over, as `on_error` allows.
+    /// How often a stage failed at a record that was skipped, as allowed by `on_error`.
     std::uint64_t failed = 0;
     /// Whether a stage such as `take` ended it before its sources did.
     bool ended_early = false;
@@ -34,15 +38,15 @@ struct pipe_summary {
 
 namespace detail::piping {
 
-/// Where the records come from, and how to deal with them.
+/// Where the records come from, and how they are processed.
 class source_of_records {
   public:
-    source_of_records(std::vector<reader> readers, ms::framer framer)
+    source_of_records(std::vector<reader> readers, millstream::framer framer)
         : readers_(std::move(readers)), framer_(std::move(framer)), at_(std::make_unique<context>()) {}
 
     std::string terminator() const { return std::string(framer_.terminator()); }
 
-    /// One batch: `work` is given its records and the context, and says whether more is wanted.
+    /// One batch: `work` is called with its records and the context, and returns whether more is wanted.
     template <class Chain, class Work>
     void step(const Chain &chain, Work work) {
         if (chain.is_done())
@@ -83,7 +87,7 @@ class source_of_records {
         return phase_ == phase::open;
     }
 
-    /// Ends all readers, wherever they are.
+    /// Ends all readers at their current positions.
     void close() {
         std::exception_ptr first;
         while (!readers_.empty()) {
@@ -97,7 +101,7 @@ class source_of_records {
             std::rethrow_exception(first);
     }
 
-    /// For how long the readers were waited for.
+    /// How long the readers were waited for.
     std::chrono::nanoseconds waited() const {
         std::chrono::nanoseconds sum = waited_;
         for (const reader &reader : readers_)
@@ -125,7 +129,7 @@ class source_of_records {
         detail::fail(*last_);
     }
 
-    /// The reader whose turn it is, or the next one that need not be waited for.
+    /// The reader whose turn it is, or the next one that requires no wait.
     std::size_t choose() noexcept {
         const std::size_t count = readers_.size();
         std::size_t chosen = turn_ % count;
@@ -182,7 +186,7 @@ class source_of_records {
         std::vector<std::uint64_t> &records = at_->passed_over;
         if (records.empty())
             return;
-        // Stages behind a cut may have met an earlier one later.
+        // Stages after a cut may have met an earlier one later.
         std::sort(records.begin(), records.end());
         try {
             for (const std::uint64_t record : records) {
@@ -202,7 +206,7 @@ class source_of_records {
         }
     }
 
-    /// Within a handler: lets the exception go on its way, and remembers where it was thrown.
+    /// Within a handler: rethrows the exception, and records where it was thrown.
     [[noreturn]] void rethrow(const batch &batch, const reader &from) {
         error_details details;
         details.kind = errc::stage_failed;
@@ -219,7 +223,7 @@ class source_of_records {
             throw;
         } catch (...) {
             details.kind = errc::stage_panicked;
-            details.found = "an exception that is no std::exception";
+            details.found = "an exception that is not a std::exception";
             last_ = placed(error(std::move(details)), batch, from);
             throw;
         }
@@ -250,7 +254,7 @@ class source_of_records {
 
     std::vector<reader> readers_;
     std::size_t turn_ = 0;
-    ms::framer framer_;
+    millstream::framer framer_;
     std::unique_ptr<context> at_; // which does not move
     pipe_summary summary_;
     std::optional<error> last_;
@@ -259,6 +263,7 @@ class source_of_records {
 };
 
 } // namespace detail::piping
-} // namespace ms
+} // namespace millstream
 
+#endif // C++20
 #endif // MILLSTREAM_PIPE_SOURCE_HPP

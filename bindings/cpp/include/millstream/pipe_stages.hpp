@@ -6,6 +6,10 @@
 #ifndef MILLSTREAM_PIPE_STAGES_HPP
 #define MILLSTREAM_PIPE_STAGES_HPP
 
+#if __cplusplus <= 201703L
+#error "millstream/pipe_stages.hpp needs C++20: compile it with -std=c++20 or later"
+#else
+
 #include <functional>
 #include <iterator>
 #include <optional>
@@ -18,7 +22,7 @@
 #include <millstream/pipe_items.hpp>
 #include <millstream/writer.hpp>
 
-namespace ms::detail::piping {
+namespace millstream::detail::piping {
 
 template <class F, class In>
 using made_of = std::remove_cvref_t<std::invoke_result_t<F &, In>>;
@@ -31,7 +35,7 @@ struct map_stage {
 
     template <class In, class Next>
     flow each(In &&item, context &, Next &next) {
-        // What it makes lives until what comes behind is done with it.
+        // What it makes lives until later stages are done with it.
         return next(out<In>(std::invoke(function, std::move(item))));
     }
     bool is_done() const noexcept { return false; }
@@ -198,6 +202,7 @@ struct tee_stage {
     bool is_done() const noexcept { return false; }
 };
 
-} // namespace ms::detail::piping
+} // namespace millstream::detail::piping
 
+#endif // C++20
 #endif // MILLSTREAM_PIPE_STAGES_HPP

@@ -1,34 +1,38 @@
-// millstream/put.hpp: how values become text. The parts of ms::out.print(...), and what makes special ones.
+// millstream/put.hpp: how values become text. The parts of millstream::out.print(...), and what makes special ones.
 //
-//     ms::out.println(ms::pad(x, 8), ' ', ms::hex(y), ' ', ms::fixed(z, 2), ' ', ms::json(name));
+//     using namespace millstream;
+//     out.println(pad(x, 8), ' ', hex(y), ' ', fixed(z, 2), ' ', json(name));
 //
 // What a value becomes, in every language of Millstream the same:
 //
 //   char                        that byte
-//   std::string, string_view,   their bytes; of a literal or an array those before its first '\0'
-//     "literal", const char *
+//   std::string, string_view,   their bytes; of a literal or an array those before its first
+//     "literal", const char *    '\0'; a null pointer is an error (argument_invalid), and nullptr does not compile
 //   all other integers          decimal, signed char and unsigned char (uint8_t) too; 128 bits where there are such
 //   float, double               the shortest text that reads back as the same number: 1.0, 0.1, 1e16, 1.5e-7, NaN, inf
 //   bool                        true or false
 //   hex(x)                      lower-case hexadecimal without a prefix; of negative numbers, two's complement
 //   pad(x, width)               an integer with spaces in front
-//   zero_fill(x, width)         an integer with zeros in front, behind its sign
-//   fixed(x, digits)            so many digits behind the point, rounded from the exact value; width and digits count
+//   zero_fill(x, width)         an integer with zeros in front, after its sign
+//   fixed(x, digits)            this many digits after the point, rounded from the exact value; width and digits count
 //                               as 65535 if they are more
 //   json(text)                  a quoted string; bytes that are not UTF-8 become U+FFFD
 //
-// Your own type: a function `void ms_put(ms::output &out, const your_type &value)` in your type's namespace, which
-// prints to `out`. (std::string and other views that convert to std::string_view need none.)
+// Your own type: a function `void ms_put(millstream::output &out, const your_type &value)` in your type's namespace,
+// which prints to `out`. (std::string and other views that convert to std::string_view need none.)
 //
-// Each part knows how many bytes it needs at most (`room`) and writes itself there (`put`): print adds up the rooms and
-// looks once whether there is so much. Rooms are 64 bits wide everywhere, and then no sum of them wraps: it is a small
-// multiple of bytes that are in memory, and of widths that are bounded. Part and room are no business of a user of
-// stdio.hpp.
+// Each part knows the most bytes that it needs (`room`) and writes itself there (`put`): print adds up the sizes and
+// checks once whether there is enough space. Sizes are 64 bits wide everywhere, so that no sum of them wraps: it is a
+// small multiple of bytes that are in memory, and of bounded widths. Users of stdio.hpp need neither parts nor sizes.
 //
 // C++17; needs no library. Floating-point numbers need a standard library that has std::to_chars for them (libstdc++
 // of gcc 11 and later).
 #ifndef MILLSTREAM_PUT_HPP
 #define MILLSTREAM_PUT_HPP
+
+#if __cplusplus <= 201402L
+#error "millstream/put.hpp needs C++17: compile it with -std=c++17 or later"
+#else
 
 #include <charconv>
 #include <cmath>
@@ -39,9 +43,10 @@
 #include <string_view>
 #include <type_traits>
 
+#include <millstream/error.hpp>
 #include <millstream/numbers.h>
 
-namespace ms {
+namespace millstream {
 namespace detail {
 
 /// Integers that are numbers: not bool, and no character type but the two that are bytes.
@@ -78,24 +83,24 @@ inline std::size_t put_digits(char *to, millstream_u128 value) {
 }
 #endif
 
-/// The largest width, and the largest number of digits behind the point, as in every language of Millstream.
+/// The largest width, and the largest number of digits after the decimal point, as in every language of Millstream.
 inline constexpr std::size_t most_wide = UINT16_MAX;
 constexpr std::uint16_t as_width(std::size_t width) {
     return static_cast<std::uint16_t>(width < most_wide ? width : most_wide);
 }
 
-/// The room that parts need one behind the other.
+/// The space that parts need one after another.
 template <class... Parts>
 MILLSTREAM_HOT std::uint64_t room_of(const Parts &...parts) {
     return (std::uint64_t{0} + ... + parts.room());
 }
 
-/// A room as a size: more than any memory has if it is more than a size can say.
+/// A space as a size: more than any memory if it exceeds the range of a size.
 MILLSTREAM_HOT std::size_t as_size(std::uint64_t room) {
     return room < SIZE_MAX ? static_cast<std::size_t>(room) : SIZE_MAX;
 }
 
-/// The room that digits and a sign need.
+/// The space that digits and a sign need.
 template <class T>
 inline constexpr std::size_t number_room = sizeof(T) <= 8 ? MILLSTREAM_NUMBER_SLACK : MILLSTREAM_NUMBER_SLACK_128;
 
@@ -164,7 +169,7 @@ struct padded_part {
         char digits[number_room<T>];
         const std::size_t count = number_part<T>{value}.put(digits);
         const std::size_t gap = width > count ? width - count : 0;
-        const std::size_t sign = fill == '0' && digits[0] == '-'; // it stands before zeros, and behind spaces
+        const std::size_t sign = fill == '0' && digits[0] == '-'; // it stands before zeros, and after spaces
         std::memcpy(to, digits, sign);
         std::memset(to + sign, fill, gap);
         std::memcpy(to + sign + gap, digits + sign, count - sign);
@@ -311,7 +316,7 @@ struct json_part {
 
 // ---- From values to parts -----------------------------------------------------------------------------------------
 
-/// What has a hook of its own, or no text at all.
+/// A type with its own hook, or without a text form.
 struct no_part {};
 
 template <class T>
@@ -338,6 +343,26 @@ MILLSTREAM_HOT std::string_view until_zero(const char *text, std::size_t size) {
     return {text, zero == nullptr ? size : static_cast<std::size_t>(static_cast<const char *>(zero) - text)};
 }
 
+/// A pointer to characters, which may be null.
+template <class T>
+inline constexpr bool is_text_pointer = std::is_same_v<T, const char *> || std::is_same_v<T, char *>;
+
+template <class T>
+constexpr bool is_null_text([[maybe_unused]] const T &value) {
+    if constexpr (is_text_pointer<T>)
+        return value == nullptr;
+    else
+        return false;
+}
+
+[[noreturn, gnu::noinline, gnu::cold]] inline void fail_null_text() {
+    error_details details;
+    details.kind = errc::argument_invalid;
+    details.found = "a null pointer";
+    details.expected = "text to print";
+    fail(std::move(details));
+}
+
 template <class T>
 MILLSTREAM_HOT auto as_part(const T &value) {
     if constexpr (is_part_already<T>)
@@ -352,7 +377,9 @@ MILLSTREAM_HOT auto as_part(const T &value) {
         return real_part<T>{value};
     else if constexpr (is_char_array<T>)
         return text_part{until_zero(value, std::extent_v<T>)};
-    else if constexpr (std::is_convertible_v<const T &, std::string_view>)
+    else if constexpr (is_text_pointer<T>)
+        return MILLSTREAM_LIKELY(value != nullptr) ? text_part{value} : (fail_null_text(), text_part{});
+    else if constexpr (std::is_convertible_v<const T &, std::string_view> && !std::is_same_v<T, std::nullptr_t>)
         return text_part{std::string_view(value)};
     else
         return no_part{};
@@ -363,29 +390,31 @@ inline constexpr bool is_part = !std::is_same_v<decltype(as_part(std::declval<co
 
 } // namespace detail
 
-/// Lower-case hexadecimal: ms::hex(255) is ff.
+/// Lower-case hexadecimal: millstream::hex(255) is ff.
 template <class T>
 constexpr detail::hex_part<T> hex(T value) {
     static_assert(detail::is_number<T>, "hex is for integers");
     return {value};
 }
 
-/// Right-aligned with spaces: ms::pad(42, 5) is "   42". A width counts as 65535 if it is more; so does a negative one.
+/// Right-aligned with spaces: millstream::pad(42, 5) is "   42". A width counts as 65535 if it is more; so does a
+/// negative one.
 template <class T>
 constexpr detail::padded_part<T> pad(T value, std::size_t width) {
     static_assert(detail::is_number<T>, "pad is for integers");
     return {value, detail::as_width(width), ' '};
 }
 
-/// With zeros in front, behind the sign, which counts: ms::zero_fill(-42, 5) is -0042. Widths are those of `pad`.
+/// With zeros in front, after the sign, which counts: millstream::zero_fill(-42, 5) is -0042. Widths are those of
+/// `pad`.
 template <class T>
 constexpr detail::padded_part<T> zero_fill(T value, std::size_t width) {
     static_assert(detail::is_number<T>, "zero_fill is for integers");
     return {value, detail::as_width(width), '0'};
 }
 
-/// `digits` digits behind the point: ms::fixed(1.005, 2) is 1.00, since the number is a little less than that. A
-/// negative number of digits counts as 0, and one above 65535 as that.
+/// `digits` digits after the decimal point: millstream::fixed(1.005, 2) is 1.00, since the number is a little less than
+/// that. A negative number of digits counts as 0, and one above 65535 as that.
 constexpr detail::fixed_part fixed(double value, int digits) {
     return {value, digits < 0 ? std::uint16_t{0} : detail::as_width(static_cast<std::size_t>(digits))};
 }
@@ -393,6 +422,7 @@ constexpr detail::fixed_part fixed(double value, int digits) {
 /// A quoted JSON string. `text` must live until it is printed.
 constexpr detail::json_part json(std::string_view text) { return {text}; }
 
-} // namespace ms
+} // namespace millstream
 
+#endif // C++17
 #endif // MILLSTREAM_PUT_HPP

@@ -1,21 +1,26 @@
 // Readers: bytes, records and numbers out of a source.
 //
-//     for (std::string_view line : ms::lines(ms::command{"samtools", "view", "-h", path}))
+//     for (std::string_view line : millstream::lines(millstream::command{"samtools", "view", "-h", path}))
 //         use(line);
 //     // Here the command has succeeded. Had it failed, the loop would have thrown after its last line.
 //
-// The end of the stream means that the source succeeded: a command that exits with a status other than 0 is an error,
-// after every byte it wrote has been delivered. An error is reported once; after it comes a plain end, unless
-// `ms::is_resumable`.
+// The end of the stream means that the source succeeded: a command that exits with a non-zero status is an error,
+// reported after every byte it wrote has been delivered. An error is reported once; after it the reader is at its end,
+// unless `millstream::is_resumable`.
 //
-// Members that can fail have two forms. One throws `ms::error`, or what a callback of yours threw. The other takes a
-// `std::error_code &` as its last argument, throws nothing, and leaves the details in `last_error()`. What goes from
-// one value to the next by itself only throws: loops over ranges, `values()`, and `scan` of several values at once.
+// Members that can fail have two forms. One throws `millstream::error`, or the exception of your callback. The other
+// takes a `std::error_code &` as its last argument, throws nothing, and leaves the details in `last_error()`. Functions
+// that go from value to value by themselves only throw: loops over ranges, `values()`, and `scan` of several values at
+// once.
 //
-// The bytes of lines, records and batches stay the reader's: they are valid until the next call on it that is not
-// const. Different readers may be used by different threads at the same time; one reader, by one thread at a time.
+// The bytes of lines, records and batches belong to the reader: they are valid until the next non-const call on it.
+// Different readers may be used by different threads at the same time; one reader, by one thread at a time.
 #ifndef MILLSTREAM_READER_HPP
 #define MILLSTREAM_READER_HPP
+
+#if __cplusplus <= 201703L
+#error "millstream/reader.hpp needs C++20: compile it with -std=c++20 or later"
+#else
 
 #include <iterator>
 
@@ -23,61 +28,34 @@
 #include <millstream/cancel.hpp>
 #include <millstream/command.hpp>
 #include <millstream/frame.hpp>
+#include <millstream/options.hpp>
 #include <millstream/scan.hpp>
 #include <millstream/source.hpp>
 
-namespace ms {
-
-/// Whether a thread reads ahead while the consumer works.
-enum class read_ahead : std::uint32_t {
-    /// Measured while the stream runs: only while both sides wait in turn, or a decoder and the consumer work.
-    automatic = MILLSTREAM_READ_AHEAD_AUTO,
-    /// From the start, but for a source that must stay on the caller's thread: a callback, a followed file.
-    on = MILLSTREAM_READ_AHEAD_ON,
-    /// Never.
-    off = MILLSTREAM_READ_AHEAD_OFF,
-};
-
-/// Whether a read of a fast pipe may be put off by up to 0.3 ms, so that it gets more.
-enum class latency : std::uint32_t {
-    normal = MILLSTREAM_LATENCY_NORMAL, ///< Yes, at 64 MB/s and more.
-    low = MILLSTREAM_LATENCY_LOW,       ///< No.
-};
-
-/// Whether compressed sources are decoded.
-enum class decode : std::uint32_t {
-    automatic = MILLSTREAM_DECODE_AUTO, ///< gzip, bgzf and zstd are recognised by their first bytes.
-    off = MILLSTREAM_DECODE_OFF,        ///< Bytes are delivered as they are: right for a binary protocol.
-};
-
-/// What happens at the end of a regular file.
-enum class follow : std::uint32_t {
-    no = MILLSTREAM_FOLLOW_NO,           ///< It is the end.
-    growing = MILLSTREAM_FOLLOW_GROWING, ///< The reader waits for the file to grow, until it is cancelled or closed.
-};
+namespace millstream {
 
 /// How a source is compressed.
 enum class format : std::uint32_t {
-    none = MILLSTREAM_FORMAT_NONE, ///< Not at all, or not known yet, or by a format that this header does not know.
+    none = MILLSTREAM_FORMAT_NONE, ///< Not at all, or not known yet, or in a format that this header does not know.
     gzip = MILLSTREAM_FORMAT_GZIP,
     bgzf = MILLSTREAM_FORMAT_BGZF, ///< gzip in blocks, as samtools and tabix write it.
     zstd = MILLSTREAM_FORMAT_ZSTD,
 };
 
-/// Whether the next records have to be waited for. What need not be waited for comes first.
+/// Whether the next records require a wait. The values that require no wait come first.
 enum class waits : std::uint32_t {
-    no = MILLSTREAM_WAITS_NO,           ///< There is something, or the end, or an error to be told.
-    unknown = MILLSTREAM_WAITS_UNKNOWN, ///< Nobody can say, as with a callback.
+    no = MILLSTREAM_WAITS_NO,           ///< There is data, or the end, or an error to report.
+    unknown = MILLSTREAM_WAITS_UNKNOWN, ///< Unknown, as with a callback.
     yes = MILLSTREAM_WAITS_YES,         ///< Nothing is there.
 };
 
-/// Where a reader is: bytes consumed, after decoding, and records taken or skipped.
+/// The position of a reader: bytes consumed, after decoding, and records taken or skipped.
 struct position {
     std::uint64_t bytes = 0;
     std::uint64_t records = 0;
 };
 
-/// How a reader gets on.
+/// The progress of a reader.
 struct progress {
     /// Bytes consumed, after decoding.
     std::uint64_t bytes = 0;
@@ -85,45 +63,15 @@ struct progress {
     std::uint64_t records = 0;
     /// Bytes read from the source, before decoding.
     std::uint64_t source_bytes = 0;
-    /// How many of these there are in all, if that is known.
+    /// The total number of these, if known.
     std::optional<std::uint64_t> source_size;
-    ms::format format = ms::format::none;
+    millstream::format format = millstream::format::none;
     /// Since the reader was opened.
     std::chrono::nanoseconds elapsed{};
-    /// For how long the consumer has waited for bytes.
+    /// How long the consumer has waited for bytes.
     std::chrono::nanoseconds waited{};
     /// The longest record so far, in bytes, with its delimiter or prefix.
     std::uint64_t longest_record = 0;
-};
-
-/// How to read: `ms::reader(source, {.record_limit = 1 << 20, .decode = ms::decode::off})`. What is not given is as
-/// usual.
-struct reader_options {
-    /// The buffer's size at first, 256 KiB. It grows for a longer record.
-    std::optional<std::size_t> capacity{};
-    std::optional<ms::read_ahead> read_ahead{};
-    /// How many bytes are read ahead: at first, and at most, when both sides turn out to stall in turn. 4 and 16 MiB.
-    std::optional<std::pair<std::size_t, std::size_t>> read_ahead_capacity{};
-    std::optional<ms::latency> latency{};
-    /// The longest record, in bytes without its delimiter or prefix: 64 MiB. A longer one is `record_too_long`.
-    std::optional<std::size_t> record_limit{};
-    /// Usually `off` for sockets and callbacks, `automatic` for everything else.
-    std::optional<ms::decode> decode{};
-    /// How much compressed data may grow: to this many bytes, and to this many for a compressed one (from the first
-    /// decoded MiB on). 0 is no limit. Over it: `decode_limit`.
-    std::uint64_t decode_limit_bytes = 0;
-    std::uint64_t decode_limit_ratio = 0;
-    /// How long a source that waits for somebody may deliver nothing, or a command take to exit. Longer is `stalled`.
-    std::optional<std::chrono::nanoseconds> stall_timeout{};
-    std::optional<ms::follow> follow{};
-    /// Ends waits. It need not outlive the reader.
-    const cancel_token *cancel = nullptr;
-    /// Called before a read, not more often than every `observe_every`, and at the end: on the thread that uses the
-    /// reader, and not while the source makes it wait. It must not throw: that ends the program by std::terminate.
-    std::function<void(const progress &)> observer{};
-    std::chrono::nanoseconds observe_every{};
-    /// What errors call the source, instead of a name made from what it is.
-    std::string name{};
 };
 
 namespace detail {
@@ -150,38 +98,16 @@ inline void observe(void *user, const millstream_progress *at) noexcept {
 
 using reader_options_handle = handle<millstream_reader_options, millstream_reader_options_free>;
 
-/// The options of the C ABI; `kept` is where the observer is found as long as the reader exists.
+/// The options of the C ABI; `kept` is where the observer is stored while the reader exists.
 inline reader_options_handle made(const reader_options &options, std::unique_ptr<observer> &kept) {
     auto handle = made<reader_options_handle>(millstream_reader_options_new);
     auto *to = handle.get();
-    if (options.capacity)
-        call(millstream_reader_options_set_capacity, to, *options.capacity);
-    if (options.read_ahead)
-        call(millstream_reader_options_set_read_ahead, to, static_cast<millstream_read_ahead>(*options.read_ahead));
-    if (options.read_ahead_capacity)
-        call(millstream_reader_options_set_read_ahead_capacity, to, options.read_ahead_capacity->first,
-             options.read_ahead_capacity->second);
-    if (options.latency)
-        call(millstream_reader_options_set_latency, to, static_cast<millstream_latency>(*options.latency));
-    if (options.record_limit)
-        call(millstream_reader_options_set_record_limit, to, *options.record_limit);
-    if (options.decode)
-        call(millstream_reader_options_set_decode, to, static_cast<millstream_decode>(*options.decode));
-    if (options.decode_limit_bytes != 0 || options.decode_limit_ratio != 0)
-        call(millstream_reader_options_set_decode_limit, to, options.decode_limit_bytes, options.decode_limit_ratio);
-    if (options.stall_timeout)
-        call(millstream_reader_options_set_stall_timeout_ns, to, c_time(*options.stall_timeout));
-    if (options.follow)
-        call(millstream_reader_options_set_follow, to, static_cast<millstream_follow>(*options.follow));
-    if (options.cancel != nullptr)
-        call(millstream_reader_options_set_cancel, to, options.cancel->get());
+    set(options, to);
     if (options.observer) {
         kept = std::make_unique<observer>(options.observer);
-        call(millstream_reader_options_set_observer, to, c_time(options.observe_every), &observe,
+        call(millstream_reader_options_set_observer, to, c_time(options.observer_interval), &observe,
              static_cast<void *>(kept.get()));
     }
-    if (!options.name.empty())
-        call(millstream_reader_options_set_name, to, c_text(options.name).c_str());
     return handle;
 }
 
@@ -197,10 +123,10 @@ struct io;
 }
 } // namespace bson
 
-/// Reads a source. Moves, and cannot be copied. One that was made from nothing or moved from is not open: its calls
+/// Reads a source. It can be moved but not copied. A default-constructed or moved-from reader is not open: its calls
 /// fail with `argument_invalid`.
 ///
-/// The destructor closes it; how that ends nobody hears. It may take two seconds where a command has to be stopped.
+/// The destructor closes it; errors of that are not reported. It may take two seconds if a command has to be stopped.
 class reader {
   public:
     /// Not open.
@@ -220,7 +146,7 @@ class reader {
         window_.reader = handle_.get();
     }
 
-    /// Opens a source; if that fails, `code` says why and the reader is not open.
+    /// Opens a source; if that fails, `code` has the reason and the reader is not open.
     template <source Source>
     reader(Source &&source, const reader_options &options, std::error_code &code) {
         code.clear();
@@ -247,7 +173,7 @@ class reader {
 
     // ---- bytes ----
 
-    /// Reads at least one more byte behind the unread ones and returns how many; 0 is the end, and says that the source
+    /// Reads at least one more byte after the unread ones and returns how many; 0 is the end, and means that the source
     /// succeeded. `record_too_long` when more bytes than the record limit are unread, which can be consumed.
     std::size_t fill() {
         return outcome_.throwing([&](std::error_code &code) { return fill(code); });
@@ -260,7 +186,7 @@ class reader {
         return added;
     }
 
-    /// The unread bytes that are there.
+    /// The unread bytes in the buffer.
     std::span<const char> buffer() const noexcept {
         const char *bytes = nullptr;
         std::size_t len = 0;
@@ -269,7 +195,7 @@ class reader {
         return {bytes, len};
     }
 
-    /// Takes `count` bytes from the front of the unread ones. Those behind them stay where they are. More than there
+    /// Takes `count` bytes from the front of the unread ones. The bytes after them do not move. More bytes than there
     /// are is `argument_invalid`.
     void consume(std::size_t count) {
         outcome_.throwing([&](std::error_code &code) { consume(count, code); });
@@ -277,7 +203,7 @@ class reader {
     void consume(std::size_t count, std::error_code &code) noexcept { call(code, millstream_reader_consume, count); }
 
     /// Copies at least one byte, and at most `room.size()` of them, to `room`, which is not empty, and returns how
-    /// many; 0 is the end, and says that the source succeeded.
+    /// many; 0 is the end, and means that the source succeeded.
     std::size_t read(std::span<char> room) {
         return outcome_.throwing([&](std::error_code &code) { return read(room, code); });
     }
@@ -287,9 +213,10 @@ class reader {
         return len;
     }
 
-    // ---- records: nothing at the end, which says that the source succeeded ----
+    // ---- records: nothing at the end, which means that the source succeeded ----
 
-    /// The next line, without its line feed or carriage return and line feed. For many lines, `ms::lines` is faster.
+    /// The next line, without its line feed or carriage return and line feed. For many lines, `millstream::lines` is
+    /// faster.
     std::optional<std::string_view> next_line() {
         return outcome_.throwing([&](std::error_code &code) { return next_line(code); });
     }
@@ -305,7 +232,7 @@ class reader {
         return record(code, millstream_reader_read_until, delimiter);
     }
 
-    /// The next record, as `framer` finds and trims it.
+    /// The next record, as found and trimmed by `framer`.
     std::optional<std::string_view> next_frame(framer &framer) {
         return outcome_.throwing([&](std::error_code &code) { return next_frame(framer, code); });
     }
@@ -313,7 +240,7 @@ class reader {
         return record(code, millstream_reader_next_frame, framer.get());
     }
 
-    /// The next records, as many as are there but at most `max`, which is at least 1: waits for one, never for a
+    /// The next records, as many as are available but at most `max`, which is at least 1: waits for one, never for a
     /// second. The records before a bad one are delivered first.
     std::optional<batch> next_batch(framer &framer, std::size_t max = all_records) {
         return outcome_.throwing([&](std::error_code &code) { return next_batch(framer, max, code); });
@@ -324,8 +251,17 @@ class reader {
         return found.count > 0 ? std::optional(batch(found)) : std::nullopt;
     }
 
+    /// Makes the last `count` records of the last batch unread again: for a loop over single records that stops in the
+    /// middle of a batch. `argument_invalid` if that batch had fewer, or if the reader was used after it.
+    void give_back(std::size_t count) {
+        outcome_.throwing([&](std::error_code &code) { give_back(count, code); });
+    }
+    void give_back(std::size_t count, std::error_code &code) noexcept {
+        call(code, millstream_reader_give_back, count);
+    }
+
     /// Skips one record, however long it is, and returns whether there was one. After `record_too_long` it is the one
-    /// that was too long, and the reader goes on behind it.
+    /// that was too long, and the reader continues after it.
     bool skip_record(framer &framer) {
         return outcome_.throwing([&](std::error_code &code) { return skip_record(framer, code); });
     }
@@ -337,13 +273,13 @@ class reader {
 
     // ---- numbers and words ----
 
-    /// The next number, or the next few of them: `scan<int>()` gives a `std::optional<int>`, `scan<int, double>()` a
-    /// `std::optional<std::tuple<int, double>>`. Nothing at the end, with nothing but white space left, which says that
-    /// the source succeeded; `value_missing` if only the first ones of several are there.
+    /// The next number, or the next few of them: `scan<int>()` returns a `std::optional<int>`, `scan<int, double>()` a
+    /// `std::optional<std::tuple<int, double>>`. Nothing at the end, with only white space left, which means that the
+    /// source succeeded; `value_missing` if only the first of several exist.
     ///
     /// Types are the integers of 32 and 64 bits, float and double. Numbers are separated by white space; none is cut or
-    /// wraps: a token that is no number of the type is `number_invalid`, one that is too large `number_overflow`.
-    /// Nothing is consumed then, and the error comes again until the token is taken by other means, such as
+    /// wraps: a token that is not a number of the type is `number_invalid`, one that is too large `number_overflow`.
+    /// Nothing is consumed then, and the error repeats until the token is read in another way, for example with
     /// `next_word`.
     template <scannable First, scannable... Rest>
     auto scan() -> std::optional<detail::values_of<First, Rest...>> {
@@ -358,7 +294,7 @@ class reader {
             return values;
         }
     }
-    /// The same for one number; a failure is told by `code`.
+    /// The same for one number; a failure is reported through `code`.
     template <scannable Value>
     std::optional<Value> scan(std::error_code &code) noexcept {
         detail::scanned_as<Value> value{};
@@ -395,8 +331,8 @@ class reader {
         return word(code, millstream_input_next_word);
     }
 
-    /// The rest of the line, without blanks and tabs in front of it and without its line end. Right after a number or a
-    /// word it is the rest of their line, which may be empty, also where the input ends without a line end.
+    /// The rest of the line, without blanks and tabs before it and without its line end. Right after a number or a word
+    /// it is the rest of their line, which may be empty, also where the input ends without a line end.
     std::optional<std::string_view> rest_of_line() {
         return outcome_.throwing([&](std::error_code &code) { return rest_of_line(code); });
     }
@@ -404,48 +340,56 @@ class reader {
         return word(code, millstream_input_rest_of_line);
     }
 
-    // ---- where we are ----
+    // ---- position and progress ----
 
-    /// Whether there is a reader at all; so also after `close`.
+    /// Whether there is a reader at all; also true after `close`.
     explicit operator bool() const noexcept { return handle_ != nullptr; }
 
-    /// What errors call the source.
+    /// The name of the source in error messages.
     std::string_view name() const noexcept {
         const char *name = millstream_reader_name(handle_.get());
         return name != nullptr ? name : std::string_view();
     }
 
-    /// Where the reader is; once it is closed, where it was. The records of a batch count as soon as it is there.
-    ms::position position() const noexcept {
-        ms::position at;
+    /// The position of the reader; after closing, the final position. The records of a batch count as soon as it is
+    /// returned.
+    millstream::position position() const noexcept {
+        millstream::position at;
         end_window();
         millstream_reader_position(handle_.get(), &at.bytes, &at.records, nullptr);
         return at;
     }
 
-    /// Whether the next batch has to be waited for: for those who read from several readers in turn. Only of use
-    /// between two batches.
-    ms::waits waits() const noexcept {
+    /// Whether the next batch requires a wait: for programs that read from several readers in turn. Only useful between
+    /// two batches.
+    millstream::waits waits() const noexcept {
         end_window();
-        return static_cast<ms::waits>(millstream_reader_waits(handle_.get()));
+        return static_cast<millstream::waits>(millstream_reader_waits(handle_.get()));
     }
 
-    /// The file descriptor that becomes readable when fill() has something to read or has come to the end, for an event
-    /// loop; -1 where there is none to wait for. It is the reader's, and nobody else may read it.
+    /// The file descriptor that becomes readable when fill() has something to read or has reached the end, for an event
+    /// loop; -1 if there is none to wait for. It belongs to the reader, and no other code may read it.
     int waits_for() const noexcept {
         end_window();
         return millstream_reader_waits_for(handle_.get());
     }
 
-    /// How the reader gets on; once it is closed, how it did.
-    ms::progress progress() const noexcept {
+    /// Ends the reading with `stalled`, which the next call reports once no complete record is left: for an event loop
+    /// that has waited for waits_for() longer than the stall timeout. Without a stall timeout this does nothing.
+    void stall() {
+        outcome_.throwing([&](std::error_code &code) { stall(code); });
+    }
+    void stall(std::error_code &code) noexcept { call(code, millstream_reader_stall); }
+
+    /// The progress of the reader; after closing, the final progress.
+    millstream::progress progress() const noexcept {
         millstream_progress at{};
         end_window();
         millstream_reader_progress(handle_.get(), &at, nullptr);
         return detail::copied(at);
     }
 
-    /// How the source's commands ended, all of them: after the end, after an error that was theirs, and after `close`.
+    /// How all the source's commands ended: available after the end, after an error caused by them, and after `close`.
     std::vector<command_end> command_ends() {
         const millstream_command_end *ends = nullptr;
         std::size_t count = 0;
@@ -454,23 +398,31 @@ class reader {
         return detail::copied(ends, count);
     }
 
-    /// Ends the reading, wherever it is; the reader can still be asked where it was. At the end of the stream that is
-    /// all. Before it, the library's side of the pipe is closed; a command that is still there after a second gets
-    /// SIGTERM, and after another one SIGKILL. How it ends then is no error. `command_failed` if it had failed by
-    /// itself before this; `closed` if this has been called before.
+    /// Ends the reading at the current position; the position remains available. At the end of the stream that is all.
+    /// Before it, the library closes its side of the pipe; a command still running after a second gets SIGTERM, and
+    /// after another second SIGKILL. However it ends then, that is not an error. An error that ended the reading is
+    /// reported again; `closed` if this has been called before.
     void close() {
         outcome_.throwing([&](std::error_code &code) { close(code); });
     }
     void close(std::error_code &code) noexcept { call(code, millstream_reader_close); }
 
+    /// Ends the reading at the current position without waiting. A command still running gets SIGTERM immediately; if
+    /// it is still running after two seconds, a thread of the library kills it with SIGKILL. Afterwards other calls are
+    /// `closed`, and the destructor does not wait.
+    void abort() {
+        outcome_.throwing([&](std::error_code &code) { abort(code); });
+    }
+    void abort(std::error_code &code) noexcept { call(code, millstream_reader_abort); }
+
     /// The details of the last failure; null if there was none. Valid until the next failure.
     const error *last_error() const noexcept { return outcome_.last(); }
 
-    /// What a callback threw, for those who use `std::error_code`: the failing call has said `io`. Null if the last
-    /// failure was another one.
+    /// The exception of a callback, for code that uses `std::error_code`: the failing call has reported `io`. Null if
+    /// the last failure had another cause.
     std::exception_ptr callback_exception() const noexcept { return outcome_.thrown(); }
 
-    /// The reader of the C ABI, which stays this object's. All that was scanned is consumed there.
+    /// The C ABI's reader, which this object keeps. Everything scanned is consumed there.
     millstream_reader *get() noexcept {
         end_window();
         return handle_.get();
@@ -478,7 +430,7 @@ class reader {
 
   private:
     friend class bson::documents;   // which takes all of it
-    friend struct bson::detail::io; // which throws what its callback has thrown
+    friend struct bson::detail::io; // which rethrows the exception of its callback
 
     using handle_type = detail::handle<millstream_reader, millstream_reader_free>;
 
@@ -498,7 +450,7 @@ class reader {
         return bytes != nullptr ? std::optional(std::string_view(bytes, len)) : std::nullopt;
     }
 
-    /// Gives the next number to `to`; false at the end.
+    /// Sets `to` to the next number; false at the end.
     template <class Value>
     bool scan_one(Value &to) {
         detail::scanned_as<Value> value{};
@@ -512,7 +464,7 @@ class reader {
         return !end;
     }
 
-    /// Reports that some of several numbers are not there.
+    /// Reports that some of several numbers are missing.
     [[noreturn]] bool miss() {
         error_details details;
         details.kind = errc::value_missing;
@@ -522,23 +474,23 @@ class reader {
         detail::fail(std::move(details));
     }
 
-    /// Consumes what was scanned, and gives the reader back to the functions of the C ABI. What the window says of
-    /// itself cannot be wrong, so this does not fail.
+    /// Consumes what was scanned, and returns the reader to the functions of the C ABI. The window's own data cannot be
+    /// wrong, so this does not fail.
     void end_window() const noexcept { millstream_input_end(&window_, nullptr); }
 
-    /// Calls a function of the C ABI that is not const.
+    /// Calls a non-const function of the C ABI.
     template <class Function, class... Arguments>
     bool call(std::error_code &code, Function function, Arguments... arguments) noexcept {
         end_window();
         return outcome_.call(code, function, handle_.get(), arguments...);
     }
 
-    // What the library calls back must outlive the handle: members are destroyed from the last to the first.
+    // Objects that the library calls back must outlive the handle: members are destroyed from the last to the first.
     detail::outcome outcome_;
     std::unique_ptr<detail::observer> observer_;
     handle_type handle_;
-    // Unread bytes, out of which numbers and words are taken without a call of the library. It is closed where the
-    // reader is asked where it is, which does not change what it says.
+    // Unread bytes, from which numbers and words are taken without a library call. It is closed by queries of the
+    // reader's position, which does not change their results.
     mutable millstream_input window_{};
 };
 
@@ -548,7 +500,7 @@ class value_range {
   public:
     explicit value_range(reader &reader) noexcept : reader_(&reader) {}
 
-    /// Stands on a value. There is one place in a reader, whatever the iterators.
+    /// Refers to a value. There is one position in a reader, however many iterators.
     class iterator {
       public:
         using iterator_concept = std::input_iterator_tag;
@@ -570,7 +522,7 @@ class value_range {
         std::optional<value_type> value_;
     };
 
-    /// Goes on with the value behind the last one that was given.
+    /// Continues with the value after the last one that was given.
     iterator begin() const { return iterator(*reader_); }
     std::default_sentinel_t end() const noexcept { return std::default_sentinel; }
 
@@ -587,20 +539,21 @@ value_range<Values...> reader::values() noexcept {
 
 /// The records of a reader, one after another: a single-pass range of their contents.
 ///
-///     auto lines = ms::lines(source);
+///     auto lines = millstream::lines(source);
 ///     for (std::string_view line : lines)
 ///         if (line.empty())
 ///             break;
 ///     for (std::string_view line : lines) … // goes on behind the empty line
 ///
-/// The end of the range says that the source succeeded; otherwise going on throws, once, after the last record. Each
-/// content is valid until the next one is asked for. Records are taken from the library in batches, so what is done for
-/// each is inlined here. The range owns its reader; it moves, but not while it is being gone through.
+/// The end of the range means that the source succeeded; otherwise continuing throws, once, after the last record. Each
+/// content is valid until the next one is requested. Records are taken from the library in batches, so the work for
+/// each is inlined here. The range owns its reader; it can be moved, but not during iteration.
 class records {
   public:
     class iterator;
 
-    records(ms::reader reader, ms::framer framer) noexcept : reader_(std::move(reader)), framer_(std::move(framer)) {}
+    records(millstream::reader reader, millstream::framer framer) noexcept
+        : reader_(std::move(reader)), framer_(std::move(framer)) {}
 
     // A range that was moved from has no reader, and no batch of it either.
     records(records &&other) noexcept
@@ -615,7 +568,7 @@ class records {
     }
     ~records() = default;
 
-    /// Goes on with the record behind the last one that was given.
+    /// Continues with the record after the last one that was given.
     iterator begin();
     std::default_sentinel_t end() const noexcept { return std::default_sentinel; }
 
@@ -637,23 +590,29 @@ class records {
     }
 
     /// Skips the next record, however long it is, and returns whether there was one: after `record_too_long` the one
-    /// that was too long. Then the range can be gone on with.
+    /// that was too long. Then the iteration can continue.
     bool skip_record() { return skip_waiting() || reader_.skip_record(framer_); }
     bool skip_record(std::error_code &code) noexcept {
         code.clear();
         return skip_waiting() || reader_.skip_record(framer_, code);
     }
 
-    /// Where the stream is: behind the last record that was given.
-    ms::position position() const noexcept {
+    /// The position of the stream: after the last record delivered.
+    millstream::position position() const noexcept {
         if (batch_.empty())
             return reader_.position();
         return {batch_.offset() + batch_.offsets()[next_] - batch_.offsets()[0], batch_.first_record() + next_};
     }
 
-    /// The reader, to ask it how it gets on. What it is made to read is missing here, and its unread bytes lie behind
-    /// the records that wait here.
-    ms::reader &reader() noexcept { return reader_; }
+    /// The reader, which continues after the last record that was given. Call it again after continuing with the range.
+    millstream::reader &reader() noexcept {
+        if (next_ < batch_.size()) {
+            std::error_code code; // none: nothing has used the reader since its batch
+            reader_.give_back(batch_.size() - next_, code);
+        }
+        forget();
+        return reader_;
+    }
 
   private:
     /// The batch is the reader's, and about to be gone.
@@ -662,7 +621,7 @@ class records {
         next_ = 0;
     }
 
-    /// Skips a record of the batch. If none is left there, the batch is forgotten.
+    /// Skips a record of the batch. If none is left there, the batch is dropped.
     bool skip_waiting() noexcept {
         if (next_ < batch_.size()) {
             ++next_;
@@ -676,13 +635,13 @@ class records {
         return next_ < batch_.size() ? std::optional(batch_[next_++]) : std::nullopt;
     }
 
-    ms::reader reader_;
-    ms::framer framer_;
+    millstream::reader reader_;
+    millstream::framer framer_;
     batch batch_;
     std::size_t next_ = 0;
 };
 
-/// Stands on a record of a range, which must stay where it is. There is one place in a range, whatever the iterators.
+/// Refers to a record of a range, which must not move. There is one position in a range, however many iterators.
 class records::iterator {
   public:
     using iterator_concept = std::input_iterator_tag;
@@ -706,17 +665,17 @@ class records::iterator {
 
 inline records::iterator records::begin() { return iterator(*this); }
 
-/// The batches of a reader, one after another: a single-pass range of `ms::batch`, each valid until the next one is
-/// asked for. The end of the range says that the source succeeded; otherwise going on throws, once, after the last
-/// batch.
+/// The batches of a reader, one after another: a single-pass range of `millstream::batch`, each valid until the next
+/// one is requested. The end of the range means that the source succeeded; otherwise continuing throws, once, after the
+/// last batch.
 class batch_range {
   public:
     class iterator;
 
-    batch_range(ms::reader reader, ms::framer framer, std::size_t max) noexcept
+    batch_range(millstream::reader reader, millstream::framer framer, std::size_t max) noexcept
         : reader_(std::move(reader)), framer_(std::move(framer)), max_(max) {}
 
-    /// Goes on with the batch behind the last one that was given.
+    /// Continues with the batch after the last one that was given.
     iterator begin();
     std::default_sentinel_t end() const noexcept { return std::default_sentinel; }
 
@@ -724,16 +683,16 @@ class batch_range {
     std::optional<batch> next() { return reader_.next_batch(framer_, max_); }
     std::optional<batch> next(std::error_code &code) noexcept { return reader_.next_batch(framer_, max_, code); }
 
-    /// The reader, to ask it how it gets on.
-    ms::reader &reader() noexcept { return reader_; }
+    /// The reader, to query its progress.
+    millstream::reader &reader() noexcept { return reader_; }
 
   private:
-    ms::reader reader_;
-    ms::framer framer_;
+    millstream::reader reader_;
+    millstream::framer framer_;
     std::size_t max_;
 };
 
-/// Stands on a batch of a range, which must stay where it is.
+/// Refers to a batch of a range, which must not move.
 class batch_range::iterator {
   public:
     using iterator_concept = std::input_iterator_tag;
@@ -762,15 +721,15 @@ template <source Source>
 records lines(Source &&source, const reader_options &options = {}) {
     return records(reader(std::forward<Source>(source), options), framer::lines());
 }
-/// The lines of a reader from where it is.
+/// The lines of a reader from its current position.
 inline records lines(reader reader) { return records(std::move(reader), framer::lines()); }
 
-/// The records of a source, as a framer finds and trims them.
+/// The records of a source, as found and trimmed by a framer.
 template <source Source>
 records frames(Source &&source, framer framer, const reader_options &options = {}) {
     return records(reader(std::forward<Source>(source), options), std::move(framer));
 }
-/// The records of a reader from where it is.
+/// The records of a reader from its current position.
 inline records frames(reader reader, framer framer) { return records(std::move(reader), std::move(framer)); }
 
 /// The records of a source in batches of at most `max`.
@@ -778,7 +737,7 @@ template <source Source>
 batch_range batches(Source &&source, framer framer, std::size_t max = all_records, const reader_options &options = {}) {
     return batch_range(reader(std::forward<Source>(source), options), std::move(framer), max);
 }
-/// The records of a reader from where it is, in batches of at most `max`.
+/// The records of a reader from its current position, in batches of at most `max`.
 inline batch_range batches(reader reader, framer framer, std::size_t max = all_records) {
     return batch_range(std::move(reader), std::move(framer), max);
 }
@@ -786,6 +745,7 @@ inline batch_range batches(reader reader, framer framer, std::size_t max = all_r
 static_assert(std::input_iterator<records::iterator> && std::input_iterator<batch_range::iterator>);
 static_assert(std::sentinel_for<std::default_sentinel_t, records::iterator>);
 
-} // namespace ms
+} // namespace millstream
 
+#endif // C++20
 #endif // MILLSTREAM_READER_HPP

@@ -1,8 +1,13 @@
-// Scanning: which numbers a reader can read, and by which function of the C ABI. See `ms::reader::scan`.
+// Scanning: which numbers a reader can read, and by which function of the C ABI. See `millstream::reader::scan`.
 //
-// The plain case is inlined over the reader's unread bytes (window.h); the library does the rest, and knows all errors.
+// The common case is inlined over the reader's unread bytes (window.h); the library does the rest, and reports all
+// errors.
 #ifndef MILLSTREAM_SCAN_HPP
 #define MILLSTREAM_SCAN_HPP
+
+#if __cplusplus <= 201703L
+#error "millstream/scan.hpp needs C++20: compile it with -std=c++20 or later"
+#else
 
 #include <concepts>
 #include <tuple>
@@ -10,7 +15,7 @@
 
 #include <millstream/boundary.hpp>
 
-namespace ms {
+namespace millstream {
 
 /// The numbers that can be scanned: integers of 32 and 64 bits, float and double.
 template <class Value>
@@ -52,7 +57,7 @@ struct scanned_as_<double> {
 template <scannable Value>
 using scanned_as = typename scanned_as_<Value>::type;
 
-/// Scans over the window, without a call of the library where the number is whole and right.
+/// Scans over the window, without a library call if the number is complete and valid.
 template <class Value>
 inline millstream_code scan_in_window(millstream_input *in, Value *value, bool *end, millstream_error **error) {
     if constexpr (std::same_as<Value, std::uint32_t>)
@@ -87,6 +92,7 @@ constexpr auto scan_by_call() noexcept {
 }
 
 } // namespace detail
-} // namespace ms
+} // namespace millstream
 
+#endif // C++20
 #endif // MILLSTREAM_SCAN_HPP

@@ -1,44 +1,48 @@
 // A writer that several threads use at the same time.
 //
-//     ms::shared_writer log(ms::path{"log.txt"});
+//     millstream::shared_writer log(millstream::path{"log.txt"});
 //     {
 //         std::jthread one([&] { log.write_record("one\n"); });
 //         std::jthread two([&] { log.write_record("two\n"); });
 //     }
 //     log.close();
 //
-// A record is what one call of `write_record` is given, with its delimiter. Each record is in the output as a whole and
-// once; records of one thread keep their order, those of different threads come in the order in which the calls got
-// their turn. A call costs a lock: threads with many small records collect some first.
+// A record is the argument of one call of `write_record`, with its delimiter. Each record is in the output once and in
+// one piece; records of one thread keep their order, those of different threads are in the order in which the calls
+// acquired the lock. Each call takes a lock: threads with many small records should collect some first.
 #ifndef MILLSTREAM_SHARED_HPP
 #define MILLSTREAM_SHARED_HPP
+
+#if __cplusplus <= 201703L
+#error "millstream/shared.hpp needs C++20: compile it with -std=c++20 or later"
+#else
 
 #include <mutex>
 
 #include <millstream/writer.hpp>
 
-namespace ms {
+namespace millstream {
 
 /// Writes whole records, from several threads. Moves, and cannot be copied: threads use one object by reference. All
 /// members that are const may be called by several threads at a time.
 ///
-/// Those that can fail have two forms. One throws `ms::error`, or what a callback of yours threw. The other takes a
-/// `std::error_code &` as its last argument and throws nothing; the code is all that it tells.
+/// Those that can fail have two forms. One throws `millstream::error`, or the exception of your callback. The other
+/// takes a `std::error_code &` as its last argument and throws nothing; the code is all it reports.
 ///
-/// One that was made from nothing or moved from is not open: its calls fail with `argument_invalid`. The destructor of
-/// one that was not closed does its best silently, as that of `ms::writer`.
+/// A default-constructed or moved-from reader is not open: its calls fail with `argument_invalid`. The destructor of
+/// one that was not closed finishes it as far as possible without reporting errors, like that of `millstream::writer`.
 class shared_writer {
   public:
     /// Not open.
     shared_writer() noexcept = default;
 
-    /// Takes a writer over, and goes on behind what it has accepted.
+    /// Takes a writer over, and continues after what it has accepted.
     explicit shared_writer(writer writer) {
         millstream_writer *const raw = writer.get();
         callback_ = writer.outcome_.release();
         if (callback_ != nullptr)
             turn_ = std::make_unique<std::mutex>();
-        // From here on it is the library's, also if the call fails.
+        // From here on the library owns it, even if the call fails.
         writer.handle_.release();
         handle_ = detail::made<handle_type>(millstream_shared_writer_new, raw);
     }
@@ -57,7 +61,7 @@ class shared_writer {
     }
     ~shared_writer() = default;
 
-    /// Writes one record. After an error nothing of it was accepted, and the call may be repeated.
+    /// Writes one record. After an error, none of it was accepted, and the call may be repeated.
     void write_record(std::span<const std::byte> record) const {
         raise(call(millstream_shared_writer_write_record, static_cast<const void *>(record.data()), record.size()));
     }
@@ -65,7 +69,7 @@ class shared_writer {
         tell(call(millstream_shared_writer_write_record, static_cast<const void *>(record.data()), record.size()),
              code);
     }
-    /// The same for text; of a literal, without its NUL.
+    /// The same for text; for a literal, without its NUL.
     void write_record(std::string_view record) const { write_record(std::as_bytes(std::span(record))); }
     void write_record(std::string_view record, std::error_code &code) const noexcept {
         write_record(std::as_bytes(std::span(record)), code);
@@ -75,22 +79,22 @@ class shared_writer {
     void flush() const { raise(call(millstream_shared_writer_flush)); }
     void flush(std::error_code &code) const noexcept { tell(call(millstream_shared_writer_flush), code); }
 
-    /// Closes the writer for all threads, as `ms::writer::close` does: their later calls are `closed`.
+    /// Closes the writer for all threads, like `millstream::writer::close`: their later calls are `closed`.
     void close() const { raise(call(millstream_shared_writer_close)); }
     void close(std::error_code &code) const noexcept { tell(call(millstream_shared_writer_close), code); }
 
-    /// Whether there is a writer at all; so also after `close`.
+    /// Whether there is a writer at all; also true after `close`.
     explicit operator bool() const noexcept { return handle_ != nullptr; }
 
   private:
     using handle_type = detail::handle<millstream_shared_writer, millstream_shared_writer_free>;
 
     struct failure {
-        ms::error error;
-        std::exception_ptr thrown; // what the callback threw, if that is the error
+        millstream::error error;
+        std::exception_ptr thrown; // the exception of the callback, if that is the error
     };
 
-    /// Calls a function of the C ABI, and returns how it failed.
+    /// Calls a function of the C ABI, and returns its error.
     template <class Function, class... Arguments>
     std::optional<failure> call(Function function, Arguments... arguments) const {
         std::unique_lock<std::mutex> turn;
@@ -118,13 +122,14 @@ class shared_writer {
         code = failed ? failed->error.code() : std::error_code();
     }
 
-    // What the library calls back must outlive the handle: members are destroyed from the last to the first.
+    // Objects that the library calls back must outlive the handle: members are destroyed from the last to the first.
     std::unique_ptr<detail::callback_holder> callback_;
     // With a callback, a thread that has made it throw takes the exception before another thread has its turn.
     std::unique_ptr<std::mutex> turn_;
     handle_type handle_;
 };
 
-} // namespace ms
+} // namespace millstream
 
+#endif // C++20
 #endif // MILLSTREAM_SHARED_HPP

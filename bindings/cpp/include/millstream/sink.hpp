@@ -1,27 +1,31 @@
-// Sinks: values that say where bytes go to. Making one opens nothing; a writer does, and reports what goes wrong.
+// Sinks: values that describe where bytes go. Making one opens nothing; a writer does, and reports errors.
 //
-//     ms::writer writer(ms::path{"counts.txt.gz"});
-//     ms::writer sorted(ms::command{"sort", "-o", file});
+//     millstream::writer writer(millstream::path{"counts.txt.gz"});
+//     millstream::writer sorted(millstream::command{"sort", "-o", file});
 //
 // Sinks are path, mapped, fd, borrowed_fd, command, tcp, unix_socket and callback, which are sources too (see
 // source.hpp), and standard_output, to_memory and nowhere.
 //
-// A file that is a path appears whole when the writer is closed, or not at all. A command must exit with status 0.
+// A path to a file appears complete when the writer is closed, or not at all. A command must exit with status 0.
 #ifndef MILLSTREAM_SINK_HPP
 #define MILLSTREAM_SINK_HPP
+
+#if __cplusplus <= 201703L
+#error "millstream/sink.hpp needs C++20: compile it with -std=c++20 or later"
+#else
 
 #include <millstream/boundary.hpp>
 #include <millstream/source.hpp>
 
-namespace ms {
+namespace millstream {
 
-/// Standard output: the file descriptor 1 itself. What stdio or std::cout hold back must be flushed before.
+/// Standard output: the file descriptor 1 itself. Flush stdio and std::cout before.
 struct standard_output {};
 
-/// Memory: `ms::writer::memory()` has all of it when the writer is closed.
+/// Memory: `millstream::writer::memory()` has all of it when the writer is closed.
 struct to_memory {};
 
-/// Keeps nothing: for measuring and counting.
+/// Discards everything: for measuring and counting.
 struct nowhere {};
 
 namespace detail {
@@ -82,6 +86,7 @@ concept sink = requires(Sink &&given, detail::writer_opening &to) {
     open(std::forward<Sink>(given), to);
 };
 
-} // namespace ms
+} // namespace millstream
 
+#endif // C++20
 #endif // MILLSTREAM_SINK_HPP

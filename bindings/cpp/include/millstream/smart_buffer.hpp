@@ -1,19 +1,19 @@
-// Buffers between a program and an io function of its own: the drop-in for programs written with `SmartBuffer.hpp` and
-// `AsyncSmartBuffer.hpp`. Change the include and nothing else.
+// Buffers between a program and its own io function: a drop-in replacement for `SmartBuffer.hpp` and
+// `AsyncSmartBuffer.hpp`. Only the include has to be changed.
 //
-//     SyncIOReadBuffer        reads through a buffer: so many bytes, or up to a character
+//     SyncIOReadBuffer        reads through a buffer: a number of bytes, or up to a character
 //     SyncIOLazyWriteBuffer   writes through a buffer, as late as it can
 //     AsyncIOReadBuffer       the same with an io that answers later
 //     AsyncIOWriteBuffer
-//     ms::Extractor, <<       numbers and words instead of bytes
-//     ms::LockedReadBuffer    for several threads
-//     ms::LockedWriteBuffer   for several threads, with a flush after a while
+//     millstream::Extractor, <<       numbers and words instead of bytes
+//     millstream::LockedReadBuffer    for several threads
+//     millstream::LockedWriteBuffer   for several threads, with a flush after a while
 //
 // What it promises:
-// - Nothing is lost. What io delivered is there to be read, and what was accepted is written or still in the buffer,
-//   also when io throws, moves fewer bytes than it was asked to, or takes no more.
-// - Nothing recurses: neither long reads nor handlers that ask again deepen the stack.
-// - io is asked for at most a bufferful, and nothing but the buffer's own memory is handed to it.
+// - Nothing is lost. What io delivered can be read, and what was accepted is written or still in the buffer, even if io
+//   throws, moves fewer bytes than requested, or takes no more.
+// - Nothing recurses: neither long reads nor handlers that request again deepen the stack.
+// - io is asked for at most a bufferful, and is only given the buffer's own memory.
 //
 // What it does not do: open, poll or know anything but the io function. `reader.hpp` and `writer.hpp` do.
 //
@@ -21,6 +21,10 @@
 
 #ifndef MILLSTREAM_SMART_BUFFER_HPP
 #define MILLSTREAM_SMART_BUFFER_HPP
+
+#if __cplusplus <= 201402L
+#error "millstream/smart_buffer.hpp needs C++17: compile it with -std=c++17 or later"
+#else
 
 #include <algorithm>
 #include <charconv>
@@ -58,17 +62,17 @@
 #define MILLSTREAM_HAS_THREADS 1
 #endif
 
-namespace ms {
+namespace millstream {
 
-/// What goes wrong between a buffer and its io: io claims to have moved more bytes than it was asked to (a read(2) that
-/// failed and whose -1 was passed on, say), or it takes no more where all has to be written.
+/// An error between a buffer and its io: io claims to have moved more bytes than requested (for example the -1 of a
+/// failed read(2)), or it takes no more while bytes remain to be written.
 struct BufferError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
 namespace buffer_detail {
 
-/// The largest count that `SizeType` can say.
+/// The largest count that fits into `SizeType`.
 template <class SizeType>
 constexpr std::size_t largest() {
     constexpr auto size_type = static_cast<std::uintmax_t>(std::numeric_limits<SizeType>::max());
@@ -86,12 +90,13 @@ std::size_t length_of(const SizeType &len) {
         }
     }
     if (static_cast<std::uintmax_t>(len) > largest<SizeType>()) {
-        throw std::invalid_argument("millstream: a length of " + std::to_string(len) + " is more than memory has");
+        throw std::invalid_argument("millstream: a length of " + std::to_string(len) +
+                                    " is more than the address space");
     }
     return static_cast<std::size_t>(len);
 }
 
-/// How many bytes io has moved, out of what it returned when it was asked for `asked`.
+/// How many bytes io has moved, from its result when it was asked for `asked`.
 template <class SizeType, class Result>
 std::size_t moved(const Result &result, std::size_t asked) {
     if constexpr (std::is_integral_v<Result> && !std::is_same_v<Result, bool>) {
@@ -107,7 +112,7 @@ std::size_t moved(const Result &result, std::size_t asked) {
     }
 }
 
-/// Copies, also nothing from nowhere.
+/// Copies; also accepts null pointers with a length of 0.
 inline void copy(char *to, const char *from, std::size_t len) {
     if (len > 0) {
         std::memcpy(to, from, len);
@@ -116,13 +121,12 @@ inline void copy(char *to, const char *from, std::size_t len) {
 
 /// A fixed piece of memory and the bytes in it. All index arithmetic of this file is here.
 ///
-///     consumed    bytes            room
+///     consumed    bytes            spare capacity
 ///     [ ........ | xxxxxxxxxxxxx | ............... ]
 ///     0          begin           end       capacity     begin <= end, and both are 0 when there are no bytes
 ///
-/// The original has its bytes in a circle; whatever is put into a circle, and taken from it, comes out the same here.
-/// What is left at the end of the memory is moved to its beginning before there are new bytes, and that is little:
-/// programs take all but a cut record.
+/// The original uses a ring buffer; the behaviour is the same here. Bytes left at the end of the memory are moved to
+/// its beginning before new bytes arrive, and those are few: programs take everything but an incomplete record.
 class Window {
   public:
     explicit Window(std::size_t capacity) : memory_(new char[capacity]), capacity_(capacity) {}
@@ -133,7 +137,7 @@ class Window {
     const char *bytes() const { return memory_.get() + begin_; }
     char *bytes() { return memory_.get() + begin_; }
 
-    /// The memory behind the bytes, `vacancy()` of it. Moves the bytes.
+    /// The memory after the bytes, `vacancy()` of it. Moves the bytes.
     char *room() {
         if (begin_ > 0) {
             std::memmove(memory_.get(), bytes(), size());
@@ -146,7 +150,7 @@ class Window {
     /// The first `len` bytes of `room()` are bytes now.
     void commit(std::size_t len) { end_ += len; }
 
-    /// Forgets the first `len` bytes.
+    /// Drops the first `len` bytes.
     void consume(std::size_t len) {
         begin_ += len;
         if (begin_ == end_) {
@@ -154,7 +158,7 @@ class Window {
         }
     }
 
-    /// Takes the first `len` bytes, or as many as there are, to `out`. Returns how many.
+    /// Moves the first `len` bytes, or as many as there are, to `out`. Returns how many.
     std::size_t take(char *out, std::size_t len) {
         len = std::min(len, size());
         copy(out, bytes(), len);
@@ -162,7 +166,7 @@ class Window {
         return len;
     }
 
-    /// Appends the first `len` bytes at `data`, or as many as there is room for. Returns how many.
+    /// Appends the first `len` bytes at `data`, or as many as fit. Returns how many.
     std::size_t put(const char *data, std::size_t len) {
         len = std::min(len, vacancy());
         if (end_ + len > capacity_) {
@@ -173,7 +177,7 @@ class Window {
         return len;
     }
 
-    /// Undoes `take`s: the `len` bytes at `data` are the first ones again, in larger memory if they have to.
+    /// Undoes `take`s: the `len` bytes at `data` are the first ones again, in larger memory if necessary.
     void put_back(const char *data, std::size_t len) {
         if (len == 0) {
             return;
@@ -189,12 +193,12 @@ class Window {
 
   private:
     std::unique_ptr<char[]> memory_;
-    std::size_t capacity_; // what users were promised; the memory is larger after some put_back
+    std::size_t capacity_; // the capacity promised to users; the memory is larger after some put_back
     std::size_t begin_ = 0;
     std::size_t end_ = 0;
 };
 
-/// Whether `Ender` says of a character that it ends a record.
+/// Whether a character ends a record according to `Ender`.
 template <class Ender>
 using IsEnder = std::enable_if_t<std::is_invocable_r_v<bool, Ender &, const char &>>;
 
@@ -215,28 +219,28 @@ std::optional<std::size_t> length_till(std::string_view bytes, Ender &ender) {
 }
 
 } // namespace buffer_detail
-} // namespace ms
+} // namespace millstream
 
 /// Reads through a buffer, from an io that is passed with every read.
 ///
-/// `io(char *to, const SizeType &len)` puts up to `len` bytes at `to` and returns how many; 0 means that there are no
-/// more. Anything callable in this way does, and is called with the vacancy of the buffer, never with the memory of the
-/// caller. It may throw: the exception passes through, and the buffer is as it was before the read, with all that io
-/// has delivered meanwhile. (`size()` is more than `capacity()` until that is read; only memory that runs out on the
-/// way loses bytes, with std::bad_alloc.) After a 0, io is asked again by the next read.
+/// `io(char *to, const SizeType &len)` writes up to `len` bytes to `to` and returns how many; 0 means that there are no
+/// more. Any callable of this form works, and is called with the free part of the buffer, never with the caller's
+/// memory. It may throw: the exception passes through, and the buffer is as it was before the read, plus everything
+/// that io has delivered meanwhile. (`size()` is more than `capacity()` until that is read; only a lack of memory on
+/// the way loses bytes, with std::bad_alloc.) After a 0, io is called again by the next read.
 ///
 ///     auto io = [](char *to, std::size_t len) { return std::fread(to, 1, len, stdin); };
 ///     SyncIOReadBuffer<std::size_t> buffer(1024);
 ///     char line[128];
 ///     std::size_t len = buffer.readUntil(line, io, '\n');
 ///
-/// Not for several threads at once; ms::LockedReadBuffer is.
+/// Not thread-safe; use millstream::LockedReadBuffer.
 template <class SizeType>
 struct SyncIOReadBuffer {
     using IOInterface = std::function<SizeType(char *, const SizeType &)>;
 
-    /// A buffer of `size` bytes. Throws std::invalid_argument when that is 0.
-    SyncIOReadBuffer(const SizeType &size) : window_(ms::buffer_detail::length_of(size)) { // implicit, as ever
+    /// A buffer of `size` bytes. Throws std::invalid_argument if that is 0.
+    SyncIOReadBuffer(const SizeType &size) : window_(millstream::buffer_detail::length_of(size)) { // implicit, as ever
         if (size == 0) {
             throw std::invalid_argument("millstream: a buffer of 0 bytes");
         }
@@ -248,20 +252,20 @@ struct SyncIOReadBuffer {
     /// Reads `len` bytes to `out`. Returns how many there were: fewer than `len` only at the end.
     template <class Io>
     SizeType read(char *out, const SizeType &len, Io &&io) {
-        return static_cast<SizeType>(read_bytes(out, ms::buffer_detail::length_of(len), io));
+        return static_cast<SizeType>(read_bytes(out, millstream::buffer_detail::length_of(len), io));
     }
 
-    /// Reads up to and with the first `ender`, a character or a predicate of characters, to `out`, which has to be
-    /// large enough. Returns how many bytes that were; at the end, without `ender`, what there is.
+    /// Reads up to and including the first `ender`, a character or a predicate of characters, to `out`, which has to be
+    /// large enough. Returns the number of bytes; at the end, without `ender`, the remaining ones.
     ///
-    /// What is longer than a `SizeType` can say comes in pieces: the first has the greatest length and no `ender`.
+    /// More than a `SizeType` can count is returned in pieces: the first has the greatest length and no `ender`.
     template <class Io>
     SizeType readUntil(char *out, Io &&io, const char &ender) {
-        return static_cast<SizeType>(read_until(out, ms::buffer_detail::largest<SizeType>(), io, ender));
+        return static_cast<SizeType>(read_until(out, millstream::buffer_detail::largest<SizeType>(), io, ender));
     }
-    template <class Io, class Ender, class = ms::buffer_detail::IsEnder<Ender>>
+    template <class Io, class Ender, class = millstream::buffer_detail::IsEnder<Ender>>
     SizeType readUntil(char *out, Io &&io, Ender &&ender) {
-        return static_cast<SizeType>(read_until(out, ms::buffer_detail::largest<SizeType>(), io, ender));
+        return static_cast<SizeType>(read_until(out, millstream::buffer_detail::largest<SizeType>(), io, ender));
     }
 
 #ifdef MILLSTREAM_HAS_SPAN
@@ -271,27 +275,27 @@ struct SyncIOReadBuffer {
         return read_bytes(out.data(), out.size(), io);
     }
 
-    /// Reads up to and with the first `ender`, as far as `out` reaches. What is longer comes in pieces: the first ones
-    /// fill `out` and have no `ender`.
+    /// Reads up to and including the first `ender`, as far as `out` reaches. Longer records are returned in pieces: the
+    /// first ones fill `out` and have no `ender`.
     template <class Io>
     std::size_t readUntil(std::span<char> out, Io &&io, const char &ender) {
         return read_until(out.data(), out.size(), io, ender);
     }
-    template <class Io, class Ender, class = ms::buffer_detail::IsEnder<Ender>>
+    template <class Io, class Ender, class = millstream::buffer_detail::IsEnder<Ender>>
     std::size_t readUntil(std::span<char> out, Io &&io, Ender &&ender) {
         return read_until(out.data(), out.size(), io, ender);
     }
 #endif
 
-    /// How long the first record in the buffer is, its `ender` included, if it is in the buffer as a whole. Asks no io.
+    /// The length of the first record in the buffer, including its `ender`, if the buffer contains it completely. Asks
+    /// no io.
     std::optional<SizeType> findLengthTill(const char &ender) const { return find(ender); }
-    template <class Ender, class = ms::buffer_detail::IsEnder<Ender>>
+    template <class Ender, class = millstream::buffer_detail::IsEnder<Ender>>
     std::optional<SizeType> findLengthTill(Ender &&ender) const {
         return find(ender);
     }
 
-    /// Asks io for as many bytes as there is room for. Returns how many it gave: 0 at the end, or when the buffer is
-    /// full.
+    /// Asks io for as many bytes as fit. Returns how many it gave: 0 at the end, or when the buffer is full.
     template <class Io>
     SizeType fill(Io &&io) {
         const auto room = static_cast<SizeType>(window_.vacancy());
@@ -299,7 +303,8 @@ struct SyncIOReadBuffer {
             return 0;
         }
         char *const to = window_.room();
-        const std::size_t got = ms::buffer_detail::moved<SizeType>(std::invoke(io, to, room), window_.vacancy());
+        const std::size_t got =
+            millstream::buffer_detail::moved<SizeType>(std::invoke(io, to, room), window_.vacancy());
         window_.commit(got);
         return static_cast<SizeType>(got);
     }
@@ -307,23 +312,23 @@ struct SyncIOReadBuffer {
     /// The bytes in the buffer, valid until the next call that is not const.
     std::string_view buffer() const { return {window_.bytes(), window_.size()}; }
 
-    /// Leaves out the first `len` bytes of `buffer()`; throws std::invalid_argument when it has fewer.
+    /// Drops the first `len` bytes of `buffer()`; throws std::invalid_argument if it has fewer.
     void consume(std::size_t len) {
         if (len > window_.size()) {
-            throw std::invalid_argument("millstream: consume more bytes than there are in the buffer");
+            throw std::invalid_argument("millstream: consume more bytes than the buffer contains");
         }
         window_.consume(len);
     }
 
     bool empty() const { return window_.size() == 0; }
     bool full() const { return window_.vacancy() == 0; }
-    /// The bytes in the buffer, as far as a `SizeType` can say.
+    /// The number of bytes in the buffer, as far as a `SizeType` can count.
     SizeType size() const {
-        return static_cast<SizeType>(std::min(window_.size(), ms::buffer_detail::largest<SizeType>()));
+        return static_cast<SizeType>(std::min(window_.size(), millstream::buffer_detail::largest<SizeType>()));
     }
-    /// The bytes that fit into the buffer.
+    /// The capacity of the buffer.
     SizeType capacity() const { return static_cast<SizeType>(window_.capacity()); }
-    /// The bytes that fit in besides those that are there.
+    /// The free space of the buffer.
     SizeType vacancy() const { return static_cast<SizeType>(window_.vacancy()); }
 
   private:
@@ -331,7 +336,7 @@ struct SyncIOReadBuffer {
     std::size_t read_bytes(char *out, std::size_t len, Io &io) {
         std::size_t got = 0;
         try {
-            // First what there is room for, then one bufferful after the other, until the rest is here.
+            // First as much as fits, then one bufferful after another, until the rest is here.
             bool more = window_.size() >= len || full() || fill(io) > 0;
             while (more && window_.size() < len - got) {
                 got += window_.take(out + got, window_.size());
@@ -350,7 +355,7 @@ struct SyncIOReadBuffer {
         try {
             do {
                 const std::string_view bytes = buffer().substr(0, len - got);
-                if (const auto found = ms::buffer_detail::length_till(bytes, ender)) {
+                if (const auto found = millstream::buffer_detail::length_till(bytes, ender)) {
                     return got + window_.take(out + got, *found);
                 }
                 got += window_.take(out + got, bytes.size());
@@ -364,22 +369,23 @@ struct SyncIOReadBuffer {
 
     template <class Ender>
     std::optional<SizeType> find(Ender &ender) const {
-        const auto found =
-            ms::buffer_detail::length_till(buffer().substr(0, ms::buffer_detail::largest<SizeType>()), ender);
+        const auto found = millstream::buffer_detail::length_till(
+            buffer().substr(0, millstream::buffer_detail::largest<SizeType>()), ender);
         return found ? std::optional<SizeType>(static_cast<SizeType>(*found)) : std::nullopt;
     }
 
-    ms::buffer_detail::Window window_;
+    millstream::buffer_detail::Window window_;
 };
 
-namespace ms::buffer_detail {
+namespace millstream::buffer_detail {
 
-/// A type that `<<` and `>>` treat as a number: all integers, bytes too, and floats, but neither characters nor bool.
+/// A type that `<<` and `>>` treat as a number: all integers, including bytes, and floats, but neither characters nor
+/// bool.
 template <class T>
 constexpr bool is_number = std::is_arithmetic_v<T> && !std::is_same_v<T, bool> && !std::is_same_v<T, char> &&
                            !std::is_same_v<T, wchar_t> && !std::is_same_v<T, char16_t> && !std::is_same_v<T, char32_t>;
 
-/// As many bytes as the text of any number has at most.
+/// The maximum length of the text of any number.
 constexpr std::size_t number_len = 64;
 
 inline char *append(char *to, std::string_view text) { return std::copy(text.begin(), text.end(), to); }
@@ -391,7 +397,7 @@ char *format(char *to, T value) {
     if constexpr (std::is_integral_v<T>) {
         return std::to_chars(to, to + number_len, value).ptr;
     } else {
-        static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>, "long double has no text of its own");
+        static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>, "long double is not supported");
         // The shortest digits that give the same number when they are read: 1.0, 0.00001, 1.5e-7, 1e16.
         if (std::isnan(value)) {
             return append(to, "NaN");
@@ -433,14 +439,14 @@ char *format(char *to, T value) {
     }
 }
 
-} // namespace ms::buffer_detail
+} // namespace millstream::buffer_detail
 
-/// Writes through a buffer, to an io that it is made with, as late as it can: when more has to go in than there is room
-/// for, at `flush`, and at the end of its life.
+/// Writes through a buffer, to its own io, as late as possible: when more arrives than fits, at `flush`, and in the
+/// destructor.
 ///
 /// `io(char *from, const SizeType &len)`, or with `const char *`, takes up to `len` bytes and returns how many, or
-/// returns nothing and has then taken all. It is called again for what it has left; 0 means that it takes no more. It
-/// may throw: the exception passes through, and what it has not taken stays in the buffer.
+/// returns nothing and has then taken all. It is called again for the rest; 0 means that it takes no more. It may
+/// throw: the exception passes through, and what it has not taken stays in the buffer.
 ///
 ///     SyncIOLazyWriteBuffer<std::size_t> buffer(
 ///         1024, [](const char *from, std::size_t len) { return std::fwrite(from, 1, len, stdout); });
@@ -448,16 +454,16 @@ char *format(char *to, T value) {
 ///     buffer << ' ' << 42 << '\n';
 ///     buffer.close();
 ///
-/// Not for several threads at once; ms::LockedWriteBuffer is.
+/// Not thread-safe; use millstream::LockedWriteBuffer.
 template <class SizeType>
 struct SyncIOLazyWriteBuffer {
     using DataWriter = std::function<SizeType(char *, const SizeType &)>;
     using Clock = std::chrono::steady_clock;
 
-    /// A buffer of `size` bytes. Throws std::invalid_argument when that is 0.
+    /// A buffer of `size` bytes. Throws std::invalid_argument if that is 0.
     template <class Io, class = std::enable_if_t<std::is_invocable_v<std::decay_t<Io> &, char *, const SizeType &>>>
     SyncIOLazyWriteBuffer(const SizeType &size, Io &&io)
-        : window_(ms::buffer_detail::length_of(size)), io_(counting(std::forward<Io>(io))) {
+        : window_(millstream::buffer_detail::length_of(size)), io_(counting(std::forward<Io>(io))) {
         if (size == 0) {
             throw std::invalid_argument("millstream: a buffer of 0 bytes");
         }
@@ -466,21 +472,20 @@ struct SyncIOLazyWriteBuffer {
     SyncIOLazyWriteBuffer(const SyncIOLazyWriteBuffer &) = delete;
     SyncIOLazyWriteBuffer &operator=(const SyncIOLazyWriteBuffer &) = delete;
 
-    /// Flushes, and keeps silent about what goes wrong: `close` reports it.
+    /// Flushes, and ignores errors: `close` reports it.
     ~SyncIOLazyWriteBuffer() {
         try {
             flush();
-        } catch (...) { // a destructor has nobody to tell
+        } catch (...) { // a destructor cannot report them
         }
     }
 
-    /// Accepts `len` bytes. Returns how many: fewer only when io takes no more.
+    /// Accepts `len` bytes. Returns how many: fewer only if io takes no more.
     ///
-    /// Fills the buffer to its last byte, and calls io when there is more: a buffer of 12 bytes that is given 6 and 6
-    /// calls nothing, and the next 6 first write those 12. When io throws, `accepted()` tells how many of the bytes are
-    /// in.
+    /// Fills the buffer to its last byte, and calls io for more: a buffer of 12 bytes that gets 6 and 6 calls nothing,
+    /// and the next 6 first write those 12. If io throws, `accepted()` tells how many of the bytes were accepted.
     SizeType write(const char *data, const SizeType &len) {
-        return static_cast<SizeType>(write_bytes(data, ms::buffer_detail::length_of(len)));
+        return static_cast<SizeType>(write_bytes(data, millstream::buffer_detail::length_of(len)));
     }
 
 #ifdef MILLSTREAM_HAS_SPAN
@@ -502,46 +507,47 @@ struct SyncIOLazyWriteBuffer {
         return static_cast<SizeType>(taken);
     }
 
-    /// Flushes, and throws ms::BufferError when io does not take all. After a `close` that has not thrown, a write is a
-    /// std::logic_error.
+    /// Flushes, and throws millstream::BufferError if io does not take everything. After a successful `close`, a write
+    /// is a std::logic_error.
     void close() {
         flush();
         if (!empty()) {
-            throw ms::BufferError("millstream: io took no more, " + std::to_string(window_.size()) +
-                                  " bytes are not written");
+            throw millstream::BufferError("millstream: io accepted no more, " + std::to_string(window_.size()) +
+                                          " bytes are not written");
         }
         closed_ = true;
     }
 
     /// From now on, a write that finds bytes older than `interval` in the buffer writes all of them, and its own. 0
-    /// puts an end to that.
+    /// disables that.
     ///
-    /// There is no thread: after the last write nothing happens until `due()` is looked at, by an event loop or by
-    /// ms::LockedWriteBuffer.
+    /// There is no thread: after the last write nothing happens until `due()` is checked, by an event loop or by
+    /// millstream::LockedWriteBuffer.
     void flushEvery(Clock::duration interval) {
         interval_ = std::min<Clock::duration>(interval, std::chrono::hours(24 * 365)); // a year: no sum overflows
         oldest_ = Clock::now();
     }
 
-    /// When the oldest byte in the buffer becomes older than the interval; nothing when there is neither.
+    /// When the oldest byte in the buffer becomes older than the interval; nothing if there is neither.
     std::optional<Clock::time_point> due() const {
         return empty() || !timed() ? std::nullopt : std::optional(oldest_ + interval_);
     }
 
-    /// Puts a number, a character or a bool in; throws ms::BufferError when io takes no more. Integers are decimal,
-    /// also those of one byte; floats have the fewest digits that give the same number again (1.0, 1.5e-7, inf, NaN).
-    template <class T, class = std::enable_if_t<ms::buffer_detail::is_number<T> || std::is_same_v<T, bool>>>
+    /// Writes a number, a character or a bool; throws millstream::BufferError if io takes no more. Integers are
+    /// decimal, including those of one byte; floats have the fewest digits that read back the same (1.0, 1.5e-7, inf,
+    /// NaN).
+    template <class T, class = std::enable_if_t<millstream::buffer_detail::is_number<T> || std::is_same_v<T, bool>>>
     SyncIOLazyWriteBuffer &operator<<(T value) {
-        char text[ms::buffer_detail::number_len];
-        const char *const end = ms::buffer_detail::format(text, value);
+        char text[millstream::buffer_detail::number_len];
+        const char *const end = millstream::buffer_detail::format(text, value);
         return *this << std::string_view(text, static_cast<std::size_t>(end - text));
     }
     SyncIOLazyWriteBuffer &operator<<(char character) { return *this << std::string_view(&character, 1); }
     SyncIOLazyWriteBuffer &operator<<(std::string_view text) {
         const std::size_t taken = write_bytes(text.data(), text.size());
         if (taken < text.size()) {
-            throw ms::BufferError("millstream: io took no more, only " + std::to_string(taken) + " of " +
-                                  std::to_string(text.size()) + " bytes were accepted");
+            throw millstream::BufferError("millstream: io accepted no more, only " + std::to_string(taken) + " of " +
+                                          std::to_string(text.size()) + " bytes were accepted");
         }
         return *this;
     }
@@ -550,9 +556,9 @@ struct SyncIOLazyWriteBuffer {
     bool full() const { return window_.vacancy() == 0; }
     /// The bytes in the buffer.
     SizeType size() const { return static_cast<SizeType>(window_.size()); }
-    /// The bytes that fit into the buffer.
+    /// The capacity of the buffer.
     SizeType capacity() const { return static_cast<SizeType>(window_.capacity()); }
-    /// The bytes that fit in besides those that are there.
+    /// The free space of the buffer.
     SizeType vacancy() const { return static_cast<SizeType>(window_.vacancy()); }
 
     /// All bytes that io has taken so far.
@@ -561,7 +567,7 @@ struct SyncIOLazyWriteBuffer {
     std::uint64_t accepted() const { return written_ + window_.size(); }
 
   private:
-    /// `io` as a function that says how many bytes it has taken.
+    /// `io` as a function that returns how many bytes it has taken.
     template <class Io>
     static auto counting(Io &&io) {
         return [io = std::decay_t<Io>(std::forward<Io>(io))](char *from, std::size_t size) mutable -> std::size_t {
@@ -570,7 +576,7 @@ struct SyncIOLazyWriteBuffer {
                 std::invoke(io, from, len);
                 return size;
             } else {
-                return ms::buffer_detail::moved<SizeType>(std::invoke(io, from, len), size);
+                return millstream::buffer_detail::moved<SizeType>(std::invoke(io, from, len), size);
             }
         };
     }
@@ -593,7 +599,7 @@ struct SyncIOLazyWriteBuffer {
 
     bool timed() const { return interval_ > Clock::duration::zero(); }
 
-    /// Puts in what there is room for, and keeps the time of the oldest byte.
+    /// Stores as much as fits, and keeps the time of the oldest byte.
     std::size_t put(const char *data, std::size_t len) {
         if (timed() && empty()) {
             oldest_ = Clock::now();
@@ -601,7 +607,7 @@ struct SyncIOLazyWriteBuffer {
         return window_.put(data, len);
     }
 
-    ms::buffer_detail::Window window_;
+    millstream::buffer_detail::Window window_;
     std::function<std::size_t(char *, std::size_t)> io_;
     std::uint64_t written_ = 0;
     Clock::duration interval_{0};
@@ -609,7 +615,7 @@ struct SyncIOLazyWriteBuffer {
     bool closed_ = false;
 };
 
-namespace ms::buffer_detail {
+namespace millstream::buffer_detail {
 
 #ifdef MILLSTREAM_HAS_THREADS
 using Mutex = std::mutex;
@@ -644,16 +650,17 @@ class Lock {
     Mutex &mutex_;
 };
 
-/// What the asynchronous pair has in common: requests in a queue, one question to io at a time, and answers in order.
+/// What the asynchronous pair has in common: requests in a queue, one request to io at a time, and answers in order.
 ///
-/// `Side` is the half that differs. Of the first request it says whether it is finished (`settle`), what io is asked
-/// for it (`question`, a function that is called with the handler of the answer), and what an answer does (`answered`).
+/// `Side` is the part that differs. For the first request it tells whether it is finished (`settle`), what to request
+/// from io (`question`, a function that is called with the handler of the answer), and what an answer does
+/// (`answered`).
 ///
 /// The state is shared by the buffer and every handler that io was given, so that an answer after the buffer is gone
-/// finds memory, and is ignored. No function of others (io, handlers, destructors of either) is called with the mutex
-/// held. One call at a time, the outermost, does all the work in a loop: a call from within another one, or from
-/// another thread meanwhile, only leaves a request or an answer for it. So the stack does not deepen, and handlers are
-/// called one by one.
+/// finds memory, and is ignored. No foreign function (io, handlers, destructors of either) is called with the mutex
+/// held. One call at a time, the outermost, does all the work in a loop: a nested call, or one from another thread
+/// meanwhile, only leaves a request or an answer for it. So the stack does not deepen, and handlers are called one by
+/// one.
 template <class Side>
 struct Conversation : std::enable_shared_from_this<Conversation<Side>> {
     using Size = typename Side::Size;
@@ -670,7 +677,7 @@ struct Conversation : std::enable_shared_from_this<Conversation<Side>> {
         work(visit);
     }
 
-    /// The buffer is gone: forgets the requests, or leaves that to the loop at work.
+    /// The buffer is gone: drops the requests, or leaves that to the running loop.
     void abandon() {
         Visit visit(*this);
         abandoned = true;
@@ -688,8 +695,8 @@ struct Conversation : std::enable_shared_from_this<Conversation<Side>> {
     Side side;
 
   private:
-    /// A call with the mutex held. When it ends, the mutex is released first, then functions of others are destroyed,
-    /// and this object last: a handler may have destroyed the buffer, and io its copy of the handler.
+    /// A call with the mutex held. When it ends, the mutex is released first, then foreign functions are destroyed, and
+    /// this object last: a handler may have destroyed the buffer, and io its copy of the handler.
     struct Visit {
         std::shared_ptr<Conversation> alive;
         std::deque<Request> forgotten;
@@ -727,7 +734,7 @@ struct Conversation : std::enable_shared_from_this<Conversation<Side>> {
         }
     }
 
-    /// Puts the question to io. When io throws, it will be put again by whatever sets the loop to work next.
+    /// Sends the request to io. If io throws, it is sent again by whatever starts the loop next.
     void question(Lock &lock) {
         const std::uint64_t number = ++questions;
         waiting = true;
@@ -738,7 +745,7 @@ struct Conversation : std::enable_shared_from_this<Conversation<Side>> {
             });
         } catch (...) {
             waiting = false;
-            ++questions; // its answer does not count any more
+            ++questions; // its answer no longer counts
             throw;
         }
     }
@@ -757,8 +764,8 @@ struct Conversation : std::enable_shared_from_this<Conversation<Side>> {
     Mutex mutex;
     std::deque<Request> requests;
     std::uint64_t questions = 0;
-    bool waiting = false;   // a question is open
-    bool working = false;   // some call is in the loop
+    bool waiting = false;   // a request is pending
+    bool working = false;   // a call is in the loop
     bool abandoned = false; // the buffer is gone
 };
 
@@ -785,7 +792,7 @@ struct ReadSide {
     }
 
     auto question(std::deque<Request> &requests) {
-        // The first request stays where it is until the loop that asks here goes on.
+        // The first request stays where it is until the loop that asks here continues.
         return [&io = requests.front().io, to = window.room(),
                 len = static_cast<SizeType>(asked())](const Handler &handler) { io(to, len, handler); };
     }
@@ -823,7 +830,7 @@ struct WriteSide {
         return first.moved == first.len || first.ended;
     }
 
-    /// What fits is copied at once, also while io has the bytes in front of it: they do not move, see `question`.
+    /// What fits is copied immediately, even while io has the bytes before it: they do not move, see `question`.
     void queued(std::deque<Request> &requests) {
         const auto last = requests.rbegin();
         const auto before = std::next(last);
@@ -832,9 +839,9 @@ struct WriteSide {
         }
     }
 
-    /// Fills the buffer from as many requests as it has room for: small ones that have come together go together.
+    /// Fills the buffer from as many requests as fit: small ones that arrived together are written together.
     auto question(std::deque<Request> &requests) {
-        window.room(); // moves the bytes to the beginning, so that all room is behind them
+        window.room(); // moves the bytes to the beginning, so that all free space is after them
         for (Request &request : requests) {
             put(request);
             if (window.vacancy() == 0) {
@@ -849,8 +856,8 @@ struct WriteSide {
 
     std::size_t asked() const { return asked_of_io; }
 
-    /// The bytes in the buffer are those of the first requests, in order. When io takes no more, all requests end: if a
-    /// later one went on, the output would have a hole.
+    /// The bytes in the buffer are those of the first requests, in order. If io takes no more, all requests end: if a
+    /// later one continued, the output would have a gap.
     void answered(std::deque<Request> &requests, std::size_t count) {
         if (count == 0) {
             window.consume(window.size());
@@ -879,23 +886,23 @@ struct WriteSide {
     std::size_t asked_of_io = 0; // there may be more in the buffer meanwhile
 };
 
-} // namespace ms::buffer_detail
+} // namespace millstream::buffer_detail
 
 /// Reads through a buffer, from an io that answers when it can.
 ///
-/// `io(char *to, const SizeType &len, const ReadResultHandler &handler)` puts up to `len` bytes at `to` and calls a
+/// `io(char *to, const SizeType &len, const ReadResultHandler &handler)` writes up to `len` bytes to `to` and calls a
 /// copy of `handler` with how many, once, at any time: before it returns, later, from another thread. 0 means that
-/// there are no more. A second call for the same question is ignored, and so is one after the buffer is gone (the
-/// memory at `to` lives as long as a copy of `handler`). A count greater than `len` is thrown back at io as
-/// ms::BufferError, and is no answer.
+/// there are no more. A second call for the same request is ignored, and so is one after the buffer is gone (the memory
+/// at `to` lives as long as a copy of `handler`). A count greater than `len` is thrown back to io as
+/// millstream::BufferError, and is not an answer.
 ///
 /// Reads are queued and answered in order; handlers are called one at a time, by whichever call the answer comes with.
-/// A handler may read again, and destroy the buffer. An exception of io or of a handler comes out of the call that it
-/// was called by; the queue stays in order and goes on with the next call of `read` or of a handler of io's.
+/// A handler may read again, and destroy the buffer. An exception of io or of a handler leaves the call that it was
+/// called from; the queue stays in order and continues with the next call of `read` or of an io handler.
 ///
-/// Reads that are not answered when the buffer is destroyed are forgotten: their handlers are not called. The
-/// destructor does not wait: one handler, or io, that another thread is calling at that moment may still run after it,
-/// and needs what it uses for that long.
+/// Reads without an answer when the buffer is destroyed are dropped: their handlers are not called. The destructor does
+/// not wait: a handler, or io, that another thread is calling at that moment may still run after it, and needs what it
+/// uses for that long.
 template <class SizeType>
 struct AsyncIOReadBuffer {
     using ReadResultHandler = std::function<void(const SizeType &)>;
@@ -903,27 +910,27 @@ struct AsyncIOReadBuffer {
 
     /// A buffer of `size` bytes; 0 counts as 1.
     AsyncIOReadBuffer(const SizeType &size) // implicit, as ever
-        : state_(std::make_shared<State>(std::max<std::size_t>(ms::buffer_detail::length_of(size), 1))) {}
+        : state_(std::make_shared<State>(std::max<std::size_t>(millstream::buffer_detail::length_of(size), 1))) {}
     ~AsyncIOReadBuffer() { state_->abandon(); }
     AsyncIOReadBuffer(const AsyncIOReadBuffer &) = delete;
     AsyncIOReadBuffer &operator=(const AsyncIOReadBuffer &) = delete;
 
-    /// Reads `len` bytes to `out`, which has to stay until `handler` is called with how many there were: fewer than
-    /// `len` only when io gives no more.
+    /// Reads `len` bytes to `out`, which has to stay valid until `handler` is called with how many there were: fewer
+    /// than `len` only if io delivers no more.
     void read(char *out, const SizeType &len, const IOInterface &io, const ReadResultHandler &handler) {
-        state_->ask({out, ms::buffer_detail::length_of(len), io, handler});
+        state_->ask({out, millstream::buffer_detail::length_of(len), io, handler});
     }
 
 #ifdef MILLSTREAM_HAS_SPAN
     /// Fills `out`, as far as a `SizeType` can count.
     void read(std::span<char> out, const IOInterface &io, const ReadResultHandler &handler) {
-        state_->ask({out.data(), std::min(out.size(), ms::buffer_detail::largest<SizeType>()), io, handler});
+        state_->ask({out.data(), std::min(out.size(), millstream::buffer_detail::largest<SizeType>()), io, handler});
     }
 #endif
 
     bool empty() const { return size() == 0; }
     bool full() const { return vacancy() == 0; }
-    /// The bytes in the buffer, which are there for the next read.
+    /// The bytes in the buffer, available to the next read.
     SizeType size() const {
         return state_->look([](const auto &window) { return static_cast<SizeType>(window.size()); });
     }
@@ -935,7 +942,7 @@ struct AsyncIOReadBuffer {
     }
 
   private:
-    using State = ms::buffer_detail::Conversation<ms::buffer_detail::ReadSide<SizeType>>;
+    using State = millstream::buffer_detail::Conversation<millstream::buffer_detail::ReadSide<SizeType>>;
     std::shared_ptr<State> state_;
 };
 
@@ -943,11 +950,11 @@ struct AsyncIOReadBuffer {
 ///
 /// `io(const char *from, const SizeType &len, const WriteResultHandler &handler)` takes up to `len` bytes and calls a
 /// copy of `handler` with how many, under the same rules as the io of AsyncIOReadBuffer. 0 means that it takes no more:
-/// then every write in the queue is answered with as many of its bytes as were taken, and only a new write asks io
+/// then every write in the queue is answered with as many of its bytes as were taken, and only a new write calls io
 /// again.
 ///
-/// Nothing waits for the buffer to be full. It is what goes out in one call of io: a bufferful of a large write, or the
-/// small ones that have come while io was busy.
+/// Nothing waits for the buffer to be full. It is the unit of one call of io: a bufferful of a large write, or the
+/// small ones that arrived while io was busy.
 template <class SizeType>
 struct AsyncIOWriteBuffer {
     using WriteResultHandler = std::function<void(const SizeType &)>;
@@ -955,21 +962,21 @@ struct AsyncIOWriteBuffer {
 
     /// A buffer of `size` bytes; 0 counts as 1.
     AsyncIOWriteBuffer(const SizeType &size, const IOInterface &io)
-        : state_(std::make_shared<State>(std::max<std::size_t>(ms::buffer_detail::length_of(size), 1), io)) {}
+        : state_(std::make_shared<State>(std::max<std::size_t>(millstream::buffer_detail::length_of(size), 1), io)) {}
     ~AsyncIOWriteBuffer() { state_->abandon(); }
     AsyncIOWriteBuffer(const AsyncIOWriteBuffer &) = delete;
     AsyncIOWriteBuffer &operator=(const AsyncIOWriteBuffer &) = delete;
 
-    /// Writes the `len` bytes at `data`. Calls `handler` with how many io has taken: fewer than `len` only when it
-    /// takes no more. The bytes have to stay until then; only those that fit into the vacancy are copied at once.
+    /// Writes the `len` bytes at `data`. Calls `handler` with how many io has taken: fewer than `len` only if it takes
+    /// no more. The bytes have to stay valid until then; only those that fit are copied immediately.
     void write(const char *data, const SizeType &len, const WriteResultHandler &handler) {
-        state_->ask({data, ms::buffer_detail::length_of(len), handler});
+        state_->ask({data, millstream::buffer_detail::length_of(len), handler});
     }
 
 #ifdef MILLSTREAM_HAS_SPAN
     /// Writes `data`, as far as a `SizeType` can count.
     void write(std::span<const char> data, const WriteResultHandler &handler) {
-        state_->ask({data.data(), std::min(data.size(), ms::buffer_detail::largest<SizeType>()), handler});
+        state_->ask({data.data(), std::min(data.size(), millstream::buffer_detail::largest<SizeType>()), handler});
     }
 #endif
 
@@ -987,40 +994,39 @@ struct AsyncIOWriteBuffer {
     }
 
   private:
-    using State = ms::buffer_detail::Conversation<ms::buffer_detail::WriteSide<SizeType>>;
+    using State = millstream::buffer_detail::Conversation<millstream::buffer_detail::WriteSide<SizeType>>;
     std::shared_ptr<State> state_;
 };
 
-namespace ms {
+namespace millstream {
 
 using ::AsyncIOReadBuffer;
 using ::AsyncIOWriteBuffer;
 using ::SyncIOLazyWriteBuffer;
 using ::SyncIOReadBuffer;
 
-/// Takes numbers, words and characters out of a read buffer, separated by white space.
+/// Reads numbers, words and characters from a read buffer, separated by white space.
 ///
 ///     SyncIOReadBuffer<std::size_t> buffer(1024);
-///     ms::Extractor in(buffer, [](char *to, std::size_t len) { return std::fread(to, 1, len, stdin); });
+///     millstream::Extractor in(buffer, [](char *to, std::size_t len) { return std::fread(to, 1, len, stdin); });
 ///     for (std::uint32_t a, b; in >> a >> b;) { ... }
 ///
-/// At the end of the input `>>` changes nothing, and the extractor is false from then on; io is not asked again. What
-/// is no number is a std::invalid_argument, and what does not fit a std::out_of_range, with the text found; the value
-/// is unchanged, and the next `>>` takes what follows. When io throws, the exception passes through, and the next `>>`
-/// goes on where this one was.
+/// At the end of the input `>>` changes nothing, and the extractor is false from then on; io is not called again. Text
+/// that is not a number is a std::invalid_argument, and a number that does not fit a std::out_of_range, with the text
+/// found; the value is unchanged, and the next `>>` continues after it. If io throws, the exception passes through, and
+/// the next `>>` continues where this one was.
 ///
 /// Integers are decimal, with an optional sign, and those of one byte are numbers too; floats are decimal or
-/// scientific, inf or nan, and the nearest that there is: inf for 1e999. Bytes that are not taken are left in the
-/// buffer.
+/// scientific, inf or nan. 1e999 does not fit, and 1e-999 is 0. Bytes that are not taken stay in the buffer.
 template <class Buffer, class Io>
 class Extractor {
   public:
-    /// A word that is longer is a std::length_error, since memory has an end: 64 MiB.
+    /// A longer word is a std::length_error, since memory is limited: 64 MiB.
     static constexpr std::size_t longest_word = std::size_t{64} << 20;
 
     Extractor(Buffer &buffer, Io io) : buffer_(buffer), io_(std::move(io)) {}
 
-    /// Whether all that was asked for was there.
+    /// Whether everything requested was there.
     explicit operator bool() const { return !missing_; }
 
     template <class T, class = std::enable_if_t<buffer_detail::is_number<T>>>
@@ -1066,7 +1072,7 @@ class Extractor {
         return !missing_;
     }
 
-    /// Whether there is a word; it is in `word_`. One that an exception of io cut short is completed.
+    /// Whether there is a word; it is in `word_`. A word interrupted by an exception of io is completed.
     bool find_word() {
         if (complete_) {
             word_.clear();
@@ -1093,17 +1099,16 @@ class Extractor {
     void parse(T &value) const {
         const char *begin = word_.data();
         const char *const end = begin + word_.size();
-        // A plus sign is fine, and std::from_chars takes none. What it takes and numbers elsewhere in Millstream are
-        // not is "nan(...)".
+        // A plus sign is accepted, which std::from_chars does not do. It accepts "nan(...)", which numbers elsewhere in
+        // Millstream are not.
         if (*begin == '+' && word_.size() > 1 && begin[1] != '-') {
             ++begin;
         }
         T number{};
         std::from_chars_result result = std::from_chars(begin, end, number);
         if constexpr (std::is_floating_point_v<T>) {
-            if (result.ec == std::errc::result_out_of_range) {
-                number = is_large() ? std::numeric_limits<T>::infinity() : T(0);
-                number = *begin == '-' ? -number : number;
+            if (result.ec == std::errc::result_out_of_range && !is_large()) {
+                number = *begin == '-' ? -T(0) : T(0); // the nearest number
                 result.ec = std::errc();
             }
         }
@@ -1116,13 +1121,13 @@ class Extractor {
         value = number;
     }
 
-    /// Whether a decimal number that no float can hold is too large, rather than too near to 0. std::from_chars does
-    /// not say.
+    /// Whether a decimal number outside the range of floats is too large, rather than too close to 0. std::from_chars
+    /// does not tell.
     bool is_large() const {
         const std::size_t mark = std::min(word_.find_first_of("eE"), word_.size());
         const std::size_t point = std::min(word_.find('.'), mark);
-        const std::size_t first = word_.find_first_of("123456789"); // there is one: 0 can be held
-        // How many places the first digit that counts is in front of the point; 0 is the first place behind it.
+        const std::size_t first = word_.find_first_of("123456789"); // there is one: 0 can be represented
+        // How many places the first significant digit is before the point; 0 is the first place after it.
         const auto places =
             first < point ? static_cast<long long>(point - first) : 1 - static_cast<long long>(first - point);
         long long exponent = 0;
@@ -1161,8 +1166,8 @@ class Extractor {
 
 #ifdef MILLSTREAM_HAS_THREADS
 
-/// A SyncIOReadBuffer for several threads: each call has the buffer for itself, io included. So two threads get
-/// different records, each of them whole.
+/// A thread-safe SyncIOReadBuffer: each call, including io, has the buffer to itself. So two threads get different
+/// records, each of them complete.
 template <class SizeType>
 class LockedReadBuffer {
   public:
@@ -1181,7 +1186,7 @@ class LockedReadBuffer {
     }
 
     /// Calls `function` with the SyncIOReadBuffer, for several calls that belong together. Neither it nor io may use
-    /// this object: they would wait for themselves.
+    /// this object: they would deadlock.
     template <class Function>
     decltype(auto) with(Function &&function) {
         const std::lock_guard lock(mutex_);
@@ -1193,12 +1198,12 @@ class LockedReadBuffer {
     SyncIOReadBuffer<SizeType> buffer_;
 };
 
-/// A SyncIOLazyWriteBuffer for several threads: each call has the buffer for itself, so what one `write` accepts is in
-/// one piece in the output.
+/// A thread-safe SyncIOLazyWriteBuffer: each call has the buffer to itself, so what one `write` accepts is contiguous
+/// in the output.
 ///
-/// With an interval, no byte is in the buffer for longer than that: a thread of its own writes what is due, so io is
-/// called by that thread too. What io throws there is thrown by the next `write`, `flush`, `close` or `with` instead,
-/// once; until then the thread rests.
+/// With an interval, no byte is in the buffer for longer than that: a separate thread writes what is due, so io is also
+/// called by that thread. Exceptions of io on that thread are rethrown by the next `write`, `flush`, `close` or `with`,
+/// once; until then the thread pauses.
 template <class SizeType>
 class LockedWriteBuffer {
     using Buffer = SyncIOLazyWriteBuffer<SizeType>;
@@ -1242,9 +1247,9 @@ class LockedWriteBuffer {
         with([](Buffer &buffer) { buffer.close(); });
     }
 
-    /// Calls `function` with the SyncIOLazyWriteBuffer, for several calls that belong together:
-    /// `out.with([&](auto &buffer) { buffer << name << ' ' << count << '\n'; });`. Neither it nor io may use this
-    /// object: they would wait for themselves.
+    /// Calls `function` with the SyncIOLazyWriteBuffer, for several calls that belong together: `out.with([&](auto
+    /// &buffer) { buffer << name << ' ' << count << '\n'; });`. Neither it nor io may use this object: they would
+    /// deadlock.
     template <class Function>
     decltype(auto) with(Function &&function) {
         const std::lock_guard lock(mutex_);
@@ -1252,7 +1257,7 @@ class LockedWriteBuffer {
             changed_.notify_one(); // the thread tries again
             std::rethrow_exception(std::exchange(failure_, nullptr));
         }
-        struct Wake { // also after an exception: the bytes that were accepted are due as well
+        struct Wake { // also after an exception: the accepted bytes are due as well
             LockedWriteBuffer &self;
             const std::optional<typename Clock::time_point> before = self.buffer_.due();
             ~Wake() {
@@ -1278,7 +1283,7 @@ class LockedWriteBuffer {
                 try {
                     buffer_.flush();
                     if (!buffer_.empty()) {
-                        throw BufferError("millstream: io took no more, " + std::to_string(buffer_.size()) +
+                        throw BufferError("millstream: io accepted no more, " + std::to_string(buffer_.size()) +
                                           " bytes are not written");
                     }
                 } catch (...) {
@@ -1291,16 +1296,17 @@ class LockedWriteBuffer {
     std::mutex mutex_;
     std::condition_variable changed_;
     Buffer buffer_;
-    std::exception_ptr failure_; // of the thread, until somebody is told
+    std::exception_ptr failure_; // of the thread, until it is reported
     bool stopping_ = false;
     std::thread thread_;
 };
 
 #endif // MILLSTREAM_HAS_THREADS
 
-} // namespace ms
+} // namespace millstream
 
 #undef MILLSTREAM_HAS_SPAN
 #undef MILLSTREAM_HAS_THREADS
 
+#endif // C++17
 #endif // MILLSTREAM_SMART_BUFFER_HPP

@@ -1,16 +1,20 @@
-// Sources: values that say where bytes come from. Making one opens nothing; a reader does, and reports what goes wrong.
+// Sources: values that describe where bytes come from. Making one opens nothing; a reader does, and reports errors.
 //
-//     ms::reader reader(ms::path{"reads.txt.gz"});
-//     for (std::string_view line : ms::lines(ms::command{"zcat", "-f", file})) …
+//     millstream::reader reader(millstream::path{"reads.txt.gz"});
+//     for (std::string_view line : millstream::lines(millstream::command{"zcat", "-f", file})) …
 //
 // Sources are path, mapped, standard_input, fd, borrowed_fd, command, pipeline, shell (see command.hpp), tcp,
-// unix_socket, memory, lent_memory and callback. Of these path, mapped, fd, borrowed_fd, command, tcp, unix_socket
-// and callback are sinks too: see sink.hpp.
+// unix_socket, memory, lent_memory and callback. Of these, path, mapped, fd, borrowed_fd, command, tcp, unix_socket and
+// callback are sinks too: see sink.hpp.
 //
-// A command's end is the end of the stream and exit status 0. Of standard input and sockets it is known only that they
-// closed.
+// A command ends with the end of the stream and exit status 0. For standard input and sockets it is only known that
+// they closed.
 #ifndef MILLSTREAM_SOURCE_HPP
 #define MILLSTREAM_SOURCE_HPP
+
+#if __cplusplus <= 201703L
+#error "millstream/source.hpp needs C++20: compile it with -std=c++20 or later"
+#else
 
 #include <concepts>
 #include <functional>
@@ -22,7 +26,7 @@
 #include <millstream/boundary.hpp>
 #include <millstream/command.hpp>
 
-namespace ms {
+namespace millstream {
 
 /// A file, FIFO or device.
 struct path {
@@ -30,23 +34,24 @@ struct path {
 };
 
 /// A regular file, mapped into memory. As a source it is read without a copy (unless it is compressed). As a sink it is
-/// in all else as `path`; measure before you take it: a plain write is faster for most.
+/// otherwise like `path`; measure before you use it: a plain write is faster in most cases.
 ///
-/// The file must not shrink meanwhile. Before it goes on a reader looks at its length, and reports `source_shrank`; but
-/// between this and the use of the bytes, and while it is written, a file that shrinks ends the process with SIGBUS.
+/// The file must not shrink meanwhile. Before it continues, a reader checks its length, and reports `source_shrank`;
+/// but a file that shrinks between this check and the use of the bytes, or while it is written, ends the process with
+/// SIGBUS.
 struct mapped {
     std::filesystem::path name;
 };
 
-/// Standard input: a duplicate of the file descriptor. What stdio or std::cin have read already is not seen.
+/// Standard input: a duplicate of the file descriptor. Bytes that stdio or std::cin have already read are not seen.
 struct standard_input {};
 
-/// A file descriptor, which belongs to the reader or writer from now on, and is closed if that cannot be made.
+/// A file descriptor, which then belongs to the reader or writer, and is closed if that cannot be made.
 struct fd {
     int number;
 };
 
-/// A duplicate of a file descriptor, which stays the caller's. They share their position.
+/// A duplicate of a file descriptor; the original stays the caller's. They share their position.
 struct borrowed_fd {
     int number;
 };
@@ -61,12 +66,12 @@ struct unix_socket {
     std::filesystem::path name;
 };
 
-/// Bytes, which move into the reader: `ms::memory{std::move(text)}`. (Of a `memory` that is not moved, a copy does.)
+/// Bytes, which move into the reader: `millstream::memory{std::move(text)}`. (A `memory` that is not moved is copied.)
 struct memory {
     std::string bytes;
 };
 
-/// Bytes of somebody else's, which must stay where and what they are as long as the reader exists. No copy is made.
+/// Borrowed bytes, which must stay unchanged at their address while the reader exists. No copy is made.
 struct lent_memory {
     std::span<const char> bytes;
 };
@@ -77,8 +82,8 @@ struct lent_memory {
 /// returns how many bytes, 0 at the end. As a sink, as `std::size_t function(std::span<const char> bytes)`: it takes at
 /// least one of the bytes and returns how many.
 ///
-/// It runs on the thread that uses the reader or writer, while a call does so. What it throws is thrown by that call;
-/// a writer keeps the bytes, and offers them again.
+/// It runs on the thread that uses the reader or writer, while a call does so. Its exceptions are rethrown by that
+/// call; a writer keeps the bytes, and offers them again.
 template <class Function>
 struct callback {
     Function function;
@@ -88,7 +93,7 @@ callback(Function) -> callback<Function>;
 
 namespace detail {
 
-/// What was given away is closed here, unless the library has taken it: a file descriptor.
+/// A file descriptor that was passed in is closed here, unless the library has taken it.
 class given_away {
   public:
     template <class Given>
@@ -191,6 +196,7 @@ concept source = requires(Source &&given, detail::reader_opening &to) {
     open(std::forward<Source>(given), to);
 };
 
-} // namespace ms
+} // namespace millstream
 
+#endif // C++20
 #endif // MILLSTREAM_SOURCE_HPP

@@ -1,42 +1,45 @@
-// millstream/stdio.hpp: ms::in and ms::out, standard input and output at the speed of the machine.
+// millstream/stdio.hpp: millstream::in and millstream::out, standard input and output at the speed of the machine.
 //
 //     #include <millstream/stdio.hpp>
 //
 //     int main() {
 //         unsigned a, b;
-//         while (ms::in >> a >> b)
-//             ms::out.print(a > b ? a : b, '\n');       // or: ms::out << (a > b ? a : b) << '\n';
+//         while (millstream::in >> a >> b)
+//             millstream::out.print(a > b ? a : b, '\n');       // or: millstream::out << (a > b ? a : b) << '\n';
 //     }
 //
-// No library to link: these headers, or all of them in one file to paste (single/millstream_stdio.hpp). What can be
-// printed is in put.hpp, what can be read and what is an error in input.hpp, and when bytes go out in output.hpp.
+// No library to link: these headers, or a single file to paste (single/millstream_stdio.hpp). put.hpp describes what
+// can be printed, input.hpp what can be read and what is an error, and output.hpp when bytes are written.
 //
-// At the end of the program, by return from main or exit(), ms::out is flushed: after the destructors of static objects
-// that are defined below the first #include of this header, and after atexit functions that main has registered.
-// If that fails (a full disk, a closed pipe), one line on standard error says so, stdio's buffers are flushed, and the
-// program ends with status 1, whatever it wanted: atexit functions and static objects that are older than this header's
-// are skipped then. What is printed still later goes out at once. A program that ends by _exit, quick_exit, abort or a
-// signal flushes nothing, so call ms::out.flush() before.
+// At the end of the program, by return from main or exit(), millstream::out is flushed: after the destructors of static
+// objects that are defined below the first #include of this header, and after atexit functions that main has
+// registered. If that fails (a full disk, a closed pipe), one line on standard error reports it, stdio's buffers are
+// flushed, and the program ends with status 1, whatever its status would have been: atexit functions and static objects
+// that are older than this header's are skipped then. Anything printed later is written immediately. A program that
+// ends by _exit, quick_exit, abort or a signal flushes nothing, so call millstream::out.flush() before.
 //
-// ms::out has its own buffer beside those of printf and std::cout, and ms::in beside those of scanf and std::cin. Use
-// one kind of them for each stream, or flush one before using the other; inputs cannot be mixed.
+// millstream::out has its own buffer next to those of printf and std::cout, and millstream::in next to those of scanf
+// and std::cin. Use only one of them for each stream, or flush one before using the other; inputs cannot be mixed.
 //
-// One thread at a time may use ms::in and ms::out, either of them: a read may flush.
+// Only one thread at a time may use millstream::in and millstream::out: a read may flush.
 //
-// C++17, POSIX; g++ and clang++.
+// C++17; g++ and clang++, on POSIX and, by mingw-w64, on Windows (see descriptor.hpp).
 #ifndef MILLSTREAM_STDIO_HPP
 #define MILLSTREAM_STDIO_HPP
 
+#if __cplusplus <= 201402L
+#error "millstream/stdio.hpp needs C++17: compile it with -std=c++17 or later"
+#else
+
 #include <cstdio>
 
-#include <unistd.h>
-
+#include <millstream/descriptor.hpp>
 #include <millstream/error.hpp>
 #include <millstream/input.hpp>
 #include <millstream/output.hpp>
 #include <millstream/put.hpp>
 
-namespace ms {
+namespace millstream {
 namespace detail {
 
 /// An object that is never destroyed: other static objects may use it in their destructors.
@@ -55,7 +58,7 @@ inline lasting<input> lasting_in{STDIN_FILENO, &lasting_out.object};
 
 /// Standard output.
 inline output &out = detail::lasting_out.object;
-/// Standard input. Flushes ms::out before it reads from anything but a regular file.
+/// Standard input. Flushes millstream::out before it reads from anything but a regular file.
 inline input &in = detail::lasting_in.object;
 
 namespace detail {
@@ -77,6 +80,7 @@ struct last_flush {
 inline const last_flush at_exit;
 
 } // namespace detail
-} // namespace ms
+} // namespace millstream
 
+#endif // C++17
 #endif // MILLSTREAM_STDIO_HPP

@@ -12,6 +12,8 @@
 #include <millstream/writer.hpp>
 #endif
 
+namespace ms = millstream;
+
 int main() {
     std::string text;
     SyncIOLazyWriteBuffer<std::size_t> buffer(8, [&](const char *from, std::size_t len) { text.append(from, len); });

@@ -86,14 +86,14 @@ function typed(r::Reading, got::Vector{Any}, @nospecialize(T))
     xs
 end
 
-# Vectors in vectors would become types in types, as deep as the file has it: from so many parts on, they are `Any`.
+# Vectors in vectors would become nested types, as deep as in the file: from this many parts on, they are `Any`.
 const LARGEST_NARROWED = 24
 
 function in_common(got::Vector{Any})
     T = typeof(got[1])
     for x in got
         x isa T && continue
-        # `typejoin` can take long for what is long.
+        # `typejoin` can take long for long types.
         type_size(T, LARGEST_NARROWED) > 0 && type_size(typeof(x), LARGEST_NARROWED) > 0 || return Any
         T = typejoin(T, typeof(x))
         T === Any && break
@@ -181,7 +181,7 @@ end
 
 # ---- tagged ones ----
 
-# More dimensions than anybody's array has, and the compiler likes.
+# More dimensions than any array has, and convenient for the compiler.
 const MOST_DIMENSIONS = 32
 
 function sizes(r::Reading, t::Tagged)
@@ -204,7 +204,7 @@ end
 function count_of(dims, at)
     count = 1
     for n in dims
-        # A zero does not make up for sizes that no array can have.
+        # A zero does not make up for impossible sizes.
         count, over = Base.mul_with_overflow(count, max(n, 1))
         over && invalid("the size $(join(dims, '×'))", "fewer than 2^63 elements", at)
     end
@@ -233,12 +233,12 @@ end
     T = entry.type
     if !isbitstype(T)
         len == 0 && count == 0 && !Base.has_free_typevars(T) && return new_array(T, dims)
-        invalid("bytes for elements of type $(type_name(T))", "a list of elements, or a type of bits", at)
+        invalid("bytes for elements of type $(type_name(T))", "a list of elements, or an isbits type", at)
     end
     entry.form in (FIELDS, BITS) || T <: Tuple || invalid("an array of $(type_name(T))", "a type that values can have", at)
-    # As with one: another process's pointers point nowhere here.
+    # As with a single one: another process's pointers are meaningless here.
     T <: Ptr && len == count * sizeof(T) && return fill(reinterpret(T, C_NULL), dims)
-    has_pointer(T) && invalid("an array of pointers", "values that mean something in this process", at)
+    has_pointer(T) && invalid("an array of pointers", "values that are meaningful in this process", at)
     checked_bits(r, T, dims, count, at, len)
 end
 

@@ -8,14 +8,14 @@ function special(r::Reading, entry::TypeEntry, t::Tagged, object)
         bit_array(r, T, t)
     elseif form == UNION
         parts = list(r, t, "struct")
-        all(p -> p isa Type || p isa TypeVar, parts) || invalid("a Union of other parts", "types", t.data)
+        all(p -> p isa Type || p isa TypeVar, parts) || invalid("a Union with other parts", "types", t.data)
         made = Union{parts...}
         type_size(made, LARGEST_TYPE) > 0 ? made : limited("a type of more than $LARGEST_TYPE parts", "fewer", t.data)
     elseif form == TYPE_VARIABLE
         parts = list(r, t, "struct")
         is_bound(p) = p isa Type || p isa TypeVar
         length(parts) == 3 && parts[1] isa Symbol && is_bound(parts[2]) && is_bound(parts[3]) ||
-            invalid("a TypeVar of other parts", "a symbol and two types", t.data)
+            invalid("a TypeVar with other parts", "a symbol and two types", t.data)
         TypeVar(parts...)
     elseif form == CUSTOM
         custom(r, T, t, object)
@@ -26,7 +26,7 @@ function special(r::Reading, entry::TypeEntry, t::Tagged, object)
     end
 end
 
-# By the methods that somebody has given for the type.
+# With user-defined methods for the type.
 function custom(r::Reading, @nospecialize(T), t, object)
     x = Base.invokelatest(initstruct, T)
     object === nothing || open!(object, x)
@@ -58,7 +58,7 @@ function dictionary(r::Reading, @nospecialize(T), t, object)
         push!(parts, value(r, kind, Any))
     end
     next(r) == 0x00 && length(parts) == 2 && parts[1] isa Vector && parts[2] isa Vector && length(parts[1]) == length(parts[2]) ||
-        invalid("a dictionary of other parts", "a vector of keys and one of as many values", t.data)
+        invalid("a dictionary with other parts", "a vector of keys and an equally long vector of values", t.data)
     leave(r, outer)
     try
         fill_dictionary!(d, parts[1], parts[2])
@@ -76,24 +76,24 @@ function fill_dictionary!(d, ks::Vector, vs::Vector)
     d
 end
 
-# The sizes of a vector are whatever lay in memory when it was written.
+# The sizes of a vector are arbitrary bytes from when it was written.
 function bit_array(r::Reading, ::Type{BitArray{N}}, t) where {N}
     parts = list(r, t, "struct")
     bad(found) = invalid(found, "a BitArray's chunks, its length and its sizes", t.data)
     length(parts) == 3 || bad("$(length(parts)) parts")
     chunks, len, dims = parts
-    chunks isa Vector{UInt64} || bad("no chunks of 64 bits")
+    chunks isa Vector{UInt64} || bad("chunks that are not of 64 bits")
     len isa Union{Int32,Int64} && 0 <= len <= 64 * length(chunks) && length(chunks) == cld(len, 64) ||
-        bad("a length that is not that of its chunks")
+        bad("a length that does not match its chunks")
     if N == 1
         dims = (len,)
     else
         dims isa NTuple{N,Union{Int32,Int64}} && all(>=(0), dims) && count_of(dims, t.data) == len ||
-            bad("sizes that do not give its length")
+            bad("sizes that do not match its length")
     end
     bits = BitArray{N}(undef, Int.(dims))
     copyto!(bits.chunks, chunks)
-    # Bits behind the last one are zero, as Julia relies on.
+    # Bits after the last one are zero, as Julia relies on.
     len % 64 == 0 || (bits.chunks[end] &= typemax(UInt64) >> (64 - len % 64))
     bits
 end
@@ -112,7 +112,7 @@ function checked(r::Reading, @nospecialize(T), t)
         e isa Union{InterruptException,BSONError} && rethrow()
         nothing
     end
-    x isa T ? x : invalid("parts of a $(type_name(T)) that do not fit each other", "such as it has", t.data)
+    x isa T ? x : invalid("parts of a $(type_name(T)) that do not fit together", "matching parts", t.data)
 end
 
 rebuilt(::Type{<:SubString}, p) = (n = p[2] + p[3]; SubString(p[1], p[3] == 0 ? 1 : p[2] + 1, p[3] == 0 ? 0 : thisind(p[1], n)))

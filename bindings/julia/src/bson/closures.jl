@@ -1,13 +1,13 @@
-# Functions with a body: a file holds their type and their code, as one version of Julia has it. They are read only where the
-# caller allows it, and only by the Julia of the same minor version: Julia promises nothing about its own parts. What is done
-# here has been seen to work on 1.5; newer ones say that they cannot.
+# Functions with a body: a file contains their type and their code, in the form of one version of Julia. They are read
+# only where the caller allows it, and only by the Julia of the same minor version: Julia promises nothing about its own
+# parts. This has been tested on 1.5; newer versions report that they cannot.
 
-# What must never be made out of fields, whoever allows it.
+# Types that must never be made from fields, even if code is allowed.
 const MACHINERY = Any[Task, Module, DataType, UnionAll, Core.SimpleVector, Core.MethodTable, Core.MethodInstance, String, Symbol]
 
 const KNOWS_CODE = v"1.5-" <= VERSION < v"1.6-"
 
-# Whether a type is that of a function without a name that others could find.
+# Whether a type is that of a function without a globally known name.
 function is_anonymous(@nospecialize(T))
     T <: Function && isdefined(T.name, :mt) && startswith(String(T.name.name), '#') || return false
     name = T.name.mt.name
@@ -73,7 +73,7 @@ function type_name_value(r::Reading, object)
     names, super, parameters, types = part(r, Core.SimpleVector), part(r, DataType), part(r, Core.SimpleVector), part(r, Core.SimpleVector)
     has_instance, is_abstract, is_mutable_, least = part(r, Bool), part(r, Bool), part(r, Bool), part(r, Int)
     super <: Function && length(names) == length(types) && 0 <= least <= length(types) ||
-        invalid("the parts of a function's type, which do not fit each other", "such as it has", r.pos)
+        invalid("parts of a function's type that do not fit together", "matching parts", r.pos)
     name.names = names
     made = ccall(:jl_new_datatype, Any, (Any, Any, Any, Any, Any, Any, Cint, Cint, Cint),
         name, brought, super, parameters, names, types, is_abstract, is_mutable_, least)

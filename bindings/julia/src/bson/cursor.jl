@@ -1,11 +1,11 @@
-# Walking over the bytes of one document, every length checked before it is used.
+# Walking over the bytes of one document; every length is checked before it is used.
 #
 #     [ .......|kind key payload|kind key payload| 0 ]....
 #               pos                                stop       always start <= pos <= stop < start + length(bytes)
 #
 # `stop` is the terminator of the innermost document that is open, so one comparison checks a length against everything
-# around it. Offsets count from the document's first byte. A pointer is loaded from only behind such a comparison, and
-# `bytes` is kept alive by whoever called (`with_reading`).
+# around it. Offsets count from the document's first byte. A pointer is dereferenced only after this comparison, and
+# `bytes` is kept alive by the caller (`with_reading`).
 
 const DOUBLE, STRING, DOCUMENT, ARRAY, BINARY = 0x01, 0x02, 0x03, 0x04, 0x05
 const BOOLEAN, NULL, INT32, INT64 = 0x08, 0x0a, 0x10, 0x12
@@ -18,7 +18,7 @@ const KIND_NAMES = Dict{UInt8,String}(
 
 kind_name(kind) = get(() -> "unknown type " * repr(kind), KIND_NAMES, kind)
 
-"What walks: the mutable part of a [`Reading`](@ref)."
+"The cursor: the mutable part of a [`Reading`](@ref)."
 abstract type Cursor end
 
 # The caller has checked that these bytes are there. Loads need no alignment.
@@ -38,7 +38,7 @@ end
     (5 <= len <= c.stop - c.pos) || bad_length(c, len, 5)
     outer = c.stop
     stop = c.pos + len - 1
-    byte(c, stop) == 0x00 || broken("a document without a zero at its end", "one", stop)
+    byte(c, stop) == 0x00 || broken("a document without a zero byte at its end", "one", stop)
     c.stop = stop
     c.pos += 4
     outer
@@ -55,11 +55,11 @@ end
     truncated("the length $len", "at most the $(c.stop - c.pos) bytes to the end of the document around it", c.pos)
 end
 
-# The type of the next element, and behind its key; 0 at the end of the document.
+# The type of the next element, and after its key; 0 at the end of the document.
 @inline function next(c::Cursor)
     c.pos == c.stop && return 0x00
     kind = byte(c, c.pos)
-    kind == 0x00 && broken("a zero inside of a document", "the type of an element", c.pos)
+    kind == 0x00 && broken("a zero byte inside a document", "the type of an element", c.pos)
     c.pos = key_end(c, c.pos + 1) + 1
     kind
 end
@@ -78,11 +78,11 @@ end
 
 @noinline function far_key_end(c, at)
     found = at >= c.stop ? C_NULL : ccall(:memchr, Ptr{UInt8}, (Ptr{UInt8}, Cint, Csize_t), c.start + at, 0, c.stop - at)
-    found == C_NULL && broken("a key without an end", "a zero before the end of its document", at)
+    found == C_NULL && broken("an unterminated key", "a zero byte before the end of its document", at)
     Int(found - c.start)
 end
 
-# The length of a payload that says it itself: at least `least`, and all of it there. Passes the length.
+# The length at the start of a payload: at least `least`, and not beyond the end. Moves past the length.
 @inline function length_here(c::Cursor, least::Int)
     need(c, 4)
     len = Int(load(c, Int32, c.pos))
@@ -121,7 +121,7 @@ end
     nothing
 end
 
-@noinline unknown(c, kind) = mismatched("an element of type " * kind_name(kind), "a type that files of Julia have", c.pos)
+@noinline unknown(c, kind) = mismatched("an element of type " * kind_name(kind), "a type that Julia's files have", c.pos)
 
 @inline function read_bits(c::Cursor, ::Type{T}) where {T}
     need(c, sizeof(T))
@@ -142,7 +142,7 @@ end
 @inline function text_here(c::Cursor)
     len = length_here(c, 1)
     at = c.pos
-    byte(c, at + len - 1) == 0x00 || broken("a string without a zero at its end", "one", at + len - 1)
+    byte(c, at + len - 1) == 0x00 || broken("a string without a zero byte at its end", "one", at + len - 1)
     c.pos = at + len
     at, len - 1
 end

@@ -3,11 +3,11 @@
 """
     Document(io[, T]; mmap = false, allow_code = false)
 
-The document in `io`, of which each member is read when it is asked for: `doc[:key]` as a `T`, `doc[S, :key]` as an `S`.
+The document in `io`, each member of which is read on access: `doc[:key]` as a `T`, `doc[S, :key]` as an `S`.
 
-It walks over the document once, to know where its members are, and keeps nothing that it has read: two look-ups give two
-objects. Iteration and `Dict(doc)` read all members. With `mmap = true`, arrays are part of the memory of an `IOBuffer`, which
-then must not be changed.
+It scans the document once to find its members, and caches nothing: two look-ups return two objects. Iteration and
+`Dict(doc)` read all members. With `mmap = true`, arrays are part of the memory of an `IOBuffer`, which then must not be
+changed.
 
 ```jldoctest
 julia> io = IOBuffer(); bson(io, Dict(:name => "run", :loss => [0.5, 0.25]));

@@ -1,9 +1,9 @@
-# What can go wrong: one type, with the codes of the core's table (crates/millstream/src/error.rs).
+# Errors: one type, with the codes of the core's table (crates/core/src/error.rs).
 
 """
-What is wrong with a file, or with what was to be written.
+An error in a file, or in a value to be written.
 
-`code` and `name` are those that every front end of Millstream has: 25 `document_invalid`, 26 `document_truncated`, 27
+`code` and `name` are the same in every language of Millstream: 25 `document_invalid`, 26 `document_truncated`, 27
 `too_deep`, 29 `shape_mismatch`, 30 `value_out_of_range`, 32 `julia_invalid`, 33 `memory_limit`. `offset` is the byte of
 the document, or -1.
 

@@ -1,21 +1,21 @@
-# What packages may extend, under the names of BSON.jl: how values of their types are written, and made again.
+# The functions that packages may extend, with the names of BSON.jl: how values of their types are written, and created
+# again.
 
 const BSONDict = Dict{Symbol,Any}
 const BSONArray = Vector{Any}
 const Primitive = Union{Nothing,Bool,Int32,Int64,Float64,String,Vector{UInt8},BSONDict,BSONArray}
 
 """
-What stands for an undefined field or element in a file; it is read back as undefined.
-"""
+The representation of an undefined field or element in a file; it is read back as undefined. """
 struct Undef end
 
 """
     lower(x)
 
-What is written in the place of `x`: a value that BSON has, or a dictionary or vector of values, which are lowered in turn.
+What is written in place of `x`: a value that BSON has, or a dictionary or vector of values, which are lowered in turn.
 
-Give it a method for a type of yours if it is to be written as something else. What is written so is read back as that,
-unless `BSON.tags` knows how to raise its `:tag`.
+Add a method for your type to have it written differently. It is read back as that value, unless `BSON.tags` has a
+function to raise its `:tag`.
 
 ```jldoctest
 julia> struct Celsius; degrees::Float64; end
@@ -34,7 +34,7 @@ lower(x::Primitive) = x
 
 What is written as the fields of `x`: a vector of values, or the bytes of a primitive type.
 
-With a method for a type of yours, give [`newstruct!`](@ref) one too, which takes these values.
+If you add a method for your type, also add one to [`newstruct!`](@ref), which takes these values.
 
 ```jldoctest
 julia> mutable struct Cache; path::String; open::Bool; end
@@ -86,6 +86,5 @@ function newstruct!(d::Union{Dict,IdDict}, keys, values)
 end
 
 """
-How documents with a `tag` of somebody else's are raised: a function of the document, by the tag as a symbol.
-"""
+How documents with a user-defined `tag` are raised: a function of the document, by the tag as a symbol. """
 const tags = Dict{Symbol,Any}()

@@ -1,10 +1,10 @@
-# How the values of a type are built. What a constructor of Julia's own makes sure of is made sure of here, too, since values
-# are made without it: nothing in a file may bring memory out of order.
+# How the values of a type are built. Invariants that Julia's own constructors enforce are also checked here, since
+# values are made without constructors: no file may violate memory safety.
 
 const NO_VALUES, FIELDS, BITS, DICTIONARY, BIT_ARRAY = 0x00, 0x01, 0x02, 0x03, 0x04
 const UNION, TYPE_VARIABLE, UNDEFINED, CUSTOM, CHECKED, CODE, INTERNAL = 0x05, 0x06, 0x07, 0x08, 0x09, 0x0a, 0x0b
 
-# Structs of Core that are only data. All others are Julia's own machinery, and can end the process.
+# Structs of Core that are only data. All others are internal to Julia, and can crash the process.
 const PLAIN_CORE = Any[Core.Box, Expr, QuoteNode, LineNumberNode, GlobalRef, Nothing, NamedTuple]
 
 function form_of(r::Reading, @nospecialize(T), at)
@@ -24,16 +24,16 @@ function form_of(r::Reading, @nospecialize(T), at)
     T.name.module === Core && !(T.name.wrapper in PLAIN_CORE || T <: Exception) &&
         return r.ctx.allow_code ? CODE : INTERNAL
     is_checked(T) && return CHECKED
-    # A pointer is worth nothing in another process, and what Base does with one would end it.
+    # A pointer is meaningless in another process, and what Base does with one would crash it.
     (T.name.module === Core || T.name.module === Base) && has_pointer(T) && return INTERNAL
     FIELDS
 end
 
-# Whether somebody else has said how values of this type are made.
+# Whether user code defines how values of this type are made.
 is_custom(T) = any(m -> m.module !== @__MODULE__, methods(newstruct!, Tuple{T,Vararg{Any}})) ||
                any(m -> m.module !== @__MODULE__, methods(initstruct, Tuple{Type{T}}))
 
-# Whether a pointer is in the fields of its values, or in a struct there.
+# Whether its values, or structs in them, have pointer fields.
 has_pointer(@nospecialize(T), depth = 8) = T <: Ptr || T isa DataType && isstructtype(T) && isconcretetype(T) && depth > 0 &&
     any(F -> F isa DataType && (F <: Ptr || isbitstype(F) && has_pointer(F, depth - 1)), fieldtypes_of(T))
 

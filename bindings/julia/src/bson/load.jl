@@ -1,17 +1,17 @@
-# Reading files, under the names of BSON.jl and BSONqs.
+# Reading files, with the names of BSON.jl and BSONqs.
 
 """
     load(source[, mod]; mmap = false, allow_code = false)
 
-The values in a file: a dictionary by symbol. `source` is a path or an `IO`, of which one document is read.
+The values in a file: a dictionary with symbol keys. `source` is a path or an `IO`, from which one document is read.
 
-Types are looked up in `mod` first, then in `Main`, `Base` and the packages that are loaded; values are made without calling
-their constructors. A vector whose element type the format lost gets the type that its elements have in common. With
-`mmap = true`, large arrays of bits are not copied: they lie in the file's memory, privately, wherever they are aligned
-there (always in files that this package wrote); nobody may shorten the file meanwhile.
+Types are looked up in `mod` first, then in `Main`, `Base` and the loaded packages; values are made without calling
+their constructors. A vector whose element type the format lost gets the common type of its elements. With `mmap =
+true`, large arrays of bits are not copied: they are private views of the file if they are aligned there (always in
+files written by this package); no process may truncate the file meanwhile.
 
-Throws a [`BSONError`](@ref) for a file that is damaged, or names what is not defined here; functions, closures, modules and
-other bindings are such names unless `allow_code = true`.
+Throws a [`BSONError`](@ref) for a file that is damaged, or names something that is not defined here; functions,
+closures, modules and other bindings also count as undefined unless `allow_code = true`.
 
 ```jldoctest
 julia> io = IOBuffer(); bson(io, Dict(:a => [1 + 2im, 3 - 1im], :b => "text"));
@@ -27,7 +27,7 @@ load(x, modules::Module...; mmap::Bool = false, kws...) = parse(x, ParseCtx(modu
 """
     load_compat(source[, mod]; kws...)
 
-As [`load`](@ref), but vectors without an element type in the file are `Vector{Any}`, as BSON.jl has it.
+Like [`load`](@ref), but vectors without an element type in the file are `Vector{Any}`, as in BSON.jl.
 
 ```jldoctest
 julia> io = IOBuffer(); bson(io, Dict(:names => ["a", "b"]));
@@ -44,8 +44,8 @@ load_compat(x, modules::Module...; mmap::Bool = false, kws...) = parse(x, ParseC
     parse(source)
     parse(source, ctx::ParseCtx; mmap = false)
 
-Without a context the tree of a file before types are raised: dictionaries, vectors, and what BSON itself has. With one, the
-values, as [`load`](@ref) gives them.
+Without a context: the tree of a file before types are raised: dictionaries, vectors, and BSON's own values. With one:
+the values, like [`load`](@ref).
 
 ```jldoctest
 julia> io = IOBuffer(); bson(io, Dict(:s => :text));
@@ -68,7 +68,7 @@ end
 
 `x` written and read back: with `:compat` by [`load_compat`](@ref), with `:set_root_type` as the type that `x` has.
 
-It reads only what it has just written, so that functions are restored as well.
+It reads only what it has just written, so functions are restored as well.
 
 ```jldoctest
 julia> BSON.roundtrip((1, "two", [3.0]))

@@ -1,5 +1,6 @@
-# What has to be known of values before they are written: how those of each type are, and which objects are reached more
-# than once. The walk that finds the latter has a list of what is still to be seen, so depth is no danger.
+# What has to be known about values before they are written: how those of each type are written, and which objects are
+# reached more than once. The traversal that finds the latter keeps a list of what is still to be visited, so depth is
+# no danger.
 
 @enum Plan by_fields by_bits by_lower by_structdata by_dictionary by_symbols by_array by_tuple by_type by_module
 
@@ -18,7 +19,7 @@ end
 
 of_somebody(method) = method.module !== @__MODULE__
 
-# What is written without a look at its type's plan.
+# Types that are written without a look at their plan.
 const Simple = Union{Nothing,Bool,Int32,Int64,Float64,String,Symbol}
 
 mutable struct Writing
@@ -34,7 +35,7 @@ mutable struct Writing
     met::IdDict{Any,Int}
     # The shared objects, by their numbers.
     order::Vector{Any}
-    # What somebody's `lower` and `structdata` have given for an object, so that they are asked once.
+    # The results of user-defined `lower` and `structdata` for an object, so that they are called once.
     given::IdDict{Any,Any}
     # The bytes of types that have been written.
     types::IdDict{Any,Vector{UInt8}}
@@ -95,7 +96,8 @@ function given_for(w::Writing, @nospecialize(x), p)
     has_identity(x) ? get!(ask, w.given, x) : ask()
 end
 
-# Whether values of this type certainly hold no object that has an identity. What is still being asked is taken for one.
+# Whether values of this type certainly contain no object with an identity. A type whose answer is not known yet is
+# assumed to contain none.
 function is_leaf(w::Writing, @nospecialize(T))
     haskey(w.leaves, T) && return w.leaves[T]
     w.leaves[T] = false

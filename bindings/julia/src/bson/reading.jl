@@ -3,9 +3,8 @@
 """
     ParseCtx(modules...; allow_code = false, memory = nothing, depth = 100_000)
 
-How a file is read: in which modules names are looked up before `Main`, whether it may hand out functions, closures, modules
-and other bindings, how many bytes of memory values without bytes in the file may take besides it, and how deep values may
-contain each other.
+How a file is read: in which modules names are looked up before `Main`, whether it may supply functions, closures,
+modules and other bindings, how much memory values without bytes in the file may use, and how deep values may be nested.
 
 ```jldoctest
 julia> io = IOBuffer(); bson(io, Dict(:f => sin));
@@ -17,7 +16,7 @@ julia> BSON.parse(seekstart(io), BSON.ParseCtx(allow_code = true))[:f](0.0)
 struct ParseCtx
     modules::Vector{Module}
     allow_code::Bool
-    # Whether a vector whose elements have a common type gets that type, as BSONqs does it and BSON.jl does not.
+    # Whether a vector whose elements have a common type gets that type, as in BSONqs but not in BSON.jl.
     narrow::Bool
     memory::Union{Nothing,Int}
     depth::Int
@@ -29,7 +28,7 @@ ParseCtx(modules::Module...; allow_code::Bool = false, narrow::Bool = true, memo
     depth::Integer = 100_000, patience::Integer = 2_000) =
     ParseCtx(collect(Module, modules), allow_code, narrow, memory, depth, patience)
 
-# What the bytes of a type in the file have been found to mean.
+# What the bytes of a type in the file mean, once known.
 mutable struct TypeEntry
     at::Int
     len::Int
@@ -56,25 +55,25 @@ const UNREAD, OPEN, READ = 0x00, 0x01, 0x02
 # As many types are found by their bytes at once.
 const TYPE_SLOTS = 1024
 
-"The walk over one document, with what it has learned."
+"The traversal of one document, with what it has learned."
 mutable struct Reading <: Cursor
     bytes::Vector{UInt8}
     start::Ptr{UInt8}
     pos::Int
     stop::Int
-    # Behind the last byte of the document.
+    # After the last byte of the document.
     end_::Int
     ctx::ParseCtx
     types::Vector{TypeEntry}
     shared::Vector{Shared}
-    # What types of shared objects have to be, as an attempt before this one has learned.
+    # The required types of shared objects, as learned by an earlier attempt.
     wanted::Dict{Int,Any}
-    # How many elements without bytes there may still be: nothing else bounds them.
+    # How many elements without bytes are still allowed: nothing else limits them.
     empty_left::Int
     # How many levels are left on this stack, and how many at all.
     room::Int
     depth_left::Int
-    # How many types may still get code of their own.
+    # How many types may still get their own code.
     compile_left::Int
     # How many types of dictionaries may be new to this session.
     dictionaries_left::Int
@@ -90,11 +89,11 @@ Reading(bytes::Vector{UInt8}, offset::Int, len::Int, ctx::ParseCtx; keeper = not
     Reading(bytes, pointer(bytes) + offset, 0, len, len, ctx, fill(NO_TYPE, TYPE_SLOTS), Shared[], Dict{Int,Any}(),
         something(ctx.memory, max(len, 1 << 20)), min(LEVELS, ctx.depth), max(ctx.depth - LEVELS, 0), 16 + len >> 16, 200 + len >> 12, keeper, holes)
 
-# How many levels go on one stack. A level takes some hundred bytes, seldom some thousand; a stack has 4 MB, of which the
-# compiler may need one.
+# How many levels continue one stack. A level takes some hundred bytes, seldom some thousand; a stack has 4 MB, of which
+# the compiler may need one.
 const LEVELS = 192
 
-# Calls `read()` one level deeper. Depth is no danger, because every so often the next level gets a stack of its own.
+# Calls `read()` one level deeper. Depth is no danger, because the next level gets a new stack at intervals.
 @inline function deeper(read::F, r) where {F}
     r.room == 0 && return on_new_stack(read, r)
     r.room -= 1
@@ -125,4 +124,4 @@ end
     result[]
 end
 
-out_of_depth(r::Reading) = too_deep("values more than $(r.ctx.depth) deep", "less depth, or a higher limit", r.pos)
+out_of_depth(r::Reading) = too_deep("values nested more than $(r.ctx.depth) deep", "less depth, or a higher limit", r.pos)

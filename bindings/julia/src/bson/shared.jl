@@ -1,5 +1,5 @@
-# What is referred to from several places, or contains itself: the entries of the root's `_backrefs`. An entry is read when
-# it is first wanted. It exists before its parts are read, so that they can refer to it.
+# Objects that are referred to from several places, or contain themselves: the entries of the root's `_backrefs`. An
+# entry is read when it is first needed. It exists before its parts are read, so that they can refer to it.
 
 # Notes where the entries are.
 function find_shared!(r::Reading)
@@ -26,23 +26,23 @@ function find_shared!(r::Reading)
     r.pos, r.stop = 0, outer
 end
 
-"Thrown when an object turns out to have to be of another type than it was made with."
+"Thrown when an object turns out to need another type than it was made with."
 struct MadeOtherwise <: Exception
     number::Int
     type::Any
 end
 
-# The object that a reference stands for.
+# The object that a reference refers to.
 function shared_object(r::Reading, number, @nospecialize(want), at)
     entry, place = followed(r, number, at)
     if entry.state == UNREAD
         return deeper(() -> read_shared(r, entry, get(r.wanted, place, want)), r)
     elseif entry.state == OPEN
         x = entry.value
-        x === nothing && invalid("a value that is part of itself by way of values that cannot change", "a mutable one between them", at)
+        x === nothing && invalid("an immutable value that contains itself", "a mutable value in the cycle", at)
         if !(x isa want)
-            # What is made so far is of no use there: once more, with the right type from the start.
-            haskey(r.wanted, place) && mismatched("an object that has to be of two types", "one", at)
+            # The object made so far is useless there: try again, with the right type from the start.
+            haskey(r.wanted, place) && mismatched("an object that would need two types", "one", at)
             throw(MadeOtherwise(place, want))
         end
         entry.taken = true
@@ -56,7 +56,7 @@ function followed(r::Reading, number, at)
     passed = 0
     while true
         1 <= number <= length(r.shared) ||
-            invalid("a backref to object $number", "a number from 1 to $(length(r.shared)), of an entry of _backrefs", at)
+            invalid("a backref to object $number", "a number from 1 to $(length(r.shared)), the position of an entry in _backrefs", at)
         entry = r.shared[number]
         (entry.state == UNREAD && entry.kind == DOCUMENT) || return entry, Int(number)
         pos, stop = r.pos, r.stop
@@ -69,7 +69,7 @@ function followed(r::Reading, number, at)
         r.pos, r.stop = pos, stop
         t.tag == BACKREF || return entry, Int(number)
         passed += 1
-        passed > length(r.shared) && invalid("backrefs that stand for each other", "an object at their end", at)
+        passed > length(r.shared) && invalid("backrefs that refer to each other", "backrefs that end at an object", at)
     end
 end
 

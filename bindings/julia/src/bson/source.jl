@@ -1,5 +1,5 @@
-# Where a document's bytes come from: a file, which is read or mapped; a stream; memory. Only one document is taken, and an
-# announced length is believed no further than bytes are there.
+# Where a document's bytes come from: a file, which is read or mapped; a stream; memory. Only one document is taken, and
+# an announced length is trusted only as far as bytes exist.
 
 # Calls `walk` with a `Reading` over the document in the source.
 with_reading(walk, path::AbstractString, ctx::ParseCtx, mmap::Bool) =
@@ -10,7 +10,7 @@ function with_reading(walk, io::IO, ctx::ParseCtx, mmap::Bool)
     attempts(walk, bytes, offset, len, ctx, keeper, holes)
 end
 
-# Again, where an object turns out to have to be of another type than it was made with.
+# Again, if an object turns out to need another type than it was made with.
 function attempts(walk, bytes, offset, len, ctx, keeper, holes)
     wanted = Dict{Int,Any}()
     while true
@@ -23,13 +23,13 @@ function attempts(walk, bytes, offset, len, ctx, keeper, holes)
             end
         catch e
             e isa MadeOtherwise || rethrow()
-            length(wanted) < MOST_ATTEMPTS || mismatched("objects that have to be of other types than they are", "fewer", -1)
+            length(wanted) < MOST_ATTEMPTS || mismatched("objects that would need different types", "fewer", -1)
             wanted[e.number] = e.type
         end
     end
 end
 
-# Each attempt reads the file anew, so their number is limited.
+# Each attempt reads the file again, so their number is limited.
 const MOST_ATTEMPTS = 16
 
 # ---- copied ----
@@ -50,7 +50,7 @@ function announced(head)
     len
 end
 
-# So many bytes, or as many as there are. Memory grows with what has arrived.
+# This many bytes, or as many as there are. Memory grows with what has arrived.
 function read_exactly(io::IO, count)
     bytes = UInt8[]
     readbytes!(io, bytes, count)
@@ -60,10 +60,10 @@ end
 function copied(io::IOStream)
     at = position(io)
     file_len = filesize(io)
-    # What is no regular file has no length of use.
+    # Anything but a regular file has no useful length.
     isfile(stat(io)) || return invoke(copied, Tuple{IO}, io)
     len = announced(read_exactly(io, 4))
-    len <= file_len - at || truncated("$(file_len - at) bytes", "the $len that the document says it has", 0)
+    len <= file_len - at || truncated("$(file_len - at) bytes", "the $len that its length states", 0)
     seek(io, at)
     if len >= LEAST_SPARSE
         holes = Holes(io, at)
@@ -77,7 +77,7 @@ function copied(io::IOStream)
     bytes, 0, len, nothing, nothing
 end
 
-shrank(got, len) = problem(15, :source_shrank, "$got bytes", "$len, as there were before", -1)
+shrank(got, len) = problem(15, :source_shrank, "$got bytes", "$len, as before", -1)
 
 # The bytes of an array, into its own memory.
 @inline function fetch_bytes(r::Reading, to::Ptr{UInt8}, at::Int, len::Int)
@@ -91,8 +91,8 @@ end
 const LEAST_SPARSE = 1 << 20
 const LEAST_HOLE = 1 << 16
 
-# A file of which large binaries have not been read. Their bytes in `bytes` mean nothing, and are looked at by nobody but
-# `fetch_bytes`.
+# A file of which large binaries have not been read. Their bytes in `bytes` are meaningless, and only `fetch_bytes`
+# looks at them.
 struct Holes
     io::IOStream
     at::Int
@@ -179,7 +179,7 @@ function sparse_next(c::Skeleton)
     kind = byte(c, c.pos)
     at = c.pos + 1
     while true
-        at < c.stop || broken("a key without an end", "a zero before the end of its document", c.pos)
+        at < c.stop || broken("an unterminated key", "a zero byte before the end of its document", c.pos)
         ensure(c, at + 1)
         byte(c, at) == 0x00 && break
         at += 1
@@ -203,8 +203,7 @@ end
 
 # ---- mapped ----
 
-# The bytes of a file in memory as they are, privately: who writes into an array changes neither the file nor what others
-# see of it.
+# The bytes of a file in private memory: writing to an array changes neither the file nor what others see of it.
 function mapped(io::IOStream)
     Sys.isunix() && isfile(stat(io)) || return copied(io)
     at = position(io)
@@ -212,28 +211,28 @@ function mapped(io::IOStream)
     file_len - at >= 4 || truncated("$(file_len - at) bytes", "a document, which has at least 5", 0)
     bytes = Mmap.mmap(io, Vector{UInt8}, (file_len - at,), at; grow = false, shared = false)
     len = announced(bytes[1:4])
-    len <= file_len - at || truncated("$(file_len - at) bytes", "the $len that the document says it has", 0)
+    len <= file_len - at || truncated("$(file_len - at) bytes", "the $len that its length states", 0)
     seek(io, at + len)
     page = ccall(:getpagesize, Cint, ())
     from = UInt(pointer(bytes)) & ~UInt(page - 1)
-    # Arrays that nobody may write into would end the process of who does.
+    # Read-only arrays would crash a process that writes to them.
     writable = ccall(:mprotect, Cint, (Ptr{Cvoid}, Csize_t, Cint), Ptr{Cvoid}(from), UInt(pointer(bytes)) + len - from, 3) == 0
     bytes, 0, len, writable ? bytes : nothing, nothing
 end
 
-# Of memory that the caller has, such as a mapped file: arrays are part of it.
+# For memory of the caller, such as a mapped file: arrays share it.
 function mapped(io::Base.GenericIOBuffer{Vector{UInt8}})
     io.readable || throw(ArgumentError("read failed, IOBuffer is not readable"))
     at = io.ptr - 1
     len = announced(io.data[io.ptr:min(io.ptr + 3, io.size)])
-    len <= io.size - at || truncated("$(io.size - at) bytes", "the $len that the document says it has", 0)
+    len <= io.size - at || truncated("$(io.size - at) bytes", "the $len that its length states", 0)
     io.ptr = at + len + 1
     io.data, at, len, io.data, nothing
 end
 
 mapped(io::IO) = copied(io)
 
-# The document in memory that need not be copied, because nothing of it is handed out.
+# The document in memory that need not be copied, because no part of it is returned.
 function copied(io::Base.GenericIOBuffer{Vector{UInt8}})
     bytes, at, len, _, holes = mapped(io)
     bytes, at, len, nothing, holes

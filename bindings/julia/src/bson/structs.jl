@@ -18,9 +18,9 @@ function structure(r::Reading, entry::TypeEntry, t::Tagged, @nospecialize(want),
     elseif form == NO_VALUES
         invalid("a value of $(type_name(T))", "a value of a concrete type", t.subject)
     elseif form == INTERNAL
-        invalid("a value of type $(type_name(T)), made of parts", "data: such values are Julia's own or another process's", t.subject)
+        invalid("a value of type $(type_name(T)), made of parts", "data: values of this type belong to Julia or to another process", t.subject)
     elseif form == CODE && !r.ctx.allow_code
-        invalid("a function with a body", "data; `allow_code = true` loads functions too, from a file that is trusted", t.subject)
+        invalid("a function with a body", "data; use `allow_code = true` to load functions too, if the file is trusted", t.subject)
     end
     special(r, entry, t, object)
 end
@@ -30,7 +30,7 @@ end
 function primitive(r::Reading, @nospecialize(T), at, len)
     len == sizeof(T) || invalid("$len bytes for a $(type_name(T))", "$(sizeof(T))", at)
     T === Bool && byte(r, at) > 0x01 && broken("a Bool of $(byte(r, at))", "0 or 1", at)
-    # Another process's pointer points nowhere here.
+    # Another process's pointer is meaningless here.
     T <: Ptr && !r.ctx.allow_code && return reinterpret(T, C_NULL)
     ccall(:jl_new_bits, Any, (Any, Ptr{Cvoid}), T, r.start + at)
 end
@@ -85,7 +85,7 @@ function set_fields!(@nospecialize(x), @nospecialize(T), xs, count)
     x
 end
 
-# Of a value that nobody has seen yet, so that an immutable one may be changed, too. `xs[i]` is of the field's type.
+# For a value that no code has seen yet, so that even an immutable one may be changed. `xs[i]` is of the field's type.
 set_field!(@nospecialize(x), i, @nospecialize(value)) = ccall(:jl_set_nth_field, Cvoid, (Any, Csize_t, Any), x, i - 1, value)
 
 # One that others refer to, perhaps its own fields: it exists before they do.

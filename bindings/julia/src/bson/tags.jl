@@ -1,4 +1,4 @@
-# Which documents stand for something: those with a known `tag` and exactly its fields. Any other is plain data.
+# Which documents have a special meaning: those with a known `tag` and exactly its fields. Any other is plain data.
 
 const PLAIN, SYMBOL, TUPLE, SVEC, DATATYPE, BOTTOM = 0x00, 0x01, 0x02, 0x03, 0x04, 0x05
 const UNIONALL, STRUCT, TAGGED_ARRAY, REF, BACKREF, ANONYMOUS = 0x06, 0x07, 0x08, 0x09, 0x0a, 0x0b
@@ -93,7 +93,7 @@ end
     NO_TAG
 end
 
-# Of the two tags that are longer than a word, what is behind the word.
+# Of the two tags that are longer than a word, what is after the word.
 @noinline function long_tag(c, at, len)
     text = unsafe_string(c.start + at, len)
     text == "jl_bottom_type" || text == "jl_anonymous"

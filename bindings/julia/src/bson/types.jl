@@ -1,10 +1,10 @@
-# Names in a file as types: looked up in modules, applied to parameters. Nothing that is no type is handed out, unless the
-# caller allows code.
+# Names in a file as types: looked up in modules, applied to parameters. Only types are returned, unless the caller
+# allows code.
 
 # How many parts a type may have. Types can double in a few bytes of a file, and Julia's work on them with it.
 const LARGEST_TYPE = 10_000
 
-# Types with more bytes are read in each place.
+# Types with more bytes than this are read again at each occurrence.
 const LONGEST_KEPT = 4096
 
 # What the type at this payload is, and how its values are built. The same bytes are the same type.
@@ -45,14 +45,14 @@ end
     # Its document has been walked over, with everything around it.
     r.pos, r.stop = at, at + len
     T = deeper(() -> value(r, DOCUMENT, Any), r)
-    T isa Type || invalid("something that is no type", "a type", at)
+    T isa Type || invalid("something that is not a type", "a type", at)
     r.pos, r.stop = pos, stop
     entry = TypeEntry(at, len, T, form_of(r, T, at), nothing, has_code(T) ? r.ctx.patience : 0)
     hash >= 0 && (r.types[hash&(TYPE_SLOTS-1)+1] = entry)
     entry
 end
 
-# The names in an array, as symbols, without the `Main` that stands before Base and Core.
+# The names in an array, as symbols, without a `Main` before Base and Core.
 function read_path(r::Reading, kind, at)
     kind == ARRAY || invalid("names of type " * kind_name(kind), "an array of them", at)
     outer_pos, outer = r.pos, r.stop
@@ -61,11 +61,11 @@ function read_path(r::Reading, kind, at)
     path = Symbol[]
     while (kind = next(r)) != 0x00
         kind == STRING || invalid("a name of type " * kind_name(kind), "a string", r.pos)
-        length(path) < 100 || limited("more than 100 names", "the names of modules and of something in them", at)
+        length(path) < 100 || limited("more than 100 names", "the names of modules and of an item in them", at)
         push!(path, read_symbol(r))
     end
     r.pos, r.stop = outer_pos, outer
-    isempty(path) && invalid("no name", "the names of modules and of something in them", at)
+    isempty(path) && invalid("no name", "the names of modules and of an item in them", at)
     length(path) > 1 && path[1] === :Main && path[2] in (:Base, :Core) && popfirst!(path)
     path
 end
@@ -75,7 +75,7 @@ function look_up(r::Reading, path)
     for m in r.ctx.modules
         found = follow(m, path)
         found === nothing || return found
-        # The module itself is the first name, or Main stood in its place when the file was written.
+        # The module itself is the first name, or `Main` was written in its place.
         if length(path) > 1 && (path[1] === nameof(m) || path[1] === :Main)
             found = follow(m, view(path, 2:length(path)))
             found === nothing || return found
@@ -110,13 +110,13 @@ function named_type(r::Reading, path, at)
     path[end] === :Undef && path[1] in (:BSON, :BSONqs, :Millstream) && return Undef
     name = String(path[end])
     if startswith(name, '#') && !r.ctx.allow_code
-        invalid("the function $(shown(path))", "data; `allow_code = true` loads functions too, from a file that is trusted", at)
+        invalid("the function $(shown(path))", "data; use `allow_code = true` to load functions too, if the file is trusted", at)
     end
     found = look_up(r, path)
     found === nothing && invalid("the type $(shown(path)), which is not defined here",
-        "a type of Main, Base, a loaded package, or the module given; is a package to be loaded first?", at)
+        "a type of Main, Base, a loaded package, or the module given; load its package first", at)
     T = something(found)
-    T isa Type || invalid("the name $(shown(path)), which is no type", "a type", at)
+    T isa Type || invalid("the name $(shown(path)), which is not a type", "a type", at)
     T
 end
 
@@ -137,7 +137,7 @@ function read_params(r::Reading, kind, at)
         value(r, DOCUMENT, Any)
     end
     r.pos, r.stop = pos, stop
-    params isa Vector || invalid("parameters of a type that are no list", "an array of them", at)
+    params isa Vector || invalid("type parameters that are not a list", "an array of them", at)
     length(params) <= LARGEST_TYPE || limited("a type of $(length(params)) parameters", "at most $LARGEST_TYPE", at)
     params
 end
@@ -154,7 +154,7 @@ function apply_type(r::Reading, @nospecialize(T), params, at)
         Core.apply_type(T, params...)
     catch e
         e isa InterruptException && rethrow()
-        invalid("parameters that $(type_name(T)) cannot have", "such as its definition takes", at)
+        invalid("parameters that $(type_name(T)) cannot have", "those that its definition accepts", at)
     end
     type_size(made, LARGEST_TYPE) > 0 || limited("a type of more than $LARGEST_TYPE parts", "fewer", at)
     made

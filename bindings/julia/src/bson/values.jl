@@ -1,5 +1,5 @@
-# Any value, as the file says it, or made to be of the type that is wanted. This is the careful way, which knows everything
-# and compiles nothing; `quick` knows what is common and right.
+# Any value, as given by the file, or converted to the requested type. This is the careful path, which handles
+# everything and compiles nothing; `quick` handles common and valid input.
 
 # The value at `pos`; passes it.
 function value(r::Reading, kind::UInt8, @nospecialize(want))
@@ -43,7 +43,7 @@ function fit(r::Reading, @nospecialize(x), @nospecialize(want), at)
     made isa want ? made : mismatched("a value of type $(type_name(typeof(x)))", "one of $(type_name(want))", at)
 end
 
-# What a document is.
+# The meaning of a document.
 function document(r::Reading, @nospecialize(want), object = nothing, is_root = false)
     at = r.pos
     t = scan(r, is_root)
@@ -92,30 +92,30 @@ function rarer(r::Reading, t, at)
         var = value(r, t.subject_kind, Any)
         r.pos = t.data
         body = value(r, t.data_kind, Any)
-        var isa TypeVar && (body isa Type || body isa TypeVar) || invalid("a UnionAll of other parts", "a TypeVar and a type", at)
+        var isa TypeVar && (body isa Type || body isa TypeVar) || invalid("a UnionAll with other parts", "a TypeVar and a type", at)
         UnionAll(var, body)
     elseif t.tag == REF
         path = read_path(r, t.subject_kind, t.subject)
         r.ctx.allow_code || invalid("the binding $(shown(path))",
-            "data; `allow_code = true` loads modules and other bindings too, from a file that is trusted", at)
+            "data; use `allow_code = true` to load modules and other bindings too, if the file is trusted", at)
         found = look_up(r, path)
         found === nothing && invalid("the name $(shown(path)), which is not defined here", "a module", at)
         something(found)
     else
         r.ctx.allow_code ||
-            invalid("a function with a body", "data; `allow_code = true` loads functions too, from a file that is trusted", at)
+            invalid("a function with a body", "data; use `allow_code = true` to load functions too, if the file is trusted", at)
         anonymous_type(r, t)
     end
 end
 
 # The elements of a tag's list.
 function list(r::Reading, t::Tagged, tag)
-    t.data_kind == ARRAY || invalid("data of type " * kind_name(t.data_kind), "the array that the tag \"$tag\" has there", t.data)
+    t.data_kind == ARRAY || invalid("data of type " * kind_name(t.data_kind), "the array that the tag \"$tag\" requires", t.data)
     r.pos = t.data
     elements(r)
 end
 
-# The elements of the array at `pos`, whatever they are; passes it.
+# The elements of the array at `pos`, of any type; moves past it.
 function elements(r::Reading)
     outer = enter(r)
     xs = Any[]
@@ -126,11 +126,11 @@ function elements(r::Reading)
     xs
 end
 
-# Longer ones are slow to compile for, and nobody's.
+# Longer ones are slow to compile for, and unusual.
 const LONGEST_TUPLE = LARGEST_TYPE
 
 function tuple_value(r::Reading, t, @nospecialize(want))
-    t.data_kind == ARRAY || invalid("data of type " * kind_name(t.data_kind), "the array that a tuple has there", t.data)
+    t.data_kind == ARRAY || invalid("data of type " * kind_name(t.data_kind), "the array that a tuple requires", t.data)
     r.pos = t.data
     outer = enter(r)
     wants = want isa DataType && want <: Tuple && isconcretetype(want) ? want : nothing
@@ -144,7 +144,7 @@ function tuple_value(r::Reading, t, @nospecialize(want))
     (xs...,)
 end
 
-# A document without a meaning of its own, or with one that somebody has registered in `tags`.
+# A document without a special meaning, or with one that user code has registered in `tags`.
 function plain_document(r::Reading, object, is_root)
     members = BSONDict()
     object === nothing || open!(object, members)

@@ -1,16 +1,16 @@
-# Values into a document that BSON.jl loads. Every shared object gets one entry in `_backrefs`, which comes last, and a backref
-# in all its places. A document has its length put in when it is closed.
+# Values into a document that BSON.jl loads. Every shared object gets one entry in `_backrefs`, which comes last, and a
+# backref in all its places. The length of a document is filled in when it is closed.
 
 """
     bson(path, doc::AbstractDict)
     bson(io, doc::AbstractDict)
     bson(path; kws...)
 
-Writes a dictionary of values, or the keyword arguments, as a file that [`load`](@ref), BSON.jl and the core read.
+Writes a dictionary of values, or the keyword arguments, to a file that [`load`](@ref), BSON.jl and the core can read.
 
-The dictionary is untouched. Nothing is written before all of it has been found to be writable: a document has less than
-2 GiB, its keys have no NUL, and the dictionary is no part of itself. Any other objects may be shared or contain each other. A
-pointer is written as a null one. Large arrays of bits are aligned, so that they can be mapped.
+The dictionary is not modified. Nothing is written until everything has been found to be writable: a document has less
+than 2 GiB, its keys have no NUL, and the dictionary does not contain itself. Other objects may be shared or contain
+each other. A pointer is written as a null one. Large arrays of bits are aligned, so that they can be mapped.
 
 ```jldoctest
 julia> path = tempname(); bson(path, name = "run", steps = [1, 2, 3]);
@@ -53,7 +53,7 @@ end
 
 # ---- bytes ----
 
-# Room for so many more bytes. All `put`s are into room.
+# Space for this many more bytes. All `put`s write into reserved space.
 @inline function room!(w::Writing, count)
     w.len + count <= length(w.out) || resize!(w.out, max(2length(w.out), w.len + count))
     nothing
@@ -61,7 +61,7 @@ end
 
 @inline function put(w::Writing, x::T) where {T<:Union{UInt8,Int32,Int64,Float64}}
     room!(w, sizeof(T))
-    # There is room for it.
+    # There is space for it.
     GC.@preserve w unsafe_store!(Ptr{T}(pointer(w.out) + w.len), htol(x))
     w.len += sizeof(T)
     nothing
@@ -111,7 +111,7 @@ function put_key(w::Writing, key::Union{Symbol,String})
     put(w, 0x00)
 end
 
-# Of a member that somebody else has named.
+# For a member whose type is user-defined.
 function put_member_key(w::Writing, key::Symbol)
     put_key(w, key)
 end
@@ -186,7 +186,7 @@ function body(w::Writing, @nospecialize(x), is_root)
     if p == by_lower
         given = given_for(w, x, p)
         given === x || return payload(w, given)
-        # What is given as itself is written as what it would be without.
+        # A result that is the object itself is written as it would be without the method.
         p = plan_of_primitive(x)
     end
     p == by_array && return put_array(w, x)
@@ -216,7 +216,7 @@ function body(w::Writing, @nospecialize(x), is_root)
 end
 
 plan_of_primitive(x) = x isa BSONDict ? by_symbols : x isa Union{BSONArray,Vector{UInt8}} ? by_array :
-    unwritable("a value of type $(type_name(typeof(x))) that `lower` gives as itself", "one that BSON has")
+    unwritable("a value of type $(type_name(typeof(x))) that `lower` returns unchanged", "a type that BSON has")
 
 function put_shared(w::Writing)
     isempty(w.order) && return
@@ -352,8 +352,8 @@ end
 const ALIGNMENT = 16
 
 function put_bits_array(w::Writing, xs::Array{T}) where {T}
-    has_pointer(T) && !(T <: Ptr) && unwritable("an array of structs with pointers", "values that mean something in another process")
-    # Zeros in front of a key of `size`, which no reader looks at, bring the bytes where they can be mapped.
+    has_pointer(T) && !(T <: Ptr) && unwritable("an array of structs with pointers", "values that are meaningful in another process")
+    # Zeros before a key of `size`, which readers ignore, move the bytes to where they can be mapped.
     size_len = 10 + mapreduce(n -> 10 + ndigits(n), +, 0:ndims(xs)-1; init = 0) + 1
     padding = sizeof(xs) >= LEAST_MAPPED ? mod(-(total(w) + size_len + 11), ALIGNMENT) : 0
     put_size(w, size(xs), padding)
@@ -385,7 +385,7 @@ function put_size(w::Writing, dims, padding)
     end
 end
 
-# The same with zeros between the fields, where there is whatever lay in memory.
+# The same with zeros between the fields, where memory would have arbitrary bytes.
 function without_padding(xs::Array{T}) where {T}
     to = similar(xs)
     GC.@preserve xs to begin
@@ -399,7 +399,7 @@ function without_padding(xs::Array{T}) where {T}
     to
 end
 
-# Where in a value of bits there is something: places and lengths.
+# Which bytes of a bits value are used: positions and lengths.
 function bit_parts(@nospecialize(T), at)
     isprimitivetype(T) && return [(at, sizeof(T))]
     parts = Tuple{Int,Int}[]

@@ -1,4 +1,4 @@
-# Whatever a file says, reading it gives a value or an error, in bounded memory and time.
+# Whatever a file contains, reading it gives a value or an error, in bounded memory and time.
 using Test
 using Random
 using Millstream: BSON
@@ -64,7 +64,6 @@ refused(elements...) = (e = outcome(document(elements...)); e isa BSON.BSONError
 
 @testset "every truncation" begin
     for name in ("01-signed-ints", "28-struct-nested", "32-shared-refs", "26-matrix-any", "36-union-unionall", "42-half-initialised")
-        name in names || continue
         file = read(joinpath(folder, name * ".bson"))
         @test all(len -> outcome(file[1:len]) isa BSON.BSONError, 0:length(file)-1)
     end

@@ -1,11 +1,11 @@
-// How fast lines go through stages: through a pipeline, and through the browser's own streams.
+// The time of lines through stages: through a pipeline, and through the browser's own streams.
 
 import { fold, from, map, pipe } from "../../dist/browser.js";
 
-/** How often a line goes through a stage of the browser's at most, in one run. */
+/** The maximum number of lines through a browser stage in one run. */
 const THEIR_CALLS = 50_000;
 
-/** A function that does nothing but count what it sees. */
+/** A function that only counts what it sees. */
 function counting() {
   const stage = { lines: 0, characters: 0, call: undefined };
   stage.call = (line) => {
@@ -16,7 +16,7 @@ function counting() {
   return stage;
 }
 
-/** A line is what ends at a line feed, and what is left at the end; as ours, without a carriage return. */
+/** A line ends at a line feed or at the end; as in Millstream, without a carriage return. */
 function splitter() {
   let rest = "";
   const give = (line, controller) => controller.enqueue(line.endsWith("\r") ? line.slice(0, -1) : line);
@@ -35,7 +35,7 @@ function splitter() {
 async function ours(stream, stages, signal) {
   let lines = 0;
   const onSummary = (summary) => {
-    lines = summary.recordsOut;
+    lines = summary.items;
   };
   const chain = stages.map(({ call }) => map(call));
   const sum = fold(0, (all, line) => all + line.length);
@@ -72,7 +72,7 @@ async function theirs(stream, stages, signal) {
   }
 }
 
-/** The best of some runs, each checked: nanoseconds per line, and how many lines there were. */
+/** The best of several runs, each checked: nanoseconds per line, and the number of lines. */
 async function best(run, open, count, rounds, signal) {
   const stages = Array.from({ length: count }, counting);
   let result;
@@ -86,17 +86,18 @@ async function best(run, open, count, rounds, signal) {
       isPart ? stage.lines < lines : stage.lines !== lines || stage.characters !== characters;
     if (stages.some(isWrong)) throw new Error(`a stage has not seen each of the ${lines} lines once`);
     if (result === undefined || nanoseconds < result.nanoseconds) result = { lines, isPart, nanoseconds };
-    // The page is drawn, and its buttons are heard.
+    // The page is drawn, and its buttons respond.
     await new Promise((resolve) => setTimeout(resolve));
   }
   return result;
 }
 
 /**
- * Measures both for each number of stages, the best of so many rounds. `open` gives the bytes, anew each time.
+ * Measures both for each number of stages, the best of several rounds. `open` returns the bytes, each time from the
+ * start.
  *
- * Yields, for each, both results: `lines`, `nanoseconds` per line, and `perStage`, by how many nanoseconds per line one more
- * stage makes it longer.
+ * Yields, for each, both results: `lines`, `nanoseconds` per line, and `perStage`, the nanoseconds per line that one
+ * more stage adds.
  */
 export async function* measure(open, { counts, rounds, signal }) {
   const none = {};

@@ -4,7 +4,7 @@ import { stampingAllowed } from "../../dist/browser.js";
 import { measure } from "./measure.js";
 
 const counts = [0, 1, 10, 100];
-/** `?rounds=1` is for those who do not want to wait. */
+/** `?rounds=1` is for the impatient. */
 const rounds = Number(new URLSearchParams(location.search).get("rounds") ?? 3);
 
 const [form, status, verdict, loops, measureButton, stopButton] = [
@@ -23,7 +23,7 @@ const short = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 3, no
 
 const change = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 3, signDisplay: "exceptZero" });
 
-/** What opens the bytes that were chosen. */
+/** Opens the chosen bytes. */
 async function chosen() {
   switch (new FormData(form).get("source")) {
     case "file": {
@@ -47,7 +47,7 @@ async function chosen() {
   }
 }
 
-/** Lines as a log has them. */
+/** Lines like those of a log. */
 function makeSample(count) {
   const parts = [];
   for (let line = 0; line < count; line++) {
@@ -142,7 +142,7 @@ form.addEventListener("submit", (event) => {
 });
 stopButton.addEventListener("click", () => running?.abort());
 
-// Who fills in a field means its source.
+// Filling in a field selects its source.
 for (const [field, value] of [
   [countField, "sample"],
   [fileField, "file"],
@@ -157,7 +157,7 @@ const kind = stampingAllowed() ? "stamped" : "shared";
 loops.dataset.kind = kind;
 loops.textContent =
   kind === "stamped"
-    ? "Stamped: new Function is allowed here, and each stage that is worth it gets a loop of its own."
+    ? "Stamped: new Function is allowed here, and each stage that is worth it gets its own loop."
     : "Shared: a content security policy forbids new Function here, and all stages share one loop.";
 status.textContent = "Ready.";
 measureButton.disabled = false;

@@ -11,11 +11,11 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const PAGE = "/examples/browser/";
 const POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+  "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml" };
 
-/** What the page fetches: lines that are made while they are sent. */
+/** What the page fetches: lines generated while they are sent. */
 function* sample() {
   for (let block = 0; block < 100; block++) {
     yield Array.from({ length: 1000 }, (_, line) => `${block * 1000 + line} a line that came over the network\n`).join(
@@ -31,7 +31,7 @@ export async function serve(port = 0) {
     const isStrict = pathname.startsWith("/strict/");
     let path = isStrict ? pathname.slice("/strict".length) : pathname;
     if (path === PAGE) path = `${PAGE}index.html`;
-    // `URL` has resolved what goes up, and of names only plain ones are served.
+    // `URL` has resolved `..`, and only plain names are served.
     const known = /^\/(dist|examples\/browser)\/[\w.-]+$/.test(path);
     const type = TYPES[extname(path)];
     if (isStrict) response.setHeader("content-security-policy", POLICY);

@@ -1,9 +1,11 @@
-//! The words of a command: how JavaScript says them, as the core crate's.
+//! The words of a command: JavaScript's form, as the core crate's.
 
 use std::collections::HashMap;
 
-use millstream::{Command, Stderr, Stdin};
+use millstream::{Command, Error, Stderr, Stdin};
 use napi_derive::napi;
+
+use crate::reader::duplicate;
 
 /// What to start, and how. Checked in TypeScript: an unknown word has its default.
 #[napi(object, object_to_js = false)]
@@ -12,26 +14,33 @@ pub struct CommandWords {
     pub argv: Vec<String>,
     /// Where it starts.
     pub cwd: Option<String>,
-    /// Its whole environment, if it is not ours.
+    /// Its whole environment, if it is not that of this process.
     pub env: Option<HashMap<String, String>>,
     /// `"ignore"` or `"inherit"`.
     pub stdin: String,
+    /// A descriptor in its place, which stays the caller's.
+    pub stdin_fd: Option<i32>,
     /// `"forward"`, `"capture"`, `"inherit"` or `"ignore"`.
     pub stderr: String,
-    /// `"error"` or `"allow"`.
-    pub failure: String,
+    /// Whether a status other than 0 is no error.
+    pub allow_failure: bool,
 }
 
-impl From<CommandWords> for Command {
-    fn from(words: CommandWords) -> Command {
-        let mut command = Command::new(words.argv)
-            .stdin(if words.stdin == "inherit" { Stdin::Inherit } else { Stdin::Null })
-            .stderr(match words.stderr.as_str() {
-                "capture" => Stderr::Capture,
-                "inherit" => Stderr::Inherit,
-                "ignore" => Stderr::Null,
-                _ => Stderr::Forward,
-            });
+impl TryFrom<CommandWords> for Command {
+    type Error = Error;
+
+    fn try_from(words: CommandWords) -> Result<Command, Error> {
+        let stdin = match words.stdin_fd {
+            Some(fd) => Stdin::Fd(duplicate(fd)?),
+            None if words.stdin == "inherit" => Stdin::Inherit,
+            None => Stdin::Null,
+        };
+        let mut command = Command::new(words.argv).stdin(stdin).stderr(match words.stderr.as_str() {
+            "capture" => Stderr::Capture,
+            "inherit" => Stderr::Inherit,
+            "ignore" => Stderr::Null,
+            _ => Stderr::Forward,
+        });
         if let Some(cwd) = words.cwd {
             command = command.current_dir(cwd);
         }
@@ -41,6 +50,6 @@ impl From<CommandWords> for Command {
                 command = command.env(key, value);
             }
         }
-        if words.failure == "allow" { command.allow_failure() } else { command }
+        Ok(if words.allow_failure { command.allow_failure() } else { command })
     }
 }

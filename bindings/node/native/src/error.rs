@@ -1,4 +1,4 @@
-//! A core error as plain data. TypeScript makes the exception of it, so that there is one class of errors only.
+//! A core error as plain data. TypeScript makes the exception from it, so that there is only one class of errors.
 
 use millstream::{CommandEnd, CommandStatus, Error};
 use napi::bindgen_prelude::Buffer;
@@ -9,9 +9,9 @@ use napi_derive::napi;
 pub struct End {
     /// The program, then its arguments.
     pub argv: Vec<String>,
-    /// What it exited with.
+    /// The status it exited with.
     pub status: Option<i32>,
-    /// The number of the signal that ended it.
+    /// The number of the signal that killed it.
     pub signal: Option<i32>,
     /// The last 4 KiB of its standard error.
     pub stderr_tail: Buffer,
@@ -30,20 +30,8 @@ pub struct Failure {
     pub expected: Option<String>,
     /// The system's error number.
     pub errno: Option<i32>,
-    /// What the system, or a library, says of it.
+    /// The message of the system, or of a library.
     pub system: Option<String>,
-    /// Of documents: where, in bytes from the first that were given.
-    pub offset: Option<i64>,
-    /// Of documents: the keys to what is wrong.
-    pub path: Option<String>,
-}
-
-impl Failure {
-    /// The error of something that begins behind so many bytes.
-    pub fn behind(error: &Error, bytes: usize) -> Failure {
-        let offset = error.offset().map_or(0, |offset| offset as i64);
-        Failure { offset: Some(offset + bytes as i64), ..Failure::from(error) }
-    }
 }
 
 impl From<&CommandEnd> for End {
@@ -67,8 +55,6 @@ impl From<&Error> for Failure {
             expected: error.expected().map(str::to_owned),
             errno: error.errno(),
             system: error.io().map(ToString::to_string),
-            offset: None,
-            path: error.path().map(str::to_owned),
         }
     }
 }

@@ -1,298 +1,150 @@
-//! The thread that reads, and the blocks between it and JavaScript.
+//! The thread that reads for a reader of JavaScript's.
 //!
 //! ```text
-//!    core reader ──fill──► [block] [block] [block] ──take──► memory of JavaScript's
-//!                 thread   at most BLOCKS of them    JavaScript's thread
+//!    core reader ──fill──► [block] [block] … ──try_take──► memory of JavaScript's
+//!                 thread    core's hand-over      JavaScript's thread
 //! ```
 //!
-//! A block is the memory that the core reader has read into: it goes on in another one. Where nobody reads any more, blocks
-//! stay for the next reader, since fresh memory costs more than what is read into it.
+//! A block is the memory that the core reader has read into: it goes on in another one.
 //!
-//! It promises: bytes arrive in order, and all of them before the outcome; memory is bounded by `BLOCKS` blocks; a
-//! JavaScript thread never waits for more than the copying of one block. Nothing is lost between "there is nothing yet" and
-//! the wake-up that follows: both are decided under one lock.
+//! It promises: bytes arrive in order, and all of them before the outcome; memory is bounded by the hand-over's blocks; a
+//! JavaScript thread never waits. Nothing is lost between "there is nothing yet" and the wake-up that follows.
 //!
-//! A thread of its own, not one of Node's four: a command that says nothing for an hour would take one of them away from
+//! A thread of its own, not one of Node's four: a command that is silent for an hour would take one of them away from
 //! every file and every look-up of a name.
 
-use std::collections::VecDeque;
-use std::ops::Range;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use millstream::frame::{Framer, Lines};
+use millstream::handover::{HEADROOM, Handover};
 use millstream::{CancelToken, CommandEnd, Error, ErrorKind, Reader};
 
-/// How many bytes a block has. With the unread end of a line in front of them, they are no more than the 256 KiB of a batch.
+/// How many bytes a block has at most. With the unread end of a line in front of them, they are no more than the 256 KiB of
+/// a batch.
 pub const BLOCK_BYTES: usize = 240 << 10;
 
-/// How many blocks there are at most: one that JavaScript takes, one that is filled, two for bursts.
-const BLOCKS: usize = 4;
+/// Blocks at first and at most: one that JavaScript takes, one that is filled, two for bursts.
+const BLOCKS: (usize, usize) = (2, 4);
 
-/// So few bytes are copied into the last block, so that their number is no limit.
+/// Up to this many bytes are copied into the last block, so that their number is no limit.
 const SMALL: usize = 16 << 10;
 
-/// Bytes, and where the lines in them end.
+/// How the source was closed.
 #[derive(Default)]
-pub struct Block {
-    memory: Vec<u8>,
-    filled: Range<usize>,
-    /// Behind each line feed, from the first byte.
-    pub line_ends: Vec<u32>,
-}
-
-impl Block {
-    pub fn bytes(&self) -> &[u8] {
-        &self.memory[self.filled.clone()]
-    }
-
-    fn room(&self) -> usize {
-        self.memory.len() - self.filled.end
-    }
-
-    /// Takes what the reader has, for what it had itself.
-    fn exchange(&mut self, reader: &mut Reader) {
-        self.filled = reader.exchange(&mut self.memory);
-        self.line_ends.clear();
-        self.look(self.filled.start);
-    }
-
-    /// Copies bytes, for which there is room.
-    fn append(&mut self, bytes: &[u8]) {
-        let start = self.filled.end;
-        self.filled.end += bytes.len();
-        self.memory[start..self.filled.end].copy_from_slice(bytes);
-        self.look(start);
-    }
-
-    /// Finds the lines that end behind `start` in the memory.
-    fn look(&mut self, start: usize) {
-        let known = self.line_ends.len();
-        let found = Lines::new().batch(&self.memory[start..self.filled.end], false, usize::MAX, &mut self.line_ends);
-        debug_assert!(found.is_ok(), "any bytes are lines");
-        // In range: a block has at most `BLOCK_BYTES`.
-        let before = (start - self.filled.start) as u32;
-        if before > 0 {
-            self.line_ends[known..].iter_mut().for_each(|end| *end += before);
-        }
-    }
-}
-
-/// Blocks that no reader has.
-static SPARE: Mutex<Vec<Block>> = Mutex::new(Vec::new());
-
-/// What the filler and JavaScript share.
-#[derive(Default)]
-struct State {
-    full: VecDeque<Block>,
-    free: Vec<Block>,
-    /// How many blocks there are, in JavaScript's or the filler's hands too.
-    blocks: usize,
-    /// JavaScript has found nothing and is to be woken.
-    waits: bool,
-    /// The filler has found no free block.
-    filler_waits: bool,
-    /// Nobody wants to read on.
-    stops: bool,
-    /// Behind the last block: the source's end, or how it failed.
-    outcome: Option<Result<(), Error>>,
-    /// How the source's commands ended.
+struct Closing {
+    /// How its commands ended.
     ends: Vec<CommandEnd>,
-    /// The source has been closed, and the thread ends.
+    /// It has been closed, and the thread ends.
     gone: bool,
+    /// JavaScript waits for that.
+    waits: bool,
 }
 
-impl State {
-    /// Leaves the blocks to other readers.
-    fn leave_blocks(&mut self) {
-        let mut spare = spare();
-        let room = BLOCKS.saturating_sub(spare.len());
-        spare.extend(self.free.drain(..).chain(self.full.drain(..)).take(room));
-    }
-}
-
-/// What comes next.
-pub enum Next {
-    /// A block, which is the taker's until it is given back.
-    Block(Block),
-    /// Nothing yet: there will be a wake-up.
-    Nothing,
-    /// Nothing any more: there is an outcome.
-    Outcome,
-}
-
-/// Both sides hold it.
+/// What the thread and JavaScript share.
 pub struct Shared {
-    state: Mutex<State>,
-    /// For the filler: a block is free, or it is to stop.
-    changed: Condvar,
+    pub blocks: Handover,
+    closing: Mutex<Closing>,
     token: CancelToken,
+    wake: Arc<dyn Fn() + Send + Sync>,
 }
 
 impl Shared {
-    pub fn new(token: CancelToken) -> Arc<Shared> {
-        Arc::new(Shared { state: Mutex::default(), changed: Condvar::new(), token })
-    }
-
-    /// Takes the next block. Never waits.
-    pub fn next(&self) -> Next {
-        let mut state = self.lock();
-        if let Some(block) = state.full.pop_front() {
-            return Next::Block(block);
-        }
-        if state.outcome.is_some() {
-            // Now: what holds this one may wait long for JavaScript's collector.
-            state.leave_blocks();
-            return Next::Outcome;
-        }
-        state.waits = true;
-        Next::Nothing
-    }
-
-    /// Gives a block back, to be filled again.
-    pub fn give_back(&self, block: Block) {
-        let mut state = self.lock();
-        state.free.push(block);
-        let wakes = std::mem::take(&mut state.filler_waits);
-        drop(state);
-        if wakes {
-            self.changed.notify_one();
-        }
+    /// `wake` is called on the thread when JavaScript waits and something has changed.
+    pub fn new(token: CancelToken, wake: impl Fn() + Send + Sync + 'static) -> Arc<Shared> {
+        let wake: Arc<dyn Fn() + Send + Sync> = Arc::new(wake);
+        let block = BLOCK_BYTES - HEADROOM;
+        let blocks = Handover::new(block, BLOCKS.0 * block, BLOCKS.1 * block).waking({
+            let wake = wake.clone();
+            move || wake()
+        });
+        Arc::new(Shared { blocks, closing: Mutex::default(), token, wake })
     }
 
     /// Has the source closed. Can be repeated.
     pub fn stop(&self) {
-        self.lock().stops = true;
+        self.blocks.stop();
         self.token.cancel();
-        self.changed.notify_one();
     }
 
-    /// Asks for the outcome, if there is one, and how the commands ended so far.
-    pub fn outcome<T>(&self, look: impl FnOnce(Option<&Result<(), Error>>, &[CommandEnd]) -> T) -> T {
-        let state = self.lock();
-        look(state.outcome.as_ref(), &state.ends)
+    /// How the commands ended so far.
+    pub fn ends<T>(&self, look: impl FnOnce(&[CommandEnd]) -> T) -> T {
+        look(&self.lock().ends)
     }
 
     /// Whether the source has been closed. If not, there will be a wake-up.
     pub fn is_gone(&self) -> bool {
-        let mut state = self.lock();
-        state.waits |= !state.gone;
-        state.gone
+        let mut closing = self.lock();
+        closing.waits |= !closing.gone;
+        closing.gone
     }
 
-    /// The thread's work: reads until the end, an error or `stop`, and closes the source. `wake` is called when JavaScript
-    /// waits and something has changed.
-    pub fn fill(&self, reader: Result<Reader, Error>, wake: impl Fn()) {
+    /// The thread's work: reads until the end, an error or `stop`, and closes the source.
+    pub fn fill(&self, reader: Result<Reader, Error>) {
         let mut reader = match reader {
             Ok(reader) => reader,
-            Err(error) => {
-                self.update(&wake, |state| {
-                    state.outcome = Some(Err(error));
-                    state.gone = true;
-                });
-                return;
-            }
+            Err(error) => return self.finish(Some(error)),
         };
-        let read = self.read_all(&mut reader, &wake);
+        let read = self.read_all(&mut reader);
         let stopped = matches!(&read, Err(error) if error.kind() == ErrorKind::Cancelled);
         if !stopped {
             // Seen at once: closing may have to wait for a command that does not leave.
-            self.update(&wake, |state| {
-                state.ends = reader.command_ends().to_vec();
-                state.outcome = Some(read);
-            });
+            self.lock().ends = reader.command_ends().to_vec();
+            self.blocks.end(read.err());
         }
-        let closed = reader.close();
-        self.update(&wake, |state| {
-            match closed {
-                Ok(ends) if state.ends.is_empty() => state.ends = ends,
-                // It had failed before it was to stop.
-                Err(error) if stopped => {
-                    state.ends.extend(error.command().cloned());
-                    state.outcome = Some(Err(error));
-                }
-                _ => {}
-            }
-            if state.outcome.is_none() {
-                state.outcome = Some(Ok(()));
-            }
-            state.gone = true;
-        });
+        // The outcome of the reading is known, and how stopped commands end is not an error.
+        let _ = reader.try_close();
+        self.lock().ends = reader.command_ends().to_vec();
+        self.finish(None);
     }
 
-    /// In place of what a filler that panicked should have left behind.
-    pub fn give_up(&self, wake: impl Fn()) {
-        self.update(&wake, |state| {
-            let error = Error::new(ErrorKind::Internal).with_found("a thread that panicked");
-            state.outcome.get_or_insert(Err(error));
-            state.gone = true;
-        });
+    /// In place of what a thread that panicked should have left.
+    pub fn give_up(&self) {
+        self.finish(Some(Error::new(ErrorKind::Internal).with_found("a thread that panicked")));
     }
 
-    fn read_all(&self, reader: &mut Reader, wake: &impl Fn()) -> Result<(), Error> {
+    /// The last step. The error is the outcome if there is none yet.
+    fn finish(&self, error: Option<Error>) {
+        self.blocks.end(error);
+        let waits = {
+            let mut closing = self.lock();
+            closing.gone = true;
+            std::mem::take(&mut closing.waits)
+        };
+        if waits {
+            (self.wake)();
+        }
+    }
+
+    fn read_all(&self, reader: &mut Reader) -> Result<(), Error> {
         while reader.fill()? > 0 {
             while !reader.buffer().is_empty() {
-                self.hand_over(reader, wake)?;
+                self.hand_over(reader)?;
             }
         }
         Ok(())
     }
 
-    /// Puts what the reader has behind the rest, or some of it; waits for room.
-    fn hand_over(&self, reader: &mut Reader, wake: &impl Fn()) -> Result<(), Error> {
-        let bytes = reader.buffer();
-        let mut state = self.lock();
-        loop {
-            if state.stops {
-                return Err(Error::new(ErrorKind::Cancelled));
-            }
-            let is_last = state.free.is_empty() && state.blocks == BLOCKS;
-            let back = state.full.back_mut().filter(|block| block.room() > 0);
-            if let Some(block) = back
-                && (is_last || bytes.len() <= SMALL.min(block.room()))
-            {
-                let count = bytes.len().min(block.room());
-                block.append(&bytes[..count]);
-                drop(state);
-                reader.consume(count);
-                return Ok(());
-            }
-            if state.free.is_empty() && state.blocks < BLOCKS {
-                state.blocks += 1;
-                state.free.push(spare().pop().unwrap_or_default());
-            }
-            if let Some(mut block) = state.free.pop() {
-                drop(state);
-                block.exchange(reader);
-                self.update(wake, |state| state.full.push_back(block));
-                return Ok(());
-            }
-            state.filler_waits = true;
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+    /// Hands over what the reader has, or some of it; waits for a block.
+    fn hand_over(&self, reader: &mut Reader) -> Result<(), Error> {
+        let is_small = reader.buffer().len() <= SMALL;
+        let Some(mut block) = self.blocks.block(is_small) else {
+            return Err(Error::new(ErrorKind::Cancelled));
+        };
+        if is_small {
+            let bytes = reader.buffer();
+            let count = bytes.len().min(block.bytes.len() - block.end);
+            block.bytes[block.end..block.end + count].copy_from_slice(&bytes[..count]);
+            block.end += count;
+            reader.consume(count);
+        } else {
+            let taken = reader.exchange(&mut block.bytes);
+            (block.start, block.end) = (taken.start, taken.end);
         }
+        self.blocks.hand_over(block, is_small);
+        Ok(())
     }
 
-    fn update(&self, wake: &impl Fn(), change: impl FnOnce(&mut State)) {
-        let mut state = self.lock();
-        change(&mut state);
-        if std::mem::take(&mut state.waits) {
-            drop(state);
-            wake();
-        }
-    }
-
-    /// A panic of the filler's leaves a state that is whole: each change is one step.
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// What is left behind is whole, as with `Shared::lock`.
-fn spare() -> MutexGuard<'static, Vec<Block>> {
-    SPARE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        self.state.get_mut().unwrap_or_else(PoisonError::into_inner).leave_blocks();
+    /// A panic of the thread's leaves a state that is whole: each change is one step.
+    fn lock(&self) -> MutexGuard<'_, Closing> {
+        self.closing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

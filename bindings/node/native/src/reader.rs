@@ -1,10 +1,12 @@
-//! What JavaScript sees of a reader. Every call returns at once.
+//! The reader for JavaScript. Every call returns immediately.
 
 use std::cell::RefCell;
 use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use millstream::frame::{Framer, Lines};
+use millstream::handover::{Block, Taken};
 use millstream::{CancelToken, Command, Decode, Error, ErrorKind, ReadAhead, Reader, ReaderBuilder};
 use napi::Status;
 use napi::bindgen_prelude::{BufferSlice, Function};
@@ -13,96 +15,157 @@ use napi_derive::napi;
 
 use crate::command::CommandWords;
 use crate::error::{End, Failure};
-use crate::filler::{BLOCK_BYTES, Block, Next, Shared};
+use crate::filler::{BLOCK_BYTES, Shared};
 
-/// What the system says of a number that is no open descriptor; the same on Linux, macOS and the BSDs.
+/// The system's error for a number that is not an open descriptor; the same on Linux, macOS and the BSDs.
 const EBADF: i32 = 9;
 
-/// Calls a function on JavaScript's thread. It does not keep the process alive: who waits does.
+/// Calls a function on JavaScript's thread. It does not keep the process alive: the waiting call does.
 type Wake = ThreadsafeFunction<(), (), (), Status, false, true>;
 
-/// A command's standard output, a file or a descriptor, read by a thread of its own.
+/// How a reader decodes what is compressed.
+#[napi(object, object_to_js = false)]
+pub struct Decoding {
+    /// Whether it does; if it is not given, as usual for the source.
+    pub decode: Option<bool>,
+    /// At most this many decoded bytes.
+    pub limit: Option<f64>,
+    /// At most this many for a compressed one.
+    pub ratio: Option<f64>,
+    /// At most this many bytes of memory for a window.
+    pub memory: Option<f64>,
+}
+
+impl Decoding {
+    fn apply(&self, builder: ReaderBuilder) -> ReaderBuilder {
+        let builder = match self.decode {
+            None => builder,
+            Some(true) => builder.decode(Decode::Auto),
+            Some(false) => builder.decode(Decode::Off),
+        };
+        // TypeScript has checked that they are whole and positive, or infinite.
+        let whole = |number: f64| number.is_finite().then_some(number as u64);
+        let builder = match self.limit.and_then(whole) {
+            None => builder,
+            Some(bytes) => builder.decode_limit(bytes),
+        };
+        let builder = match self.ratio.and_then(whole) {
+            None => builder,
+            Some(ratio) => builder.decode_ratio(ratio),
+        };
+        match self.memory {
+            None => builder,
+            Some(memory) => builder.decode_memory(memory as u64),
+        }
+    }
+}
+
+/// A block that JavaScript makes room for, and where the lines in it end.
+struct Front {
+    block: Block,
+    lines: usize,
+}
+
+/// What is read, by a thread of its own.
 #[napi]
 pub struct NativeReader {
     shared: Arc<Shared>,
-    /// The block that comes next, while JavaScript makes room for it.
-    front: RefCell<Option<Block>>,
+    front: RefCell<Option<Front>>,
+    /// After each line feed of the front block, from its first byte.
+    line_ends: RefCell<Vec<u32>>,
+    /// After the last block: the source's end, or how it failed.
+    outcome: RefCell<Option<Option<Error>>>,
 }
 
 #[napi]
 impl NativeReader {
-    /// Starts a command. `wake` is called when something has come that `front` or `is_gone` had to deny.
+    /// Starts a command. `wake` is called when something has arrived after `front` or `is_gone` reported nothing.
     #[napi(factory)]
-    pub fn command(words: CommandWords, wake: Function<(), ()>) -> napi::Result<NativeReader> {
+    pub fn command(words: CommandWords, decoding: Decoding, wake: Function<(), ()>) -> napi::Result<NativeReader> {
         // Here, not on the thread: it starts in the directory and environment of now.
-        start(wake, |builder| {
-            let reader = builder.command(Command::from(words));
+        start(&decoding, wake, |builder| {
+            let reader = Command::try_from(words).and_then(|command| builder.command(command));
             move || reader
         })
     }
 
     /// Reads a file. It is opened by the thread.
     #[napi(factory)]
-    pub fn path(path: String, wake: Function<(), ()>) -> napi::Result<NativeReader> {
-        start(wake, |builder| move || builder.path(path))
+    pub fn path(path: String, decoding: Decoding, wake: Function<(), ()>) -> napi::Result<NativeReader> {
+        start(&decoding, wake, |builder| move || builder.path(path))
     }
 
     /// Reads a duplicate of a descriptor, which stays the caller's: made here, because the caller may close it next.
     #[napi(factory)]
-    pub fn fd(fd: RawFd, wake: Function<(), ()>) -> napi::Result<NativeReader> {
+    pub fn fd(fd: RawFd, decoding: Decoding, wake: Function<(), ()>) -> napi::Result<NativeReader> {
         // Before there are descriptors of ours: they could have the number of one that was closed by mistake.
         let fd = duplicate(fd);
-        start(wake, |builder| move || builder.fd(fd?))
+        start(&decoding, wake, |builder| move || builder.fd(fd?))
     }
 
-    /// How many bytes the next block has: 0 if there is none yet, -1 if there is an outcome.
+    /// Reads a copy of these bytes.
+    #[napi(factory)]
+    pub fn memory(bytes: BufferSlice, decoding: Decoding, wake: Function<(), ()>) -> napi::Result<NativeReader> {
+        let bytes = bytes.to_vec();
+        start(&decoding, wake, |builder| move || builder.memory(bytes))
+    }
+
+    /// The size of the next block: 0 if there is none yet, -1 if there is an outcome.
     #[napi]
     pub fn front(&self) -> i32 {
         let mut front = self.front.borrow_mut();
-        if front.is_none() {
-            match self.shared.next() {
-                Next::Block(block) => *front = Some(block),
-                Next::Nothing => return 0,
-                Next::Outcome => return -1,
+        if front.is_none() && self.outcome.borrow().is_none() {
+            match self.shared.blocks.try_take() {
+                Some(Taken::Block(block)) => {
+                    let mut line_ends = self.line_ends.borrow_mut();
+                    line_ends.clear();
+                    let bytes = &block.bytes[block.start..block.end];
+                    let found = Lines::new().batch(bytes, false, usize::MAX, &mut line_ends);
+                    debug_assert!(found.is_ok(), "any bytes are lines");
+                    *front = Some(Front { block, lines: line_ends.len() });
+                }
+                Some(Taken::End(error)) => *self.outcome.borrow_mut() = Some(error),
+                // Only a reader that is stopped is cancelled, and its thread says no more.
+                Some(Taken::Cancelled) | None => return 0,
             }
         }
         // In range: a block has at most `BLOCK_BYTES`.
-        front.as_ref().map_or(0, |block| block.bytes().len() as i32)
+        front.as_ref().map_or(-1, |front| (front.block.end - front.block.start) as i32)
     }
 
-    /// How many lines end in the block that `front` spoke of.
+    /// How many lines end in the block that `front` described.
     #[napi]
     pub fn lines(&self) -> u32 {
-        self.front.borrow().as_ref().map_or(0, |block| block.line_ends.len() as u32)
+        self.front.borrow().as_ref().map_or(0, |front| front.lines as u32)
     }
 
-    /// Copies that block to the front of the one memory, and where its lines end (a `Uint32Array`) to the front of the
-    /// other. False if one is too small, and nothing has happened.
+    /// Copies that block to the front of one memory, and its line ends (a `Uint32Array`) to the front of the other.
+    /// False if one is too small, and nothing has happened.
     #[napi]
     pub fn take(&self, mut bytes: BufferSlice, mut line_ends: BufferSlice) -> bool {
         let mut front = self.front.borrow_mut();
-        let fits = |block: &mut Block| {
-            block.bytes().len() <= bytes.len() && block.line_ends.len() <= line_ends.len() / size_of::<u32>()
+        let fits = |front: &mut Front| {
+            front.block.end - front.block.start <= bytes.len() && front.lines <= line_ends.len() / size_of::<u32>()
         };
-        let Some(block) = front.take_if(fits) else { return false };
-        bytes[..block.bytes().len()].copy_from_slice(block.bytes());
-        for (to, end) in line_ends.chunks_exact_mut(size_of::<u32>()).zip(&block.line_ends) {
+        let Some(Front { block, .. }) = front.take_if(fits) else { return false };
+        bytes[..block.end - block.start].copy_from_slice(&block.bytes[block.start..block.end]);
+        for (to, end) in line_ends.chunks_exact_mut(size_of::<u32>()).zip(&*self.line_ends.borrow()) {
             to.copy_from_slice(&end.to_ne_bytes());
         }
-        self.shared.give_back(block);
+        self.shared.blocks.give_back(block.bytes);
         true
     }
 
-    /// What went wrong, once there is an outcome.
+    /// The error, once there is an outcome.
     #[napi]
     pub fn failure(&self) -> Option<Failure> {
-        self.shared.outcome(|outcome, _| outcome?.as_ref().err().map(Failure::from))
+        self.outcome.borrow().as_ref()?.as_ref().map(Failure::from)
     }
 
-    /// How the source's commands ended, those that have.
+    /// How the source's commands ended, for those that have ended so far.
     #[napi]
     pub fn ends(&self) -> Vec<End> {
-        self.shared.outcome(|_, ends| ends.iter().map(End::from).collect())
+        self.shared.ends(|ends| ends.iter().map(End::from).collect())
     }
 
     /// Has the source closed, and its command stopped.
@@ -118,7 +181,7 @@ impl NativeReader {
     }
 }
 
-/// Who let go of the reader wants nothing any more. An environment that ends, such as a worker's, lets go of all.
+/// A dropped reader wants nothing any more. An environment that ends, such as a worker's, drops everything.
 impl Drop for NativeReader {
     fn drop(&mut self) {
         self.shared.stop();
@@ -126,7 +189,7 @@ impl Drop for NativeReader {
 }
 
 /// A descriptor that is ours to close.
-fn duplicate(fd: RawFd) -> Result<OwnedFd, Error> {
+pub fn duplicate(fd: RawFd) -> Result<OwnedFd, Error> {
     let refuse = |error| Error::new(ErrorKind::OpenFailed).with_io(error);
     if fd < 0 {
         return Err(refuse(std::io::Error::from_raw_os_error(EBADF)));
@@ -138,26 +201,29 @@ fn duplicate(fd: RawFd) -> Result<OwnedFd, Error> {
 }
 
 /// Starts the thread. `open` runs here, and what it returns runs there.
-fn start<O>(wake: Function<(), ()>, open: impl FnOnce(ReaderBuilder) -> O) -> napi::Result<NativeReader>
+fn start<O>(
+    decoding: &Decoding,
+    wake: Function<(), ()>,
+    open: impl FnOnce(ReaderBuilder) -> O,
+) -> napi::Result<NativeReader>
 where
     O: FnOnce() -> Result<Reader, Error> + Send + 'static,
 {
     let wake: Wake = wake.build_threadsafe_function().weak::<true>().build()?;
     let token = CancelToken::new().map_err(|error| napi::Error::from_reason(error.to_string()))?;
-    // The thread that reads reads ahead: another one behind it would be one too many. What is compressed is decoded by Node,
-    // as without the native part: two decoders would call the same damage by two names.
-    let builder = Reader::builder().cancel(&token).decode(Decode::Off).read_ahead(ReadAhead::Off).capacity(BLOCK_BYTES);
-    let shared = Shared::new(token);
+    // The reading thread is the read-ahead: another one would be one too many.
+    let builder = Reader::builder().cancel(&token).read_ahead(ReadAhead::Off).capacity(BLOCK_BYTES);
+    let builder = decoding.apply(builder);
+    // What can go wrong is an environment that has ended, where no code waits.
+    let shared = Shared::new(token, move || {
+        wake.call((), ThreadsafeFunctionCallMode::NonBlocking);
+    });
     let open = open(builder);
     let filler = shared.clone();
     std::thread::Builder::new().name("millstream".to_owned()).spawn(move || {
-        // What can go wrong is an environment that has ended, where nobody waits.
-        let wake = || {
-            wake.call((), ThreadsafeFunctionCallMode::NonBlocking);
-        };
-        if catch_unwind(AssertUnwindSafe(|| filler.fill(open(), wake))).is_err() {
-            filler.give_up(wake);
+        if catch_unwind(AssertUnwindSafe(|| filler.fill(open()))).is_err() {
+            filler.give_up();
         }
     })?;
-    Ok(NativeReader { shared, front: RefCell::default() })
+    Ok(NativeReader { shared, front: RefCell::default(), line_ends: RefCell::default(), outcome: RefCell::default() })
 }

@@ -1,7 +1,8 @@
 /**
- * Between somebody who pushes, as the writable side of a stream, and somebody who pulls, as a chain does.
+ * Between a producer that pushes, such as the writable side of a stream, and a consumer that pulls, such as a chain.
  *
- * It holds one value: who pushes is called back when that was taken, and so feels how fast the other one is.
+ * It holds one value: the producer is called back when it has been taken, which slows it down to the speed of the
+ * consumer.
  */
 
 /** Called when a value was taken, or is not wanted. */
@@ -12,7 +13,7 @@ export class Feed<T> implements AsyncIterableIterator<T> {
   #waiting: ((result: IteratorResult<T>) => void) | undefined;
   /**
    * - `open`: more may come. - `ended`: nothing more comes, but a value may be here.
-   * - `closed`: nothing more is wanted; what comes is dropped, as a stream has no other way to say so.
+   * - `closed`: nothing more is wanted; further values are dropped, since a stream cannot refuse them.
    */
   #state: "open" | "ended" | "closed" = "open";
 
@@ -21,7 +22,7 @@ export class Feed<T> implements AsyncIterableIterator<T> {
     return this.#state === "closed";
   }
 
-  /** Gives a value, the next one only when this one was taken. */
+  /** Passes a value on; the next one is passed on only after this one has been taken. */
   push(value: T, taken: Taken): void {
     const waiting = this.#waiting;
     if (this.#state === "closed") {
@@ -42,7 +43,7 @@ export class Feed<T> implements AsyncIterableIterator<T> {
     this.#waiting = undefined;
   }
 
-  /** The next value, not asked for again before it came. */
+  /** The next value; not called again before it arrived. */
   next(): Promise<IteratorResult<T>> {
     const next = this.#value;
     if (next !== undefined) {

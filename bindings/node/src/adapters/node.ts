@@ -1,55 +1,69 @@
 /**
- * Node's streams made of our readers and chains. The other way round needs no adapter: `from` reads a `Readable`, and a
+ * Node streams made from our readers and chains. The other direction needs no adapter: `from` reads a `Readable`, and a
  * pipeline ends in any `Writable`.
  *
- * They are streams like any other: an error on either side reaches the other one by `stream.pipeline`, `destroy` ends
- * everything at any moment, and a full reader makes the writer wait. An unfinished last record is a record.
+ * They are streams like any other: an error on either side reaches the other one through `stream.pipeline`, `destroy`
+ * ends everything at any moment, and a full reader makes the writer wait. An unfinished last record is a record.
  */
 
 import { Buffer } from "node:buffer";
 import { Duplex, Readable, Writable, type WritableOptions } from "node:stream";
-import { MillstreamError } from "../error.js";
+import { misuse } from "../error.js";
+import { type Rules, whole } from "../options.js";
 import { isSink } from "../pipe/sink.js";
 import type { PipeSource } from "../pipe/source.js";
 import { Feed } from "./feed.js";
-import { type InputOptions, isObjects, type OutputOptions } from "./options.js";
+import {
+  checkAdapterOptions,
+  INPUT_RULES,
+  type InputOptions,
+  isObjects,
+  OUTPUT_RULES,
+  type OutputOptions,
+} from "./options.js";
 import { Outlet } from "./outlet.js";
 import { closeSource, outputOf, Run, sourceOf } from "./run.js";
 import { type AtEnd, type Between, withOptions } from "./types.js";
 
-/** How many objects wait in front of a chain unless told otherwise: stages take many at once. */
+/** How many objects wait before a chain by default: stages take many at once. */
 const OBJECTS = 1024;
 
 /** Options of `toReadable`. */
 export interface ReadableOptions extends OutputOptions {
-  /** How many bytes, or objects, are read ahead: as many as Node does, unless told otherwise. */
+  /** How many bytes, or objects, are read ahead: Node's own default. */
   highWaterMark?: number;
 }
 
 /** Options of `toWritable`. */
 export interface WritableInputOptions extends InputOptions {
-  /** How many bytes wait in front of the chain before who writes should wait (Node's own number), or objects (1024). */
+  /** How many bytes (by default Node's own number) or objects (1024) wait before the chain before the writer has to wait. */
   highWaterMark?: number;
 }
 
 /** Options of `toTransform`. */
 export interface TransformOptions extends WritableInputOptions, OutputOptions {
-  /** How many bytes, or objects, wait behind the chain until they are read: as many as in Node, unless told otherwise. */
+  /** How many bytes, or objects, wait after the chain until they are read: Node's own default. */
   readableHighWaterMark?: number;
 }
+
+const SIZE = whole(0);
+const READABLE_RULES: Rules<ReadableOptions> = { ...OUTPUT_RULES, highWaterMark: SIZE };
+const WRITABLE_RULES: Rules<WritableInputOptions> = { ...INPUT_RULES, highWaterMark: SIZE };
+const TRANSFORM_RULES: Rules<TransformOptions> = { ...WRITABLE_RULES, ...OUTPUT_RULES, readableHighWaterMark: SIZE };
 
 /**
  * A `Readable` over a reader, a pipeline without a sink, or any iterable.
  *
- * A reader's bytes are handed on as they are, whole records at a time; other records get a delimiter behind each. An
- * error comes behind the records that were read before it. Destroying the stream closes the source.
+ * A reader's bytes are passed on unchanged, whole records at a time; other records are each followed by a delimiter. An
+ * error comes after the records that were read before it. Destroying the stream closes the source.
  */
 export function toReadable(source: PipeSource<any>, options: ReadableOptions = {}): Readable {
+  checkAdapterOptions("toReadable", options, READABLE_RULES);
   const [items, output] = outputOf(source, options);
   const outlet = new Outlet((chunk) => put(readable, chunk), true, output);
   let run: Run<unknown> | undefined;
   const readable = new LateFailing({
-    objectMode: isObjects(options.output, "output"),
+    objectMode: isObjects(options.output),
     highWaterMark: options.highWaterMark,
     signal: options.signal,
     read() {
@@ -73,22 +87,33 @@ export function toReadable(source: PipeSource<any>, options: ReadableOptions = {
 /**
  * A `Writable` whose records go through stages into a sink: the parts are those of `pipe`, without a source.
  *
- * It has finished when the sink has, and fails as the pipeline does. A chain that takes no more, as by `take`, lets the rest
- * pass by.
+ * It has finished when the sink has, and fails as the pipeline does. A chain that accepts no more, for example after
+ * `take`, discards the rest.
  */
-export const toWritable: AtEnd<string, Writable, WritableInputOptions> = withOptions(makeWritable, {});
+export const toWritable: AtEnd<string, Writable, WritableInputOptions> = withOptions(
+  "toWritable",
+  WRITABLE_RULES,
+  makeWritable,
+  {},
+);
 
 /**
  * A `Duplex` for the middle of `stream.pipeline`: bytes in, records through the stages, their bytes out.
  *
- * With `input: "objects"` or `output: "objects"` that side is in object mode. A chain that takes no more, as by `take`, ends
- * the output and lets the rest of the input pass by: `stream.pipeline` would call anything else a failure.
+ * With `input: "objects"` or `output: "objects"` that side is in object mode. A chain that accepts no more, for example
+ * after `take`, ends the output and discards the rest of the input: `stream.pipeline` would treat anything else as a
+ * failure.
  */
-export const toTransform: Between<string, Duplex, TransformOptions> = withOptions(makeTransform, {});
+export const toTransform: Between<string, Duplex, TransformOptions> = withOptions(
+  "toTransform",
+  TRANSFORM_RULES,
+  makeTransform,
+  {},
+);
 
 function makeWritable(options: WritableInputOptions, parts: unknown[]): Writable & { result: Promise<unknown> } {
   if (!isSink(parts.at(-1))) {
-    throw new MillstreamError("argument_invalid", { found: "no sink", expected: "stages, and a sink as the last" });
+    throw misuse({ found: "no sink", expected: "stages, and a sink as the last" });
   }
   const feed = new Feed<any>();
   const run = new Run<unknown>(sourceOf(feed, options), parts, options);
@@ -111,7 +136,7 @@ function makeTransform(options: TransformOptions, parts: unknown[]): Duplex {
     writableHighWaterMark,
     writableObjectMode,
     readableHighWaterMark: options.readableHighWaterMark,
-    readableObjectMode: isObjects(options.output, "output"),
+    readableObjectMode: isObjects(options.output),
     read: () => outlet.ask(),
   });
   run.result.then(
@@ -121,9 +146,9 @@ function makeTransform(options: TransformOptions, parts: unknown[]): Duplex {
   return duplex;
 }
 
-/** What is common to those that are written to. */
+/** What is common to writable adapters. */
 function writableSide(feed: Feed<any>, run: Run<unknown>, options: WritableInputOptions): WritableOptions {
-  const isObject = isObjects(options.input, "input");
+  const isObject = isObjects(options.input);
   const side: WritableOptions = {
     objectMode: isObject,
     highWaterMark: options.highWaterMark ?? (isObject ? OBJECTS : undefined),
@@ -158,7 +183,7 @@ function text(chunk: string, encoding: BufferEncoding): string | Uint8Array {
 
 function put(stream: Readable, chunk: unknown): boolean {
   if (chunk === null) {
-    throw new MillstreamError("argument_invalid", {
+    throw misuse({
       found: "null",
       expected: "any other item: it is the end of a stream",
     });
@@ -166,7 +191,7 @@ function put(stream: Readable, chunk: unknown): boolean {
   return stream.push(chunk);
 }
 
-/** Reports an error behind what it has read ahead, which `destroy` would drop. */
+/** Reports an error after the chunks it has read ahead, which `destroy` would drop. */
 class LateFailing extends Readable {
   #failure: { error: Error } | undefined;
 

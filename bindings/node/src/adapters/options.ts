@@ -1,31 +1,57 @@
-/** What all adapters can be told. */
+/** The options of all adapters. */
 
-import { MillstreamError } from "../error.js";
-import type { PipeOptions } from "../pipe/pipe.js";
-import type { As, ItemOf, ReaderOptions } from "../reader.js";
+import { misuse } from "../error.js";
+import { abortSignal, type Rules, textOrBytes, word } from "../options.js";
+import { PIPE_RULES, type PipeOptions } from "../pipe/pipe.js";
+import { type As, checkReaderOptions, type ItemOf, READER_RULES, type ReaderOptions } from "../reader.js";
 
 /** Whether a stream is of bytes, or of items as they are. */
 export type Content = "bytes" | "objects";
 
-/** Options of an adapter that is written to: how records are found in what comes, and those of its pipeline. */
+/** Options of an adapter that is written to: how records are found in its input, and those of its pipeline. */
 export interface InputOptions<A extends As = As> extends ReaderOptions<A>, PipeOptions {
-  /** What is written to it: bytes, in which records are found, unless told otherwise; or objects, each of them an item. */
+  /** What is written to it: bytes, in which records are found (the default); or objects, each of them an item. */
   input?: Content;
-  /** Ends it when it is triggered, as the streams of its platform end: with an `AbortError` in Node, else with the reason. */
+  /** Ends it when it is triggered, as the streams of its platform end: with an `AbortError` in Node, otherwise with the reason. */
   signal?: AbortSignal;
 }
 
 /** Options of an adapter that is read. */
 export interface OutputOptions {
-  /** What is read from it: records as bytes unless told otherwise, or each item as it is. */
+  /** What is read from it: records as bytes (the default), or items unchanged. */
   output?: Content;
-  /** What is behind each record in the bytes: a line feed unless told otherwise. */
+  /** The bytes after each record: a line feed by default. */
   delimiter?: string | Uint8Array;
-  /** Ends it when it is triggered, as the streams of its platform end: with an `AbortError` in Node, else with the reason. */
+  /** Ends it when it is triggered, as the streams of its platform end: with an `AbortError` in Node, otherwise with the reason. */
   signal?: AbortSignal;
 }
 
-/** What the first stage of an adapter with these options gets; `A` where they do not say. */
+const CONTENT = word("bytes", "objects");
+
+export const OUTPUT_RULES: Rules<OutputOptions> = { output: CONTENT, delimiter: textOrBytes, signal: abortSignal };
+
+export const INPUT_RULES: Rules<InputOptions> = { ...READER_RULES, ...PIPE_RULES, input: CONTENT };
+
+/** Throws unless these are options of an adapter with these rules, and can be combined. */
+export function checkAdapterOptions<O extends InputOptions & OutputOptions>(
+  call: string,
+  options: O,
+  rules: Rules<O>,
+): void {
+  checkReaderOptions(call, options, rules);
+  const { input, output, delimiter } = options;
+  const framed = (["as", "framer", "keepDelimiter", "recordLimit", "invalidUtf8"] as const).find(
+    (name) => options[name] !== undefined,
+  );
+  if (input === "objects" && framed !== undefined) refuse(call, `input: "objects" together with ${framed}`);
+  if (output === "objects" && delimiter !== undefined) refuse(call, 'output: "objects" together with delimiter');
+}
+
+function refuse(call: string, found: string): never {
+  throw misuse({ stream: call, found, expected: "one of them: there are no bytes" }, "invalid_option");
+}
+
+/** The input type of the first stage of an adapter with these options; `A` if they do not say. */
 export type FirstItem<O, A> = O extends { input: "objects" }
   ? any
   : O extends { as: infer T extends As }
@@ -33,11 +59,6 @@ export type FirstItem<O, A> = O extends { input: "objects" }
     : A;
 
 /** Whether it is objects, and not bytes. */
-export function isObjects(content: Content | undefined, name: "input" | "output"): boolean {
-  if (content === undefined || content === "bytes") return false;
-  if (content === "objects") return true;
-  throw new MillstreamError("invalid_option", {
-    found: `${name}: ${String(content)}`,
-    expected: '"bytes" or "objects"',
-  });
+export function isObjects(content: Content | undefined): boolean {
+  return content === "objects";
 }

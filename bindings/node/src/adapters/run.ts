@@ -1,9 +1,9 @@
-/** A pipeline under way inside of an adapter: fed from outside, read from outside, or both. */
+/** A running pipeline inside an adapter: fed from outside, read from outside, or both. */
 
 import { from } from "../from.js";
 import { type BlockSource, sourceBlock } from "../pipe/block.js";
 import { type PipeOptions, pipe } from "../pipe/pipe.js";
-import { BLOCKS, blocksOf, type PipeSource } from "../pipe/source.js";
+import { BLOCKS, blocksOf, OfReader, type PipeSource } from "../pipe/source.js";
 import { Reader } from "../reader.js";
 import type { Chunk } from "../source/chunks.js";
 import type { Feed } from "./feed.js";
@@ -12,13 +12,13 @@ import { type InputOptions, isObjects, type OutputOptions } from "./options.js";
 /** A pipeline that can be stopped from outside. */
 export class Run<R> {
   readonly #controller = new AbortController();
-  /** What the pipeline comes to. Its rejection counts as handled: the adapter reports it. */
+  /** The result of the pipeline. Its rejection counts as handled: the adapter reports it. */
   readonly result: Promise<R>;
   /** Settles when all of it has ended, and never rejects. */
   readonly ended: Promise<void>;
   hasEnded = false;
 
-  /** @throws What is wrong with the parts. */
+  /** @throws Errors in the parts. */
   constructor(source: PipeSource<any>, parts: readonly unknown[], options: PipeOptions) {
     const { stamp, stats, onError, onSummary } = options;
     const { signal } = this.#controller;
@@ -30,27 +30,27 @@ export class Run<R> {
     this.ended = this.result.then(end, end);
   }
 
-  /** Ends it, whatever it is about to do, and waits until its source is closed and its sink given up. */
+  /** Ends it in any state, and waits until its source is closed and its sink aborted. */
   stop(reason: unknown): Promise<void> {
     if (!this.hasEnded) this.#controller.abort(reason);
     return this.ended;
   }
 }
 
-/** What a feed brings, as a pipeline's source: the records in its chunks, or the items in its arrays. */
+/** The values of a feed as a pipeline's source: the records in its chunks, or the items in its arrays. */
 export function sourceOf(feed: Feed<any>, options: InputOptions): PipeSource<any> {
-  if (isObjects(options.input, "input")) return blocks(new FedItems(feed));
+  if (isObjects(options.input)) return blocks(new FedItems(feed));
   const { as, framer, keepDelimiter, recordLimit, invalidUtf8, name = "stream" } = options;
   return from(feed as Feed<Chunk>, { as, framer, keepDelimiter, recordLimit, invalidUtf8, name });
 }
 
-/** What is to be read, and how: a reader's own bytes stay what they are. */
+/** What to read, and how: a reader's own bytes stay unchanged. */
 export function outputOf<O extends OutputOptions>(source: PipeSource<any>, options: O): [PipeSource<any>, O] {
-  const isRaw = source instanceof Reader && !isObjects(options.output, "output") && options.delimiter === undefined;
+  const isRaw = source instanceof Reader && !isObjects(options.output) && options.delimiter === undefined;
   return isRaw ? [blocks(new RawBlocks(source)), { ...options, delimiter: "" }] : [source, options];
 }
 
-/** Closes a source that nobody has begun to read. */
+/** Closes a source that has not been read from. */
 export async function closeSource(source: PipeSource<any>): Promise<void> {
   await blocksOf(source)
     .close()
@@ -82,21 +82,22 @@ class FedItems implements BlockSource {
 }
 
 /** Whole records at a time, as they are in the stream, delimiters and prefixes included. */
-class RawBlocks implements BlockSource {
-  readonly #reader: Reader<any>;
+class RawBlocks extends OfReader {
+  #failure: { error: unknown } | undefined;
 
-  constructor(reader: Reader<any>) {
-    this.#reader = reader;
-  }
-
-  async next() {
-    const batch = await this.#reader.nextBatch();
-    if (batch === null) return null;
-    const { bytes, offsets, length, firstRecord } = batch;
-    return sourceBlock([bytes.subarray(offsets[0], offsets[length])], firstRecord);
-  }
-
-  async close(): Promise<void> {
-    await this.#reader.close().catch(() => {});
+  protected async take() {
+    if (this.#failure !== undefined) throw this.#failure.error;
+    try {
+      const batch = await this.reader.nextBatch();
+      if (batch === null) return null;
+      const { bytes, offsets, length, firstRecord } = batch;
+      return sourceBlock([bytes.subarray(offsets[0], offsets[length])], firstRecord);
+    } catch (error) {
+      const { unfinished, position } = this.reader;
+      if (unfinished === undefined) throw error;
+      // No record, but bytes anyway.
+      this.#failure = { error };
+      return sourceBlock([unfinished], position.records);
+    }
   }
 }

@@ -1,10 +1,11 @@
-/** The types of adapters that are made of stages: what the first stage gets, and that each fits the next. */
+/** The types of adapters made of stages: the input of the first stage, and that each fits the next. */
 
+import { checkOptions, type Rules } from "../options.js";
 import type { Sink, StreamSink, StreamSummary } from "../pipe/sink.js";
 import type { Stage } from "../pipe/stage.js";
-import type { FirstItem, InputOptions, OutputOptions } from "./options.js";
+import { checkAdapterOptions, type FirstItem, type InputOptions, type OutputOptions } from "./options.js";
 
-/** Stages in the middle of a stream `S`, which is written to and read from. `A` is what the first stage gets. */
+/** Stages in the middle of a stream `S`, which is written to and read from. `A` is the input type of the first stage. */
 export interface Between<A, S, Options extends InputOptions & OutputOptions> {
   (): S;
   (a: Stage<A, any>): S;
@@ -19,9 +20,9 @@ export interface Between<A, S, Options extends InputOptions & OutputOptions> {
   options<const O extends Options>(options: O): Between<FirstItem<O, A>, S, Options>;
 }
 
-/** A stream that takes, and what the sink behind it comes to. */
+/** A writable stream, and the result of its sink. */
 export type Ended<S, R> = S & {
-  /** What the sink comes to, as of `pipe`. Nothing is reported twice: it need not be looked at. */
+  /** The result of the sink, as for `pipe`. Errors are not reported twice: it need not be awaited. */
   readonly result: Promise<R>;
 };
 
@@ -42,9 +43,19 @@ export interface AtEnd<A, S, Options extends InputOptions> {
   options<const O extends Options>(options: O): AtEnd<FirstItem<O, A>, S, Options>;
 }
 
-/** A function with `options`, which gives the same function with these options besides. */
-export function withOptions<O, F>(make: (options: O, parts: unknown[]) => unknown, options: O): F {
+/** A function with `options`, which returns the same function with these options added. */
+export function withOptions<O extends InputOptions & OutputOptions, F>(
+  name: string,
+  rules: Rules<O>,
+  make: (options: O, parts: unknown[]) => unknown,
+  options: O,
+): F {
   const call = (...parts: unknown[]) => make(options, parts.flat());
-  call.options = (more: O) => withOptions<O, F>(make, { ...options, ...more });
+  call.options = (more: O) => {
+    checkOptions(`${name}.options`, more, rules);
+    const all = { ...options, ...more };
+    checkAdapterOptions(`${name}.options`, all, rules);
+    return withOptions<O, F>(name, rules, make, all);
+  };
   return call as F;
 }

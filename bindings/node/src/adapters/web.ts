@@ -1,44 +1,58 @@
 /**
- * The web's streams made of our readers and chains. The other way round needs no adapter: `from` reads a `ReadableStream`,
+ * Web streams made from our readers and chains. The other direction needs no adapter: `from` reads a `ReadableStream`,
  * and a pipeline ends in any `WritableStream`.
  *
  * Cancelling, aborting and errors go through in both directions, and a slow reader makes the writer wait.
  */
 
-import { MillstreamError } from "../error.js";
+import { misuse } from "../error.js";
+import { number, type Rules } from "../options.js";
 import { isSink } from "../pipe/sink.js";
 import type { PipeSource } from "../pipe/source.js";
 import { Feed } from "./feed.js";
-import { type InputOptions, isObjects, type OutputOptions } from "./options.js";
+import {
+  checkAdapterOptions,
+  INPUT_RULES,
+  type InputOptions,
+  isObjects,
+  OUTPUT_RULES,
+  type OutputOptions,
+} from "./options.js";
 import { Outlet } from "./outlet.js";
 import { closeSource, outputOf, Run, sourceOf } from "./run.js";
 import { type AtEnd, type Between, withOptions } from "./types.js";
 
 /** Options of `toWebReadable`. */
 export interface WebReadableOptions extends OutputOptions {
-  /** How many chunks are read ahead: none unless told otherwise. An error overtakes those. */
+  /** How many chunks are read ahead: none by default. An error overtakes these. */
   highWaterMark?: number;
 }
 
 /** Options of `toWebWritable`. */
 export interface WebWritableOptions extends InputOptions {
-  /** How many chunks wait in front of the chain before who writes should wait: 1 unless told otherwise. */
+  /** How many chunks wait before the chain before the writer has to wait: 1 by default. */
   highWaterMark?: number;
 }
 
 /** Options of `toWebTransform`. */
 export interface WebTransformOptions extends WebWritableOptions, OutputOptions {
-  /** How many chunks wait behind the chain until they are read: none unless told otherwise. An error overtakes those. */
+  /** How many chunks wait after the chain until they are read: none by default. An error overtakes these. */
   readableHighWaterMark?: number;
 }
+
+const SIZE = number(0);
+const READABLE_RULES: Rules<WebReadableOptions> = { ...OUTPUT_RULES, highWaterMark: SIZE };
+const WRITABLE_RULES: Rules<WebWritableOptions> = { ...INPUT_RULES, highWaterMark: SIZE };
+const TRANSFORM_RULES: Rules<WebTransformOptions> = { ...WRITABLE_RULES, ...OUTPUT_RULES, readableHighWaterMark: SIZE };
 
 /**
  * A `ReadableStream` over a reader, a pipeline without a sink, or any iterable.
  *
- * A reader's bytes are handed on as they are, whole records at a time; other records get a delimiter behind each. Cancelling
- * the stream closes the source.
+ * A reader's bytes are passed on unchanged, whole records at a time; other records are each followed by a delimiter.
+ * Cancelling the stream closes the source.
  */
 export function toWebReadable(source: PipeSource<any>, options: WebReadableOptions = {}): ReadableStream<any> {
+  checkAdapterOptions("toWebReadable", options, READABLE_RULES);
   const [items, output] = outputOf(source, options);
   const side = new ReadableSide(output, options.highWaterMark ?? 0);
   let run: Run<unknown> | undefined;
@@ -67,18 +81,25 @@ export function toWebReadable(source: PipeSource<any>, options: WebReadableOptio
 /**
  * A `WritableStream` whose records go through stages into a sink: the parts are those of `pipe`, without a source.
  *
- * It is closed when the sink has finished, and fails as the pipeline does. A chain that takes no more, as by `take`, lets the
- * rest pass by.
+ * It is closed when the sink has finished, and fails as the pipeline does. A chain that accepts no more, for example
+ * after `take`, discards the rest.
  */
-export const toWebWritable: AtEnd<string, WritableStream<any>, WebWritableOptions> = withOptions(makeWritable, {});
+export const toWebWritable: AtEnd<string, WritableStream<any>, WebWritableOptions> = withOptions(
+  "toWebWritable",
+  WRITABLE_RULES,
+  makeWritable,
+  {},
+);
 
 /**
- * What `pipeThrough` takes, for the middle of web streams: bytes in, records through the stages, their bytes out.
+ * The argument of `pipeThrough`, for the middle of web streams: bytes in, records through the stages, their bytes out.
  *
- * A chain that takes no more, as by `take`, closes what is read and makes what is written to fail, which cancels the source:
- * as `terminate` does in a `TransformStream`.
+ * A chain that accepts no more, for example after `take`, closes the readable side and makes the writable side fail,
+ * which cancels the source: like `terminate` in a `TransformStream`.
  */
 export const toWebTransform: Between<string, ReadableWritablePair<any, any>, WebTransformOptions> = withOptions(
+  "toWebTransform",
+  TRANSFORM_RULES,
   makeTransform,
   {},
 );
@@ -88,7 +109,7 @@ function makeWritable(
   parts: unknown[],
 ): WritableStream<any> & { result: Promise<unknown> } {
   if (!isSink(parts.at(-1))) {
-    throw new MillstreamError("argument_invalid", { found: "no sink", expected: "stages, and a sink as the last" });
+    throw misuse({ found: "no sink", expected: "stages, and a sink as the last" });
   }
   const side = new WritableSide(options);
   const run = new Run<unknown>(side.source, parts, options);
@@ -110,11 +131,11 @@ function makeTransform(options: WebTransformOptions, parts: unknown[]): Readable
   output.attach(run);
   run.result.then(
     () => {
-      if (!input.hasEnded) input.fail(new TypeError("the chain takes no more"));
+      if (!input.hasEnded) input.fail(new TypeError("the chain accepts no more input"));
     },
     (error) => input.fail(error),
   );
-  // Cancelled by who reads: who writes is told. Aborted by who writes: who reads is told.
+  // Cancelled by the reader: the writer is notified. Aborted by the writer: the reader is notified.
   output.onCancel = (reason) => {
     input.fail(reason);
     return run.stop(reason);
@@ -129,7 +150,7 @@ function makeTransform(options: WebTransformOptions, parts: unknown[]): Readable
   return { readable: output.stream, writable: input.stream };
 }
 
-/** Calls when the signal is triggered, or has been; the function that it returns ends that. */
+/** Calls when the signal is triggered, or has been; the returned function ends that. */
 function whenAborted(signal: AbortSignal | undefined, call: (reason: unknown) => void): () => void {
   if (signal === undefined) return () => {};
   const abort = () => call(signal.reason);
@@ -138,7 +159,7 @@ function whenAborted(signal: AbortSignal | undefined, call: (reason: unknown) =>
   return () => signal.removeEventListener("abort", abort);
 }
 
-/** What is written to: its chunks are a pipeline's source. */
+/** The writable side: its chunks are a pipeline's source. */
 class WritableSide {
   readonly #feed = new Feed<any>();
   #controller!: WritableStreamDefaultController;
@@ -149,7 +170,7 @@ class WritableSide {
   onAbort: (reason: unknown) => void = () => {};
 
   constructor(options: WebWritableOptions) {
-    const isObject = isObjects(options.input, "input");
+    const isObject = isObjects(options.input);
     const feed = this.#feed;
     this.source = sourceOf(feed, options);
     this.stream = new WritableStream<any>(
@@ -183,7 +204,7 @@ class WritableSide {
   }
 }
 
-/** What is read: a pipeline's sink. */
+/** The readable side: a pipeline's sink. */
 class ReadableSide {
   readonly #outlet: Outlet;
   #controller!: ReadableStreamDefaultController<any>;
@@ -240,7 +261,7 @@ class ReadableSide {
   }
 }
 
-/** Bytes with memory of their own: who reads may transfer it. */
+/** Bytes with their own memory: the consumer may transfer it. */
 function own(bytes: Uint8Array): Uint8Array {
   const isWhole = bytes.length === bytes.buffer.byteLength && Object.getPrototypeOf(bytes) === Uint8Array.prototype;
   return isWhole ? bytes : new Uint8Array(bytes);

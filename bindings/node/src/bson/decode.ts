@@ -1,12 +1,13 @@
 /**
  * BSON documents as JavaScript's own values.
  *
- * It promises that every byte is looked at, and that what is wrong is an error that says where; what a length says is checked
- * before it is believed. Nothing in a document is run or looked up, and values share no memory with the bytes.
+ * It promises that every byte is checked, and that an error has its position; a length is checked before it is used.
+ * Nothing in a document is executed or looked up, and values share no memory with the bytes.
  */
 
-import { MillstreamError } from "../error.js";
+import { MillstreamError, misuse } from "../error.js";
 import type { ErrorKind } from "../errors.js";
+import { checkOptions, type Rules, whole, word } from "../options.js";
 import { decodeStrictly, platform } from "../text.js";
 import { Decimal128 } from "./decimal.js";
 import { knownKey } from "./keys.js";
@@ -24,25 +25,30 @@ import {
   Timestamp,
 } from "./values.js";
 
-/** A document: keys in their order, but those that are whole numbers come first, and of equal ones the last counts. */
+/** A document: keys in order, except that those that are whole numbers come first, and of duplicates the last counts. */
 export interface Document {
   [key: string]: unknown;
 }
 
 /** Options of `bson.decode` and `bson.decodeAll`. */
 export interface DecodeOptions {
-  /** What an integer of 64 bits is: a `number` where that is exact and else a `bigint`, unless told otherwise. */
+  /** What a 64-bit integer becomes: by default a `number` if that is exact, else a `bigint`. */
   int64?: "number" | "bigint";
-  /** How deep documents may be in each other, at most 1000: 200 unless told otherwise. */
+  /** How deeply documents may be nested, at most 1000: 200 by default. */
   depth?: number;
 }
 
 const MOST_DEPTH = 1000;
 
+export const DECODE_RULES: Rules<DecodeOptions> = { int64: word("number", "bigint"), depth: whole(0, MOST_DEPTH) };
+
+/** Not checked: a call for each record costs as much as the check. */
+const NO_OPTIONS: DecodeOptions = {};
+
 /** The smallest document: its length and its terminator. */
 const LEAST = 5;
 
-/** The moments that a `Date` can hold, in milliseconds from 1970. */
+/** The range of `Date`, in milliseconds since 1970. */
 const LAST_DATE = 8_640_000_000_000_000;
 
 /**
@@ -50,21 +56,23 @@ const LAST_DATE = 8_640_000_000_000_000;
  *
  * @throws `document_invalid`, `document_truncated`, `utf8_invalid`, `too_deep`, with the offset.
  */
-export function decode(bytes: Uint8Array, options: DecodeOptions = {}): Document {
+export function decode(bytes: Uint8Array, options: DecodeOptions = NO_OPTIONS): Document {
+  if (options !== NO_OPTIONS) checkOptions("bson.decode", options, DECODE_RULES);
   const decoder = new Decoder(bytes, options);
   const document = decoder.document(bytes.length, 0);
   if (decoder.at < bytes.length) {
-    decoder.fail("document_invalid", decoder.at, `${bytes.length - decoder.at} bytes behind the document`, "its end");
+    decoder.fail("document_invalid", decoder.at, `${bytes.length - decoder.at} bytes after the document`, "its end");
   }
   return document;
 }
 
 /**
- * Documents that follow each other, such as the bytes of a batch.
+ * Consecutive documents, such as the bytes of a batch.
  *
  * @throws What `decode` throws, with the record.
  */
-export function decodeAll(bytes: Uint8Array, options: DecodeOptions = {}): Document[] {
+export function decodeAll(bytes: Uint8Array, options: DecodeOptions = NO_OPTIONS): Document[] {
+  if (options !== NO_OPTIONS) checkOptions("bson.decodeAll", options, DECODE_RULES);
   const decoder = new Decoder(bytes, options);
   const documents: Document[] = [];
   try {
@@ -90,10 +98,10 @@ class Decoder {
   constructor(bytes: Uint8Array, { int64 = "number", depth = 200 }: DecodeOptions) {
     if (!(bytes instanceof Uint8Array)) {
       const found = bytes === null ? "null" : typeof bytes;
-      throw new MillstreamError("argument_invalid", { found, expected: "bytes" });
+      throw misuse({ found, expected: "bytes" });
     }
     if (int64 !== "number" && int64 !== "bigint") {
-      throw new MillstreamError("invalid_option", { found: String(int64), expected: '"number" or "bigint"' });
+      throw misuse({ found: String(int64), expected: '"number" or "bigint"' }, "invalid_option");
     }
     this.#bytes = bytes;
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -108,7 +116,7 @@ class Decoder {
       const type = this.#bytes[this.at++];
       const key = this.#key(last);
       const value = this.#value(type, last, depth);
-      // Else it would be the object's prototype.
+      // Otherwise it would be the object's prototype.
       if (key !== "__proto__") document[key] = value;
       else Object.defineProperty(document, key, { value, writable: true, enumerable: true, configurable: true });
     }
@@ -116,7 +124,7 @@ class Decoder {
     return document;
   }
 
-  /** The elements by their place; what they are called does not matter. */
+  /** The elements by position; their keys do not matter. */
   #array(limit: number, depth: number): unknown[] {
     const array: unknown[] = [];
     const last = this.#begin(limit, depth);
@@ -129,15 +137,15 @@ class Decoder {
     return array;
   }
 
-  /** The length: where the document's last byte is, in front of which its members end. */
+  /** The length: gives the position of the document's last byte, before which its members end. */
   #begin(limit: number, depth: number): number {
     const { at } = this;
     if (depth > this.#deepest) this.fail("too_deep", at, `depth ${depth}`, `at most ${this.#deepest}`);
     this.#needs(4, limit);
     const length = this.#view.getInt32(at, true);
-    if (length < LEAST) this.fail("document_invalid", at, `the length ${length}`, "a document's length, 5 or more");
+    if (length < LEAST) this.fail("document_invalid", at, `the length ${length}`, "a document length of 5 or more");
     if (length > limit - at)
-      this.fail("document_truncated", at, `${limit - at} bytes`, `${length}, as its length says`);
+      this.fail("document_truncated", at, `${limit - at} bytes`, `${length}, as its length field states`);
     this.at += 4;
     return at + length - 1;
   }
@@ -243,7 +251,8 @@ class Decoder {
     this.#needs(4, end);
     const length = this.#view.getInt32(at, true);
     if (length < 0) this.fail("document_invalid", at, `the length ${length}`, "0 or more");
-    if (length > end - at) this.fail("document_truncated", at, `${end - at} bytes`, `${length}, as its length says`);
+    if (length > end - at)
+      this.fail("document_truncated", at, `${end - at} bytes`, `${length}, as its length field states`);
     this.at += 4;
     const code = this.#string(at + length);
     const scope = this.document(at + length, depth + 1);
@@ -286,7 +295,7 @@ class Decoder {
 
   #decode(start: number, end: number): string {
     const text = platform.decode(this.#bytes, start, end);
-    // The only trace that anything wrong leaves; it can also be what is written.
+    // The only trace of invalid data; it can also be written.
     if (text.includes("\ufffd") && decodeStrictly(this.#bytes.subarray(start, end)) === undefined) {
       this.fail("utf8_invalid", start, undefined, "UTF-8");
     }

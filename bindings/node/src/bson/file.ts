@@ -1,24 +1,24 @@
 /**
- * A file of one document, such as the weights of a model: only what is asked for is read.
+ * A file of one document, such as the weights of a model: only what you access is read.
  *
- * The lengths in a document lead from member to member, so a look-up reads some KiB in front of it, and an array is read where it is
- * needed: right into its own memory. That is as fast as a mapping, which a file that shrinks would turn into the end of the
- * process.
+ * The lengths in a document lead from member to member, so a look-up reads some KiB, and an array is read directly into
+ * its own memory. That is as fast as a mapping, with which a file that shrinks would end the process.
  */
 
 import { type FileHandle, open } from "node:fs/promises";
-import { fileURLToPath } from "node:url";
 import { fromSystem, MillstreamError } from "../error.js";
 import type { ErrorKind } from "../errors.js";
+import { checkOptions } from "../options.js";
+import { pathOf } from "../path.js";
 import { platform } from "../text.js";
-import { bytesText, byteText, SIZES, TYPES } from "./cursor.js";
-import { type DecodeOptions, decode } from "./decode.js";
+import { DECODE_RULES, type DecodeOptions, decode } from "./decode.js";
 import { splitPath } from "./path.js";
+import { bytesText, byteText, SIZES, TYPES } from "./types.js";
 
-/** How much of the file is looked at together. */
+/** How much of the file is examined at once. */
 const WINDOW = 16 << 10;
 
-/** The most that one read is asked for: more is refused by some systems. */
+/** The most that one read requests: some systems refuse more. */
 const MOST_READ = 1 << 30;
 
 /** Where a value lies. */
@@ -28,7 +28,7 @@ interface Place {
   readonly end: number;
 }
 
-/** The arrays of numbers that there are. */
+/** The supported arrays of numbers. */
 type NumberArray =
   | Int8Array
   | Uint8Array
@@ -48,7 +48,7 @@ export interface NumberArrayClass<A extends NumberArray> {
   new (buffer: ArrayBuffer): A;
 }
 
-/** A document in a file. Paths are keys and positions with dots between them; the empty one is the document itself. */
+/** A document in a file. Paths are keys and positions separated by dots; the empty one is the document itself. */
 export class DocumentFile {
   /** The path of the file. */
   readonly name: string;
@@ -65,7 +65,7 @@ export class DocumentFile {
 
   /** @throws `open_failed`; `document_invalid` and `document_truncated` where its length is not that of the file. */
   static async open(path: string | URL): Promise<DocumentFile> {
-    const name = path instanceof URL ? fileURLToPath(path) : path;
+    const name = pathOf("bson.open", path);
     let file: FileHandle | undefined;
     try {
       file = await open(name, "r");
@@ -76,7 +76,7 @@ export class DocumentFile {
       const opened = new DocumentFile(name, file, stat.size);
       const { end } = await opened.#document(0, stat.size);
       if (end < stat.size)
-        opened.#fail("document_invalid", end, `${bytesText(stat.size - end)} behind the document`, "its end");
+        opened.#fail("document_invalid", end, `${bytesText(stat.size - end)} after the document`, "its end");
       return opened;
     } catch (error) {
       await file?.close();
@@ -87,7 +87,7 @@ export class DocumentFile {
   /**
    * The keys of the document or array at this path.
    *
-   * @throws `key_missing`; `shape_mismatch` where there is something else.
+   * @throws `key_missing`; `shape_mismatch` for anything else.
    */
   async keys(path = ""): Promise<string[]> {
     const place = await this.#find(path);
@@ -103,11 +103,12 @@ export class DocumentFile {
   }
 
   /**
-   * What is at this path, as `bson.decode` makes it; all of the file for the empty one.
+   * The value at this path, as from `bson.decode`; the whole file for the empty path.
    *
    * @throws `key_missing`; what `bson.decode` throws.
    */
   async get(path = "", options: DecodeOptions = {}): Promise<unknown> {
+    checkOptions("get", options, DECODE_RULES);
     const { type, start, end } = await this.#find(path);
     if (start === 0) {
       const bytes = new Uint8Array(end);
@@ -125,7 +126,7 @@ export class DocumentFile {
     } catch (error) {
       if (!(error instanceof MillstreamError) || error.offset === undefined) throw error;
       const { kind, found, expected, offset, path: inside } = error;
-      // Behind the empty key.
+      // After the empty key.
       const whole = [path, ...(inside === undefined ? [] : [inside.replace(/^""\.?/, "")])].filter(
         (part) => part !== "",
       );
@@ -140,9 +141,10 @@ export class DocumentFile {
   }
 
   /**
-   * The binary data at this path as numbers, the lowest byte of each first: of a vector (subtype 9) those behind its header.
+   * The binary data at this path as numbers, the lowest byte of each first: of a vector (subtype 9) those after its
+   * header.
    *
-   * @throws `key_missing`; `shape_mismatch` where there is something else, or no whole number of numbers.
+   * @throws `key_missing`; `shape_mismatch` for anything else, or if the bytes are not a whole number of numbers.
    */
   async array<A extends NumberArray>(path: string, type: NumberArrayClass<A>): Promise<A> {
     const place = await this.#find(path);
@@ -150,7 +152,7 @@ export class DocumentFile {
     // The length, the subtype, and the header of a vector.
     const head = (await this.#look(place.start, Math.min(7, place.end - place.start))).slice(4);
     const subtype = head[0];
-    // The old subtype has its length twice, and a vector says what it is.
+    // The old subtype has its length twice, and a vector begins with its kind.
     const skipped = subtype === 2 ? 4 : subtype === 9 ? 2 : 0;
     const [start, size] = [place.start + 5 + skipped, type.BYTES_PER_ELEMENT];
     const length = place.end - start;
@@ -203,20 +205,20 @@ export class DocumentFile {
   async #member(inside: Place, wanted: string): Promise<Place | undefined> {
     let position = 0;
     for await (const { key, place } of this.#members(inside)) {
-      // Whatever keys are written in an array.
+      // Whatever keys are stored in an array.
       if ((inside.type === 0x04 ? String(position++) : key) === wanted) return place;
     }
     return undefined;
   }
 
-  /** The members of the document at a place, one after the other: they are passed by their lengths. */
+  /** The members of the document at a position, one after another: they are skipped by their lengths. */
   async *#members({ start, end }: Place): AsyncGenerator<{ key: string; place: Place }> {
     const document = await this.#document(start, end);
     const last = document.end - 1;
     for (let at = start + 4; at < last; ) {
       const [type] = await this.#look(at, 1);
       if (TYPES[type] === undefined) {
-        const expected = "the type of an element, or the end where the document's length says";
+        const expected = "the type of an element, or the end at the document's length";
         this.#fail("document_invalid", at, byteText(type), expected);
       }
       const keyEnd = await this.#nul(at + 1, last);
@@ -228,18 +230,13 @@ export class DocumentFile {
     }
   }
 
-  /** Where the document at `start` is, which ends in front of `limit` or there. */
+  /** Where the document at `start` is, which ends before `limit` or there. */
   async #document(start: number, limit: number): Promise<Place> {
     const length = await this.#lengthAt(start, 5, 0, limit);
     const end = start + length;
     const [last] = await this.#look(end - 1, 1);
     if (last !== 0) {
-      this.#fail(
-        "document_invalid",
-        end - 1,
-        `byte ${byteText(last)}`,
-        "a zero byte where the length says that it ends",
-      );
+      this.#fail("document_invalid", end - 1, `byte ${byteText(last)}`, "a zero byte at the end that the length gives");
     }
     return { type: 0x03, start, end };
   }
@@ -260,14 +257,14 @@ export class DocumentFile {
       case type === 0x0f:
         return start + (await this.#lengthAt(start, 14, 0, limit));
       default: {
-        // A string, behind which is an id in a pointer.
+        // A string, after which is an id in a pointer.
         const end = start + 4 + (await this.#lengthAt(start, 1, 4, limit));
         return type === 0x0c ? this.#end(0x07, end, limit) : end;
       }
     }
   }
 
-  /** The length that is written here, of what comes behind so many bytes from here. */
+  /** The length stored here, of what follows this many bytes from here. */
   async #lengthAt(at: number, least: number, behind: number, limit: number): Promise<number> {
     const left = limit - at;
     if (left < 4) this.#fail("document_truncated", at, bytesText(left), bytesText(4));
@@ -276,7 +273,7 @@ export class DocumentFile {
     if (length >= least && length <= left - behind) return length;
     const found = `the length ${length} with ${bytesText(left)} left`;
     const kind = length < least ? "document_invalid" : "document_truncated";
-    return this.#fail(kind, at, found, `a length of ${least} or more that fits in what is left`);
+    return this.#fail(kind, at, found, `a length of ${least} or more that fits in the remaining bytes`);
   }
 
   /** Where the first zero byte is. */
@@ -290,12 +287,12 @@ export class DocumentFile {
     return this.#fail(
       "document_invalid",
       start,
-      "a key or pattern without an end",
+      "an unterminated key or pattern",
       "a zero byte before the document's end",
     );
   }
 
-  /** So many bytes, which are there. */
+  /** This many bytes, which exist. */
   async #look(at: number, count: number): Promise<Uint8Array> {
     const inside = at - this.#windowAt;
     if (inside < 0 || inside + count > this.#window.length) {
@@ -335,7 +332,7 @@ export class DocumentFile {
 /** Vectors by their header: what an array of their numbers is called. */
 const VECTORS: { readonly [header: string]: string | undefined } = { "3 0": "Int8Array", "39 0": "Float32Array" };
 
-/** Whether this machine has the high byte of a number first. */
+/** Whether this machine is big-endian. */
 const IS_BIG = new Uint8Array(Uint16Array.of(1).buffer)[0] === 0;
 
 function isInside(type: number): boolean {

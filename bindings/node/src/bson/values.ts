@@ -1,11 +1,11 @@
 /**
- * The values of BSON that JavaScript has no type of its own for. Plain data; `JSON.stringify` makes Extended JSON of them.
+ * The values of BSON types that JavaScript lacks. Plain data; `JSON.stringify` writes them as Extended JSON.
  */
 
-/** Bytes of a kind other than "bytes": those are a `Uint8Array`. */
+/** Bytes of a subtype other than 0: those are a `Uint8Array`. */
 export class Binary {
   constructor(
-    /** What the bytes are: 4 for a UUID, 9 for a vector, from 128 on what a user says. */
+    /** The meaning of the bytes: 4 for a UUID, 9 for a vector, from 128 on defined by the user. */
     readonly subtype: number,
     readonly bytes: Uint8Array,
   ) {}
@@ -30,7 +30,7 @@ export class ObjectId {
   }
 }
 
-/** A moment that no `Date` can hold: more than 100 million days from 1970. */
+/** A time outside the range of `Date`: more than 100 million days from 1970. */
 export class DateTime {
   constructor(readonly milliseconds: bigint) {}
 
@@ -39,16 +39,16 @@ export class DateTime {
   }
 }
 
-/** The moments that a `Date` can hold, in milliseconds from 1970. */
+/** The range of `Date`, in milliseconds since 1970. */
 const LAST_DATE = 8_640_000_000_000_000n;
 
-/** A moment, in milliseconds from 1970. */
+/** A moment, in milliseconds since 1970. */
 export function dateOf(milliseconds: bigint): Date | DateTime {
   const isDate = milliseconds <= LAST_DATE && milliseconds >= -LAST_DATE;
   return isDate ? new Date(Number(milliseconds)) : new DateTime(milliseconds);
 }
 
-/** A moment of MongoDB's replication: seconds since 1970, and a counter. */
+/** A time of MongoDB's replication: seconds since 1970, and a counter. */
 export class Timestamp {
   constructor(
     readonly time: number,
@@ -60,7 +60,7 @@ export class Timestamp {
   }
 }
 
-/** A regular expression of PCRE, which need not be one of JavaScript. */
+/** A PCRE regular expression, not necessarily in JavaScript's syntax. */
 export class RegularExpression {
   constructor(
     readonly pattern: string,
@@ -72,7 +72,7 @@ export class RegularExpression {
   }
 }
 
-/** A program, with the values of its variables or without. It is text: nothing runs it. */
+/** A program, with the values of its variables or without. It is text: it is never executed. */
 export class Code {
   constructor(
     readonly code: string,

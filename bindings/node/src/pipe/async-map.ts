@@ -1,16 +1,16 @@
 /**
- * `asyncMap`: calls under way while others are, across blocks. It is a source for the stages behind it.
+ * `asyncMap`: overlapping calls, across blocks. It is a source for the stages after it.
  *
- * Begun and not handed on are at most twice as many items as may be under way, so that one that takes long does not make
- * the others wait at once, and a slow sink stops everything. A call that ends makes room for the next one right there; who
- * waits for results is woken when there are as many as may be under way, or in the next turn of the event loop.
+ * At most twice as many items as may be in progress are started and not passed on, so that a slow one does not
+ * immediately make the others wait, and a slow sink stops everything. A call that ends immediately starts the next one;
+ * the consumer is woken when there are as many results as may be in progress, or in the next turn of the event loop.
  */
 
 import { type Block, type BlockSource, Indexes, recordOf } from "./block.js";
 import { type Context, stageFailed } from "./context.js";
 import { nextTurn } from "./source.js";
 
-/** One item on its way. It is used again for others: what listens to a promise costs as much as the promise. */
+/** One item on its way. It is reused: listening to a promise costs as much as the promise. */
 class Slot {
   item: unknown;
   record = 0;
@@ -34,31 +34,31 @@ class Slot {
 }
 
 export class AsyncMapped implements BlockSource {
-  /** In order: what is begun and not handed on, from `#head` on. Otherwise: what has ended and is not handed on. */
+  /** In order: started and not passed on, from `#head` on. Otherwise: ended and not passed on. */
   #slots: Slot[] = [];
   #head = 0;
   /** Those that no item is in. */
   #free: Slot[] = [];
   #running = 0;
-  /** Begun and not handed on. */
+  /** Started and not passed on. */
   #begun = 0;
-  /** Ended since somebody was woken. */
+  /** Ended since the consumer was woken. */
   #ended = 0;
-  /** The records of the items that are handed on next, and their indexes: memory that is used again. */
+  /** The records of the items that are passed on next, and their indexes: reused memory. */
   readonly #records: number[] = [];
   readonly #indexes = new Indexes();
   #block: Block | null = null;
   #index = 0;
-  /** The upstream: whether it was asked, whether it has more, what went wrong with it. */
+  /** The upstream: whether it was asked, whether it has more, and its error. */
   #asked = false;
   #upstreamEnded = false;
   #upstreamFailure: { error: unknown } | undefined;
   #failure: unknown;
   #closed = false;
-  /** Who waits for a block. Not by one promise more: the chain behind is what ends the wait when it is cancelled. */
+  /** The consumer waiting for a block. Not with one promise more: the chain after it ends the wait when it is cancelled. */
   #asker: { resolve(block: Block | null): void; reject(error: unknown): void } | undefined;
   #willWake = false;
-  /** How often somebody was woken. */
+  /** How often the consumer was woken. */
   #woken = 0;
   #beginning = false;
 
@@ -78,7 +78,7 @@ export class AsyncMapped implements BlockSource {
     });
   }
 
-  /** Answers who has asked, if there is an answer. */
+  /** Answers a waiting consumer, if there is an answer. */
   #serve(): void {
     const asker = this.#asker;
     if (asker === undefined) return;
@@ -91,7 +91,7 @@ export class AsyncMapped implements BlockSource {
       this.#begin();
       const before = this.#begun;
       const ready = this.#takeReady();
-      // While these go on.
+      // While these continue.
       this.#begin();
       const isolating = this.context.isolate();
       if (isolating !== undefined) {
@@ -137,9 +137,9 @@ export class AsyncMapped implements BlockSource {
     await this.upstream.close();
   }
 
-  /** Begins as many as may be. */
+  /** Starts as many as allowed. */
   #begin(): void {
-    // A call that ends at once comes here from within: what it makes room for is begun by the loop that began it.
+    // A call that ends immediately re-enters here: the next one is started by the loop that started it.
     if (this.#beginning) return;
     this.#beginning = true;
     while (
@@ -224,7 +224,7 @@ export class AsyncMapped implements BlockSource {
     this.#wakeUp();
   };
 
-  /** Takes what can be handed on: in order, or whatever has ended. */
+  /** Takes what can be passed on: in order, or whatever has ended. */
   #takeReady(): Block | null {
     const slots = this.#slots;
     const items: unknown[] = [];
@@ -233,7 +233,7 @@ export class AsyncMapped implements BlockSource {
     let head = this.#head;
     for (; head < slots.length; head++) {
       const slot = slots[head];
-      // One that failed keeps no other that has ended from going on, unless they are in order.
+      // A failed one does not keep others that have ended from continuing, unless they are in order.
       if (this.ordered && (slot.state === "running" || this.#failure !== undefined)) break;
       this.#begun--;
       if (slot.state === "done") {
@@ -270,8 +270,8 @@ export class AsyncMapped implements BlockSource {
     for (let index = 0; index < length; index++) from[index] = records[index] - first;
     if (this.context.stats) {
       const statistics = this.context.stages[this.stage];
-      statistics.recordsOut += length;
-      statistics.recordsIn += length;
+      statistics.items += length;
+      statistics.itemsIn += length;
     }
     return { items, first, shift: 0, origin: { from, shift: 0, parent: null } };
   }

@@ -1,8 +1,10 @@
 /**
- * What goes through a pipeline: many items at once, which know which records they come from.
+ * The unit of a pipeline: many items at once, which know the records they come from.
  *
- * Stages work in place. So an array belongs to the one who has it, and nobody keeps it after handing it on.
+ * Stages work in place. So an array belongs to its holder, and no code keeps it after passing it on.
  */
+
+import type { CommandEnd } from "../error.js";
 
 /** Items, in order. */
 export interface Block {
@@ -13,13 +15,13 @@ export interface Block {
   readonly shift: number;
   /** Which items they were before stages that drop or add some; `null` where none did. */
   readonly origin: Origin | null;
-  /** Of a block that is being taken apart: what is left of its first item. */
+  /** For a block that is being taken apart: the rest of its first item. */
   readonly rest?: Iterator<any>;
-  /** Of a block that is being handed on in parts: where the next one begins. */
+  /** For a block that is passed on in parts: the start of the next one. */
   readonly start?: number;
 }
 
-/** Item `i` behind a stage was item `from[i]` in front of it. The memory is the stage's, for one block. */
+/** Item `i` after a stage was item `from[i]` before it. The memory is the stage's, for one block. */
 export interface Origin {
   readonly from: Uint32Array;
   readonly shift: number;
@@ -50,11 +52,13 @@ export function recordOf(block: Block, index: number): number {
 
 /** Delivers blocks. */
 export interface BlockSource {
-  /** The next block, not empty; `null` at the end. Rejects, once, behind the last block of a source that failed. */
+  /** The next block, not empty; `null` at the end. Rejects, once, after the last block of a source that failed. */
   next(): Promise<Block | null>;
 
   /** Ends it early. Can be repeated; reports nothing that `next` would have. */
   close(): Promise<void>;
+  /** How its commands ended, those that have. */
+  commandEnds?(): readonly CommandEnd[];
 }
 
 /** Part of a block: its items from `start` on, before `end`. */
@@ -63,7 +67,7 @@ export function part(block: Block, start: number, end: number): Block {
   return { items: items.slice(start, end), first, shift: shift + start, origin };
 }
 
-/** What is left of a block: item `i` was item `from[i]` of it. */
+/** The rest of a block: item `i` was item `from[i]` of it. */
 export function descend(block: Block, items: any[], from: Uint32Array): Block {
   const { first, shift, origin } = block;
   return { items, first, shift: 0, origin: { from, shift, parent: origin } };

@@ -1,42 +1,27 @@
 /**
  * Stages that follow each other, run over blocks.
  *
- * Not by calling each other: a loop takes a block from stage to stage, so that the stack is as high for 10,000 stages as for
- * one. Where a stage makes two blocks out of one, the second waits on a pile of its own. It is awaited once per block, and
- * where a stage says that it has to be.
+ * Not recursively: a loop takes a block from stage to stage, so that the stack is no deeper for 10,000 stages than for
+ * one. Where a stage makes two blocks out of one, the second waits on a separate stack. It is awaited once per block,
+ * and when a stage requires it.
  *
- * It promises that blocks leave in order, and that all items before one that fails have left before the error does.
+ * It promises that blocks leave in order, and that all items before a failing one have left before the error does.
  */
 
 import type { MillstreamError } from "../error.js";
 import { type Block, type BlockSource, recordOf } from "./block.js";
 import { type Context, stageFailed } from "./context.js";
 import { isPromise } from "./loop.js";
+import type { Place, Step } from "./place.js";
 
-/** A stage at work. */
-export interface Step {
-  /** What it is, for statistics. */
-  readonly kind: string;
-  /** Takes a block and gives what comes out; a promise only where something has to be awaited. */
-  run(block: Block, at: Place): Block | Promise<Block>;
-  /** Whether nothing that could come would be handed on. */
-  readonly wantsNothing?: boolean;
-  /** After the last block, or early. */
-  finish?(): Promise<void>;
-  abandon?(error: unknown): Promise<void>;
-}
-
-/** Where a step stands, and what it can ask for. */
-export class Place {
+class PlaceInChain implements Place {
   constructor(
     readonly context: Context,
-    /** Of the stage in its pipeline. */
     readonly stage: number,
     readonly index: number,
     readonly chain: Chain,
   ) {}
 
-  /** The stage has failed for an item: whether to go on without it. If not, the block has to end in front of it. */
   fail(block: Block, index: number, cause: unknown, item: unknown): boolean {
     const error = stageFailed(this.stage, recordOf(block, index), cause);
     if (this.context.goesOnWithout(item, error)) return true;
@@ -44,12 +29,10 @@ export class Place {
     return false;
   }
 
-  /** The block comes to this step again, when what was made of its predecessor has left. */
   postpone(block: Block): void {
     this.chain.postpone(block, this.index);
   }
 
-  /** Nothing more is wanted by this step. */
   enough(): void {
     this.chain.enough();
   }
@@ -71,7 +54,7 @@ export class Chain implements BlockSource {
   readonly #steps: readonly Step[];
   readonly #places: readonly Place[];
   readonly #context: Context;
-  /** The next block to go on with is the last. */
+  /** The next block to continue with is the last. */
   #pile: Waiting[] = [];
   #failure: MillstreamError | undefined;
   #enough = false;
@@ -81,7 +64,7 @@ export class Chain implements BlockSource {
     this.#source = source;
     this.#steps = links.map(({ step }) => step);
     this.#context = context;
-    this.#places = links.map(({ stage }, index) => new Place(context, stage, index, this));
+    this.#places = links.map(({ stage }, index) => new PlaceInChain(context, stage, index, this));
     this.#enough = this.#steps.some((step) => step.wantsNothing);
   }
 
@@ -112,7 +95,7 @@ export class Chain implements BlockSource {
     await this.#source.close();
   }
 
-  /** Ends the chain behind the block that is on its way. */
+  /** Ends the chain after the block that is on its way. */
   stop(error: MillstreamError): void {
     this.#failure = error;
     this.#drop();
@@ -122,7 +105,7 @@ export class Chain implements BlockSource {
     this.#pile.push({ block, index });
   }
 
-  /** Ends the chain behind the block that is on its way. What waits comes after it: there is no other. */
+  /** Ends the chain after the block that is on its way. What waits comes after it: there is no other. */
   enough(): void {
     this.#enough = true;
     this.#drop();
@@ -132,8 +115,8 @@ export class Chain implements BlockSource {
     for (const step of this.#steps) await step.finish?.();
   }
 
-  async abandonSteps(error: unknown): Promise<void> {
-    for (const step of this.#steps) await step.abandon?.(error)?.catch(() => {});
+  async abandonSteps(error: unknown, now: boolean): Promise<void> {
+    for (const step of this.#steps) await step.abandon?.(error, now)?.catch(() => {});
   }
 
   async #nextOfSource(): Promise<Block | null> {
@@ -145,6 +128,7 @@ export class Chain implements BlockSource {
     }
     if (this.#enough) {
       this.#ended = true;
+      this.#context.summary.endedEarly = true;
       await this.#source.close();
       return null;
     }
@@ -158,13 +142,13 @@ export class Chain implements BlockSource {
     this.#pile = [];
   }
 
-  /** Of a stage that has two steps, what goes into the first and comes out of the last counts. */
+  /** For a stage with two steps, what goes into the first and comes out of the last counts. */
   #count(index: number, before: number, after: number, began: number): void {
     const places = this.#places;
     const { stage } = places[index];
     const statistics = this.#context.stages[stage];
-    if (places[index - 1]?.stage !== stage) statistics.recordsIn += before;
-    if (places[index + 1]?.stage !== stage) statistics.recordsOut += after;
-    statistics.elapsed += performance.now() - began;
+    if (places[index - 1]?.stage !== stage) statistics.itemsIn += before;
+    if (places[index + 1]?.stage !== stage) statistics.items += after;
+    statistics.time += performance.now() - began;
   }
 }

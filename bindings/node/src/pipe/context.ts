@@ -1,69 +1,29 @@
 /**
- * What the parts of one running pipeline share: its options, its counts, and how it is cancelled.
+ * What the parts of a running pipeline share: its options, its counts, and its cancellation.
  */
 
 import { cancelled, MillstreamError } from "../error.js";
 import type { Stamping } from "./loop.js";
-import type { RunningSink } from "./sink.js";
-
-/** What one stage has done. */
-export interface StageStatistics {
-  /** What it is: `map`, `filter`, … */
-  readonly kind: string;
-  /** Items that went in, and that came out. */
-  recordsIn: number;
-  recordsOut: number;
-  /** Milliseconds spent in it, promises that it waited for included. */
-  elapsed: number;
-}
-
-/** What a pipeline has done. */
-export interface Summary {
-  /** Records that the source has delivered. */
-  recordsIn: number;
-  /** Items that the sink has taken. */
-  recordsOut: number;
-  /** Records left out because a stage failed for them, by `onError: "skip"`. */
-  skipped: number;
-  /** The same with `onError: { quarantine }`. */
-  quarantined: number;
-  /** The first of those failures. */
-  firstFailure: MillstreamError | undefined;
-  /** Milliseconds in all. */
-  elapsed: number;
-  /** Of these, waiting for the source and for the sink, with `stats: true`. */
-  waitedForSource: number;
-  waitedForSink: number;
-  /** Each stage, with `stats: true`. */
-  stages: readonly StageStatistics[];
-}
-
-/** What becomes of a record for which a stage fails. */
-export type OnError =
-  /** The pipeline ends; what came before reaches the sink. */
-  | "stop"
-  /** The record is left out and counted. */
-  | "skip"
-  /** The item that went into the stage goes to this sink, or to this function together with the error. */
-  | { readonly quarantine: unknown };
+import type { RunningSink, StageStatistics, Summary } from "./types.js";
 
 /** Shared by the parts of one run. */
 export class Context {
   readonly stages: StageStatistics[] = [];
   readonly summary: Summary = {
-    recordsIn: 0,
-    recordsOut: 0,
-    skipped: 0,
-    quarantined: 0,
+    records: 0,
+    items: 0,
+    failed: 0,
+    endedEarly: false,
+    commands: [],
     firstFailure: undefined,
     elapsed: 0,
-    waitedForSource: 0,
-    waitedForSink: 0,
+    sourceWaited: 0,
+    sinkWaited: 0,
     stages: this.stages,
   };
   readonly #quarantine: RunningSink | undefined;
   #waiting: any[] = [];
-  /** What ends the waits that are under way. The signal has one listener for them all: many are taken for a leak. */
+  /** Ends the waits in progress. The signal has one listener for them all: many would be reported as a leak. */
   readonly #waits = new Set<(error: MillstreamError) => void>();
 
   constructor(
@@ -81,7 +41,7 @@ export class Context {
     const { signal } = this;
     if (signal === undefined) return promise as Promise<T>;
     if (signal.aborted) {
-      // What becomes of it is nobody's business any more.
+      // Its result is ignored then.
       promise.then(undefined, () => {});
       return Promise.reject(cancelled(signal));
     }
@@ -115,19 +75,16 @@ export class Context {
     if (this.signal?.aborted) throw cancelled(this.signal);
   }
 
-  /** A stage has failed for a record: whether the pipeline goes on without it. */
+  /** A stage has failed for a record: returns whether the pipeline continues without it. */
   goesOnWithout(item: unknown, error: MillstreamError): boolean {
     if (this.policy === "stop") return false;
     this.summary.firstFailure ??= error;
-    if (this.policy === "skip") this.summary.skipped++;
-    else {
-      this.summary.quarantined++;
-      this.#waiting.push({ item, error });
-    }
+    this.summary.failed++;
+    if (this.policy === "quarantine") this.#waiting.push({ item, error });
     return true;
   }
 
-  /** Hands over what is to go to the quarantine; a promise if that takes time. */
+  /** Passes an item to the quarantine; returns a promise if that takes time. */
   isolate(): Promise<void> | undefined {
     if (this.#waiting.length === 0) return undefined;
     const waiting = this.#waiting;
@@ -141,9 +98,18 @@ export class Context {
     await this.#quarantine?.finish();
   }
 
-  async abandonQuarantine(error: unknown): Promise<void> {
-    await this.isolate()?.catch(() => {});
-    await this.#quarantine?.abandon(error);
+  async abandonQuarantine(error: unknown, now: boolean): Promise<void> {
+    if (!now) await this.isolate()?.catch(() => {});
+    await this.#quarantine?.abandon(error, now);
+  }
+
+  /**
+   * Ends what is left of a pipeline that has failed. `abandon(false)` may wait until sinks have taken earlier items;
+   * when the pipeline is cancelled, `abandon(true)` replaces it, which does not.
+   */
+  async giveUp(abandon: (now: boolean) => Promise<unknown>): Promise<void> {
+    if (!this.signal?.aborted) await this.orCancelled(abandon(false)).catch(() => {});
+    if (this.signal?.aborted) await abandon(true).catch(() => {});
   }
 
   async #isolate(waiting: { item: unknown; error: MillstreamError }[]): Promise<void> {

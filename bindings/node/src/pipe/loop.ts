@@ -1,13 +1,13 @@
 /**
- * The loops that call stages: one call for each item, and nothing else that costs.
+ * The loops that call stages: one call for each item, and no other cost.
  *
- * A call to a function costs a nanosecond where the engine knows which function it is, and then it may vanish altogether;
- * it costs six where many functions are called from one place. So a stage that has much to do gets a loop of its own, stamped
- * by `new Function`. All others share one loop of each kind, and so do all where that is not allowed (a content security
- * policy) or not wanted.
+ * A call to a function costs a nanosecond if the engine knows which function it is, and may then be optimised away; it
+ * costs six if many functions are called from one place. So a stage with many items gets its own loop, made with `new
+ * Function`. All others share one loop of each kind, and so do all if that is not allowed (a content security policy)
+ * or not wanted.
  *
- * A loop runs until the items end, or one of them is not a plain matter: its function threw, or returned a promise. Then it
- * says so in its `Run` and returns the item's index; what comes next is decided elsewhere.
+ * A loop runs until the items end, or one of them needs special treatment: its function threw, or returned a promise.
+ * Then it records that in its `Run` and returns the item's index; the caller decides what comes next.
  */
 
 /** Why a loop stopped, and its counters. */
@@ -20,7 +20,7 @@ export interface Run {
   kept: number;
   /** For each item that is kept, which one it was. */
   from: Uint32Array;
-  /** What a fold has come to, or a state. */
+  /** The result of a fold so far, or a state. */
   state: any;
 }
 
@@ -37,16 +37,17 @@ export type Loop = (run: Run, items: any[], index: number, end: number) => numbe
 /** The kinds of loop. */
 export type LoopKind = keyof typeof BODIES;
 
-/** Whether loops are made for functions: once a function has had enough items to be worth it, at once, or never. */
+/** Whether loops are made for functions: once a function has had enough items to be worth it, immediately, or never. */
 export type Stamping = "worthwhile" | "always" | "never";
 
 /**
- * After so many items a function gets a loop of its own. Until the engine has compiled and optimised it that costs as much
- * as the shared loop does for about so many, so that waiting never costs more than twice the best there is.
+ * After this many items a function gets its own loop. Until the engine has compiled and optimised it, that costs
+ * as much as the shared loop does for about as many items, so that waiting never costs more than twice the best
+ * possible.
  */
 const WORTHWHILE = 1 << 16;
 
-// `value` is looked at for a promise. Strings first: most values are, and it is half the cost.
+// `value` is checked for a promise. Strings first: most values are, and it halves the cost.
 const IF_PROMISE = `if (typeof value !== "string" && typeof value === "object" && value !== null && typeof value.then === "function")`;
 const STOP = `{ run.value = value; run.thrown = false; return index; }`;
 
@@ -56,14 +57,14 @@ const BODIES = {
     const value = f(items[index]);
     ${IF_PROMISE} ${STOP}
     items[index] = value;`,
-  /** The same for a function of which promises are expected. */
+  /** The same for a function that is expected to return promises. */
   collect: `
     items[index] = f(items[index]);`,
   /** Calls, and nothing else. */
   each: `
     const value = f(items[index]);
     ${IF_PROMISE} ${STOP}`,
-  /** Keeps items for which `f` says so. */
+  /** Keeps items for which `f` returns true. */
   filter: `
     const item = items[index];
     const value = f(item);
@@ -84,13 +85,13 @@ const BODIES = {
     run.state = value;`,
 } as const;
 
-/** How many items each turn of a loop takes: what a turn costs besides is a quarter of a stage that does nothing. */
+/** How many items each turn of a loop takes: the overhead of a turn is a quarter of a stage that does nothing. */
 const UNROLLED = 4;
 
-/** A loop's text. The name makes each text another one: equal ones would share what the engine learns about them. */
+/** A loop's text. The name makes each text unique: equal ones would share the engine's type feedback. */
 function text(kind: LoopKind, name: string): string {
   const counts = kind === "filter";
-  // A body says `index` where it stops, so each has to be told which item it has.
+  // A body uses `index` where it stops, so each has to be told which item it has.
   const bodies = Array.from({ length: UNROLLED }, () => `{${BODIES[kind]}\n    index++; }`).join("\n    ");
   return `return function ${name}(run, items, index, end) {
   ${counts ? "const { from } = run; let { kept } = run;" : ""}
@@ -110,8 +111,8 @@ function text(kind: LoopKind, name: string): string {
 }
 
 /**
- * The loops that all stages share, as plain functions: the same text where there is no `new Function`. The first items come
- * here when nothing is compiled yet and each call is dear, so few values are asked whether they are promises.
+ * The loops that all stages share, as plain functions: the same text without `new Function`. The first items come here
+ * when nothing is compiled yet and each call is expensive, so few values are checked for promises.
  */
 const SHARED: { readonly [kind in LoopKind]: (f: (...of: any[]) => any) => Loop } = {
   map: (f) => (run, items, index, end) => {
@@ -211,7 +212,7 @@ function thrown(run: Run, error: unknown): void {
 
 let allowed: boolean | undefined;
 
-/** Whether stages can get loops of their own here: not where a content security policy forbids `new Function`. */
+/** Whether stages can get their own loops here: not if a content security policy forbids `new Function`. */
 export function stampingAllowed(): boolean {
   if (allowed === undefined) {
     try {
@@ -223,7 +224,7 @@ export function stampingAllowed(): boolean {
   return allowed === true;
 }
 
-/** A function's loops, which keep what the engine has learnt for the next pipeline, and how many items it has had. */
+/** A function's loops, which keep the engine's type feedback for the next pipeline, and its item count. */
 interface Known {
   readonly loops: Map<LoopKind, Loop>;
   items: number;
@@ -238,7 +239,7 @@ function stamp(kind: LoopKind, f: (...of: any[]) => any, loops: Map<LoopKind, Lo
   return loop;
 }
 
-/** The loop of one stage: the shared one until one of its own is worth it. */
+/** The loop of one stage: the shared one until its own is worth it. */
 export class StageLoop {
   #loop: Loop;
   #waits: boolean;

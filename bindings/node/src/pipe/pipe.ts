@@ -1,39 +1,59 @@
 /**
  * `pipe`: a source, stages, and a sink.
  *
- * It owns what it is given: at the end, whatever that is, the source is closed and the sink finished or given up. Nothing
- * rejects but the promise that it returns.
+ * It owns its arguments: at the end, whatever the outcome, the source is closed and the sink finished or aborted.
+ * Errors reject only the promise that it returns.
  */
 
-import { fromSystem, MillstreamError } from "../error.js";
+import { type CommandEnd, fromSystem, MillstreamError, misuse } from "../error.js";
+import { abortSignal, boolean, callable, checkOptions, either, type Rules, word } from "../options.js";
 import { AsyncMapped } from "./async-map.js";
 import type { Block, BlockSource } from "./block.js";
-import { Chain, type Link, type Step } from "./chain.js";
-import { Context, type OnError, type Summary } from "./context.js";
+import { Chain, type Link } from "./chain.js";
+import { Context } from "./context.js";
 import { isPromise, type Stamping } from "./loop.js";
-import { isSink, type RunningSink, runningSink, type Sink, type StreamSink, type StreamSummary } from "./sink.js";
+import type { Step } from "./place.js";
+import { isSink, runningSink, type Sink, type StreamSink, type StreamSummary } from "./sink.js";
 import { BLOCKS, blocksOf, mergeBlocks, type PipeSource } from "./source.js";
-import { isStage, type Part, type Stage, type StageKind } from "./stage.js";
+import { isStage, type Stage, type StageKind } from "./stage.js";
 import { BatchStep, FilterStep, MapStep, SequentialStep, SkipStep, SpreadStep, TakeStep, TeeStep } from "./step.js";
+import type { OnError, Part, RunningSink, Summary } from "./types.js";
 
 /** Options of a pipeline: `pipe.options({ … })(source, …)`. */
 export interface PipeOptions {
   /**
-   * Whether a stage gets a loop of its own by `new Function`, where that is allowed: `true`, which is the default, once it
-   * has had enough items to be worth it, `"always"` at once, `false` never.
+   * Whether a stage gets its own loop, made with `new Function`, if that is allowed: `true`, which is the default, once
+   * it has had enough items to be worth it, `"always"` immediately, `false` never.
    */
   stamp?: boolean | "always";
-  /** Whether the summary has the statistics of each stage. */
+  /** Whether the summary includes the statistics of each stage. */
   stats?: boolean;
-  /** What becomes of a record for which a stage fails: the pipeline stops, unless told otherwise. */
+  /** What to do with a record for which a stage fails: by default the pipeline stops. */
   onError?: OnError;
-  /** Ends the pipeline when it is triggered, by an error of kind `cancelled`. */
+  /** Ends the pipeline when it is triggered, with an error of kind `cancelled`. */
   signal?: AbortSignal;
-  /** Is called at the end, also of a pipeline that fails, for sinks that come to something else than a summary. */
+  /** Called at the end, even if the pipeline fails, for sinks whose result is not a summary. */
   onSummary?: (summary: Summary) => void;
 }
 
-/** A source and stages, without a sink: it is iterated, or the source of another pipeline. */
+export const PIPE_RULES: Rules<PipeOptions> = {
+  stamp: either(boolean, word("always")),
+  stats: boolean,
+  onError: {
+    expected: '"stop", "skip" or { quarantine: a function or a sink }',
+    accepts: (value) => value === "stop" || value === "skip" || isQuarantine(value),
+  },
+  signal: abortSignal,
+  onSummary: callable,
+};
+
+function isQuarantine(value: unknown): boolean {
+  if (typeof value !== "object" || value === null || Object.keys(value).join() !== "quarantine") return false;
+  const { quarantine } = value as { quarantine: unknown };
+  return typeof quarantine === "function" || isSink(quarantine);
+}
+
+/** A source and stages, without a sink: it can be iterated, or be the source of another pipeline. */
 export class Pipeline<A> implements AsyncIterable<A>, AsyncDisposable {
   readonly #blocks: BlockSource;
   readonly #finish: () => Promise<void>;
@@ -49,7 +69,7 @@ export class Pipeline<A> implements AsyncIterable<A>, AsyncDisposable {
     this.#abandon = abandon;
   }
 
-  /** The items. A loop that is left can be gone on with by another; `close` ends it. */
+  /** The items. A loop that was left can be continued by another; `close` ends it. */
   [Symbol.asyncIterator](): AsyncIterableIterator<A> {
     const refill = async (): Promise<IteratorResult<A>> => {
       while (this.#index >= this.#items.length) {
@@ -70,12 +90,11 @@ export class Pipeline<A> implements AsyncIterable<A>, AsyncDisposable {
     });
   }
 
-  /** Ends it: closes the source, gives up sinks on the way. */
+  /** Ends it: closes the source, aborts the sinks of `tee` stages. */
   async close(): Promise<void> {
     this.#items = [];
     if (this.#ended) return;
     this.#ended = true;
-    await this.#blocks.close();
     await this.#abandon(undefined);
   }
 
@@ -83,7 +102,7 @@ export class Pipeline<A> implements AsyncIterable<A>, AsyncDisposable {
     return this.close();
   }
 
-  /** For pipelines behind this one. */
+  /** For pipelines after this one. */
   [BLOCKS](): BlockSource {
     return {
       next: () => this.#inTurn(() => this.#nextBlock()),
@@ -124,7 +143,6 @@ export class Pipeline<A> implements AsyncIterable<A>, AsyncDisposable {
       return block;
     } catch (error) {
       this.#ended = true;
-      await this.#blocks.close().catch(() => {});
       await this.#abandon(error);
       throw fromSystem(error, "io");
     }
@@ -133,7 +151,7 @@ export class Pipeline<A> implements AsyncIterable<A>, AsyncDisposable {
 
 const END: IteratorReturnResult<undefined> = { done: true, value: undefined };
 
-/** An iterator whose loops can be left and gone on with: `return` ends nothing. */
+/** An iterator whose loops can be left and continued: `return` ends nothing. */
 function iterator<I>(next: () => Promise<IteratorResult<I>>): AsyncIterableIterator<I> {
   return {
     next,
@@ -144,7 +162,7 @@ function iterator<I>(next: () => Promise<IteratorResult<I>>): AsyncIterableItera
   };
 }
 
-/** What a pipeline is that ends so: itself, if the last is a stage, or a promise of what the sink comes to. */
+/** The result of a pipeline that ends so: itself, if the last part is a stage, or a promise of the sink's result. */
 export type Ending<B, K> = K extends "stage" ? Pipeline<B> : K extends "sink" ? Promise<B> : Promise<StreamSummary>;
 
 /** `pipe` as a function, with options or without. */
@@ -227,16 +245,20 @@ export interface Pipe {
 }
 
 /**
- * Runs items of a source through stages into a sink: a promise of what the sink comes to.
+ * Sends the items of a source through stages into a sink: returns a promise of the sink's result.
  *
- * Without a sink it is a `Pipeline`, which is iterated or the source of another one. Items go through a stage in batches, and
- * `batch(n)` limits their size. The source is closed at the end, and the sink finished, or given up after an error.
+ * Without a sink it returns a `Pipeline`, which can be iterated or be the source of another one. Items go through a
+ * stage in batches, and `batch(n)` limits their size. The source is closed at the end, and the sink finished, or
+ * aborted after an error.
  */
 export const pipe: Pipe = withOptions({});
 
 function withOptions(options: PipeOptions): Pipe {
   const run = (source: PipeSource<any>, ...parts: unknown[]) => start(source, parts.flat(), options);
-  run.options = (more: PipeOptions) => withOptions({ ...options, ...more });
+  run.options = (more: PipeOptions) => {
+    checkOptions("pipe.options", more, PIPE_RULES);
+    return withOptions({ ...options, ...more });
+  };
   return run as Pipe;
 }
 
@@ -246,7 +268,7 @@ function start(source: PipeSource<any>, parts: unknown[], options: PipeOptions):
   const wrong = parts.find((part) => !isStage(part));
   if (wrong !== undefined) {
     const found = wrong === null ? "null" : typeof wrong;
-    throw new MillstreamError("argument_invalid", { found, expected: "stages, and a sink as the last" });
+    throw misuse({ found, expected: "stages, and a sink as the last" });
   }
   const context = contextOf(options);
   const build = new Build(blocksOf(source), context);
@@ -256,13 +278,16 @@ function start(source: PipeSource<any>, parts: unknown[], options: PipeOptions):
   return new Pipeline(
     chain,
     async () => {
-      await build.finish();
-      await context.finishQuarantine();
+      await context.orCancelled(build.finish());
+      await context.orCancelled(context.finishQuarantine());
     },
-    async (error) => {
-      await build.abandon(error);
-      await context.abandonQuarantine(error);
-    },
+    (error) =>
+      context.giveUp(async (now) => {
+        const closed = chain.close();
+        if (!now) await closed;
+        const sinks = [build.abandon(error, now), context.abandonQuarantine(error, now)];
+        await Promise.allSettled([closed, ...sinks]);
+      }),
   );
 }
 
@@ -289,16 +314,17 @@ function quarantineSink(quarantine: unknown, stamping: Stamping): RunningSink {
   return {
     write: (failures) => sink.write(failures.map(({ item }) => item)),
     finish: () => sink.finish(),
-    abandon: (error) => sink.abandon(error),
+    abandon: (error, now) => sink.abandon(error, now),
   };
 }
 
-/** Puts chains together: a stage that lets its calls overlap, or other sources, ends one and begins another. */
+/** Combines chains: a stage that overlaps its calls, or other sources, ends one and begins another. */
 class Build {
   #source: BlockSource;
   #links: Link[] = [];
   #chains: Chain[] = [];
   #stage = 0;
+  readonly #sources: BlockSource[] = [];
 
   constructor(
     source: BlockSource,
@@ -309,7 +335,7 @@ class Build {
 
   add(kind: StageKind): void {
     const stage = this.#stage++;
-    this.context.stages.push({ kind: kind.kind, recordsIn: 0, recordsOut: 0, elapsed: 0 });
+    this.context.stages.push({ name: kind.kind, items: 0, itemsIn: 0, time: 0 });
     if (kind.kind === "asyncMap") {
       const { f, concurrency, ordered } = kind;
       this.#source = new AsyncMapped(this.#upstream(), f, concurrency, ordered, stage, this.context);
@@ -323,7 +349,7 @@ class Build {
 
   /** A sink's own step. */
   addSink(step: Step): void {
-    this.context.stages.push({ kind: step.kind, recordsIn: 0, recordsOut: 0, elapsed: 0 });
+    this.context.stages.push({ name: step.kind, items: 0, itemsIn: 0, time: 0 });
     this.#links.push({ step, stage: this.#stage++ });
   }
 
@@ -334,7 +360,7 @@ class Build {
     return chain;
   }
 
-  /** What there is so far. */
+  /** The results so far. */
   #upstream(): BlockSource {
     return this.#links.length === 0 ? this.#source : this.end();
   }
@@ -343,19 +369,25 @@ class Build {
     for (const chain of this.#chains) await chain.finishSteps();
   }
 
-  async abandon(error: unknown): Promise<void> {
-    for (const chain of this.#chains) await chain.abandonSteps(error);
+  async abandon(error: unknown, now: boolean): Promise<void> {
+    for (const chain of this.#chains) await chain.abandonSteps(error, now);
+  }
+
+  /** How the commands of the sources have ended. */
+  commandEnds(): readonly CommandEnd[] {
+    return this.#sources.flatMap((source) => source.commandEnds?.() ?? []);
   }
 
   #counted(source: BlockSource): BlockSource {
+    this.#sources.push(source);
     const { context } = this;
     const { summary } = context;
     return {
       async next() {
         const began = context.stats ? performance.now() : 0;
         const block = await source.next();
-        if (context.stats) summary.waitedForSource += performance.now() - began;
-        if (block !== null) summary.recordsIn += block.items.length;
+        if (context.stats) summary.sourceWaited += performance.now() - began;
+        if (block !== null) summary.records += block.items.length;
         return block;
       },
       close: () => source.close(),
@@ -402,18 +434,22 @@ async function run(
   try {
     await intoSink(chain, own?.step === undefined ? running : undefined, context);
     const end = await context.orCancelled(running.finish());
-    await build.finish();
-    await context.finishQuarantine();
+    await context.orCancelled(build.finish());
+    await context.orCancelled(context.finishQuarantine());
+    summary.commands = build.commandEnds();
     const result = own?.result ?? (() => (end === undefined ? summary : { ...summary, writer: end }));
     summary.elapsed = performance.now() - began;
     return result(summary);
   } catch (error) {
-    await chain.close().catch(() => {});
-    await running.abandon(error).catch(() => {});
-    await build.abandon(error);
-    await context.abandonQuarantine(error);
+    await context.giveUp(async (now) => {
+      const closed = chain.close().catch(() => {});
+      if (!now) await closed;
+      const sinks = [running.abandon(error, now), build.abandon(error, now), context.abandonQuarantine(error, now)];
+      await Promise.allSettled([closed, ...sinks]);
+    });
     throw fromSystem(error, "io");
   } finally {
+    summary.commands = build.commandEnds();
     summary.elapsed = performance.now() - began;
     options.onSummary?.(summary);
   }
@@ -430,8 +466,8 @@ async function intoSink(chain: Chain, sink: RunningSink | undefined, context: Co
     if (isPromise(writing)) {
       const began = context.stats ? performance.now() : 0;
       await context.orCancelled(writing);
-      if (context.stats) summary.waitedForSink += performance.now() - began;
+      if (context.stats) summary.sinkWaited += performance.now() - began;
     }
-    summary.recordsOut += length;
+    summary.items += length;
   }
 }

@@ -1,29 +1,19 @@
 /**
- * Where a pipeline ends: a function, a value that is made of all items, a writer, or a stream.
+ * Where a pipeline ends: a function, a value made from all items, a writer, or a stream.
  *
- * A sink is given many items at once, and the next ones when it has taken them. It does not keep the array.
+ * A sink takes many items at once, and the next ones when it has taken them. It does not keep the array.
  */
 
-import { MillstreamError } from "../error.js";
+import { misuse } from "../error.js";
+import { checkedFunction } from "../options.js";
 import { type NodeWritable, toNodeWritable, toWebStream } from "../sink/stream.js";
-import { Writer, type WriterEnd } from "../writer.js";
-import type { Step } from "./chain.js";
-import type { Summary } from "./context.js";
+import { ownWriter, stopWriter, Writer, type WriterEnd } from "../writer.js";
 import { isPromise, type Stamping } from "./loop.js";
-import { type Awaitable, checkedFunction, type Part } from "./stage.js";
+import type { Step } from "./place.js";
 import { SequentialStep } from "./step.js";
+import type { Awaitable, Part, RunningSink, Summary } from "./types.js";
 
-/** A sink at work. */
-export interface RunningSink {
-  /** Takes items; a promise where it is full. */
-  write(items: any[]): void | PromiseLike<void>;
-  /** After the last item: the sink's own result. */
-  finish(): Promise<unknown>;
-  /** Instead of `finish`, when something went wrong: what was taken before goes out, but nothing is called whole. */
-  abandon(error: unknown): Promise<void>;
-}
-
-/** A sink that takes `A` and comes to `R`. Made by `forEach`, `collect`, `fold` and `count`. */
+/** A sink that takes `A` and results in `R`. Made by `forEach`, `collect`, `fold` and `count`. */
 export interface Sink<A, R> extends Part<A, R, "sink"> {
   /** How it begins its work. */
   readonly sink: (stamping: Stamping) => { step?: Step; running: RunningSink; result?: (summary: Summary) => unknown };
@@ -32,7 +22,7 @@ export interface Sink<A, R> extends Part<A, R, "sink"> {
 /** What takes records as bytes, or objects as they are: a writer, a Node `Writable`, a `WritableStream`. */
 export type StreamSink = Writer | NodeWritable | WritableStream<any>;
 
-/** What a pipeline into such a sink comes to: what it has done, and how the writer ended. */
+/** The result of a pipeline into this kind of sink: its statistics, and how the writer ended. */
 export type StreamSummary = Summary & { readonly writer?: WriterEnd };
 
 /** Calls `f` for each item. A promise is awaited before the next call, so that a slow function stops the source. */
@@ -61,7 +51,8 @@ export function collect<A>(): Sink<A, A[]> {
 }
 
 /**
- * One value out of all items: `f` makes the next of the last and an item. `init` is the first, or a function that makes it.
+ * One value from all items: `f` makes the next value from the last one and an item. `init` is the first, or a function
+ * that returns it.
  *
  * A promise that `f` returns is awaited before the next call.
  */
@@ -75,9 +66,9 @@ export function fold<A, S>(init: S | (() => S), f: (state: S, item: A) => Awaita
   };
 }
 
-/** How many items there are. */
+/** The number of items. */
 export function count(): Sink<any, number> {
-  return { sink: () => ({ running: new Plain(() => {}), result: (summary) => summary.recordsOut }) };
+  return { sink: () => ({ running: new Plain(() => {}), result: (summary) => summary.items }) };
 }
 
 /** Whether something is a sink, and no stage. */
@@ -86,7 +77,7 @@ export function isSink(value: unknown): value is Sink<any, any> | StreamSink {
   return "sink" in value || value instanceof Writer || isWebStream(value) || isNodeWritable(value);
 }
 
-/** A sink at work, for `tee` and the quarantine. */
+/** A running sink, for `tee` and the quarantine. */
 export function runningSink(sink: unknown, stamping: Stamping): RunningSink {
   if (typeof sink === "object" && sink !== null) {
     if ("sink" in sink) {
@@ -97,7 +88,7 @@ export function runningSink(sink: unknown, stamping: Stamping): RunningSink {
     if (isWebStream(sink)) return toWebStream(sink);
     if (isNodeWritable(sink)) return toNodeWritable(sink);
   }
-  throw new MillstreamError("argument_invalid", {
+  throw misuse({
     found: sink === null ? "null" : typeof sink,
     expected: "a Writer, a Writable, a WritableStream, or what forEach, collect, fold and count make",
   });
@@ -144,7 +135,9 @@ class Calling implements RunningSink {
 }
 
 class Writing implements RunningSink {
-  constructor(readonly writer: Writer) {}
+  constructor(readonly writer: Writer) {
+    ownWriter(writer);
+  }
 
   write(items: any[]): void | Promise<void> {
     return this.writer.writeRecords(items);
@@ -154,7 +147,7 @@ class Writing implements RunningSink {
     return this.writer.close();
   }
 
-  abandon(): Promise<void> {
-    return this.writer.abandon();
+  abandon(error: unknown, now: boolean): Promise<void> {
+    return now ? stopWriter(this.writer, error) : this.writer.abandon();
   }
 }

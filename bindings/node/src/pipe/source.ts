@@ -1,12 +1,12 @@
-/** Blocks out of everything that items can come from. */
+/** Blocks from everything that items can come from. */
 
-import { MillstreamError } from "../error.js";
-import { Reader, takeItems } from "../reader.js";
+import { type CommandEnd, MillstreamError, misuse } from "../error.js";
+import { claim, Reader, takeItems } from "../reader.js";
 import { iterateWebStream } from "../source/chunks.js";
 import { type Block, type BlockSource, sourceBlock } from "./block.js";
 import { isPromise } from "./loop.js";
 
-/** Something that has a chain of its own: a pipeline without a sink. */
+/** An object that has its own chain: a pipeline without a sink. */
 export const BLOCKS: unique symbol = Symbol.for("millstream.blocks") as never;
 
 /** What a pipeline reads: the records of a reader, or the items that an iterable or a stream delivers. */
@@ -30,22 +30,43 @@ export function blocksOf(source: PipeSource<any>): BlockSource {
     if (Symbol.asyncIterator in source) return new AsyncItems(source[Symbol.asyncIterator]());
     if (Symbol.iterator in source) return new Items(source[Symbol.iterator]());
   }
-  throw new MillstreamError("argument_invalid", {
+  throw misuse({
     found: source === null ? "null" : typeof source,
     expected: "a reader, an iterable object or a stream (for the lines of a text: lines(text))",
   });
 }
 
-class ReaderBlocks implements BlockSource {
+/** A reader as the source of a pipeline. */
+export abstract class OfReader implements BlockSource {
+  #isOurs = false;
+
   constructor(readonly reader: Reader<any>) {}
 
   async next(): Promise<Block | null> {
-    const taken = await takeItems(this.reader);
-    return taken === null ? null : sourceBlock(taken.items, taken.first);
+    if (!this.#isOurs && !claim(this.reader)) {
+      const found = "a reader that was read to its end, or is the source of another pipeline";
+      throw new MillstreamError("closed", { stream: this.reader.name, found, expected: "a new reader" });
+    }
+    this.#isOurs = true;
+    return this.take();
+  }
+
+  /** The next block. */
+  protected abstract take(): Promise<Block | null>;
+
+  commandEnds(): readonly CommandEnd[] {
+    return this.reader.commandEnds;
   }
 
   async close(): Promise<void> {
     await this.reader.close().catch(() => {});
+  }
+}
+
+class ReaderBlocks extends OfReader {
+  protected async take(): Promise<Block | null> {
+    const taken = await takeItems(this.reader);
+    return taken === null ? null : sourceBlock(taken.items, taken.first);
   }
 }
 
@@ -102,22 +123,22 @@ class Items implements BlockSource {
   }
 }
 
-/** Calls back in the next turn of the event loop, when what is here already has been delivered. */
+/** Calls back in the next turn of the event loop, when what is already here has been delivered. */
 export const nextTurn: (call: () => void) => void =
   typeof setImmediate === "function" ? (call) => void setImmediate(call) : (call) => void setTimeout(call, 0);
 
 /**
- * Items that come one by one. Those that come within one turn of the event loop make a block: none waits for another that
- * is not there yet.
+ * Items that come one by one. Those that arrive within one turn of the event loop make a block: none waits for a later
+ * one.
  */
 class AsyncItems implements BlockSource {
   #count = 0;
   #ended = false;
   #failure: { error: unknown } | undefined;
-  /** An item was asked for and has not come. */
+  /** An item was requested and has not arrived. */
   #asked = false;
   #items: unknown[] = [];
-  /** Somebody waits for a block. */
+  /** A consumer waits for a block. */
   #waiting: (() => void) | undefined;
   #turnIsOver = false;
 
@@ -148,7 +169,7 @@ class AsyncItems implements BlockSource {
     this.#ended = true;
     this.#wake();
     const returned = this.iterator.return?.();
-    // An async generator that waits for something ends only when that has come: nobody can wait for it.
+    // An async generator that waits for something ends only when that has arrived: nothing can wait for it.
     if (this.#asked) Promise.resolve(returned).catch(() => {});
     else await returned;
   }
@@ -201,7 +222,7 @@ class AsyncItems implements BlockSource {
   }
 }
 
-/** Blocks of several sources, as they come; of each at most one is here. */
+/** Blocks of several sources, in order of arrival; holds at most one of each source. */
 class MergedBlocks implements BlockSource {
   readonly #sources: readonly BlockSource[];
   readonly #idle: Set<BlockSource>;
@@ -221,7 +242,7 @@ class MergedBlocks implements BlockSource {
     for (;;) {
       const ready = this.#ready.shift();
       if (ready !== undefined) {
-        // It is asked for more when this one has been used: its memory is the next one's.
+        // The next one is requested when this one has been used: its memory is reused.
         this.#idle.add(ready.source);
         return ready.block;
       }
@@ -234,6 +255,10 @@ class MergedBlocks implements BlockSource {
         this.#wake = resolve;
       });
     }
+  }
+
+  commandEnds(): readonly CommandEnd[] {
+    return this.#sources.flatMap((source) => source.commandEnds?.() ?? []);
   }
 
   async close(): Promise<void> {
@@ -257,7 +282,7 @@ class MergedBlocks implements BlockSource {
   }
 }
 
-/** Sources whose blocks come as they are there. */
+/** Sources whose blocks are passed on as they arrive. */
 export function mergeBlocks(sources: readonly BlockSource[]): BlockSource {
   return new MergedBlocks(sources);
 }

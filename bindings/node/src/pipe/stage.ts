@@ -1,24 +1,28 @@
 /**
- * Stages: what is done with items on their way. These functions only describe; `chain.ts` does.
+ * Stages: what to do with items on their way. These functions only describe; `chain.ts` does.
  *
  * A stage may be used in several pipelines, and several times in one.
  */
 
-import { MillstreamError } from "../error.js";
-import type { Sink, StreamSink } from "./sink.js";
+import { misuse } from "../error.js";
+import {
+  boolean,
+  checkedFunction,
+  checkOption,
+  checkOptions,
+  either,
+  type Rule,
+  type Rules,
+  show,
+  whole,
+} from "../options.js";
+import { isSink, type Sink, type StreamSink } from "./sink.js";
 import type { PipeSource } from "./source.js";
+import type { Awaitable, Part } from "./types.js";
 
-/** What a stage's function may return: its result, or a promise of it. */
-export type Awaitable<T> = T | PromiseLike<T>;
+const INFINITE: Rule = { expected: "Infinity", accepts: (value) => value === Number.POSITIVE_INFINITY };
 
-declare const types: unique symbol;
-
-/** A part of a pipeline, for the compiler: what it takes, what it gives, and whether it is a stage or a sink. */
-export interface Part<A, B, K> {
-  readonly [types]?: { takes: (item: A) => void; gives: B; kind: K };
-}
-
-/** A stage that takes `A` and gives `B`. */
+/** A stage that takes `A` and returns `B`. */
 export interface Stage<A, B> extends Part<A, B, "stage"> {
   /** What it does. */
   readonly stage: StageKind;
@@ -43,16 +47,16 @@ function make<A, B>(stage: StageKind): Stage<A, B> {
 }
 
 /**
- * Each item becomes what `f` makes of it.
+ * Each item becomes the result of `f` for it.
  *
- * If `f` returns a promise, it is called for the items of the batch without waiting (1,024 at a time at most), and then all
- * are awaited at once; order is kept. For work that takes its time there is `asyncMap`, whose concurrency is what you say.
+ * If `f` returns a promise, it is called for the items of the batch without waiting (1,024 at a time at most), and then
+ * all are awaited at once; order is kept. For slow work use `asyncMap`, whose concurrency you choose.
  */
 export function map<A, B>(f: (item: A) => Awaitable<B>): Stage<A, B> {
   return make({ kind: "map", f: checkedFunction(f) });
 }
 
-/** Keeps the items for which `f` says so. A promise is awaited as by `map`. */
+/** Keeps the items for which `f` returns true. A promise is awaited as by `map`. */
 export function filter<A, B extends A>(f: (item: A) => item is B): Stage<A, B>;
 export function filter<A>(f: (item: A) => Awaitable<unknown>): Stage<A, A>;
 export function filter<A>(f: (item: A) => Awaitable<unknown>): Stage<A, A> {
@@ -62,39 +66,39 @@ export function filter<A>(f: (item: A) => Awaitable<unknown>): Stage<A, A> {
 /**
  * Each item becomes none, one or several: `f` returns an array or another iterable.
  *
- * Anything else that is returned fails the stage, a string too: return an array of one.
+ * Any other result fails the stage, even a string: return an array of one.
  */
 export function flatMap<A, B>(f: (item: A) => Awaitable<Iterable<B>>): Stage<A, B> {
   return make({ kind: "flatMap", f: checkedFunction(f) });
 }
 
-/** Shows each item to `f` and hands it on. */
+/** Calls `f` with each item and passes the item on. */
 export function inspect<A>(f: (item: A) => unknown): Stage<A, A> {
   return make({ kind: "inspect", f: checkedFunction(f) });
 }
 
 /**
- * Hands on the first items and then ends the pipeline: the source is closed, a command stopped.
+ * Passes on the first items and then ends the pipeline: the source is closed, a command stopped.
  *
- * Items go through a stage in batches. So stages in front of this one may have run on items that it drops; `batch(1)` in
- * front of them forbids that.
+ * Items go through a stage in batches. So earlier stages may have run on items that it drops; put `batch(1)` first to
+ * prevent that.
  */
 export function take<A>(count: number): Stage<A, A> {
-  return make({ kind: "take", count: whole(count, 0) });
+  return make({ kind: "take", count: counted("take", count, 0) });
 }
 
 /** Drops the first items. */
 export function skip<A>(count: number): Stage<A, A> {
-  return make({ kind: "skip", count: whole(count, 0) });
+  return make({ kind: "skip", count: counted("skip", count, 0) });
 }
 
-/** Lets the stages behind it run on so many items at a time at most. It makes no arrays: each item stays one. */
+/** Makes the stages after it run on at most this many items at a time. It creates no arrays: each item stays one. */
 export function batch<A>(count: number): Stage<A, A> {
-  return make({ kind: "batch", count: whole(count, 1) });
+  return make({ kind: "batch", count: counted("batch", count, 1) });
 }
 
 /**
- * Each item becomes what `f` makes of it and of a state: `init` makes the state, once for each run of the pipeline.
+ * Each item becomes what `f` makes from it and a state: `init` creates the state, once for each run of the pipeline.
  *
  * If `f` returns a promise, it is awaited before the next call.
  */
@@ -102,13 +106,14 @@ export function scanState<A, S, B>(init: () => S, f: (state: S, item: A) => Awai
   return make({ kind: "scan", init: checkedFunction(init), f: checkedFunction(f) });
 }
 
-/** Gives each item to a sink, too. A slow one stops the source; one that fails stops the pipeline. */
+/** Also passes each item to a sink. A slow one stops the source; one that fails stops the pipeline. */
 export function tee<A>(sink: Sink<A, any> | StreamSink): Stage<A, A> {
+  if (!isSink(sink)) throw misuse({ stream: "tee", found: show(sink), expected: "a sink" });
   return make({ kind: "tee", sink });
 }
 
 /**
- * Adds the items of other sources, as they come. The pipeline ends when all have ended, and fails when one fails.
+ * Adds the items of other sources, as they arrive. The pipeline ends when all have ended, and fails when one fails.
  *
  * As a source it is `pipe(merge(a, b), …)`, as a stage `pipe(a, merge(b), …)`.
  */
@@ -118,20 +123,23 @@ export function merge<A>(...sources: PipeSource<A>[]): Stage<A, A> & { readonly 
 
 /** Options of `asyncMap`. */
 export interface AsyncMapOptions {
-  /** How many calls may be under way at once: 8 unless told otherwise. */
+  /** How many calls may be in progress at once: 8 by default. */
   concurrency?: number;
-  /** Whether results come in the order of the items: they do, unless told otherwise. */
+  /** Whether results keep the order of the items: by default they do. */
   ordered?: boolean;
 }
 
+const ASYNC_RULES: Rules<AsyncMapOptions> = { concurrency: either(whole(1), INFINITE), ordered: boolean };
+
 /**
- * Each item becomes what the promise of `f` brings, with bounded concurrency across batches.
+ * Each item becomes the result of `f`'s promise for it, with bounded concurrency across batches.
  *
- * At most twice as many items as `concurrency` are begun and not handed on: a slow sink stops the source.
+ * At most twice as many items as `concurrency` have been started and not passed on: a slow sink stops the source.
  */
 export function asyncMap<A, B>(f: (item: A) => Awaitable<B>, options: AsyncMapOptions = {}): Stage<A, B> {
+  checkOptions("asyncMap", options, ASYNC_RULES);
   const { concurrency = 8, ordered = true } = options;
-  return make({ kind: "asyncMap", f: checkedFunction(f), concurrency: whole(concurrency, 1), ordered });
+  return make({ kind: "asyncMap", f: checkedFunction(f), concurrency, ordered });
 }
 
 /** Whether something is a stage. */
@@ -139,13 +147,7 @@ export function isStage(value: unknown): value is Stage<any, any> {
   return typeof value === "object" && value !== null && "stage" in value;
 }
 
-/** A function, or an error that says so. */
-export function checkedFunction<F>(f: F): F {
-  if (typeof f === "function") return f;
-  throw new MillstreamError("argument_invalid", { found: f === null ? "null" : typeof f, expected: "a function" });
-}
-
-function whole(count: number, least: number): number {
-  if ((Number.isSafeInteger(count) || count === Number.POSITIVE_INFINITY) && count >= least) return count;
-  throw new MillstreamError("invalid_option", { found: String(count), expected: `a whole number, ${least} or more` });
+function counted(call: string, count: number, least: number): number {
+  checkOption(call, "count", count ?? null, either(whole(least), INFINITE));
+  return count;
 }

@@ -1,30 +1,30 @@
 /**
  * The stages that work in place and one block at a time.
  *
- * Each has a plain way, a loop over the whole block, and a careful way for blocks in which a function threw or returned a
- * promise.
+ * Each has a fast path, a loop over the whole block, and a careful one for blocks in which a function threw or returned
+ * a promise.
  */
 
-import { MillstreamError } from "../error.js";
+import { misuse } from "../error.js";
 import { type Block, descend, Indexes, part } from "./block.js";
-import type { Place, Step } from "./chain.js";
 import { isAsync, isPromise, newRun, type Run, StageLoop, type Stamping } from "./loop.js";
-import type { RunningSink } from "./sink.js";
+import type { Place, Step } from "./place.js";
+import type { RunningSink } from "./types.js";
 
-/** How many promises of a stage are awaited at once at most. */
+/** How many promises of a stage are awaited at once. */
 const WINDOW = 1024;
 
-/** How many items come out of a block at once, by a stage that makes several out of one. */
+/** How many items come out of a block at once, for a stage that makes several from one. */
 const SPREAD = 4096;
 
-/** The answers of a function for some items of a block. */
+/** The results of a function for some items of a block. */
 interface Answers {
   readonly values: any[];
   /** The reasons of those that failed, by index in `values`, if there are any. */
   readonly failures: Map<number, unknown> | undefined;
 }
 
-/** Calls for items `start .. end` without waiting, then waits once. `first` is the answer for the first, if there is one. */
+/** Calls for items `start .. end` without waiting, then waits once. `first` is the result for the first, if there is one. */
 async function ask(
   collect: StageLoop,
   place: Place,
@@ -65,8 +65,8 @@ async function ask(
 }
 
 /**
- * What promises have brought, if all have by now: an `async` function that waits for nothing is such a case, and this takes
- * half the time of `Promise.all`. Otherwise `undefined`; nothing is lost by having asked.
+ * The results of promises, if all are settled: an `async` function that waits for nothing is such a case, and this
+ * takes half the time of `Promise.all`. Otherwise `undefined`; nothing is lost by the attempt.
  *
  * The handlers of promises that are settled already run in the order in which they were added, and all of them before the last
  * one here: a promise that settles later runs its handler later. So if there are enough values then, they are in order.
@@ -82,7 +82,7 @@ function valuesAtOnce(promises: readonly unknown[]): Promise<any[] | undefined> 
       rejected = true;
     };
     for (const promise of promises) {
-      // Only the engine's own promises are known to keep to that.
+      // Only the engine's own promises are known to behave like that.
       if (!(promise instanceof Promise) || promise.constructor !== Promise) {
         resolve(undefined);
         return;
@@ -245,7 +245,7 @@ export class SequentialStep implements Step {
     this.#run.state = state;
   }
 
-  /** What it has come to. */
+  /** Its result. */
   get state(): unknown {
     return this.#run.state;
   }
@@ -296,7 +296,7 @@ export class SequentialStep implements Step {
   }
 }
 
-/** The second half of `flatMap`: takes what its function returned apart. */
+/** The second half of `flatMap`: takes the result of its function apart. */
 export class SpreadStep implements Step {
   readonly kind = "flatMap";
   readonly #indexes = new Indexes();
@@ -332,7 +332,7 @@ export class SpreadStep implements Step {
 function iteratorOf(value: any): Iterator<any> {
   if (typeof value === "object" && value !== null && Symbol.iterator in value) return value[Symbol.iterator]();
   const found = value === null ? "null" : typeof value;
-  throw new MillstreamError("argument_invalid", { found, expected: "an array or another iterable object" });
+  throw misuse({ found, expected: "an array or another iterable object" });
 }
 
 /** `take`. */
@@ -385,7 +385,7 @@ export class BatchStep implements Step {
   run(block: Block, place: Place): Block {
     const { length } = block.items;
     if (length <= this.count) return block;
-    // The items are not copied again for each part: what is left is a view of the same array.
+    // The items are not copied again for each part: the rest is a view of the same array.
     const start = block.start ?? 0;
     const end = start + this.count;
     if (end < length) place.postpone({ ...block, start: end });
@@ -408,8 +408,8 @@ export class TeeStep implements Step {
     await this.sink.finish();
   }
 
-  abandon(error: unknown): Promise<void> {
-    return this.sink.abandon(error);
+  abandon(error: unknown, now: boolean): Promise<void> {
+    return this.sink.abandon(error, now);
   }
 
   async #waitFor(writing: PromiseLike<void>, block: Block): Promise<Block> {

@@ -1,32 +1,46 @@
 /** Bytes compressed on their way to a sink. */
 
 import { once } from "node:events";
-import type { Transform } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
 import * as zlib from "node:zlib";
 import { MillstreamError } from "../error.js";
+import { promisedBy } from "../format.js";
 import type { ByteSink } from "./sink.js";
 
 /** How a writer compresses. */
 export type Encoding = "none" | "gzip" | "zstd";
 
-/** What a name asks for. */
+/**
+ * How a file of this name is compressed.
+ *
+ * @throws `unsupported` for a name that implies a format that cannot be written.
+ */
 export function encodingOf(name: string): Encoding {
-  if (/\.(gz|bgz|bgzf)$/.test(name)) return "gzip";
-  return name.endsWith(".zst") ? "zstd" : "none";
+  const promised = promisedBy(name);
+  if (promised === undefined) return "none";
+  if (promised.format === "gzip" || promised.format === "zstd") return promised.format;
+  throw new MillstreamError("unsupported", {
+    stream: name,
+    found: `a name that implies ${promised.format ?? promised.unreadable}`,
+    expected: 'gzip or zstd, or the option encode (encode: "none" writes the bytes as they are)',
+  });
 }
 
 export class EncodedSink implements ByteSink {
   readonly name: string;
+  readonly endsWithTrailer = true;
   readonly #inner: ByteSink;
-  readonly #encoder: Transform;
-  /** Ends when all that the encoder gave is with the inner sink; rejects when it does not take it. */
+  readonly #encoder: zlib.Gzip;
+  /** Ends when everything the encoder produced is with the inner sink; rejects if the sink does not take it. */
   readonly #pumped: Promise<void>;
+  #isPumping = false;
   #failure: { error: unknown } | undefined;
 
-  constructor(inner: ByteSink, encoding: "gzip" | "zstd") {
-    this.name = inner.name;
-    this.#inner = inner;
-    this.#encoder = makeEncoder(encoding, inner.name);
+  /** @throws `unsupported` before `open` is called. */
+  constructor(open: () => ByteSink, encoding: "gzip" | "zstd", name: string) {
+    this.#encoder = makeEncoder(encoding, name);
+    this.#inner = open();
+    this.name = this.#inner.name;
     this.#pumped = this.#pump();
     this.#pumped.catch((error) => {
       this.#failure = { error };
@@ -34,9 +48,21 @@ export class EncodedSink implements ByteSink {
     });
   }
 
+  get taken(): number | undefined {
+    return this.#inner.taken;
+  }
+
+  get vanishes(): boolean | undefined {
+    return this.#inner.vanishes;
+  }
+
+  get isNothingAtExit(): boolean | undefined {
+    return this.#inner.isNothingAtExit;
+  }
+
   async write(chunk: Uint8Array): Promise<void> {
     this.#complain();
-    // The encoder may look at the chunk later, and its memory is somebody else's.
+    // The encoder may read the chunk later, and its memory belongs to the caller.
     if (this.#encoder.write(new Uint8Array(chunk))) return;
     await Promise.race([once(this.#encoder, "drain").catch(() => {}), this.#pumped]);
     this.#complain();
@@ -48,10 +74,14 @@ export class EncodedSink implements ByteSink {
     await this.#inner.finish();
   }
 
-  async abandon(error: unknown): Promise<void> {
-    this.#encoder.end();
-    await this.#pumped.catch(() => {});
-    await this.#inner.abandon(error);
+  /** Accepted bytes are written, but no trailer: readers must not mistake the output for complete. */
+  async abandon(error: unknown, now = false): Promise<void> {
+    if (!now && this.#failure === undefined) {
+      await Promise.race([new Promise<void>((done) => this.#encoder.flush(done)), this.#pumped.catch(() => {})]);
+      while (this.#failure === undefined && (this.#isPumping || this.#encoder.readableLength > 0)) await sleep(1);
+    }
+    this.#encoder.destroy();
+    await this.#inner.abandon(error, now);
   }
 
   commandEnds() {
@@ -63,17 +93,21 @@ export class EncodedSink implements ByteSink {
   }
 
   async #pump(): Promise<void> {
-    for await (const chunk of this.#encoder) await this.#inner.write(chunk);
+    for await (const chunk of this.#encoder) {
+      this.#isPumping = true;
+      await this.#inner.write(chunk);
+      this.#isPumping = false;
+    }
   }
 }
 
-function makeEncoder(encoding: "gzip" | "zstd", name: string): Transform {
+function makeEncoder(encoding: "gzip" | "zstd", name: string): zlib.Gzip {
   if (encoding === "gzip") return zlib.createGzip({ chunkSize: 64 << 10 });
-  const { createZstdCompress } = zlib as { createZstdCompress?: (options: object) => Transform };
+  const { createZstdCompress } = zlib as { createZstdCompress?: (options: object) => zlib.Gzip };
   if (createZstdCompress !== undefined) return createZstdCompress({ chunkSize: 64 << 10 });
   throw new MillstreamError("unsupported", {
     stream: name,
-    found: `zstd, and Node ${process.version}`,
+    found: `zstd output in Node ${process.version}`,
     expected: "Node 22.15 or newer for zstd",
   });
 }

@@ -1,7 +1,7 @@
 /**
  * Where bytes go.
  *
- * A sink takes chunks whole and in order, one at a time, and says at the end whether all is where it belongs. It holds
+ * A sink takes whole chunks in order, one at a time, and reports at the end whether everything arrived. It holds
  * nothing back.
  */
 
@@ -13,10 +13,27 @@ export interface ByteSink {
   readonly name: string;
   /** Takes the chunk: when the promise has settled, its memory may be used again. */
   write(chunk: Uint8Array): Promise<void>;
-  /** Ends it: rejects if not all of it is where it belongs. */
+  /** Ends it: rejects if not everything arrived. */
   finish(): Promise<void>;
-  /** Gives up: what was to appear whole does not appear. Reports nothing. */
-  abandon(error: unknown): Promise<void>;
+  /**
+   * Gives up: what would appear complete does not appear, and nothing is completed. Reports nothing.
+   *
+   * With `now` it waits for nothing that another side has to do first; it may be called while another call is pending, which
+   * then may never settle.
+   */
+  abandon(error: unknown, now?: boolean): Promise<void>;
+  /** Whether it is a terminal. */
+  readonly isTerminal?: boolean;
+  /** How many bytes the system has taken, where that is known more exactly than by whole chunks. */
+  readonly taken?: number;
+  /** Whether nothing of it is left if it fails, as for a file that appears complete. */
+  readonly vanishes?: boolean;
+  /** Whether closing it when the process ends is useless: then it is aborted. */
+  readonly isNothingAtExit?: boolean;
+  /** Whether it has to write an end of its stream, as compressed data has. */
+  readonly endsWithTrailer?: boolean;
+  /** Writes immediately, when the process ends; false if that is impossible. */
+  writeSync?(chunk: Uint8Array): boolean;
   /** How its commands ended, those that have. */
   commandEnds?(): readonly CommandEnd[];
 }
@@ -24,6 +41,7 @@ export interface ByteSink {
 /** Keeps all of it. */
 export class MemorySink implements ByteSink {
   readonly name = "memory";
+  readonly isNothingAtExit = true;
   #chunks: Uint8Array[] = [];
   #length = 0;
 
@@ -52,6 +70,7 @@ export class MemorySink implements ByteSink {
 /** Keeps none of it. */
 export class NowhereSink implements ByteSink {
   readonly name = "nowhere";
+  readonly isNothingAtExit = true;
 
   async write(): Promise<void> {}
 

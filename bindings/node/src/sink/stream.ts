@@ -1,19 +1,22 @@
 /**
- * Streams of others as sinks: Node's `Writable`, without an import of Node, and the web's `WritableStream`.
+ * Other streams as sinks: Node's `Writable`, without an import of Node, and the web's `WritableStream`.
  *
- * A byte stream gets the records of a batch in one chunk, each with a line feed behind it. A stream in object mode gets
- * item by item, and a web stream, which does not say what it takes, gets items that are neither strings nor bytes so.
+ * A byte stream gets the records of a batch in one chunk, each with a line feed after it. A stream in object mode gets
+ * item by item, and so does a web stream, which does not say what it takes, for items that are neither strings nor
+ * bytes.
  */
 
-import type { RunningSink } from "../pipe/sink.js";
+import { MillstreamError } from "../error.js";
+import type { RunningSink } from "../pipe/types.js";
 import { encodeRecords } from "../record.js";
 import type { ByteSink } from "./sink.js";
 
-/** As much of Node's `Writable` as is needed here. */
+/** The part of Node's `Writable` that is needed here. */
 export interface NodeWritable {
   readonly writableObjectMode?: boolean;
   readonly writableNeedDrain?: boolean;
   readonly destroyed?: boolean;
+  readonly isTTY?: boolean;
   write(chunk: any, callback?: (error?: Error | null) => void): boolean;
   end(callback?: () => void): unknown;
   destroy?(error?: Error): unknown;
@@ -23,7 +26,7 @@ export interface NodeWritable {
 
 const LINE_FEED = Uint8Array.of(10);
 
-/** A promise that a stream keeps or breaks by its events. */
+/** A promise that is settled by a stream's events. */
 function until(stream: NodeWritable, event: "drain" | "finish"): Promise<void> {
   return new Promise((resolve, reject) => {
     const settle = (done: () => void) => {
@@ -34,7 +37,7 @@ function until(stream: NodeWritable, event: "drain" | "finish"): Promise<void> {
     };
     const succeed = () => settle(resolve);
     const fail = (error: unknown) => settle(() => reject(error));
-    const close = () => fail(new Error("the stream was closed before all was written"));
+    const close = () => fail(new Error("the stream was closed before everything was written"));
     stream.on(event, succeed);
     stream.on("error", fail);
     stream.on("close", close);
@@ -46,7 +49,10 @@ class NodeStream {
   #error: unknown;
   #failed = false;
 
-  constructor(readonly stream: NodeWritable) {
+  constructor(
+    readonly stream: NodeWritable,
+    readonly linger: number,
+  ) {
     stream.on("error", (error) => {
       this.#failed = true;
       this.#error ??= error;
@@ -56,7 +62,7 @@ class NodeStream {
   /** Writes, and waits if the stream is full. */
   push(chunk: unknown): void | Promise<void> {
     if (this.#failed) throw this.#error;
-    if (this.stream.destroyed) throw new Error("the stream was closed before all was written");
+    if (this.stream.destroyed) throw new Error("the stream was closed before everything was written");
     if (!this.stream.write(chunk)) return until(this.stream, "drain");
   }
 
@@ -73,9 +79,14 @@ class NodeStream {
     // The process's own streams cannot be ended.
     const { process } = globalThis as { process?: { stdout?: unknown; stderr?: unknown } };
     if (this.stream === process?.stdout || this.stream === process?.stderr) return this.put(new Uint8Array(0));
+    const socket = socketOf(this.stream);
+    // A socket that is closed with unread input makes the kernel send a reset, which discards what we sent last.
+    const closed = socket && peerCloses(socket, this.linger);
+    closed?.catch(() => {});
     const finished = until(this.stream, "finish");
     this.stream.end();
     await finished;
+    await closed;
   }
 
   abandon(error: unknown): void {
@@ -83,9 +94,63 @@ class NodeStream {
   }
 }
 
+/** The additional parts of a Node socket, by which it is recognised, as this module imports nothing of Node. */
+interface Socket extends NodeWritable {
+  readonly readableEnded: boolean;
+  readonly readableFlowing: boolean | null;
+  resume(): unknown;
+  listenerCount(event: string): number;
+  destroySoon(): void;
+}
+
+function socketOf(stream: NodeWritable): Socket | undefined {
+  return "destroySoon" in stream && "connecting" in stream && "readableFlowing" in stream
+    ? (stream as unknown as Socket)
+    : undefined;
+}
+
+/**
+ * Settles when the peer has closed its side, which confirms that it has read ours to the end. What it sends is discarded, unless
+ * another reader takes it.
+ */
+function peerCloses(socket: Socket, linger: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const settle = (done: () => void) => {
+      clearTimeout(timer);
+      socket.off("end", end);
+      socket.off("close", close);
+      socket.off("error", fail);
+      done();
+    };
+    const end = () => settle(resolve);
+    const close = () => (socket.readableEnded ? end() : fail(new Error("the connection was closed before its end")));
+    const fail = (error: unknown) => settle(() => reject(error));
+    const timer = setTimeout(() => {
+      fail(
+        new MillstreamError("stalled", {
+          found: `no end of the connection from the peer within ${linger} ms`,
+          expected: "the peer to close its side when it has read all, or a longer linger",
+        }),
+      );
+    }, linger);
+    if (socket.readableEnded) {
+      end();
+      return;
+    }
+    socket.on("end", end);
+    socket.on("close", close);
+    socket.on("error", fail);
+    const isRead = socket.listenerCount("data") + socket.listenerCount("readable") > 0;
+    if (!isRead) socket.resume();
+  });
+}
+
+/** How long a socket's peer may take in a pipeline without a `Writer`. */
+const LINGER = 30_000;
+
 /** A `Writable` at the end of a pipeline. */
 export function toNodeWritable(stream: NodeWritable): RunningSink {
-  const node = new NodeStream(stream);
+  const node = new NodeStream(stream, LINGER);
   const write = stream.writableObjectMode
     ? (items: any[]) => {
         for (let index = 0; index < items.length; index++) {
@@ -125,8 +190,10 @@ export function toWebStream(stream: WritableStream<any>): RunningSink {
       }
     },
     finish: () => writer.close(),
-    async abandon(error) {
-      await writer.abort(error).catch(() => {});
+    async abandon(error, now) {
+      const aborted = writer.abort(error).catch(() => {});
+      // It waits for the chunk that is being written.
+      if (!now) await aborted;
     },
   };
 }
@@ -134,10 +201,12 @@ export function toWebStream(stream: WritableStream<any>): RunningSink {
 /** A `Writable` under a `Writer`. */
 export class NodeStreamSink implements ByteSink {
   readonly name = "stream";
+  readonly isTerminal: boolean;
   readonly #node: NodeStream;
 
-  constructor(stream: NodeWritable) {
-    this.#node = new NodeStream(stream);
+  constructor(stream: NodeWritable, linger: number) {
+    this.isTerminal = stream.isTTY === true;
+    this.#node = new NodeStream(stream, linger);
   }
 
   write(chunk: Uint8Array): Promise<void> {
@@ -166,7 +235,7 @@ export class WebStreamSink implements ByteSink {
 
   async write(chunk: Uint8Array): Promise<void> {
     await this.#writer.ready;
-    // Web streams may keep a chunk for as long as they like.
+    // Web streams may keep a chunk for any length of time.
     await this.#writer.write(new Uint8Array(chunk));
   }
 
@@ -174,7 +243,9 @@ export class WebStreamSink implements ByteSink {
     return this.#writer.close();
   }
 
-  async abandon(error: unknown): Promise<void> {
-    await this.#writer.abort(error).catch(() => {});
+  async abandon(error: unknown, now = false): Promise<void> {
+    const aborted = this.#writer.abort(error).catch(() => {});
+    // It waits for the chunk that is being written.
+    if (!now) await aborted;
   }
 }

@@ -1,8 +1,8 @@
 /**
- * Chunks of bytes or strings that somebody else delivers: async iterables, Node's Readable among them, and web streams.
+ * Chunks of bytes or strings from other code: async iterables, including Node's Readable, and web streams.
  */
 
-import { MillstreamError } from "../error.js";
+import { misuse } from "../error.js";
 import { platform } from "../text.js";
 import { PlainSource } from "./source.js";
 
@@ -38,7 +38,7 @@ export class ChunkSource extends PlainSource {
       }
       if (result.done) {
         this.#ended = true;
-        // Half a character that nothing followed: what encoding makes of it is U+FFFD.
+        // Half a character without its other half is encoded as U+FFFD.
         if (this.#half !== "") return platform.encode(this.#half);
         break;
       }
@@ -52,7 +52,7 @@ export class ChunkSource extends PlainSource {
     if (this.#ended) return;
     this.#ended = true;
     const done = this.#iterator.return?.();
-    // An async generator that waits for something ends only when that has come: nobody can wait for it.
+    // An async generator that waits for something ends only when that has arrived: nothing can wait for it.
     if (this.#pending) Promise.resolve(done).catch(() => {});
     else await done;
   }
@@ -70,7 +70,7 @@ export class ChunkSource extends PlainSource {
     if (ArrayBuffer.isView(chunk)) return new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength);
     this.#ended = true;
     this.#iterator.return?.();
-    throw new MillstreamError("argument_invalid", {
+    throw misuse({
       stream: this.name,
       found: `a chunk of type ${chunk === null ? "null" : typeof chunk}`,
       expected: "bytes or a string",

@@ -1,9 +1,9 @@
 /**
- * A command's standard output, a file or a descriptor, read by the native part on a thread of its own.
+ * A command's standard output, a file, a descriptor or compressed memory, read by the native part on a thread of its own.
  *
- * Blocks are copied from the thread into memory of ours, once: what a user does to a batch cannot reach what is being
- * filled, memory is as long as what is in it where that is little, and nothing outlives the process's environment. A
- * command keeps the process alive only while somebody waits for it, as `command.ts` promises.
+ * Blocks are copied from the thread into our memory, once: what a user does to a batch cannot affect a block being
+ * filled, small blocks use little memory, and nothing outlives the process's environment. A command keeps the process
+ * alive only while some call waits for it, as `command.ts` promises.
  */
 
 import { constants } from "node:os";
@@ -17,18 +17,18 @@ import type { Source } from "./source.js";
 /** How many bytes a block has at most: `BLOCK_BYTES` of `native/src/filler.rs`. */
 const BLOCK_BYTES = 240 << 10;
 
-/** The room in front of a block, for the unfinished record of the one before. */
+/** The space before a block, for the unfinished record of the one before. */
 const HEADROOM = 16 << 10;
 
-/** From here on a block gets memory that any other fits in, so that it can be used again. */
+/** From here on a block gets memory that any other fits in, so that it can be reused. */
 const LARGE = 16 << 10;
 
-/** Memory that nobody looks at any more, of any source: fresh memory costs more than what is put there. */
+/** Unused memory, of any source: fresh memory costs more than its content. */
 let spare: Uint8Array<ArrayBuffer> | undefined;
 
 export class NativeSource implements Source {
   readonly name: string;
-  /** Small blocks have none: to copy them costs nothing, and to keep them should not cost more. */
+  /** Small blocks have none: copying them costs nothing, and keeping them should not cost more. */
   headroom = 0;
   lineEnds: Uint32Array | undefined;
   readonly #start: (wake: () => void) => NativeReader;
@@ -82,8 +82,6 @@ export class NativeSource implements Source {
     if (reader === undefined) return;
     reader.stop();
     while (!reader.isGone()) await this.#change();
-    const failure = reader.failure();
-    if (failure?.command) throw this.#error(failure);
   }
 
   commandEnds(): readonly CommandEnd[] {
@@ -103,7 +101,7 @@ export class NativeSource implements Source {
     if (this.headroom === 0) {
       memory = platform.allocate(length);
     } else {
-      // It has no length if it was transferred to somebody else.
+      // It has no length if it was transferred elsewhere.
       memory = spare !== undefined && spare.length > 0 ? spare : platform.allocate(HEADROOM + BLOCK_BYTES);
       spare = undefined;
     }
@@ -115,7 +113,7 @@ export class NativeSource implements Source {
     return chunk;
   }
 
-  /** Resolves when something has changed since a call that said there is nothing. Keeps the process alive meanwhile. */
+  /** Resolves when something has changed since a call that reported nothing. Keeps the process alive meanwhile. */
   #change(): Promise<void> {
     this.#woken ??= new Promise((resolve) => {
       const awake = setInterval(() => {}, 0x7fffffff);
@@ -151,7 +149,7 @@ function signalName(signal: number): string {
   return names.find(([, number]) => number === signal)?.[0] ?? `SIG${signal}`;
 }
 
-/** What the system said, as Node would have said it. */
+/** The system's error, in Node's form. */
 function systemError({ errno, system }: NativeFailure): Error | undefined {
   if (system === undefined) return undefined;
   if (errno === undefined) return new Error(system);

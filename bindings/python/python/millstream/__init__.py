@@ -1,4 +1,4 @@
-"""Streams of records at machine speed, never losing one silently.
+"""Fast streams of records that are never lost silently.
 
 import millstream
 
@@ -8,6 +8,7 @@ for line in millstream.command(["samtools", "view", "-h", path]):
 """
 
 import io as _io
+import os as _os
 
 from ._errors import (
     Cancelled,
@@ -32,7 +33,9 @@ from ._errors import (
     TooMuchMemory,
     Unsupported,
 )
+from ._kinds import ErrorKind
 from ._native import Batch, Framer, Reader, Table, Writer, WriterEnd, __version__
+from ._native import forked as _forked
 from ._open import command, from_bytes, from_callable, from_fd, from_file, open, pipeline, shell, stdin, tcp
 from ._pipe.chain import Pipe
 from ._pipe.parallel import parallel
@@ -42,8 +45,10 @@ from ._pipe.source import merge
 from ._pipe.stage import Stage, batch, filter, flat_map, inspect, map, scan_state, skip, take, tee
 from ._pipe.summary import StageStats, Summary
 
-# They are what the abstract classes ask for, and csv, pandas and others look for those.
+# The abstract classes require them, and csv, pandas and others look for those.
 _io.BufferedIOBase.register(Reader)
+# Readers and writers belong to the process that opened them.
+_os.register_at_fork(after_in_child=_forked)
 
 __all__ = [
     "Batch",
@@ -57,6 +62,7 @@ __all__ = [
     "DocumentKeyError",
     "EncodingError",
     "Error",
+    "ErrorKind",
     "FileError",
     "FrameError",
     "Framer",

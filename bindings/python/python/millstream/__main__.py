@@ -8,18 +8,21 @@ from ._native import command_line
 
 
 def main() -> int:
-    """Does what the command line says, as the `millstream` command does it, and tells the exit status."""
-    # Signals do again what they did before Python came: for the tool itself, and for the commands that it starts.
+    """Runs the command line as the `millstream` command does, and returns the exit status."""
+    # Signals get the dispositions they had before Python started: for the tool itself, and for the commands that it
+    # starts.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
-    # What the tool opens must not become standard output because that was closed.
+    # Python has no object for a stream that was closed at startup.
+    closed = (sys.__stdin__ is None, sys.__stdout__ is None, sys.__stderr__ is None)
+    # The first file that the tool opens must not become standard output because that was closed.
     for fd in range(3):
         try:
             os.fstat(fd)
         except OSError:
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
-    return command_line(["millstream", *sys.argv[1:]])
+    return command_line(["millstream", *sys.argv[1:]], closed)
 
 
 if __name__ == "__main__":

@@ -1,56 +1,65 @@
-"""What can go wrong: one hierarchy, by the kinds of the core's one table.
+"""The exceptions: one hierarchy, following the core's table of error kinds.
 
-Every exception is an `Error`. Where Python has a word for it, it is that too: an `OSError` with its `errno` for what
-the system said (a missing file is a `FileNotFoundError`), a `ValueError` for bad input.
-"""
+Every exception is an `Error`. It also derives from a matching built-in exception: an `OSError` with its `errno` for
+system errors (a missing file is a `FileNotFoundError`), a `ValueError` for bad input."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
+
+from ._kinds import ErrorKind
 
 
 class Error(Exception):
-    """What Millstream raises: what was found, what was expected, where, and what to do.
+    """An error of Millstream: what was found, what was expected, where, and what to do.
 
-    What is not known is `None`. `code` and `kind` are the same in every language.
-    """
+    Unknown details are `None`. `code` and `kind` are the same in every language."""
 
     code: int = 0
-    kind: str = ""
-    #: What the user can do about it.
+    kind: ErrorKind | Literal[""] = ""
+    #: How to fix it.
     hint: str = ""
     #: The source or sink: a path, a command line, an address.
     name: str | None = None
-    #: Where in the stream, in bytes from its start (after decoding).
+    #: The position in the stream, in bytes from its start (after decoding).
     offset: int | None = None
-    #: Which record; the first is 0.
+    #: The number of the record; the first is 0.
     record: int | None = None
-    #: Which value in a document: its keys from the outermost on.
+    #: The path of a value in a document: its keys, the outermost first.
     path: str | None = None
     found: str | None = None
     expected: str | None = None
-    #: Of a writer: how many bytes the system has taken for certain.
+    #: Of a writer: how many bytes the system has accepted for certain.
     written: int | None = None
     #: The system's error number.
     errno: int | None = None
-    #: Of `read` and `columns`: what came before the error, as bytes or as a `Table`.
+    #: Of `read` and `columns`: the data before the error, as bytes or as a `Table`.
     partial: Any = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For pickle: everything but the cause and the traceback, which pickled exceptions lose."""
+        kind = type(self)
+        made_of = _made_of.get(kind)
+        args = self.args
+        if isinstance(self, OSError) and len(args) == 2:
+            args = (*args, self.filename)
+        return _rebuild, (made_of or kind, made_of is not None, args), self.__dict__
 
 
 class CommandFailed(Error):
-    """A command exited with a status other than 0, or died by a signal. All it wrote was delivered."""
+    """A command exited with a non-zero status or was killed by a signal. Everything it wrote was delivered."""
 
     argv: tuple[str, ...] = ()
-    #: As `subprocess` has it: negative for a signal; `None` if the system would not say.
+    #: As in `subprocess`: negative for a signal; `None` if the system does not report it.
     status: int | None = None
     #: The last 4 KiB of its standard error.
     stderr: bytes = b""
 
 
 class FileError(Error, OSError):
-    """The system refused something, or said that a file is not what it was."""
+    """The system refused something, or a file changed while it was read."""
 
 
 class CommandNotStarted(FileError):
@@ -58,51 +67,51 @@ class CommandNotStarted(FileError):
 
 
 class RecordTooLong(Error, ValueError):
-    """A record is longer than `record_limit`. `Reader.skip_record` gets over it."""
+    """A record is longer than `record_limit`. `Reader.skip_record` skips it."""
 
 
 class FrameError(Error, ValueError):
-    """Bytes that are no records of that kind."""
+    """Bytes that are not records of that kind."""
 
 
 class EncodingError(Error, ValueError):
-    """Bytes that are no text in the encoding asked for. The cause is Python's own error."""
+    """Bytes that are not text in the requested encoding. The cause is Python's own error."""
 
 
 class DecodeError(Error, ValueError):
-    """Compressed data that is damaged, cut short, or grows beyond a limit."""
+    """Compressed data that is damaged, truncated, or grows beyond a limit."""
 
 
 class Stalled(Error, TimeoutError):
-    """Nothing arrived, or nothing was taken, for longer than `stall_timeout`."""
+    """Nothing arrived, or nothing was accepted, for longer than `stall_timeout`."""
 
 
 class Cancelled(Error):
-    """`cancel` was called by another thread. Nothing is lost: the next call goes on."""
+    """`cancel` was called by another thread. Nothing is lost: the next call continues."""
 
 
 class Closed(Error, ValueError):
-    """It is closed, or gave up after an earlier error."""
+    """It is closed, or failed earlier, or was opened by another process."""
 
 
 class InUse(Closed):
-    """Another thread, or its own source, has a call that has not returned."""
+    """Another thread, or its own source, is using it."""
 
 
 class OptionError(Error, ValueError):
-    """An option or an argument that cannot be."""
+    """An invalid option or argument."""
 
 
 class Unsupported(Error, NotImplementedError):
-    """This build or system cannot do that."""
+    """This build or platform does not support the operation."""
 
 
 class NumberError(Error, ValueError):
-    """Where a number should be there is something else, or nothing."""
+    """Something other than a number, or nothing, where a number was expected."""
 
 
 class DocumentError(Error, ValueError):
-    """Bytes that are no BSON document, or none of the shape asked for."""
+    """Bytes that are not a BSON document, or not one of the requested shape."""
 
 
 class DocumentKeyError(DocumentError, KeyError):
@@ -113,18 +122,18 @@ class DocumentKeyError(DocumentError, KeyError):
 
 
 class TooMuchMemory(Error, MemoryError):
-    """Going on would take more memory than allowed."""
+    """Continuing would take more memory than allowed."""
 
 
 class StageFailed(Error):
-    """A function of a pipe raised. The exception is its `__cause__`; what came before has been passed on."""
+    """A function of a pipe raised an exception, which is the `__cause__`. Earlier results have been passed on."""
 
 
 class InternalError(Error, RuntimeError):
-    """It should not happen: please report it with the message."""
+    """This should not happen: report this message as a bug."""
 
 
-_CLASSES: dict[str, type[Error]] = {
+_CLASSES: dict[ErrorKind, type[Error]] = {
     "io": FileError,
     "open_failed": FileError,
     "command_not_started": CommandNotStarted,
@@ -160,10 +169,13 @@ _CLASSES: dict[str, type[Error]] = {
     "memory_limit": TooMuchMemory,
     "stage_panicked": StageFailed,
     "stage_failed": StageFailed,
+    "source_changed": FileError,
 }
 
-# What is both one of ours and one of Python's, such as a FileNotFoundError.
+# Errors that are also a built-in exception, such as FileNotFoundError.
 _combined: dict[tuple[type[Error], type[OSError]], type[Error]] = {}
+# Each combined class, with its Millstream class.
+_made_of: dict[type[Error], type[Error]] = {}
 
 
 def _as_pythons(ours: type[Error], errno: int) -> type[Error]:
@@ -172,12 +184,18 @@ def _as_pythons(ours: type[Error], errno: int) -> type[Error]:
         return ours
     pair = (ours, pythons)
     if pair not in _combined:
-        _combined[pair] = type(ours.__name__, pair, {"__doc__": ours.__doc__, "__module__": "millstream"})
+        combined = type(ours.__name__, pair, {"__doc__": ours.__doc__, "__module__": "millstream"})
+        _combined[pair], _made_of[combined] = combined, ours
     return _combined[pair]
 
 
+def _rebuild(ours: type[Error], is_combined: bool, args: tuple[Any, ...]) -> Error:
+    """What pickle calls."""
+    return _as_pythons(ours, args[0])(*args) if is_combined else ours(*args)
+
+
 def from_native(details: dict[str, Any], exception: type[Error] | None = None) -> Error:
-    """The exception for what the core says of an error."""
+    """The exception for an error of the core."""
     message = details.pop("message")
     ours = exception or _CLASSES.get(details["kind"], Error)
     errno = details["errno"]
@@ -205,12 +223,12 @@ class CommandEnd:
     """How a command ended."""
 
     argv: tuple[str, ...]
-    #: As `subprocess` has it: negative for a signal; `None` if the system would not say.
+    #: As in `subprocess`: negative for a signal; `None` if the system does not report it.
     status: int | None
-    #: The last 4 KiB of its standard error, where that was ours to see.
+    #: The last 4 KiB of its standard error, if we read it.
     stderr: bytes
 
 
 def command_end(argv: tuple[str, ...], status: int | None, stderr: bytes) -> CommandEnd:
-    """How a command ended, from what the core says."""
+    """How a command ended, as reported by the core."""
     return CommandEnd(argv, status, stderr)

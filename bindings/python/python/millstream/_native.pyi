@@ -1,4 +1,4 @@
-"""The native part. What it holds is documented and exported by `millstream`."""
+"""The native part. Its content is documented and exported by `millstream`."""
 
 import builtins
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -9,16 +9,18 @@ from typing import Any, Generic, Literal, Self, TypeAlias, TypedDict, TypeVar, U
 import numpy as np
 from typing_extensions import Buffer
 
+from ._choices import Durability, Encode, Existing, Partial
 from ._errors import CommandEnd, DocumentError, Error
 
 T = TypeVar("T", bytes, str)
 
-#: `int`, `float`, `str`, `bytes`, one of numpy's numbers or its name; `None` for a field that is no column.
+#: `int`, `float`, `str`, `bytes`, one of numpy's numbers or its name; `None` for a field that is not a column.
 ColumnType: TypeAlias = type | str | None
 
 __version__: str
 
-def command_line(argv: Sequence[str]) -> int: ...
+def forked() -> None: ...
+def command_line(argv: Sequence[str], closed: tuple[bool, bool, bool]) -> int: ...
 def option_error(found: str, expected: str) -> Error: ...
 def document_error(
     kind: Literal["key_missing", "value_out_of_range", "shape_mismatch"],
@@ -37,14 +39,14 @@ def pipe_error(
 
 @final
 class Framer:
-    """A way to find records, to be used by any number of readers."""
+    """A way to find records, usable by any number of readers."""
 
     @staticmethod
     def lines(*, keep_delimiter: bool = False) -> Framer:
         """Lines, without their line feed and a carriage return before it."""
     @staticmethod
     def delimiter(delimiter: bytes | str | int, *, keep_delimiter: bool = False) -> Framer:
-        """Records that end with this byte, string of bytes, or text in UTF-8."""
+        """Records that end with this byte, byte string, or UTF-8 text."""
     @staticmethod
     def any_of(delimiters: bytes, *, keep_delimiter: bool = False) -> Framer:
         """Records that end after any of these bytes."""
@@ -55,7 +57,7 @@ class Framer:
     def length_prefixed(
         width: int = 4, *, endian: Literal["little", "big"] = "little", counts: Literal["payload", "itself"] = "payload"
     ) -> Framer:
-        """Records behind their length: of 1, 2, 4 or 8 bytes, which may count themselves."""
+        """Records preceded by their length: of 1, 2, 4 or 8 bytes, which may count themselves."""
     @staticmethod
     def bson() -> Framer:
         """BSON documents."""
@@ -63,7 +65,7 @@ class Framer:
 
 @final
 class Memory(Buffer):
-    """Bytes that never change, to have a view of."""
+    """Immutable bytes that can be viewed."""
 
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
@@ -73,10 +75,10 @@ class Batch(Sequence[T], Generic[T]):
 
     @property
     def data(self) -> memoryview:
-        """The block of bytes, delimiters included: a read-only view."""
+        """The block of bytes, including delimiters: a read-only view."""
     @property
     def offsets(self) -> np.ndarray[Any, np.dtype[np.uint32]]:
-        """Where the records begin in `data`, and behind them where the last one ends (a memoryview without numpy)."""
+        """The offsets of the records in `data`, followed by the end of the last one (a memoryview without numpy)."""
     @property
     def first_record(self) -> int:
         """The number of its first record in the stream."""
@@ -88,22 +90,25 @@ class Batch(Sequence[T], Generic[T]):
         """Whether the last record ends with its delimiter. All others do."""
     @property
     def trim(self) -> tuple[int, int, bool]:
-        """Bytes of each record that are no content: in front, behind, and whether a carriage return there is none."""
+        """Bytes of each record that are not content, at both ends; whether a carriage return is content."""
     def to_list(self) -> list[T]:
-        """The records in a list."""
+        """The records as a list."""
     def __len__(self) -> int: ...
     def __getitem__(self, index: int, /) -> T: ...  # type: ignore[override]
     def __iter__(self) -> Iterator[T]: ...
 
 @final
 class Reader(Iterator[T], Generic[T]):
-    """A source, record by record: `bytes`, or `str` where there is an encoding.
+    """A source, record by record: `bytes`, or `str` with an encoding.
 
-    It is a file in binary mode too (an `io.BufferedIOBase`), whose lines have their line feeds, as files have them; the
-    records of the iteration do not. Every call goes on where the one before ended, whichever it was.
+    Records are lines by default. As `bytes` they have no line ends. As `str` the iteration yields them with line ends,
+    like a Python text file with `newline=""`, so that `csv.reader` and others find the line feeds inside quotes;
+    `keep_delimiter=False` removes the line ends. Records in batches and pipes have no line ends.
 
-    One call at a time: another thread's raises `InUse`.
-    """
+    It is also a file in binary mode (an `io.BufferedIOBase`), whose lines keep their line feeds, as in files; the
+    records of the iteration do not. Every call continues where the previous one ended, whichever it was.
+
+    One call at a time: a call from another thread raises `InUse`."""
 
     @staticmethod
     def path(path: str, **options: Any) -> Reader[Any]: ...
@@ -122,11 +127,11 @@ class Reader(Iterator[T], Generic[T]):
     def __iter__(self) -> Self: ...
     def __next__(self) -> T: ...
     def next_batch(self, max_records: int | None = None) -> Batch[T] | None:
-        """The next records, as many as there are; `None` at the end."""
+        """The next records, as many as are available; `None` at the end."""
     def batches(self, max_records: int | None = None) -> Iterator[Batch[T]]:
-        """An iterator over what `next_batch` gives."""
+        """An iterator over the results of `next_batch`."""
     def count(self) -> int:
-        """Counts the records up to the end, without making them."""
+        """Counts the records up to the end, without creating them."""
     def columns(
         self,
         sep: bytes | str | int,
@@ -138,48 +143,47 @@ class Reader(Iterator[T], Generic[T]):
     ) -> Table:
         """The records' fields as columns of these types, up to the end, or of `max_records`.
 
-        A type is `int` (64 bits), `float`, `str`, `bytes`, the name of one of numpy's numbers (`"int32"`) or that type,
-        and `None` for a field that is not wanted. A field that is `missing` (`""`, say) is no value; else one that is
-        no value of its type is a `NumberError` or `EncodingError` with the record, the column's name as `path` and the
-        byte, and the rows before it are in its `partial`. Fields behind the last column are left aside; too few are an
-        error. `workers` threads make the columns, this one among them: up to four unless told otherwise.
-        """
+        A type is `int` (64 bits), `float`, `str`, `bytes`, the name of a numpy number type (`"int32"`) or that type,
+        and `None` for a field to ignore. A field equal to `missing` (for example `""`) is a missing value; any other
+        field that is not of its type raises a `NumberError` or `EncodingError` with the record, the column's name as
+        `path` and the byte, and the earlier rows are in its `partial`. Fields after the last column are ignored; too
+        few are an error. `workers` threads build the columns, including this one: up to four by default."""
     def skip_record(self) -> bool:
-        """Skips a record, however long, and says whether there was one."""
+        """Skips a record, however long, and returns whether there was one."""
     def read(self, size: int | None = -1, /) -> bytes:
-        """Up to `size` bytes, all there are if negative. What came before an error is in its `partial`."""
+        """Up to `size` bytes, all that are left if negative. Bytes read before an error are in its `partial`."""
     def read1(self, size: int | None = -1, /) -> bytes:
-        """Bytes that there are, after one read at most."""
+        """Available bytes, after at most one read."""
     def readinto(self, buffer: Buffer, /) -> int:
-        """Fills memory, and says how many bytes there were."""
+        """Fills memory, and returns how many bytes there were."""
     def readinto1(self, buffer: Buffer, /) -> int:
-        """The same, after one read at most."""
+        """The same, after at most one read."""
     def readline(self, size: int | None = -1, /) -> bytes:
         """The next line with its line feed; nothing at the end."""
     def readlines(self, hint: int | None = -1, /) -> list[bytes]:
-        """Lines, up to some bytes."""
+        """Lines, up to a number of bytes."""
     def readuntil(self, delimiter: bytes | str | int = 10) -> bytes:
-        """The bytes up to a delimiter, with it; at the end what is left, or nothing."""
+        """The bytes up to a delimiter, including it; at the end the rest, or nothing."""
     def peek(self, size: int | None = 0, /) -> bytes:
-        """What is in the buffer, after one read if it is empty. Nothing is consumed."""
+        """The content of the buffer, after one read if it is empty. Nothing is consumed."""
     def waits(self) -> bool | None:
-        """Whether the next batch has to be waited for; `None` where nobody can say, as of a function."""
+        """Whether the next batch requires a wait; `None` if unknown, as for a function."""
     def waits_for(self) -> int | None:
-        """The file descriptor that is readable when the next batch need not be waited for, if there is one."""
+        """The file descriptor that is readable when the next batch requires no wait, if there is one."""
     @property
     def terminator(self) -> bytes:
-        """What ends a record, where it is written again."""
+        """The bytes that end a record when it is written again."""
     def cancel(self) -> None:
-        """Ends a wait of another thread, which gets `Cancelled`; if there is none, the next call does."""
+        """Ends a wait of another thread, which gets `Cancelled`; if no thread waits, the next call does."""
     def close(self) -> None:
-        """Ends the reading, wherever it is, and stops its commands: in two seconds at most."""
+        """Ends the reading at the current position, and stops its commands: within two seconds."""
     def __enter__(self) -> Self: ...
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /
     ) -> None: ...
     @property
     def name(self) -> str:
-        """What errors call the source."""
+        """The name of the source in error messages."""
     @property
     def mode(self) -> Literal["rb"]: ...
     @property
@@ -189,7 +193,7 @@ class Reader(Iterator[T], Generic[T]):
         """How many bytes and records have been taken."""
     @property
     def ends(self) -> list[CommandEnd]:
-        """How the commands ended, those that have."""
+        """How commands ended, for those that have ended so far."""
     def tell(self) -> int: ...
     def readable(self) -> bool: ...
     def writable(self) -> Literal[False]: ...
@@ -204,10 +208,9 @@ class Reader(Iterator[T], Generic[T]):
 
 @final
 class Table:
-    """Columns of one length, each with its name and type.
+    """Columns of equal length, each with its name and type.
 
-    By Arrow's PyCapsule interface pyarrow, polars and pandas take it over without a copy.
-    """
+    Through Arrow's PyCapsule interface, pyarrow, polars and pandas accept it without a copy."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -216,22 +219,21 @@ class Table:
         """The same: so `dict(table)` has all columns."""
     def __contains__(self, name: str, /) -> bool: ...
     def __len__(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
     def __getitem__(self, name: str, /) -> np.ndarray[Any, Any]:
-        """A column: numbers as numpy's, read-only and not copied; text as objects.
+        """A column: numbers as a numpy array, read-only and not copied; text as objects.
 
-        Where values are missing, floating point numbers are NaN, integers are masked, and objects are `None`.
-        """
+        For missing values, floating point numbers are NaN, integers are masked, and objects are `None`."""
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 class WriterOptions(TypedDict, total=False):
     """The options of a writer."""
 
     capacity: int
-    #: When bytes go out: when the buffer is full, at each line end, or at the latest after so many seconds.
+    #: When bytes are passed on: when the buffer is full, at each line end, or at most this many seconds later.
     flush: Literal["auto", "full", "line"] | float
-    #: `"auto"`: by the ending of a file's name.
-    encode: Literal["auto", "off", "gzip", "bgzf", "zstd"]
+    #: `"auto"`: chosen by the extension of the file's name.
+    encode: Encode
     level: int
     stall_timeout: float
     name: str
@@ -239,12 +241,19 @@ class WriterOptions(TypedDict, total=False):
 class FileWriterOptions(WriterOptions, total=False):
     """The options of a writer of files."""
 
-    #: `"append"`: behind what is there, at once.
-    existing: Literal["replace", "append"]
-    #: `"keep"`: written in place, where what was written stays.
-    partial: Literal["remove", "keep"]
-    #: What `close` waits for: nothing, the disk having the bytes, or the name too.
-    durability: Literal["cached", "data", "all"]
+    #: `"append"`: after the existing content, as it is written.
+    existing: Existing
+    #: `"keep"`: written in place; incomplete output is kept.
+    partial: Partial
+    #: What `close` waits for: nothing, the bytes on the disk, or the file's name on the disk too.
+    durability: Durability
+
+class FdWriterOptions(WriterOptions, total=False):
+    """The options of a writer to a file descriptor."""
+
+    #: Ends the connection; `close` waits this many seconds for the peer to close it too, which confirms that it has
+    #: read everything. Without this option the connection stays open, and its owner ends it.
+    linger: float
 
 class CommandWriterOptions(WriterOptions, total=False):
     """The options of a writer to a command."""
@@ -263,10 +272,10 @@ class WriterEnd:
         """Bytes accepted."""
     @property
     def written(self) -> int:
-        """Bytes handed to the system, after encoding."""
+        """Bytes passed to the system, after encoding."""
     @property
     def memory(self) -> builtins.bytes | None:
-        """All that was written, if the sink was memory."""
+        """Everything that was written, if the sink was memory."""
     @property
     def commands(self) -> list[CommandEnd]:
         """How the commands ended."""
@@ -275,49 +284,53 @@ class WriterEnd:
 class Writer:
     """Records into a sink.
 
-    Only `close` says whether all went well. A `with` block closes it; after an exception it is given up, and a file
-    that was to appear whole does not appear. One call at a time: another thread's raises `InUse`.
-    """
+    Only `close` reports whether everything succeeded. A `with` block closes it; after an exception it is aborted, and a
+    file that would appear complete does not appear. A writer that is not closed passes its bytes to the sink when it is
+    collected, for as long as the sink accepts some within a second, and reports what is lost with `sys.unraisablehook`.
+    One call at a time: a call from another thread raises `InUse`."""
 
     @staticmethod
     def path(path: str | PathLike[str], **options: Unpack[FileWriterOptions]) -> Writer:
-        """A file, which appears whole when the writer is closed; compressed by its name's ending."""
+        """A file, which appears complete when the writer is closed; compressed according to the suffix of its name."""
     @staticmethod
     def command(argv: Sequence[str | PathLike[str]], **options: Unpack[CommandWriterOptions]) -> Writer:
         """A command's standard input. `close` raises `CommandFailed` if it fails."""
     @staticmethod
     def stdout(**options: Unpack[WriterOptions]) -> Writer:
-        """Standard output. Flush before others print."""
+        """Standard output. Flush before other code prints."""
     @staticmethod
-    def fd(fd: int, **options: Unpack[WriterOptions]) -> Writer:
+    def fd(fd: int, **options: Unpack[FdWriterOptions]) -> Writer:
         """A duplicate of a file descriptor, which stays open."""
     @staticmethod
     def memory(**options: Unpack[WriterOptions]) -> Writer:
         """Memory: see `WriterEnd.memory`."""
     @staticmethod
     def callable(write: Callable[[bytes], int | None], **options: Unpack[WriterOptions]) -> Writer:
-        """A function, such as the `write` of a file-like object; it says how many bytes it took, or nothing for all."""
+        """A function, such as the `write` of a file; it returns how many bytes it accepted, or `None` for all."""
     def write(self, data: Buffer | str, /) -> int:
-        """Writes bytes, or text in UTF-8, and says how many bytes there were."""
+        """Writes bytes, or UTF-8 text, and returns how many bytes there were."""
     def put(self, *values: object, sep: str = " ", end: str = "\n") -> None:
-        """Writes values as `print` does. Numbers and truth values look as in every language of Millstream."""
+        """Writes values as `print` does. Numbers and booleans look the same as in every language of Millstream."""
     def writelines(self, lines: Iterable[Buffer | str], /) -> None:
         """Writes pieces; no line ends are added."""
     def flush(self) -> None:
-        """Hands everything to the system."""
+        """Passes everything to the system."""
     def close(self) -> WriterEnd | None:
-        """Ends the writing, and says whether all went well; `None` if it was closed before."""
+        """Ends the writing, and reports whether everything succeeded; `None` if it was closed before."""
     def abort(self) -> None:
-        """Gives up: a file that was to appear whole does not appear."""
+        """Gives up: the content of the buffer is discarded, and a file that would appear complete does not appear.
+
+        It does not wait for the sink to accept anything; a command is stopped if it does not exit within two seconds.
+        """
     def cancel(self) -> None:
-        """Ends a wait of another thread, which gets `Cancelled`; if there is none, the next call does."""
+        """Ends a wait of another thread, which gets `Cancelled`; if no thread waits, the next call does."""
     def __enter__(self) -> Self: ...
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /
     ) -> None: ...
     @property
     def name(self) -> str:
-        """What errors call the sink."""
+        """The name of the sink in error messages."""
     @property
     def closed(self) -> bool: ...
     @property
@@ -328,7 +341,7 @@ class Writer:
     def seekable(self) -> Literal[False]: ...
 
 class Types:
-    """The classes for the types that Python has no word for."""
+    """The classes for the types that Python lacks."""
 
     def __init__(self, *classes: Any) -> None: ...
 
@@ -356,7 +369,26 @@ class Mapped:
 
 @final
 class Columns:
-    """Documents as columns, by Arrow's PyCapsule interface. They can be taken once."""
+    """Documents as columns, through Arrow's PyCapsule interface. They can be taken once."""
 
-    def __init__(self, source: bytes | str | PathLike[str]) -> None: ...
+    def __init__(
+        self,
+        source: bytes | str | PathLike[str] | Reader[Any],
+        *,
+        schema: dict[str, Any] | None = None,
+        infer: int | None = None,
+        mixed: str | None = None,
+        mismatch: str | None = None,
+        unknown: str | None = None,
+        absent: str | None = None,
+    ) -> None: ...
+    @property
+    def unknown(self) -> int:
+        """How many members had no column and how many keys repeated, in the batches that have been taken."""
+    @property
+    def mismatched(self) -> int:
+        """How many values did not fit their column and are null, in the batches that have been taken."""
+    @property
+    def lost_types(self) -> dict[str, int]:
+        """How many values lost their type, by type: symbols and JavaScript become text, bytes have no subtype."""
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...

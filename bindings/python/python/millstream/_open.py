@@ -1,7 +1,6 @@
 """Opening: one function for each kind of source.
 
-They take the options of a reader as keywords; see `ReaderOptions` and `CommandOptions` for all of them.
-"""
+They take the options of a reader as keywords; `ReaderOptions` and `CommandOptions` list all of them."""
 
 from __future__ import annotations
 
@@ -10,7 +9,8 @@ import socket
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import IO, Any, Literal, TypedDict, Unpack, overload
 
-from ._native import Framer, Reader
+from ._choices import Decode, Latency, Pin, ReadAhead
+from ._native import Framer, Reader, option_error
 from ._progress import hook
 from ._types import Argument, Buffer, Progress, Readable
 
@@ -18,32 +18,34 @@ from ._types import Argument, Buffer, Progress, Readable
 class ReaderOptions(TypedDict, total=False):
     """The options of a reader."""
 
-    #: How a codec meets bytes that are no text: `"strict"`, `"replace"`, …
+    #: How a codec handles bytes that are not text: `"strict"`, `"replace"`, …
     errors: str
-    #: How records are found: lines, unless told otherwise.
+    #: How records are found: lines by default.
     framer: Framer | None
     #: Records end with this instead.
     delimiter: bytes | str | int | None
-    #: Whether a record has its delimiter at its end.
+    #: Whether records include their delimiter. By default only lines of text in an iteration do.
     keep_delimiter: bool
-    #: The longest record, in bytes: 64 MiB unless told otherwise.
+    #: The longest record, in bytes: 64 MiB by default.
     record_limit: int
-    #: The buffer's size at first, in bytes.
+    #: The buffer's initial size, in bytes.
     capacity: int
     #: Whether a thread reads ahead while Python works.
-    read_ahead: Literal["auto", "on", "off"]
-    #: Whether a read of a fast pipe may be put off by up to 0.3 ms, so that it gets more.
-    latency: Literal["normal", "low"]
-    #: Whether what is compressed (gzip, bgzf, zstd) is recognised and decoded.
-    decode: Literal["auto", "off"]
-    #: How many decoded bytes there may be, and how many for a compressed one.
+    read_ahead: ReadAhead
+    #: Whether a read of a fast pipe may be delayed by up to 0.3 ms, so that it gets more.
+    latency: Latency
+    #: Whether compressed sources (gzip, bgzf, zstd) are detected and decoded.
+    decode: Decode
+    #: The maximum number of decoded bytes, and of decoded bytes per compressed byte.
     decode_limit: int
     decode_ratio: int
-    #: How many seconds a source may deliver nothing.
+    #: How much memory the window of a zstd frame may take, in bytes: 128 MiB by default.
+    decode_memory: int
+    #: For how many seconds a source may deliver nothing.
     stall_timeout: float
-    #: What errors call the source.
+    #: The name of the source in error messages.
     name: str
-    #: A tqdm bar, or a function of bytes read, bytes in all (or `None`) and records.
+    #: A tqdm bar, or a function of bytes read, total bytes (or `None`) and records.
     progress: Progress | None
     progress_interval: float
 
@@ -53,6 +55,8 @@ class FileOptions(ReaderOptions, total=False):
 
     #: Whether the reader waits for the file to grow.
     follow: bool
+    #: What must not change about a regular file: `"content"` (it may grow), or `"identity"` (it may not).
+    pin: Pin
 
 
 class CommandOptions(ReaderOptions, total=False):
@@ -62,9 +66,9 @@ class CommandOptions(ReaderOptions, total=False):
     env: Mapping[str, str] | None
     #: `"ignore"`, `"inherit"`, the bytes themselves, or a file.
     stdin: Literal["ignore", "inherit"] | bytes | int | IO[Any]
-    #: `"forward"`: shown live, and its end kept for the error. `"capture"`: only the latter.
+    #: `"forward"`: shown live, and its last lines kept for the error. `"capture"`: only kept.
     stderr: Literal["forward", "capture", "inherit", "ignore"]
-    #: Whether a status other than 0 is no error.
+    #: Whether a status other than 0 is accepted.
     allow_failure: bool
 
 
@@ -97,11 +101,10 @@ def command(argv: Sequence[Argument], *, encoding: None = None, **options: Unpac
 @overload
 def command(argv: Sequence[Argument], *, encoding: str, **options: Unpack[CommandOptions]) -> Reader[str]: ...
 def command(argv: Sequence[Argument], *, encoding: str | None = None, **options: Unpack[CommandOptions]) -> Reader[Any]:
-    """Starts a command and reads what it writes to its standard output.
+    """Starts a command and reads its standard output.
 
-    The end of the iteration means that it exited with status 0. Otherwise `CommandFailed` is raised behind the last
-    record.
-    """
+    The end of the iteration means that it exited with status 0. Otherwise `CommandFailed` is raised after the last
+    record."""
     return Reader.commands([_argv(argv)], encoding=encoding, **_prepare(options))
 
 
@@ -116,7 +119,7 @@ def pipeline(
 def pipeline(
     argvs: Iterable[Sequence[Argument]], *, encoding: str | None = None, **options: Unpack[CommandOptions]
 ) -> Reader[Any]:
-    """Starts commands, each reading what the one before writes. Every command's status counts."""
+    """Starts commands, each reading the output of the one before. Every command's status counts."""
     return Reader.commands([_argv(argv) for argv in argvs], encoding=encoding, **_prepare(options))
 
 
@@ -125,7 +128,7 @@ def shell(line: str, *, encoding: None = None, **options: Unpack[CommandOptions]
 @overload
 def shell(line: str, *, encoding: str, **options: Unpack[CommandOptions]) -> Reader[str]: ...
 def shell(line: str, *, encoding: str | None = None, **options: Unpack[CommandOptions]) -> Reader[Any]:
-    """Starts a line of bash, with `pipefail`. Never pass it what a user typed: `command` takes words as they are."""
+    """Starts a shell line with bash and `pipefail`. Never pass it user input: `command` takes words unchanged."""
     return Reader.shell(line, encoding=encoding, **_prepare(options))
 
 
@@ -134,7 +137,7 @@ def stdin(*, encoding: None = None, **options: Unpack[FileOptions]) -> Reader[by
 @overload
 def stdin(*, encoding: str, **options: Unpack[FileOptions]) -> Reader[str]: ...
 def stdin(*, encoding: str | None = None, **options: Unpack[FileOptions]) -> Reader[Any]:
-    """Reads standard input. What `sys.stdin` has read already is not in it."""
+    """Reads standard input. Bytes that `sys.stdin` has already read are not included."""
     return Reader.stdin(encoding=encoding, **_prepare(options))
 
 
@@ -143,7 +146,7 @@ def from_fd(fd: int, *, encoding: None = None, **options: Unpack[FileOptions]) -
 @overload
 def from_fd(fd: int, *, encoding: str, **options: Unpack[FileOptions]) -> Reader[str]: ...
 def from_fd(fd: int, *, encoding: str | None = None, **options: Unpack[FileOptions]) -> Reader[Any]:
-    """Reads a duplicate of a file descriptor, which stays open. They share their position."""
+    """Reads a duplicate of a file descriptor; the original stays open. They share their position."""
     return Reader.fd(fd, encoding=encoding, **_prepare(options))
 
 
@@ -152,7 +155,7 @@ def from_bytes(data: Buffer, *, encoding: None = None, **options: Unpack[ReaderO
 @overload
 def from_bytes(data: Buffer, *, encoding: str, **options: Unpack[ReaderOptions]) -> Reader[str]: ...
 def from_bytes(data: Buffer, *, encoding: str | None = None, **options: Unpack[ReaderOptions]) -> Reader[Any]:
-    """Reads memory: `bytes` as they lie, a copy of anything that can change."""
+    """Reads memory: `bytes` without a copy, a copy of anything mutable."""
     return Reader.memory(data, encoding=encoding, **_prepare(options))
 
 
@@ -162,7 +165,9 @@ def from_file(file: Readable, *, encoding: None = None, **options: Unpack[Reader
 def from_file(file: Readable, *, encoding: str, **options: Unpack[ReaderOptions]) -> Reader[str]: ...
 def from_file(file: Readable, *, encoding: str | None = None, **options: Unpack[ReaderOptions]) -> Reader[Any]:
     """Reads any object that has `read1` or `read`, in binary mode. It is not closed."""
-    read = getattr(file, "read1", None) or file.read
+    read = getattr(file, "read1", None) or getattr(file, "read", None)
+    if read is None:
+        raise TypeError(f"expected an object with read1() or read(), not {type(file).__name__}")
     return from_callable(read, encoding=encoding, **{"name": str(getattr(file, "name", file)), **options})  # type: ignore[call-overload, no-any-return]
 
 
@@ -177,10 +182,9 @@ def from_callable(
 def from_callable(
     read: Callable[[int], bytes | None], *, encoding: str | None = None, **options: Unpack[ReaderOptions]
 ) -> Reader[Any]:
-    """Reads what a function returns, which is given a number of bytes; nothing is the end.
+    """Reads what a function returns when called with a number of bytes; an empty result is the end.
 
-    It is called in the thread that reads. What it raises is raised there, behind the last record.
-    """
+    It is called on the thread that reads. Its exceptions are raised there, after the last record."""
     return Reader.callback(read, encoding=encoding, **_prepare(options))
 
 
@@ -195,7 +199,13 @@ def tcp(
 def tcp(
     host: str, port: int, *, timeout: float | None = None, encoding: str | None = None, **options: Unpack[ReaderOptions]
 ) -> Reader[Any]:
-    """Connects to a TCP server and reads what it sends. `timeout` is for the connecting."""
+    """Connects to a TCP server and reads what it sends. `timeout` applies to connecting."""
+    if isinstance(port, bool) or not isinstance(port, int) or not 0 < port < 1 << 16:
+        raise option_error(f"port={port!r}", "a number from 1 to 65535")
+    if timeout is not None and not timeout > 0:
+        raise option_error(f"timeout={timeout!r}", "seconds, more than 0")
+    # Wrong options are refused before a connection is made.
+    Reader.memory(b"", encoding=encoding, **_prepare(options)).close()
     with socket.create_connection((host, port), timeout) as connection:
         connection.settimeout(None)
         return Reader.fd(connection.fileno(), encoding=encoding, **_prepare({"name": f"tcp:{host}:{port}", **options}))
@@ -203,5 +213,5 @@ def tcp(
 
 def _argv(argv: Sequence[Argument]) -> list[str]:
     if isinstance(argv, (str, bytes)):
-        raise TypeError("a command is a sequence of words, such as ['ls', '-l']; for a line of shell there is shell()")
+        raise TypeError("a command is a sequence of words, such as ['ls', '-l']; use shell() for a shell line")
     return [os.fsdecode(word) for word in argv]

@@ -1,17 +1,20 @@
-"""How a reader gets on, for tqdm and for functions."""
+"""The progress of a reader, for tqdm and for functions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from ._native import option_error
 from ._types import Progress
 
 
 def hook(progress: Progress) -> Callable[[int, int | None, int], object]:
-    """A function for the core to call: of bytes read, bytes in all, and records."""
+    """A function for the core to call: with bytes read, total bytes, and records."""
     bar: Any = progress
-    if not hasattr(bar, "update"):
+    if not hasattr(bar, "update") or isinstance(bar, (dict, set)):
+        if not callable(bar):
+            raise option_error(f"progress={bar!r}", "a bar with update(), or a function")
         told: Callable[[int, int | None, int], object] = bar
         return told
     shown = 0

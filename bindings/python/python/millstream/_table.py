@@ -1,4 +1,4 @@
-"""A column of a table, as numpy has it."""
+"""A column of a table, as a numpy array."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from ._native import Memory
 
 
 def column(kind: str, parts: list[Any]) -> Any:
-    """Numbers where they lie, unless they come in several parts; text as objects.
+    """Numbers without a copy, unless they come in several parts; text as objects.
 
-    Where values are missing, floating point numbers are NaN, integers are masked, and objects are `None`.
-    """
+    For missing values, floating point numbers are NaN, integers are masked, and objects are `None`."""
     import numpy as np
 
     if kind == "object":

@@ -1,7 +1,7 @@
 //! Documents into dicts.
 //!
-//! Keys are the same few in most documents: the objects that were made for them are used again. It recurses as deep as the
-//! core's rules allow documents to be nested, 200 levels.
+//! Most documents use the same few keys: the objects made for them are reused. It recurses as deeply as the core's
+//! rules allow documents to be nested, 200 levels.
 
 use millstream::Error;
 use millstream::bson::{Cursor, Document, ElementType, Rules};
@@ -15,7 +15,7 @@ use crate::error;
 /// How many keys are remembered.
 const KEYS: usize = 512;
 
-/// What decoding goes wrong by: the document, or Python.
+/// The errors of decoding: the document's, or Python's.
 pub enum Trouble {
     Document(Error),
     Python(PyErr),
@@ -33,10 +33,10 @@ impl From<PyErr> for Trouble {
     }
 }
 
-/// A key as it lies in documents, and the object for it.
+/// A key as stored in documents, and its object.
 type Key<'py> = (Box<[u8]>, Bound<'py, PyString>);
 
-/// Makes Python's objects of documents.
+/// Makes Python objects from documents.
 pub struct Decoder<'t, 'py> {
     py: Python<'py>,
     types: &'t Types,
@@ -49,7 +49,7 @@ impl<'t, 'py> Decoder<'t, 'py> {
         Decoder { py, types, keys: vec![None; KEYS] }
     }
 
-    /// The dict of the document that the cursor is in front of.
+    /// The dict of the document at the cursor.
     pub fn document(&mut self, cursor: &mut Cursor<'_>) -> Result<Bound<'py, PyDict>, Trouble> {
         let outer = cursor.enter()?;
         let dict = PyDict::new(self.py);
@@ -143,14 +143,14 @@ impl<'t, 'py> Decoder<'t, 'py> {
     }
 }
 
-/// So many bytes as they lie.
+/// This many raw bytes.
 fn bytes<'a, const N: usize>(cursor: &mut Cursor<'a>, kind: ElementType) -> Result<&'a [u8], Trouble> {
     let rest = cursor.rest();
     cursor.skip(kind)?;
     Ok(&rest[..N])
 }
 
-/// The date of a day that is counted from the first of 1970: years begin in March here, so that a leap day is the last.
+/// The date of a day number counted from the first of 1970: years begin in March here, so that a leap day is the last.
 fn civil(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
@@ -173,7 +173,7 @@ pub fn bson_loads<'py>(
     one(&mut Decoder::new(py, types.get()), py, &document)
 }
 
-/// The dicts of documents that follow each other.
+/// The dicts of consecutive documents.
 #[pyfunction]
 pub fn bson_decode_all<'py>(
     py: Python<'py>,

@@ -9,7 +9,7 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyT
 use super::decode::{Trouble, raise};
 use crate::foreign;
 
-/// The document of a dict. `other` says what an object is that is none of Python's own: a word and its parts.
+/// The document of a dict. `other` classifies an object that is not of a built-in type: a word and its parts.
 #[pyfunction]
 pub fn bson_dumps<'py>(
     py: Python<'py>,
@@ -39,21 +39,21 @@ fn put(
     value: &Bound<'_, PyAny>,
     other: &Bound<'_, PyAny>,
 ) -> Result<(), Trouble> {
-    // A class of somebody's that is one of Python's too may mean something else: `other` knows.
+    // A user's subclass of a built-in type may mean something else: `other` knows.
     if let Ok(text) = value.cast_exact::<PyString>() {
         add(builder, key, text.to_str()?)
     } else if let Ok(bool) = value.cast::<PyBool>() {
         add(builder, key, &bool.is_true())
     } else if let Ok(int) = value.cast_exact::<PyInt>() {
         match int.extract::<i64>() {
-            // As the other drivers have it: the smaller type that it fits.
+            // Like the other drivers: the smaller type that it fits.
             Ok(int) => match i32::try_from(int) {
                 Ok(int) => add(builder, key, &int),
                 Err(_) => add(builder, key, &int),
             },
             Err(_) => Err(Error::new(ErrorKind::ValueOutOfRange)
                 .with_found(int.str()?.to_string())
-                .with_expected("an integer of 64 bits")
+                .with_expected("a 64-bit integer")
                 .into()),
         }
     } else if let Ok(float) = value.cast_exact::<PyFloat>() {
@@ -92,7 +92,7 @@ fn put_other(
     let (word, parts): (String, Bound<'_, PyTuple>) = other.call1((value,))?.extract()?;
     let part = |number| parts.get_item(number);
     match word.as_str() {
-        // It stands for another object.
+        // It represents another object.
         "as" => put(builder, key, &part(0)?, other),
         "id" => add(builder, key, &ObjectId(part(0)?.extract::<[u8; 12]>()?)),
         "date" => add(builder, key, &DateTime(part(0)?.extract()?)),
@@ -112,7 +112,7 @@ fn put_other(
         "timestamp" => add(builder, key, &Timestamp { time: part(0)?.extract()?, increment: part(1)?.extract()? }),
         "min" => add(builder, key, &Value::MinKey),
         "max" => add(builder, key, &Value::MaxKey),
-        word => Err(PyTypeError::new_err(format!("no type of BSON is {word}")).into()),
+        word => Err(PyTypeError::new_err(format!("{word} is not a BSON type")).into()),
     }
 }
 

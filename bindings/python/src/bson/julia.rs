@@ -1,9 +1,9 @@
-//! Files of Julia's as objects of Python's.
+//! Julia files as Python objects.
 //!
-//! It goes over the graph with a list of what is still to be made, never by calling itself, so depth is no danger. What can
-//! change in Python (lists, dicts, `Struct`s) is made empty and filled later: so a value that contains itself is no danger
-//! either, and what is one object in Julia is one object here. What a kind of value is in Python, `millstream/bson/julia.py`
-//! says.
+//! It traverses the graph with a list of what is still to be made, never recursively, so depth is no danger. Mutable
+//! Python objects (lists, dicts, `Struct`s) are created empty and filled later: so a value that contains itself is no
+//! danger either, and shared objects stay shared. `millstream/bson/julia.py` describes how each kind of value is
+//! converted.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -25,27 +25,27 @@ type Values<'g> = Box<dyn Iterator<Item = Value<'g>> + 'g>;
 
 /// What is still to be done, the last first.
 enum Step<'g, 'py> {
-    /// Puts these values on the pile.
+    /// Pushes these values onto the stack.
     Make(Values<'g>),
-    /// Makes so many of the pile an object that cannot change.
+    /// Turns this many values of the stack into an immutable object.
     Join { id: Option<Id>, make: &'static str, of: String, count: usize },
-    /// Makes so many of the pile the keys of a dictionary, whose values come later.
+    /// Turns this many values of the stack into the keys of a dictionary, whose values come later.
     Dict { id: Option<Id>, of: String, count: usize, values: Values<'g> },
-    /// Puts so many of the pile into an object.
+    /// Puts this many values of the stack into an object.
     Fill { fill: Bound<'py, PyAny>, count: usize },
 }
 
 struct Walk<'g, 'py> {
     /// The module in Python.
     module: Bound<'py, PyModule>,
-    /// Where arrays lie, if not in memory that Python may change.
+    /// Where arrays are stored, if not in memory that Python may change.
     file: Option<Arc<Mapped>>,
-    /// Nothing while it is being made.
+    /// Empty while it is being made.
     made: HashMap<Id, Option<Bound<'py, PyAny>>>,
     steps: Vec<Step<'g, 'py>>,
     later: Vec<(Bound<'py, PyAny>, usize, Values<'g>)>,
     pile: Vec<Bound<'py, PyAny>>,
-    /// How many values may still be made: dictionaries can share what is in them without being the same object.
+    /// How many values may still be made: dictionaries can share content without being the same object.
     values_left: u64,
 }
 
@@ -96,7 +96,7 @@ impl<'g, 'py> Walk<'g, 'py> {
         Ok(())
     }
 
-    /// Puts a value on the pile, or what has to be done for it on the list.
+    /// Pushes a value onto the stack, or the work for it onto the list.
     fn make(&mut self, value: Value<'g>) -> Result<(), Trouble> {
         let (py, id) = (self.module.py(), value.id());
         match id.and_then(|id| self.made.get(&id)) {
@@ -169,7 +169,7 @@ impl<'g, 'py> Walk<'g, 'py> {
         Ok(())
     }
 
-    /// What can change: an empty object, which is filled later.
+    /// Mutable: an empty object, which is filled later.
     fn open(
         &mut self,
         make: &str,
@@ -184,7 +184,7 @@ impl<'g, 'py> Walk<'g, 'py> {
         Ok(())
     }
 
-    /// What cannot change: its parts first.
+    /// Immutable: its parts first.
     fn join(
         &mut self,
         id: Option<Id>,
@@ -245,7 +245,7 @@ impl<'g, 'py> Walk<'g, 'py> {
         })
     }
 
-    /// The array of numpy's, where its elements are numbers: where they lie, if that is a file.
+    /// The numpy array, if its elements are numbers: in place, if that is a file.
     fn numbers(&self, array: &Array<'g>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let (py, Some(payload)) = (self.module.py(), array.payload()) else { return Ok(None) };
         let mapped = self.file.as_ref().and_then(|file| {
@@ -259,7 +259,7 @@ impl<'g, 'py> Walk<'g, 'py> {
     }
 }
 
-/// Text, or the bytes of what is none.
+/// Text, or bytes if it is not valid UTF-8.
 fn text<'py>(py: Python<'py>, bytes: &[u8]) -> Bound<'py, PyAny> {
     match std::str::from_utf8(bytes) {
         Ok(text) => PyString::new(py, text).into_any(),
@@ -269,15 +269,15 @@ fn text<'py>(py: Python<'py>, bytes: &[u8]) -> Bound<'py, PyAny> {
 
 fn contains_itself() -> Trouble {
     let error = Error::new(ErrorKind::JuliaInvalid).with_found("a tuple, key or element of a set that contains itself");
-    error.with_expected("that only what can change does").into()
+    error.with_expected("that only mutable values do").into()
 }
 
 fn too_much() -> Trouble {
-    Error::new(ErrorKind::MemoryLimit).with_found("more values than `memory` allows for").into()
+    Error::new(ErrorKind::MemoryLimit).with_found("more values than `memory` allows").into()
 }
 
 fn unknown(kind: &Kind<'_>) -> Trouble {
-    Error::new(ErrorKind::Unsupported).with_found(format!("a value of Julia's that is new: {kind:?}")).into()
+    Error::new(ErrorKind::Unsupported).with_found(format!("an unknown kind of Julia value: {kind:?}")).into()
 }
 
 /// The values of a file, or of bytes.
@@ -317,7 +317,7 @@ pub fn julia_load<'py>(
         steps: Vec::new(),
         later: Vec::new(),
         pile: Vec::new(),
-        // A value takes 16 bytes at least.
+        // A value takes at least 16 bytes.
         values_left: memory / 16,
     };
     walk.run(graph.root()).map_err(|trouble| match trouble {

@@ -1,4 +1,4 @@
-//! One document of a mapped file: members are looked up where they lie, and arrays of numbers are seen without a copy.
+//! One document of a mapped file: members are looked up in place, and arrays of numbers are views without a copy.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::decode::{Decoder, raise};
 use crate::error;
 use crate::memory::{Memory, Owner};
 
-/// The name of its type, the object if there is one, and of binary data the subtype.
+/// The name of its type, the object if there is one, and the subtype for binary data.
 type Found<'py> = (&'static str, Option<Bound<'py, PyAny>>, u8);
 
 /// A mapped file.
@@ -57,8 +57,8 @@ impl Mapped {
         Ok(keys)
     }
 
-    /// What is at a path: a document or an array as its type's name alone, binary data as memory and its subtype, anything else
-    /// as an object of Python's.
+    /// The value at a path: a document or an array as its type's name alone, binary data as memory and its subtype,
+    /// anything else as a Python object.
     fn find<'py>(&self, py: Python<'py>, path: Vec<String>) -> PyResult<Option<Found<'py>>> {
         let raised = |error: millstream::Error| error::raise(py, &error.with_name(self.file.name()));
         let document = self.file.document().map_err(raised)?;
@@ -69,7 +69,7 @@ impl Mapped {
             ElementType::Binary => {
                 let binary: millstream::bson::Binary<&[u8]> = element.get().map_err(raised)?;
                 let whole = self.file.as_bytes();
-                // Where it lies: both are pieces of the mapped memory.
+                // Its position: both are parts of the mapped memory.
                 let start = binary.bytes.as_ptr().addr() - whole.as_ptr().addr();
                 let range = start..start + binary.bytes.len();
                 let memory = Py::new(py, Memory(Owner::Mapped(self.file.clone(), range)))?;
@@ -79,7 +79,7 @@ impl Mapped {
         }))
     }
 
-    /// What is at a path, as objects of Python's.
+    /// The value at a path, as Python objects.
     fn object<'py>(&self, py: Python<'py>, path: Vec<String>) -> PyResult<Bound<'py, PyAny>> {
         let raised = |error: millstream::Error| error::raise(py, &error.with_name(self.file.name()));
         let document = self.file.document().map_err(raised)?;

@@ -1,8 +1,8 @@
 //! BSON for Python.
 //!
 //! - `decode`: documents into dicts. `encode`: dicts into documents.
-//! - `mapped`: one document of a mapped file, of which arrays are seen without a copy.
-//! - `columns`: documents as Arrow's stream of batches. `julia`: files of Julia's.
+//! - `mapped`: one document of a mapped file, whose arrays are views without a copy.
+//! - `columns`: documents as Arrow's stream of batches. `julia`: Julia files.
 
 pub mod columns;
 pub mod decode;
@@ -12,13 +12,13 @@ pub mod mapped;
 
 use pyo3::prelude::*;
 
-/// The classes for the types that Python has no word for: ours, or pymongo's.
+/// The classes for the types that Python lacks: Millstream's, or pymongo's.
 #[pyclass(frozen, module = "millstream._native")]
 pub struct Types {
     object_id: Py<PyAny>,
     /// Nothing: all dates are `other_date`.
     date: Option<Py<PyAny>>,
-    /// What no date of Python's can be.
+    /// Dates outside Python's range.
     other_date: Py<PyAny>,
     decimal: Py<PyAny>,
     binary: Py<PyAny>,

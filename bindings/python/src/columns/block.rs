@@ -1,4 +1,4 @@
-//! Records that follow each other in the stream, in memory of their own, and where their fields are.
+//! Consecutive records of the stream, in separate memory, and the positions of their fields.
 
 use millstream::ErrorKind;
 use millstream::frame::{Batch, Delimiter, Framer, Trim};
@@ -7,11 +7,11 @@ use millstream::scan::Separator;
 use super::kind::Wrong;
 use super::layout::Layout;
 
-/// How many bytes make a block: half a millisecond of work, and little enough to stay in the cache. As large are the parts
-/// in which text is handed out.
+/// The size of a block in bytes: half a millisecond of work, and small enough to stay in the cache. Text is returned in
+/// parts of the same size.
 const FULL: usize = 1 << 20;
 
-/// The longest record: so all offsets in a block fit into 32 bits with a sign, as Arrow has them.
+/// The longest record: so all offsets in a block fit into signed 32-bit integers, as Arrow requires.
 pub const LONGEST: usize = 1 << 29;
 
 /// Records, put together from batches.
@@ -22,9 +22,9 @@ pub struct Block {
     offsets: Vec<u32>,
     trim: Trim,
     terminated: bool,
-    /// Where the first record is in the stream: bytes and records.
+    /// The position of the first record in the stream: bytes and records.
     pub position: (u64, u64),
-    /// Behind which bytes there are separators, and what [`Block::split`] has found. They are kept for their memory.
+    /// After which bytes there are separators, and what [`Block::split`] has found. They are kept for their memory.
     separators: Vec<u32>,
     bounds: Vec<u32>,
 }
@@ -38,7 +38,7 @@ impl Block {
         self.bytes.len() >= FULL
     }
 
-    /// Appends the records of the batch that is next in the stream, of one framer.
+    /// Appends the records of the next batch of the stream, of one framer.
     pub fn append(&mut self, batch: &Batch<'_>) {
         let (Some(&first), Some(&last)) = (batch.offsets().first(), batch.offsets().last()) else { return };
         let base = self.bytes.len() as u32;
@@ -51,20 +51,20 @@ impl Block {
         (self.trim, self.terminated) = (batch.trim(), batch.terminated());
     }
 
-    /// Forgets all records, and keeps the memory.
+    /// Removes all records, and keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.offsets.clear();
     }
 
-    /// Finds the fields of the records, up to the first record that has too few: that is what is wrong.
+    /// Finds the fields of the records, up to the first record that has too few: that is the error.
     pub fn split<'a>(&'a mut self, layout: &'a Layout) -> (Fields<'a>, Option<Wrong>) {
         let Block { bytes, offsets, trim, terminated, separators, bounds, .. } = self;
         let count = layout.columns.len();
         separators.clear();
         bounds.clear();
         if !Delimiter::byte(layout.separator).batch(bytes, true, usize::MAX, separators).unwrap_or(true) {
-            // The end of the bytes, which is no separator.
+            // The end of the bytes, which is not a separator.
             separators.pop();
         }
         let mut short = None;
@@ -92,7 +92,7 @@ impl Block {
             }
             bounds.push(start as u32);
             bounds.extend_from_slice(between);
-            // Fields behind the last column are left aside.
+            // Fields after the last column are ignored.
             bounds.push(others.first().map_or(end + 1, |&behind| (behind as usize).min(end + 1)) as u32);
             separators = others;
         }
@@ -113,14 +113,15 @@ impl Block {
 #[derive(Clone, Copy)]
 pub struct Fields<'a> {
     pub bytes: &'a [u8],
-    /// Of each record: where its fields begin, and one byte behind its end.
+    /// For each record: where its fields begin, and one byte past its end.
     bounds: &'a [u32],
     /// How many bounds a record has.
     stride: usize,
     /// Which field of each record it is.
     pub column: usize,
     missing: Option<&'a [u8]>,
-    /// What ends a field besides the end of a line, if nothing else does: then numbers need not know where it is.
+    /// What ends a field besides the end of a line, if there is only one such byte: then numbers need not know where it
+    /// is.
     pub separator: Option<Separator>,
     /// Whether all of it is UTF-8.
     pub is_text: bool,
@@ -137,7 +138,7 @@ impl<'a> Fields<'a> {
         self.bounds.len() / self.stride
     }
 
-    /// Each field, and where it begins in the block.
+    /// Each field, and its position in the block.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &'a [u8])> + use<'a> {
         let (bytes, column) = (self.bytes, self.column);
         self.bounds.chunks_exact(self.stride).map(move |record| {
@@ -146,7 +147,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// Whether this field is no value.
+    /// Whether this field is a missing value.
     pub fn is_missing(&self, field: &[u8]) -> bool {
         self.missing.is_some_and(|missing| missing == field)
     }

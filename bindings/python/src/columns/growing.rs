@@ -1,4 +1,4 @@
-//! From batches to a table: blocks are parsed, on several threads where there are enough, and joined in order.
+//! From batches to a table: blocks are parsed, on several threads if available, and joined in order.
 //!
 //! ```text
 //!            ┌─ jobs ─► thread ─┐
@@ -6,8 +6,8 @@
 //!            └─ the caller's ───┘
 //! ```
 //!
-//! The caller reads, and parses what no other thread is free for. So at most two blocks for each thread are there at a time;
-//! what is made of them is part of the table.
+//! The caller reads, and parses blocks that no other thread is free for. So at most two blocks for each thread exist at
+//! a time; the results are part of the table.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use super::kind;
 use super::layout::Layout;
 use super::table::Table;
 
-/// How many threads parse if nobody says: with more the one that reads would not keep up.
+/// The default number of parsing threads: with more, the reading thread would not keep up.
 pub fn enough_workers() -> usize {
     thread::available_parallelism().map_or(1, usize::from).min(4)
 }
@@ -35,30 +35,30 @@ pub struct Growing {
     columns: Vec<Box<dyn kind::Growing>>,
     /// Rows of the columns.
     rows: usize,
-    /// How many records have come.
+    /// The number of records so far.
     records: usize,
-    /// Records that are not enough for a block yet.
+    /// Records that do not fill a block yet.
     open: Block,
-    /// How many threads parse, the caller's among them.
+    /// How many threads parse, including the caller's.
     workers: usize,
     crew: Option<Crew>,
     /// How many blocks have been parsed or given to be parsed, and how many of them have been joined.
     given: usize,
     joined: usize,
-    /// What was made of blocks, before those in front of them are ready.
+    /// The results of blocks that wait for earlier ones.
     early: BTreeMap<usize, Piece>,
     /// Blocks whose memory is free.
     spare: Vec<Block>,
-    /// Whether there was an error: nothing is joined behind it.
+    /// Whether there was an error: nothing is joined after it.
     is_broken: bool,
 }
 
-/// What is made of a block.
+/// The result of a block.
 struct Piece {
     /// Of each column.
     arrays: Vec<ArrayRef>,
     rows: usize,
-    /// What is wrong behind the rows.
+    /// The error after the rows.
     error: Option<Error>,
     block: Block,
 }
@@ -81,10 +81,10 @@ impl Growing {
         }
     }
 
-    /// Appends the records of a batch as rows, sooner or later.
+    /// Appends the records of a batch as rows, possibly later.
     ///
     /// # Errors
-    /// For the first field that is wrong, in the order of the records; the rows before it are there.
+    /// For the first invalid field, in the order of the records; the earlier rows are kept.
     pub fn append(&mut self, batch: &Batch<'_>) -> Result<(), Error> {
         let len = batch.bytes().len();
         if len > LONGEST {
@@ -107,7 +107,7 @@ impl Growing {
         self.join()
     }
 
-    /// Waits for all that has been appended to be in the columns.
+    /// Waits until everything that has been appended is in the columns.
     ///
     /// # Errors
     /// As [`append`](Growing::append).
@@ -119,7 +119,7 @@ impl Growing {
             crew.finish(&self.layout, &mut self.early);
         }
         self.join()?;
-        // A piece is missing where a thread has panicked.
+        // A piece is missing if a thread has panicked.
         if self.joined < self.given { Err(Error::new(ErrorKind::Internal)) } else { Ok(()) }
     }
 
@@ -128,7 +128,7 @@ impl Growing {
         self.records
     }
 
-    /// What is in the columns.
+    /// The content of the columns.
     pub fn finish(self) -> Table {
         let fields = self
             .layout
@@ -138,7 +138,7 @@ impl Growing {
         Table::new(schema, self.rows, self.columns.into_iter().map(kind::Growing::finish).collect())
     }
 
-    /// Has the open block parsed: by a thread that is free, or here.
+    /// Has the open block parsed: by a free thread, or here.
     fn give(&mut self) {
         let block = std::mem::replace(&mut self.open, self.spare.pop().unwrap_or_default());
         let job = (self.given, block);
@@ -177,7 +177,7 @@ impl Growing {
     }
 }
 
-/// The columns of a block, up to the first record in which something is wrong.
+/// The columns of a block, up to the first invalid record.
 fn parse(layout: &Layout, mut block: Block) -> Piece {
     let (offset, first_record) = block.position;
     let (fields, mut wrong) = block.split(layout);
@@ -186,7 +186,7 @@ fn parse(layout: &Layout, mut block: Block) -> Piece {
     for (at, column) in layout.columns() {
         let (values, found) = column.kind.parse(&fields.of(at));
         arrays.push(values);
-        // A record that has too few fields is behind all others, and fields of one record come from the left.
+        // A record with too few fields comes last, and the fields of a record are checked from the left.
         if let Some(found) = found
             && found.row < rows
         {
@@ -206,7 +206,7 @@ fn parse(layout: &Layout, mut block: Block) -> Piece {
     Piece { arrays, rows, error, block }
 }
 
-/// Threads that parse blocks, which have numbers.
+/// Threads that parse numbered blocks.
 struct Crew {
     jobs: Sender<(usize, Block)>,
     waiting: Receiver<(usize, Block)>,
@@ -215,7 +215,7 @@ struct Crew {
 }
 
 impl Crew {
-    /// Starts up to so many threads: what cannot be given to one is left to the caller.
+    /// Starts up to this many threads: what no thread can take is left to the caller.
     fn start(layout: &Arc<Layout>, count: usize) -> Crew {
         let (jobs, waiting) = bounded(count);
         let (done, pieces) = unbounded();
@@ -224,7 +224,7 @@ impl Crew {
             let work = move || {
                 for (number, block) in waiting {
                     if done.send((number, parse(&layout, block))).is_err() {
-                        return; // nobody waits for it any more
+                        return; // no call waits for it any more
                     }
                 }
             };
@@ -234,11 +234,11 @@ impl Crew {
         Crew { jobs, waiting, pieces, threads }
     }
 
-    /// Helps with the blocks that are waiting, and waits for the others.
+    /// Helps with the waiting blocks, and waits for the others.
     fn finish(self, layout: &Layout, pieces: &mut BTreeMap<usize, Piece>) {
         drop(self.jobs);
         pieces.extend(self.waiting.iter().map(|(number, block)| (number, parse(layout, block))));
-        // One that has panicked has sent no piece, which is noticed.
+        // A thread that panicked has sent no piece, which is noticed.
         self.threads.into_iter().for_each(|thread| drop(thread.join()));
         pieces.extend(self.pieces.try_iter());
     }

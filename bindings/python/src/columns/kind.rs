@@ -35,10 +35,10 @@ pub const KINDS: &[(&str, &dyn Kind)] = &[
 pub trait Kind: Sync {
     fn data_type(&self) -> DataType;
 
-    /// The fields as values, up to the first one that is wrong.
+    /// The fields as values, up to the first invalid one.
     fn parse(&self, fields: &Fields<'_>) -> (ArrayRef, Option<Wrong>);
 
-    /// A column without a row.
+    /// A column without rows.
     fn column(&self) -> Box<dyn Growing>;
 }
 
@@ -51,18 +51,18 @@ pub trait Growing: Send {
     fn finish(self: Box<Self>) -> Vec<ArrayRef>;
 }
 
-/// A field that is no value of its column.
+/// A field that is not a value of its column.
 pub struct Wrong {
     pub row: usize,
     pub column: usize,
     pub kind: ErrorKind,
     pub found: String,
     pub expected: String,
-    /// Where it is in the block.
+    /// Its position in the block.
     pub at: usize,
 }
 
-/// Numbers, in one part wherever they come from: as NumPy wants them.
+/// Numbers, in one part, as NumPy requires.
 struct Numbers<T>(PhantomData<T>);
 
 struct GrowingNumbers<T: ArrowPrimitiveType> {
@@ -156,7 +156,7 @@ impl Kind for Pieces {
                         column: fields.column,
                         kind: ErrorKind::Utf8Invalid,
                         found: error.found().map_or_else(|| show(field), str::to_owned),
-                        expected: "text in UTF-8".to_owned(),
+                        expected: "UTF-8 text".to_owned(),
                         at,
                     });
                     break;
@@ -192,7 +192,7 @@ impl Growing for GrowingPieces {
     }
 }
 
-/// A field for a message: nothing that a terminal would obey, and not too much.
+/// A field for a message: no control characters, and not too long.
 fn show(field: &[u8]) -> String {
     const MOST: usize = 64;
     match field {

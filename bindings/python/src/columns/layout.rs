@@ -6,12 +6,12 @@ use pyo3::types::{PyMapping, PyType};
 use super::kind::{KINDS, Kind};
 use crate::error;
 
-/// What the columns are, and how fields are told apart.
+/// The columns, and how fields are separated.
 pub struct Layout {
-    /// Of each field that is a column, and of those between that are none.
+    /// For each field up to the last column, its column if it has one.
     pub columns: Vec<Option<Column>>,
     pub separator: u8,
-    /// A field of these bytes is no value.
+    /// A field of these bytes is a missing value.
     pub missing: Option<Vec<u8>>,
     /// Whether records are lines, as the core's numbers know them.
     pub lines: bool,
@@ -73,7 +73,7 @@ impl Layout {
         self.columns.iter().enumerate().filter_map(|(at, column)| Some((at, column.as_ref()?)))
     }
 
-    /// What errors call a field: its column's name, or its number.
+    /// The name of a field in errors: its column's name, or its number.
     pub fn name(&self, field: usize) -> String {
         match self.columns.get(field) {
             Some(Some(column)) => column.name.clone(),

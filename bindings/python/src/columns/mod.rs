@@ -6,11 +6,11 @@
 //!            block ─► piece ─┘
 //! ```
 //!
-//! Batches are put together to blocks. A block is split into fields and parsed without looking at any other, so several
-//! threads do that; what becomes of it is joined in order. Text stays in the memory that its block's was copied to.
+//! Batches are combined into blocks. A block is split into fields and parsed independently of all others, so several
+//! threads do that; the results are joined in order. Text stays in the memory of its block's copy.
 //!
 //! - `layout`: what the columns are. `block`: records, and their fields. `kind`: fields become values.
-//! - `growing`: from batches to a table. `table`: what Python sees.
+//! - `growing`: from batches to a table. `table`: the Python object.
 
 mod block;
 mod growing;

@@ -1,21 +1,25 @@
-//! The table that Python sees.
+//! The table for Python.
 
-use arrow_array::{Array, ArrayRef, BinaryArray, RecordBatch, RecordBatchIterator, StringArray};
-use arrow_buffer::NullBuffer;
-use arrow_schema::{ArrowError, DataType, SchemaRef};
-use pyo3::exceptions::{PyKeyError, PyRuntimeError};
+use std::sync::Arc;
+
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, RecordBatch, RecordBatchIterator, StringArray, make_array, new_empty_array,
+};
+use arrow_buffer::{Buffer, NullBuffer};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyList, PyString, PyTuple};
 
 use crate::arrow;
 use crate::memory::{Memory, Owner};
 
-/// Columns of one length, each with its name and type.
+/// Columns of equal length, each with its name and type.
 #[pyclass(frozen, module = "millstream")]
 pub struct Table {
     schema: SchemaRef,
     rows: usize,
-    /// Each in one part, or in as many as the others that are not in one: those are as long as theirs.
+    /// Each in one part, or in as many equally long parts as the others that are not in one.
     columns: Vec<Vec<ArrayRef>>,
 }
 
@@ -57,7 +61,7 @@ impl Table {
         self.schema.column_with_name(name).is_some()
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     fn __len__(&self) -> usize {
         self.rows
     }
@@ -68,7 +72,7 @@ impl Table {
         };
         let make = py.import("millstream._table")?.getattr("column")?;
         let parts = PyList::empty(py);
-        if matches!(field.data_type(), DataType::Utf8 | DataType::Binary) {
+        if is_text(field.data_type()) {
             for part in &self.columns[at] {
                 append_objects(&parts, part)?;
             }
@@ -89,16 +93,92 @@ impl Table {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // A request may be left aside, says the interface.
+        // The interface allows a request to be ignored.
         let _ = requested_schema;
         let blocks = self.blocks().map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
         arrow::stream(py, RecordBatchIterator::new(blocks.into_iter().map(Ok), self.schema.clone()))
+    }
+
+    /// For pickle: the types, and the memory of each part.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Contents)> {
+        let fields = self.schema.fields().iter();
+        let types = fields.map(|field| (field.name().clone(), field.data_type().to_string(), field.is_nullable()));
+        let pickled = self.columns.iter().map(|parts| parts.iter().map(|part| Part::of(py, part)).collect());
+        let restore = py.get_type::<Table>().getattr("_restore")?;
+        Ok((restore, (self.rows, types.collect(), pickled.collect())))
+    }
+
+    /// The same again. A pickle can contain anything: all of it is checked.
+    #[staticmethod]
+    fn _restore(rows: usize, types: Vec<Named>, columns: Vec<Vec<Part>>) -> PyResult<Table> {
+        let mut fields = Vec::new();
+        for (name, kind, nullable) in types {
+            let kind = kind.parse::<DataType>().ok().filter(|kind| kind.is_primitive() || is_text(kind));
+            fields.push(Field::new(name, kind.ok_or_else(|| broken("a type without a column"))?, nullable));
+        }
+        if columns.len() != fields.len() {
+            return Err(broken("columns without a type"));
+        }
+        let parts = columns.into_iter().zip(&fields).map(|(parts, field)| {
+            let parts = parts.into_iter().map(|part| part.restore(field)).collect::<PyResult<Vec<_>>>()?;
+            let len: usize = parts.iter().map(|part| part.len()).sum();
+            if len == rows && !parts.is_empty() { Ok(parts) } else { Err(broken("a column of a different length")) }
+        });
+        let columns = parts.collect::<PyResult<Vec<_>>>()?;
+        let most = columns.iter().map(Vec::len).max().unwrap_or_default();
+        if columns.iter().any(|parts| parts.len() != 1 && parts.len() != most) {
+            return Err(broken("columns whose parts differ in length"));
+        }
+        let table = Table::new(Arc::new(Schema::new(fields)), rows, columns);
+        table.blocks().map_err(|error| broken(&error.to_string()))?;
+        Ok(table)
     }
 
     fn __repr__(&self) -> String {
         let columns = self.schema.fields().iter().map(|field| format!("{}: {}", field.name(), field.data_type()));
         format!("<Table of {} rows, {}>", self.rows, columns.collect::<Vec<_>>().join(", "))
     }
+}
+
+/// A table in a pickle: how many rows it has, what its columns are, and their parts.
+type Contents = (usize, Vec<Named>, Vec<Vec<Part>>);
+
+/// A column in a pickle: its name, its type, and whether values can be missing.
+type Named = (String, String, bool);
+
+/// A part of a column in a pickle: its length, its memory, and a byte for each row where values can be missing.
+#[derive(FromPyObject, IntoPyObject)]
+struct Part(usize, Vec<Py<PyBytes>>, Option<Py<PyBytes>>);
+
+impl Part {
+    fn of(py: Python<'_>, part: &ArrayRef) -> Part {
+        let data = part.to_data();
+        let buffers = data.buffers().iter().map(|buffer| PyBytes::new(py, buffer).unbind());
+        let valid = part.nulls().map(|nulls| PyBytes::new(py, &valid_bytes(nulls)).unbind());
+        Part(part.len(), buffers.collect(), valid)
+    }
+
+    fn restore(self, field: &Field) -> PyResult<ArrayRef> {
+        let Part(len, buffers, valid) = self;
+        Python::attach(|py| {
+            if valid.as_ref().is_some_and(|valid| valid.as_bytes(py).len() != len) {
+                return Err(broken("a column of a different length"));
+            }
+            let buffers = buffers.iter().map(|bytes| Buffer::from(bytes.as_bytes(py))).collect();
+            let nulls = valid.map(|valid| valid.as_bytes(py).iter().map(|byte| *byte != 0).collect::<NullBuffer>());
+            let empty = new_empty_array(field.data_type()).to_data().into_builder();
+            let data = empty.len(len).buffers(buffers).nulls(nulls).build();
+            data.map(make_array).map_err(|error| broken(&error.to_string()))
+        })
+    }
+}
+
+fn is_text(kind: &DataType) -> bool {
+    matches!(kind, DataType::Utf8 | DataType::Binary)
+}
+
+fn broken(what: &str) -> PyErr {
+    PyValueError::new_err(format!("a pickle that does not contain a table: {what}"))
 }
 
 /// A byte for each row: 1 where there is a value.

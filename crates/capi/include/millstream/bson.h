@@ -2,11 +2,11 @@
  * millstream/bson.h: what C programs do per value of a BSON document, inlined.
  *
  * Part of millstream.h, which includes it. Two things:
- *   - millstream_bson_as_i64() and its like     a value as a type of C;
- *   - millstream_bson_builder_append_i64() and its like a value of C into a builder.
+ *   - millstream_bson_as_i64() and similar functions a value as a C type;
+ *   - millstream_bson_builder_append_i64() and similar functions append a C value to a builder.
  *
- * The plain case, a value that has the type that is asked for, is done here; the library is called for everything else,
- * and knows all errors. The functions here do not look for NULL.
+ * The common case, a value that has the requested type, is handled here; the library is called for everything else, and
+ * reports all errors. The functions here do not check for NULL.
  */
 #ifndef MILLSTREAM_BSON_H
 #define MILLSTREAM_BSON_H
@@ -16,9 +16,9 @@
 
 #include <string.h>
 
-/* ---- values as types of C: `document` is the one that `value` is from ---- */
+/* ---- values as types of C: `document` is the one that contains `value` ---- */
 
-/* An integer, or any number that is exactly one of this type; else MILLSTREAM_VALUE_OUT_OF_RANGE. */
+/* An integer, or any number that this type represents exactly; otherwise MILLSTREAM_VALUE_OUT_OF_RANGE. */
 MILLSTREAM_INLINE millstream_code millstream_bson_as_i32(const millstream_bson_document *document,
                                                          const millstream_bson_value *value, int32_t *number,
                                                          millstream_error **error) {
@@ -46,7 +46,7 @@ MILLSTREAM_INLINE millstream_code millstream_bson_as_u64(const millstream_bson_d
     return MILLSTREAM_OK;
 }
 
-/* A double, or an integer that is exactly one. */
+/* A double, or an integer that a double represents exactly. */
 MILLSTREAM_INLINE millstream_code millstream_bson_as_f64(const millstream_bson_document *document,
                                                          const millstream_bson_value *value, double *number,
                                                          millstream_error **error) {
@@ -71,7 +71,7 @@ MILLSTREAM_INLINE millstream_code millstream_bson_as_bool(const millstream_bson_
     return code;
 }
 
-/* A string, a code or a symbol. The text is a piece of the document; a NUL follows it, and others may be in it. */
+/* A string, a code or a symbol. The text is part of the document; a NUL follows it, and others may be in it. */
 MILLSTREAM_INLINE millstream_code millstream_bson_as_text(const millstream_bson_document *document,
                                                           const millstream_bson_value *value, const char **text,
                                                           size_t *len, millstream_error **error) {
@@ -91,7 +91,7 @@ MILLSTREAM_INLINE millstream_code millstream_bson_as_binary(const millstream_bso
     return code;
 }
 
-/* The 12 bytes of an object id, which are a piece of the document. */
+/* The 12 bytes of an object id, which are part of the document. */
 MILLSTREAM_INLINE millstream_code millstream_bson_as_object_id(const millstream_bson_document *document,
                                                                const millstream_bson_value *value, const char **id,
                                                                millstream_error **error) {
@@ -100,7 +100,7 @@ MILLSTREAM_INLINE millstream_code millstream_bson_as_object_id(const millstream_
     return code;
 }
 
-/* The 16 bytes of a decimal number, the lowest first, which are a piece of the document. */
+/* The 16 bytes of a decimal number, the lowest first, which are part of the document. */
 MILLSTREAM_INLINE millstream_code millstream_bson_as_decimal128(const millstream_bson_document *document,
                                                                 const millstream_bson_value *value, const char **bytes,
                                                                 millstream_error **error) {
@@ -131,7 +131,7 @@ MILLSTREAM_INLINE millstream_code millstream_bson_as_timestamp(const millstream_
 
 /* ---- values of C into a builder: `key` ends with a NUL; in an array it is NULL ---- */
 
-/* A value of this type, of which nothing is set yet. */
+/* A value of this type, with nothing else set yet. */
 MILLSTREAM_INLINE millstream_bson_value millstream_bson_value_of(millstream_bson_type type) {
     millstream_bson_value value;
     memset(&value, 0, sizeof value);

@@ -8,20 +8,20 @@
  *     uint32_t value;
  *     if (millstream_scan_u32(&at, limit, &value) == MILLSTREAM_SCANNED) ...    // 17; `at` is at the space
  *
- * The text is the one of Millstream in every language (vectors/put.tsv and vectors/scan.tsv): decimal digits, `-` for
- * what is negative, lower-case hexadecimal without a prefix. Nothing here allocates, reads or writes a file, depends
- * on the locale, or keeps state, except for one word per program that remembers what the processor can do.
+ * The text is the same as in every language of Millstream (vectors/put.tsv and vectors/scan.tsv): decimal digits, `-`
+ * for negative numbers, lower-case hexadecimal without a prefix. Nothing here allocates, reads or writes a file,
+ * depends on the locale, or keeps state, except for one word per program that remembers what the processor can do.
  *
  * What it does not do: floating-point numbers. C has them from the library (millstream.h), C++ from stdio.hpp.
  *
- * Two ways to make digits, which give the same bytes, and a third that is here to be compared with:
+ * Two ways to make digits, which give the same bytes, and a third for comparison:
  *   - ifma      x86-64 with AVX-512 IFMA and VBMI: sixteen digits at once, without a branch;
  *   - portable  any little-endian processor and a compiler that speaks GNU C: eight digits at once;
- *   - plain     one digit after the other: for all others, and what the tests hold the other two against.
- * On x86-64 (Linux and its like) the processor decides, when the first number is printed. There the environment
- * variable MILLSTREAM_DIGITS=ifma|portable|plain asks for one way, as the tests do; what the processor cannot do, and
- * any other value, is ignored. With the macro MILLSTREAM_NO_DISPATCH defined there is only the portable (or plain) way,
- * and neither processor nor environment is asked.
+ *   - plain     one digit after another: for all others, and as the reference of the tests.
+ * On x86-64 (Linux and similar systems) the processor decides, when the first number is printed. There the environment
+ * variable MILLSTREAM_DIGITS=ifma|portable|plain selects one way, as the tests do; a way that the processor does not
+ * support, and any other value, is ignored. With the macro MILLSTREAM_NO_DISPATCH defined there is only the portable
+ * (or plain) way, and neither processor nor environment is queried.
  *
  * Any number of threads may call any function here at the same time.
  */
@@ -47,7 +47,7 @@
 #define MILLSTREAM_HOT MILLSTREAM_INLINE __attribute__((always_inline))
 #define MILLSTREAM_COLD MILLSTREAM_FUNCTION __attribute__((noinline, cold, unused))
 #define MILLSTREAM_LIKELY(condition) __builtin_expect(!!(condition), 1)
-/* MILLSTREAM_ASSEMBLY: not where MemorySanitizer watches, which does not see what it writes. */
+/* MILLSTREAM_ASSEMBLY: not with MemorySanitizer, which does not see what it writes. */
 #ifdef __has_feature
 #if __has_feature(memory_sanitizer)
 #define MILLSTREAM_NO_ASSEMBLY 1
@@ -181,7 +181,7 @@ MILLSTREAM_HOT void millstream_sixteen_digits(char *to, uint64_t value) {
     memcpy(to + 8, &second, 8);
 }
 
-/* What is beyond the two short ways below; not worth a copy at each call. */
+/* The rare cases beyond the two short ways below; not worth a copy at each call. */
 MILLSTREAM_COLD size_t millstream_digits_long(char *to, uint64_t value) {
     uint64_t top = value / UINT64_C(10000000000000000);
     unsigned count = millstream_count_digits(top);
@@ -219,7 +219,7 @@ MILLSTREAM_HOT size_t millstream_digits_portable(char *to, uint64_t value) {
 
 #ifdef MILLSTREAM_IFMA
 
-/* Whether this processor, and the system on it, can do millstream_digits_ifma. */
+/* Whether this processor, and the system on it, supports millstream_digits_ifma. */
 MILLSTREAM_INLINE int millstream_has_ifma(void) {
     __builtin_cpu_init();
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
@@ -229,25 +229,24 @@ MILLSTREAM_INLINE int millstream_has_ifma(void) {
 /*
  * Writes the digits of `value` at `to`, where MILLSTREAM_NUMBER_SLACK bytes are writable; returns how many.
  *
- * The idea: digit j of n < 10^8, counted from the left, is the first digit of the fraction n / 10^(8-j). A fraction
- * is kept as 52 bits, since the processor multiplies eight numbers of 52 bits at once and hands out either half of the
- * products:
+ * The idea: digit j of n < 10^8, counted from the left, is the first digit of the fraction n / 10^(8-j). A fraction is
+ * kept as 52 bits, since the processor multiplies eight 52-bit numbers at once and returns either half of the products:
  *
  *     fraction = low 52 bits of (n * floor(2^52 / 10^(8-j))) + bias
  *     digit    = high bits of (fraction * 10), plus '0'
  *
  * The reciprocals are rounded down, by d < 1, so that the product is too small by n * d < 10^8 * d. The bias makes up
  * for that; it must be more than 10^8 * d and less than 2^52 / 10^(8-j), the distance to the next multiple. For j = 0,
- * d is 0.274 and the distance 45,035,996, so 40,000,000 lies between; for all others 100,000,000 does. (The tests also
+ * d is 0.274 and the distance 45,035,996, so 40,000,000 is between them; for all others 100,000,000 is. (The tests also
  * try every n.)
  *
- * Both halves of a number of sixteen digits are done side by side. At the end one permutation picks the digits out of
- * both, and its indices are loaded from so far into a table that leading zeros are left out.
+ * Both halves of a sixteen-digit number are computed side by side. At the end one permutation selects the digits of
+ * both; the offset of its index table skips leading zeros.
  *
- * Why assembly and not intrinsics: a function for other instructions than those of its caller cannot be inlined,
- * and a call costs as much as the digits do (3.9 ns a record against 2.2). Since compilers that may not use AVX
- * themselves do not know what it leaves behind, it cleans up: `vzeroupper`, and all sixteen registers are given up.
- * Each instruction is there in both dialects, {AT&T|Intel}, since -masm=intel shows to the assembler only.
+ * Why assembly and not intrinsics: a function that uses other instructions than its caller cannot be inlined, and a
+ * call costs as much as the digits (3.9 ns a record against 2.2). Since compilers that may not use AVX do not know the
+ * state it leaves, it cleans up: `vzeroupper`, and all sixteen registers are declared as clobbered. Each instruction is
+ * given in both dialects, {AT&T|Intel}, since -masm=intel is only visible to the assembler.
  */
 MILLSTREAM_HOT size_t millstream_digits_ifma(char *to, uint64_t value) {
     static const struct {
@@ -293,7 +292,7 @@ MILLSTREAM_HOT size_t millstream_digits_ifma(char *to, uint64_t value) {
     return count;
 }
 
-/* The ways to make digits that can be asked for at run time. */
+/* The ways to make digits that can be selected at run time. */
 enum { MILLSTREAM_DIGITS_UNKNOWN, MILLSTREAM_DIGITS_PLAIN, MILLSTREAM_DIGITS_PORTABLE, MILLSTREAM_DIGITS_IFMA };
 
 MILLSTREAM_INLINE int millstream_choose_digits(void) {
@@ -305,15 +304,15 @@ MILLSTREAM_INLINE int millstream_choose_digits(void) {
     return MILLSTREAM_DIGITS_IFMA;
 }
 
-/* The way that this program goes; unknown before the first call of millstream_digits_unusual. */
+/* The way that this program uses; unknown before the first call of millstream_digits_unusual. */
 MILLSTREAM_HOT int *millstream_digits_way(void) {
     static int way = MILLSTREAM_DIGITS_UNKNOWN;
     return &way;
 }
 
-/* The first number of a program, which decides; and those of one that has asked for the plain way. */
+/* The first number of a program, which decides; and those of a program that has selected the plain way. */
 MILLSTREAM_COLD size_t millstream_digits_unusual(char *to, uint64_t value) {
-    /* Threads that come here together decide the same. */
+    /* Threads that arrive here at the same time decide the same. */
     int way = millstream_choose_digits();
     __atomic_store_n(millstream_digits_way(), way, __ATOMIC_RELAXED);
     if (way == MILLSTREAM_DIGITS_IFMA)
@@ -325,13 +324,13 @@ MILLSTREAM_COLD size_t millstream_digits_unusual(char *to, uint64_t value) {
 
 #endif /* MILLSTREAM_IFMA */
 
-/* ---- Printing: what to call ---------------------------------------------------------------------------------- */
+/* ---- Printing: the functions to call ------------------------------------------------------------------------- */
 
 /* Writes the digits of `value` at `to`, where MILLSTREAM_NUMBER_SLACK bytes are writable; returns how many. */
 MILLSTREAM_HOT size_t millstream_digits(char *to, uint64_t value) {
 #if defined(MILLSTREAM_IFMA)
     int way = __atomic_load_n(millstream_digits_way(), __ATOMIC_RELAXED);
-    /* No hint which is likely: what compilers take for rare they make small, with divisions that are ones. */
+    /* No hint about likelihood: compilers make code that they consider rare small, with real divisions. */
     if (way == MILLSTREAM_DIGITS_IFMA)
         return millstream_digits_ifma(to, value);
     if (MILLSTREAM_LIKELY(way == MILLSTREAM_DIGITS_PORTABLE))
@@ -344,7 +343,7 @@ MILLSTREAM_HOT size_t millstream_digits(char *to, uint64_t value) {
 #endif
 }
 
-/* The same with a `-` in front of what is negative. */
+/* The same with a `-` for negative numbers. */
 MILLSTREAM_HOT size_t millstream_digits_signed(char *to, int64_t value) {
     size_t sign = value < 0;
     *to = '-'; /* or the first digit, in a moment */
@@ -352,8 +351,8 @@ MILLSTREAM_HOT size_t millstream_digits_signed(char *to, int64_t value) {
 }
 
 /*
- * Each of the following writes a number at `to` and returns the end of its text; there is no '\0' behind it.
- * MILLSTREAM_NUMBER_SLACK bytes must be writable at `to`, whatever the value: those behind the text may change.
+ * Each of the following writes a number at `to` and returns the end of its text; there is no '\0' after it.
+ * MILLSTREAM_NUMBER_SLACK bytes must be writable at `to`, whatever the value: those after the text may change.
  */
 MILLSTREAM_HOT char *millstream_put_u32(char *to, uint32_t value) { return to + millstream_digits(to, value); }
 
@@ -376,7 +375,7 @@ MILLSTREAM_INLINE char *millstream_put_hex_u64(char *to, uint64_t value) {
     }
 }
 
-/* Right-aligned in `width` bytes, with `fill` in front: width + MILLSTREAM_NUMBER_SLACK bytes must be writable. */
+/* Right-aligned in `width` bytes, padded with `fill`: width + MILLSTREAM_NUMBER_SLACK bytes must be writable. */
 MILLSTREAM_INLINE char *millstream_put_u64_padded(char *to, uint64_t value, size_t width, char fill) {
     char digits[MILLSTREAM_NUMBER_SLACK];
     size_t count = millstream_digits(digits, value);
@@ -386,7 +385,7 @@ MILLSTREAM_INLINE char *millstream_put_u64_padded(char *to, uint64_t value, size
     return to + gap + count;
 }
 
-/* The same for what has a sign, which is one of the `width` bytes. Zeros stand behind it, any other fill before it. */
+/* The same for signed numbers; the sign is one of the `width` bytes. Zeros follow it, any other fill precedes it. */
 MILLSTREAM_INLINE char *millstream_put_i64_padded(char *to, int64_t value, size_t width, char fill) {
     char text[MILLSTREAM_NUMBER_SLACK];
     size_t count, gap;
@@ -421,9 +420,9 @@ MILLSTREAM_INLINE char *millstream_put_i128(char *to, millstream_i128 value) {
 /* ---- Scanning ------------------------------------------------------------------------------------------------ */
 
 /*
- * A token is what stands between white space: the bytes 9 to 13 and 32. A number is an optional sign and at least one
- * digit, with any number of zeros in front; a `-` is for the types that have a sign. What a token holds besides makes
- * it MILLSTREAM_SCAN_INVALID, also when it is too large as well.
+ * A token is the text between white space: the bytes 9 to 13 and 32. A number is an optional sign and at least one
+ * digit, with any number of leading zeros; a `-` is for signed types. Anything else in a token makes it
+ * MILLSTREAM_SCAN_INVALID, even if it is also too large.
  */
 enum {
     MILLSTREAM_SCANNED,      /* the value is there, and the position is behind the token */
@@ -434,7 +433,7 @@ enum {
 
 MILLSTREAM_HOT int millstream_is_space(char byte) { return byte == ' ' || (byte >= '\t' && byte <= '\r'); }
 
-/* The first byte at or behind `at` that is not white space; `end` if there is none. */
+/* The first byte at or after `at` that is not white space; `end` if there is none. */
 MILLSTREAM_HOT const char *millstream_skip_space(const char *at, const char *end) {
     while (at != end && millstream_is_space(*at))
         ++at;
@@ -444,16 +443,16 @@ MILLSTREAM_HOT const char *millstream_skip_space(const char *at, const char *end
 /* Whether the bytes between `at` and `end` are all that will ever be there. */
 typedef enum { MILLSTREAM_MORE_MAY_COME, MILLSTREAM_ALL_IS_HERE } millstream_extent;
 
-/* What the digits of a token say, before it is a number of some type. */
+/* The result for the digits of a token, before they become a number of some type. */
 typedef struct {
     millstream_widest magnitude;
     int negative;
 } millstream_scanned;
 
 /*
- * Scans one token, byte by byte: what the fast way below is held against, and what does all that is rare.
- * The magnitude may be at most `most`, or `most_negative` behind a `-`; 0 there means a type without a sign.
- * Only MILLSTREAM_SCANNED moves `*at` and writes `*out`.
+ * Scans one token, byte by byte: the reference for the fast way below, and used for all rare cases. The magnitude may
+ * be at most `most`, or `most_negative` after a `-`; 0 there means an unsigned type. Only MILLSTREAM_SCANNED moves
+ * `*at` and writes `*out`.
  */
 MILLSTREAM_INLINE int millstream_scan_plain(const char **at, const char *end, millstream_widest most,
                                             millstream_widest most_negative, millstream_extent extent,
@@ -496,16 +495,16 @@ MILLSTREAM_HOT uint64_t millstream_load_digits(const char *p) {
 
 /* How many digits `loaded` begins with. */
 MILLSTREAM_HOT unsigned millstream_leading_digits(uint64_t loaded) {
-    /* Values above 9 reach the highest bit of their byte. A carry disturbs only bytes behind such a one. */
+    /* Values above 9 reach the highest bit of their byte. A carry affects only bytes after it. */
     uint64_t others = ((loaded + UINT64_C(0x7676767676767676)) | loaded) & UINT64_C(0x8080808080808080);
     return others == 0 ? 8 : (unsigned)__builtin_ctzll(others) >> 3;
 }
 
-/* The number that the first `count` <= 8 digits of `loaded` make. */
+/* The number of the first `count` <= 8 digits of `loaded`. */
 MILLSTREAM_HOT uint64_t millstream_join_digits(uint64_t loaded, unsigned count) {
-    /* Others go out at the end, zeros come in at the front; in two steps, since a shift by 64 is not defined. */
+    /* Others are shifted out, zeros are shifted in; in two steps, since a shift by 64 is undefined. */
     uint64_t v = loaded << (4 * (8 - count)) << (4 * (8 - count));
-    /* Neighbours are joined: eight digits to four numbers, to two, to one. */
+    /* Neighbours are combined: eight digits to four numbers, to two, to one. */
     v = (v * (1 + (10 << 8))) >> 8 & UINT64_C(0x00ff00ff00ff00ff);
     v = (v * (1 + (100 << 16))) >> 16 & UINT64_C(0x0000ffff0000ffff);
     return (v * (1 + (UINT64_C(10000) << 32))) >> 32;
@@ -519,7 +518,7 @@ MILLSTREAM_HOT int millstream_scan_token(const char **at, const char *end, uint6
     millstream_scanned scanned = {0, 0};
     int result;
 #ifdef MILLSTREAM_SWAR
-    /* A sign, twenty digits, the byte behind them, and what the last of three loads may reach. */
+    /* A sign, twenty digits, the byte after them, and the reach of the last of three loads. */
     if (MILLSTREAM_LIKELY(end - *at >= 32)) {
         const char *p = *at;
         int negative = most_negative != 0 && *p == '-';
@@ -564,8 +563,8 @@ MILLSTREAM_HOT int millstream_scan_token(const char **at, const char *end, uint6
 }
 
 /*
- * A number of at most `most`, of a type without a sign. `*at` is the token's first byte, white space having been
- * skipped. Only MILLSTREAM_SCANNED moves `*at` and writes `*out`.
+ * A number of at most `most`, of an unsigned type. `*at` is the token's first byte, white space having been skipped.
+ * Only MILLSTREAM_SCANNED moves `*at` and writes `*out`.
  */
 MILLSTREAM_HOT int millstream_scan_unsigned(const char **at, const char *end, uint64_t most, millstream_extent extent,
                                             uint64_t *out) {
@@ -577,7 +576,7 @@ MILLSTREAM_HOT int millstream_scan_unsigned(const char **at, const char *end, ui
     return result;
 }
 
-/* The same for a type with a sign: a number between `-most - 1` and `most`. */
+/* The same for a signed type: a number between `-most - 1` and `most`. */
 MILLSTREAM_HOT int millstream_scan_signed(const char **at, const char *end, int64_t most, millstream_extent extent,
                                           int64_t *out) {
     uint64_t magnitude;
@@ -590,10 +589,10 @@ MILLSTREAM_HOT int millstream_scan_signed(const char **at, const char *end, int6
 
 /*
  * Each of the following scans the number whose token begins at `*at`, white space having been skipped, and reads no
- * byte at or behind `end`. Only MILLSTREAM_SCANNED moves `*at`, to the byte behind the token, and writes `*out`.
+ * byte at or after `end`. Only MILLSTREAM_SCANNED moves `*at`, to the byte after the token, and writes `*out`.
  *
- * The plain names are for a window on a stream: a token that touches `end` may have more bytes to come, and gives
- * MILLSTREAM_SCAN_MORE. Those in `_last` are for what ends there, such as the last bytes of the input, or a string.
+ * The plain names are for a window on a stream: a token that touches `end` may be incomplete, and gives
+ * MILLSTREAM_SCAN_MORE. Those in `_last` are for input that ends there, such as the last bytes of a file, or a string.
  */
 MILLSTREAM_HOT int millstream_scan_u64(const char **at, const char *end, uint64_t *out) {
     return millstream_scan_unsigned(at, end, UINT64_MAX, MILLSTREAM_MORE_MAY_COME, out);

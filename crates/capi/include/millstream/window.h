@@ -3,15 +3,15 @@
  *
  * Part of millstream.h, which includes it. Three things:
  *   - millstream_batch_record()  the records of a batch;
- *   - millstream_input           numbers and words out of a reader;
- *   - millstream_output          numbers and text into a writer.
+ *   - millstream_input numbers and words from a reader;
+ *   - millstream_output numbers and text to a writer.
  *
- * An input or output is a window: pointers into the buffer of its reader or writer. The plain case, a number that is
- * whole and right or a record for which there is room, is done here; the library is called for everything else, and
- * knows all errors. So the results, and the errors, are those of millstream_reader_scan_u64() and its like.
+ * An input or output is a window: pointers into the buffer of its reader or writer. The common case, a complete and
+ * valid number or a record that fits, is handled here; the library is called for everything else, and reports all
+ * errors. So the results, and the errors, are those of millstream_reader_scan_u64() and similar functions.
  *
- * While a window is open, its reader or writer serves only const functions: others are MILLSTREAM_ARGUMENT_INVALID.
- * An input or output belongs to one thread at a time. The functions here do not look for NULL.
+ * While a window is open, its reader or writer accepts only const calls: others are MILLSTREAM_ARGUMENT_INVALID. An
+ * input or output belongs to one thread at a time. The functions here do not check for NULL.
  */
 #ifndef MILLSTREAM_WINDOW_H
 #define MILLSTREAM_WINDOW_H
@@ -24,8 +24,8 @@
 /* ---- batches ---- */
 
 /*
- * The content of record `i` of a batch, which has more than `i` of them: delimiter or length are cut off as the
- * framer has said. It is a piece of the batch's memory.
+ * The content of record `i` of a batch, which has more than `i` of them: without delimiter or length, according to the
+ * framer. It is part of the batch's memory.
  */
 MILLSTREAM_INLINE void millstream_batch_record(const millstream_batch *batch, size_t i, const char **record,
                                                size_t *len) {
@@ -43,8 +43,8 @@ MILLSTREAM_INLINE void millstream_batch_record(const millstream_batch *batch, si
 /* ---- input ---- */
 
 /*
- * Numbers and words out of a reader. They are separated by white space; for another separator there is
- * millstream_reader_scan_u64() and its like.
+ * Numbers and words from a reader. They are separated by white space; for another separator use
+ * millstream_reader_scan_u64() and similar functions.
  *
  *     millstream_input in;
  *     uint32_t a, b;
@@ -59,25 +59,25 @@ MILLSTREAM_INLINE void millstream_batch_record(const millstream_batch *batch, si
  */
 typedef struct {
     millstream_reader *reader;
-    /* The window, NULL where none is open; up to `at` it is used. */
+    /* The window, NULL if none is open; up to `at` it has been used. */
     const char *start, *at, *end;
 } millstream_input;
 
-/* Opens the window again, if that can be; if not, the next call meets the reason. */
+/* Opens the window again, if possible; if not, the next call finds the reason. */
 MILLSTREAM_INLINE millstream_code millstream_input_open(millstream_input *in, millstream_error **error) {
     millstream_code code = millstream_reader_window(in->reader, &in->start, &in->end, error);
     in->at = in->start;
     return code;
 }
 
-/* Begins to scan what `reader` has not given yet. */
+/* Begins to scan what `reader` has not delivered yet. */
 MILLSTREAM_INLINE millstream_code millstream_input_begin(millstream_input *in, millstream_reader *reader,
                                                          millstream_error **error) {
     in->reader = reader;
     return millstream_input_open(in, error);
 }
 
-/* Ends the scanning: what was used is consumed, and the reader serves all calls again. */
+/* Ends the scanning: what was used is consumed, and the reader accepts all calls again. */
 MILLSTREAM_INLINE millstream_code millstream_input_end(millstream_input *in, millstream_error **error) {
     millstream_code code = MILLSTREAM_OK;
     if (in->start != NULL)
@@ -86,7 +86,7 @@ MILLSTREAM_INLINE millstream_code millstream_input_end(millstream_input *in, mil
     return code;
 }
 
-/* What the inlined functions leave to the library: `call`, a call of a function of the reader. */
+/* What the inlined functions leave to the library: `call`, a call of a reader function. */
 #define MILLSTREAM_INPUT_CALL(call)                                                                                    \
     do {                                                                                                               \
         millstream_code code = millstream_input_end(in, error);                                                        \
@@ -140,9 +140,9 @@ MILLSTREAM_COLD millstream_code millstream_input_call_line(millstream_input *in,
 #undef MILLSTREAM_INPUT_CALL
 
 /*
- * Each of the following gives the next number of its type. At the end of the input `end` is true and `value` 0; that
- * says that the source succeeded. Where `end` is NULL a value must be there: otherwise it is MILLSTREAM_VALUE_MISSING.
- * Errors are those of millstream_reader_scan_u64() and its like.
+ * Each of the following returns the next number of its type. At the end of the input `end` is true and `value` 0, which
+ * means that the source succeeded. If `end` is NULL there must be a value: otherwise the error is
+ * MILLSTREAM_VALUE_MISSING. Errors are those of millstream_reader_scan_u64() and similar functions.
  */
 MILLSTREAM_INLINE millstream_code millstream_input_scan_u32(millstream_input *in, uint32_t *value, bool *end,
                                                             millstream_error **error) {
@@ -188,7 +188,7 @@ MILLSTREAM_INLINE millstream_code millstream_input_scan_i64(millstream_input *in
     return MILLSTREAM_OK;
 }
 
-/* The end of the token that begins at `at`: a white space, or `end`, where more of it may come. */
+/* The end of the token that begins at `at`: white space, or `end`, where more of it may follow. */
 MILLSTREAM_INLINE const char *millstream_token_end(const char *at, const char *end) {
     while (at < end && !millstream_is_space(*at))
         at++;
@@ -217,7 +217,7 @@ MILLSTREAM_INLINE millstream_code millstream_input_scan_f64(millstream_input *in
     return MILLSTREAM_OK;
 }
 
-/* The next word: the bytes up to the next white space or the end, valid until the next call. At the end it is NULL. */
+/* The next word: the bytes up to the next white space or the end, valid until the next call. NULL at the end. */
 MILLSTREAM_INLINE millstream_code millstream_input_next_word(millstream_input *in, const char **word, size_t *len,
                                                              millstream_error **error) {
     const char *at = millstream_skip_space(in->at, in->end), *behind = millstream_token_end(at, in->end);
@@ -230,9 +230,8 @@ MILLSTREAM_INLINE millstream_code millstream_input_next_word(millstream_input *i
 }
 
 /*
- * The rest of the line, without blanks and tabs in front of it and without its line end, valid until the next call.
- * Right after a number or a word it is the rest of their line, also where the input ends without a line end. At the end
- * it is NULL.
+ * The rest of the line, without blanks and tabs before it and without its line end, valid until the next call. Right
+ * after a number or a word it is the rest of their line, also where the input ends without a line end. NULL at the end.
  */
 MILLSTREAM_INLINE millstream_code millstream_input_rest_of_line(millstream_input *in, const char **line, size_t *len,
                                                                 millstream_error **error) {
@@ -270,23 +269,23 @@ MILLSTREAM_INLINE millstream_code millstream_input_rest_of_line(millstream_input
  *         code = millstream_output_end(&out, &error);
  *
  * That is one check per record. Shorter to write, with one check per part: millstream_output_put_text(&out, "Hello, ",
- * &error), millstream_output_put_u64(&out, i, &error) and so on, of which each returns a code.
+ * &error), millstream_output_put_u64(&out, i, &error) and so on, each of which returns a code.
  *
  * A record is what is put between two commits. It is accepted as a whole or not at all: after an error, none of the
- * record that was begun is there, and it has to be put from its first byte on.
+ * begun record is there, and it has to be put again from its first byte.
  */
 typedef struct {
     millstream_writer *writer;
     /*
-     * The window, NULL where none is open. Up to `record` there are whole records, from there to `at` what has been put
-     * of the next one, and behind it is room.
+     * The window, NULL if none is open. Up to `record` there are whole records, from there to `at` the begun part of
+     * the next one, and after it free space.
      */
     char *start, *record, *at, *end;
     /* Whole records may stay in the window until it is full. */
     bool collects;
 } millstream_output;
 
-/* The next window, with what there is of the record that was begun, and at least `least` bytes of room. */
+/* The next window, with the begun part of the record, and at least `least` bytes of space. */
 MILLSTREAM_COLD millstream_code millstream_output_next(millstream_output *out, size_t least, millstream_error **error) {
     size_t used = (size_t)(out->record - out->start), kept = (size_t)(out->at - out->record);
     millstream_code code =
@@ -295,7 +294,7 @@ MILLSTREAM_COLD millstream_code millstream_output_next(millstream_output *out, s
     return code;
 }
 
-/* Begins to write behind what `writer` has accepted. */
+/* Begins to write after what `writer` has accepted. */
 MILLSTREAM_INLINE millstream_code millstream_output_begin(millstream_output *out, millstream_writer *writer,
                                                           millstream_error **error) {
     out->writer = writer;
@@ -303,14 +302,14 @@ MILLSTREAM_INLINE millstream_code millstream_output_begin(millstream_output *out
     return millstream_output_next(out, 1, error);
 }
 
-/* Sees to it that there are at least `least` bytes of room at `out->at`. */
+/* Makes sure that there are at least `least` bytes of space at `out->at`. */
 MILLSTREAM_INLINE millstream_code millstream_output_reserve(millstream_output *out, size_t least,
                                                             millstream_error **error) {
     return MILLSTREAM_LIKELY((size_t)(out->end - out->at) >= least) ? (millstream_code)MILLSTREAM_OK
                                                                     : millstream_output_next(out, least, error);
 }
 
-/* Ends the writing: accepts what was put, committed or not, and the writer serves all calls again. */
+/* Ends the writing: accepts what was put, committed or not, and the writer accepts all calls again. */
 MILLSTREAM_INLINE millstream_code millstream_output_end(millstream_output *out, millstream_error **error) {
     millstream_code code = MILLSTREAM_OK;
     if (out->start != NULL)
@@ -320,20 +319,21 @@ MILLSTREAM_INLINE millstream_code millstream_output_end(millstream_output *out, 
 }
 
 /*
- * A record is whole: the writer accepts it. With a writer that flushes at line ends (as to a terminal) or after a
- * delay, it is handed over at once, and an error means that it was not accepted. When the sink fails after part of it,
- * the record is accepted, and the next call reports the error.
+ * A record is complete: the writer accepts it. With a writer that flushes at line ends (as to a terminal) or after a
+ * delay, it is passed on immediately, and an error means that it was not accepted. When the sink fails after part of
+ * it, the record is accepted, and the next call reports the error.
  */
 MILLSTREAM_INLINE millstream_code millstream_output_commit(millstream_output *out, millstream_error **error) {
     if (MILLSTREAM_LIKELY(out->collects)) {
         out->record = out->at;
         return MILLSTREAM_OK;
     }
-    /* The next record opens a window. To do so here would report its errors as this record's, which is accepted. */
+    /* The next record opens a window. Opening it here would report its errors as those of this record, which has been
+       accepted. */
     return millstream_output_end(out, error);
 }
 
-/* Each of the following appends to the record. For one that fails see above. */
+/* Each of the following appends to the record. For failures see above. */
 
 MILLSTREAM_INLINE millstream_code millstream_output_put_bytes(millstream_output *out, const void *bytes, size_t len,
                                                               millstream_error **error) {
@@ -345,7 +345,7 @@ MILLSTREAM_INLINE millstream_code millstream_output_put_bytes(millstream_output 
     return code;
 }
 
-/* A string that ends with a NUL, which is not put. */
+/* A string that ends with a NUL, which is not written. */
 MILLSTREAM_INLINE millstream_code millstream_output_put_text(millstream_output *out, const char *text,
                                                              millstream_error **error) {
     return millstream_output_put_bytes(out, text, strlen(text), error);
@@ -406,7 +406,7 @@ MILLSTREAM_INLINE millstream_code millstream_output_put_hex_u64(millstream_outpu
     return code;
 }
 
-/* Right-aligned in `width` bytes, with `fill` in front. */
+/* Right-aligned in `width` bytes, padded with `fill`. */
 MILLSTREAM_INLINE millstream_code millstream_output_put_u64_padded(millstream_output *out, uint64_t value,
                                                                    uint16_t width, char fill,
                                                                    millstream_error **error) {
@@ -416,7 +416,7 @@ MILLSTREAM_INLINE millstream_code millstream_output_put_u64_padded(millstream_ou
     return code;
 }
 
-/* The same for what has a sign, which is one of the `width` bytes. Zeros stand behind it, any other fill before it. */
+/* The same for signed numbers; the sign is one of the `width` bytes. Zeros follow it, any other fill precedes it. */
 MILLSTREAM_INLINE millstream_code millstream_output_put_i64_padded(millstream_output *out, int64_t value,
                                                                    uint16_t width, char fill,
                                                                    millstream_error **error) {
@@ -449,7 +449,7 @@ MILLSTREAM_INLINE millstream_code millstream_output_put_f64(millstream_output *o
     return code;
 }
 
-/* With so many digits behind the point, as "%.*f" does. */
+/* With this many digits after the decimal point, as "%.*f" does. */
 MILLSTREAM_INLINE millstream_code millstream_output_put_f64_fixed(millstream_output *out, double value, uint16_t digits,
                                                                   millstream_error **error) {
     size_t len = 0;

@@ -167,9 +167,50 @@ static void errors(void) {
     gives_lines(reader, "");
     MUST(millstream_reader_command_ends(reader, &ends, &count, &error));
     CHECK(count == 1 && ends[0].value == 3 && ends[0].argc == 3);
-    MUST(millstream_reader_close(reader, &error));
+    /* Closing reports the failure again, which might have been overlooked. */
+    CHECK(millstream_reader_close(reader, &error) == MILLSTREAM_COMMAND_FAILED);
+    CHECK(millstream_error_code(error) == MILLSTREAM_COMMAND_FAILED);
+    millstream_error_free(error);
+    error = NULL;
     MUST(millstream_reader_command_ends(reader, &ends, &count, &error));
     CHECK(count == 1 && ends[0].value == 3);
+    millstream_reader_free(reader);
+    millstream_command_free(command);
+
+    /* What a command that fails wrote of its last record is none; its bytes are still there. */
+    command = shell_command("printf '100\\n200\\n30'; exit 3");
+    MUST(millstream_reader_command(command, NULL, &reader, &error));
+    MUST(millstream_reader_next_line(reader, &line, &len, &error));
+    CHECK(is(line, len, "100"));
+    MUST(millstream_reader_next_line(reader, &line, &len, &error));
+    CHECK(is(line, len, "200"));
+    CHECK(millstream_reader_next_line(reader, &line, &len, &error) == MILLSTREAM_COMMAND_FAILED);
+    CHECK(strstr(millstream_error_message(error), "2 bytes of an unfinished record, \"30\"") != NULL);
+    CHECK(millstream_error_record(error, &number) && number == 2);
+    millstream_error_free(error);
+    error = NULL;
+    MUST(millstream_reader_buffer(reader, &line, &len, &error));
+    CHECK(is(line, len, "30"));
+    millstream_reader_free(reader);
+    millstream_command_free(command);
+
+    /* A finalizer must not wait: this command would take two seconds to be stopped. */
+    command = shell_command("trap '' TERM; echo one; while :; do sleep 0.1; done");
+    MUST(millstream_command_ends_with_us(command, &error));
+    MUST(millstream_reader_command(command, NULL, &reader, &error));
+    MUST(millstream_reader_next_line(reader, &line, &len, &error));
+    CHECK(is(line, len, "one"));
+    MUST(millstream_reader_abort(reader, &error));
+    CHECK(millstream_reader_next_line(reader, &line, &len, NULL) == MILLSTREAM_CLOSED);
+    CHECK(millstream_reader_abort(reader, NULL) == MILLSTREAM_CLOSED);
+    millstream_reader_free(reader);
+    millstream_command_free(command);
+
+    /* If a command is not read to its end, its status does not matter. */
+    command = shell_command("exit 3");
+    MUST(millstream_reader_command(command, NULL, &reader, &error));
+    CHECK(poll(NULL, 0, 20) == 0);
+    MUST(millstream_reader_close(reader, &error));
     millstream_reader_free(reader);
     millstream_command_free(command);
 
@@ -256,6 +297,29 @@ static void waiting_by_oneself(const millstream_command *command) {
     millstream_reader_free(reader);
 }
 
+/* An event loop that has waited for too long says so, and the reader reports it. */
+static void waiting_too_long(void) {
+    const char *const argv[] = {"sleep", "60"};
+    millstream_command *command;
+    millstream_reader_options *options;
+    millstream_reader *reader;
+    const char *line;
+    size_t len;
+
+    MUST(millstream_command_new(argv, 2, &command, &error));
+    MUST(millstream_reader_options_new(&options, &error));
+    MUST(millstream_reader_options_set_stall_timeout_ns(options, UINT64_C(60000000000), &error));
+    MUST(millstream_reader_command(command, options, &reader, &error));
+    MUST(millstream_reader_stall(reader, &error));
+    CHECK(millstream_reader_next_line(reader, &line, &len, &error) == MILLSTREAM_STALLED && line == NULL);
+    CHECK(strstr(millstream_error_message(error), "no progress for 60 s") != NULL);
+    millstream_error_free(error);
+    error = NULL;
+    millstream_reader_free(reader);
+    millstream_reader_options_free(options);
+    millstream_command_free(command);
+}
+
 static void commands(void) {
     millstream_command *command = shell_command("echo $A $B $C; pwd; cat; echo \"$0 $1\"");
     millstream_reader *reader;
@@ -283,6 +347,7 @@ static void commands(void) {
     gives_lines(reader, "b|/|zero ");
     millstream_reader_free(reader);
     waiting_by_oneself(command);
+    waiting_too_long();
 
     FAILS(MILLSTREAM_INVALID_OPTION, millstream_command_set_stdin(command, (millstream_stdin)77, &error));
     FAILS(MILLSTREAM_INVALID_OPTION, millstream_command_set_stdout(command, (millstream_stdout)77, &error));
@@ -560,9 +625,12 @@ static void reader_options(void) {
     MUST(millstream_reader_options_set_latency(options, MILLSTREAM_LATENCY_LOW, &error));
     MUST(millstream_reader_options_set_record_limit(options, 5, &error));
     MUST(millstream_reader_options_set_decode(options, MILLSTREAM_DECODE_AUTO, &error));
-    MUST(millstream_reader_options_set_decode_limit(options, 1 << 20, 0, &error));
+    MUST(millstream_reader_options_set_decode_limit(options, 1 << 20, &error));
+    MUST(millstream_reader_options_set_decode_ratio(options, 1000, &error));
     MUST(millstream_reader_options_set_stall_timeout_ns(options, UINT64_C(60000000000), &error));
+    MUST(millstream_reader_options_set_decode_memory(options, 1 << 27, &error));
     MUST(millstream_reader_options_set_follow(options, MILLSTREAM_FOLLOW_NO, &error));
+    MUST(millstream_reader_options_set_pin(options, MILLSTREAM_PIN_IDENTITY, &error));
     MUST(millstream_reader_options_set_observer(options, 0, observe, &seen, &error));
     MUST(millstream_reader_options_set_name(options, "the input", &error));
     make_file("long.txt", "one\ntoo long\ntwo\n");
@@ -591,6 +659,7 @@ static void reader_options(void) {
     FAILS(MILLSTREAM_INVALID_OPTION, millstream_reader_options_set_latency(options, (millstream_latency)2, &error));
     FAILS(MILLSTREAM_INVALID_OPTION, millstream_reader_options_set_decode(options, (millstream_decode)2, &error));
     FAILS(MILLSTREAM_INVALID_OPTION, millstream_reader_options_set_follow(options, (millstream_follow)2, &error));
+    FAILS(MILLSTREAM_INVALID_OPTION, millstream_reader_options_set_pin(options, (millstream_pin)2, &error));
     FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_reader_options_set_observer(options, 0, NULL, NULL, &error));
     FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_reader_options_set_cancel(options, NULL, &error));
     FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_reader_options_set_name(options, NULL, &error));
@@ -654,6 +723,11 @@ static void reading_records(void) {
     CHECK(bytes == 6 && records == 3);
     MUST(millstream_reader_next_line(reader, &record, &len, &error));
     CHECK(is(record, len, "d"));
+    MUST(millstream_reader_next_batch(reader, framer, SIZE_MAX, &batch, &error));
+    MUST(millstream_reader_give_back(reader, 1, &error));
+    CHECK(millstream_reader_give_back(reader, 1, NULL) == MILLSTREAM_ARGUMENT_INVALID);
+    MUST(millstream_reader_position(reader, &bytes, &records, &error));
+    CHECK(bytes == 8 && records == 4);
     MUST(millstream_reader_next_batch(reader, framer, SIZE_MAX, &batch, &error));
     CHECK(batch.count == 1 && !batch.terminated);
     millstream_batch_record(&batch, 0, &record, &len);
@@ -907,8 +981,9 @@ static void gets_two(int fd) {
 static void sinks(void) {
     const millstream_command_end *command_ends;
     millstream_command *command;
+    millstream_writer_options *options;
     millstream_writer *writer;
-    char address[64];
+    char address[64], bytes[64];
     int fd, saved, server, peer, ends[2];
     size_t count;
 
@@ -963,23 +1038,73 @@ static void sinks(void) {
     millstream_command_free(command);
 
     server = listen_tcp(address, sizeof address);
-    MUST(millstream_writer_tcp(address, NULL, &writer, &error));
+    MUST(millstream_writer_options_new(&options, &error));
+    MUST(millstream_writer_options_set_linger_ns(options, 0, &error));
+    FAILS(MILLSTREAM_INVALID_OPTION, millstream_writer_path(in_directory("out.txt"), options, &writer, &error));
+    MUST(millstream_writer_tcp(address, options, &writer, &error));
     peer = accept(server, NULL, NULL);
     write_two(writer);
     gets_two(peer);
+    /* The peer has to confirm the end, in time. */
+    MUST(millstream_writer_options_set_linger_ns(options, 1000000, &error));
+    MUST(millstream_writer_tcp(address, options, &writer, &error));
+    peer = accept(server, NULL, NULL);
+    CHECK(write(peer, "220 ready", 9) == 9);
+    MUST(millstream_writer_write(writer, "one\ntwo\n", 8, &error));
+    FAILS(MILLSTREAM_STALLED, millstream_writer_close(writer, &error));
+    gets_two(peer);
+    while (millstream_writer_close(writer, &error) != MILLSTREAM_OK) {
+        CHECK(millstream_error_code(error) == MILLSTREAM_STALLED);
+        millstream_error_free(error);
+        error = NULL;
+    }
+    millstream_writer_free(writer);
+    millstream_writer_options_free(options);
     CHECK(close(server) == 0);
 
     server = listen_unix(in_directory("out.sock"));
     MUST(millstream_writer_unix(in_directory("out.sock"), NULL, &writer, &error));
     peer = accept(server, NULL, NULL);
-    write_two(writer);
-    gets_two(peer);
+    MUST(millstream_writer_write(writer, "one\ntwo\n", 8, &error));
+    MUST(millstream_writer_flush(writer, &error));
+    CHECK(read(peer, bytes, sizeof bytes) == 8 && close(peer) == 0);
+    MUST(millstream_writer_close(writer, &error));
+    millstream_writer_free(writer);
     CHECK(close(server) == 0);
 
     MUST(millstream_writer_nowhere(NULL, &writer, &error));
     write_two(writer);
     FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_writer_nowhere(NULL, NULL, &error));
     millstream_writer_free(NULL);
+}
+
+/* Nothing reads what is given up, and that makes no difference; a window may be open. */
+static void giving_up(void) {
+    static char bytes[1 << 20];
+    millstream_writer *writer;
+    char *at, *end;
+    bool collects;
+    int ends[2];
+
+    CHECK(pipe(ends) == 0);
+    MUST(millstream_writer_fd(ends[1], NULL, &writer, &error));
+    MUST(millstream_writer_window(writer, 0, 0, 1, &at, &end, &collects, &error));
+    MUST(millstream_writer_abort(writer, &error));
+    FAILS(MILLSTREAM_CLOSED, millstream_writer_write(writer, bytes, sizeof bytes, &error));
+    FAILS(MILLSTREAM_CLOSED, millstream_writer_close(writer, &error));
+    MUST(millstream_writer_abort(writer, &error));
+    millstream_writer_free(writer);
+    CHECK(read(ends[0], bytes, sizeof bytes) == 0 && close(ends[0]) == 0);
+
+    CHECK(pipe(ends) == 0 && fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0);
+    while (write(ends[1], bytes, sizeof bytes) > 0) {
+    }
+    MUST(millstream_writer_fd(ends[1], NULL, &writer, &error));
+    MUST(millstream_writer_write(writer, "more", 4, &error));
+    MUST(millstream_writer_abort(writer, &error));
+    millstream_writer_free(writer);
+    CHECK(close(ends[0]) == 0);
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_writer_abort(NULL, &error));
 }
 
 /* More than a pipe holds, lent to it, and what `wc` makes of it. */
@@ -1091,7 +1216,7 @@ static void writer_options(void) {
     FAILS(MILLSTREAM_INVALID_OPTION,
           millstream_writer_options_set_flush_policy(options, (millstream_flush_policy)3, &error));
     FAILS(MILLSTREAM_INVALID_OPTION, millstream_writer_options_set_encode(options, (millstream_encode)5, &error));
-    FAILS(MILLSTREAM_INVALID_OPTION, millstream_writer_options_set_existing(options, (millstream_existing)2, &error));
+    FAILS(MILLSTREAM_INVALID_OPTION, millstream_writer_options_set_existing(options, (millstream_existing)3, &error));
     FAILS(MILLSTREAM_INVALID_OPTION,
           millstream_writer_options_set_durability(options, (millstream_durability)3, &error));
     FAILS(MILLSTREAM_INVALID_OPTION, millstream_writer_options_set_partial(options, (millstream_partial)2, &error));
@@ -1431,6 +1556,7 @@ int main(int argc, char **argv) {
     inlined_scanning();
     scanning_a_failure();
     sinks();
+    giving_up();
     lending_pages();
     callback_sinks();
     writer_options();

@@ -87,7 +87,7 @@ static void bson_documents(void) {
     CHECK(millstream_bson_enter(&array, &value, &none, &error) == MILLSTREAM_SHAPE_MISMATCH && none.bytes == NULL);
     failed_at(MILLSTREAM_SHAPE_MISMATCH, "a.b.1", 28);
 
-    /* What stands behind a document. */
+    /* What stands after a document. */
     FAILS(MILLSTREAM_DOCUMENT_INVALID, millstream_bson_borrow(nested, nested_len + 1, NULL, &document, &error));
     CHECK(document.bytes == NULL);
     memset(&rules, 0, sizeof rules);

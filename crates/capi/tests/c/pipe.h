@@ -80,7 +80,7 @@ static millstream_code letters_fail(void *user, millstream_stage_scope *scope, m
     return MILLSTREAM_OK;
 }
 
-/* Words instead of lines, and "+" behind each: parts of the records, and new bytes. */
+/* Words instead of lines, and "+" after each: parts of the records, and new bytes. */
 static millstream_code words(void *user, millstream_stage_scope *scope, millstream_span *items, size_t *count) {
     size_t i;
     char *plus = millstream_stage_space(scope, 1);
@@ -106,7 +106,7 @@ static millstream_code words(void *user, millstream_stage_scope *scope, millstre
     return MILLSTREAM_OK;
 }
 
-/* The record's number in front of each item. */
+/* The record's number before each item. */
 static millstream_code numbered(void *user, millstream_stage_scope *scope, millstream_span *items, size_t *count) {
     size_t i;
     (void)user;
@@ -201,7 +201,7 @@ static void pipe_stages(void) {
     CHECK(count == 3 && elapsed > 0 && waited <= elapsed);
     CHECK(strcmp(stages[0].name, "three") == 0 && stages[0].items == 33334 && stages[0].bytes > 33334);
     CHECK(strcmp(stages[1].name, "two") == 0 && stages[1].items == 16667 && stages[1].time_ns > 0);
-    /* It has ended, and says nothing else. */
+    /* It has ended, and reports nothing else. */
     MUST(millstream_pipe_run(pipe, NULL, NULL, NULL, &error));
     FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_pipe_take(pipe, 1, &error));
     CHECK(by_three.released == 0);

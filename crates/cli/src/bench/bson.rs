@@ -1,4 +1,4 @@
-//! `millstream bench bson`: which way to look into the documents of a file pays.
+//! `millstream bench bson`: the fastest way to read the documents of a file.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -11,15 +11,16 @@ use millstream::bson::{Document, Documents, Map};
 use millstream::{Error, ErrorKind, Reader, Result};
 
 use super::measure::{Answer, Stop, Stoppable, Way};
-use super::report::{Report, Results, Subject, factor};
+use super::report::{READ, Report, Results, Subject, factor};
 use super::{Bench, input, lines, program};
 
-/// Measure looking into the BSON documents of a file
+/// Measure reading the BSON documents of a file
 ///
-/// Every way finds all documents. Those that look for a value ask each document for the last key of the first one.
+/// Every way finds all documents. Ways that look for a value look up the last key of the first document in each
+/// document.
 #[derive(Args)]
 pub(super) struct Options {
-    /// A regular file with documents that follow each other, as mongodump writes them, not compressed
+    /// An uncompressed regular file of consecutive documents, as written by mongodump
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     file: PathBuf,
 }
@@ -31,7 +32,7 @@ const MAPPED: &str = "one value, lazily, mapped";
 const TREE: &str = "tree";
 const COLUMNS: &str = "columns";
 
-/// How many documents show which columns there are.
+/// How many documents the columns are inferred from.
 const SAMPLE: usize = 1000;
 
 pub(super) fn run(options: &Options, bench: &Bench<'_>) -> Result<Report> {
@@ -39,7 +40,7 @@ pub(super) fn run(options: &Options, bench: &Bench<'_>) -> Result<Report> {
     input::check(path)?;
     let (mut key, mut found, mut values) = (None, 0, 0);
     let count = each(open(path, bench.stop)?, |document| {
-        // Everything in it, so that what the others find is known from a walk of its own.
+        // Its content: what the others should find is known from a separate traversal.
         let mut has_key = false;
         for element in document.iter() {
             let element = element?;
@@ -72,7 +73,7 @@ fn open(path: &Path, stop: &Stop) -> Result<Documents> {
     Ok(Documents::new(builder.path(path)?))
 }
 
-/// Calls `look` for each document; how many there were.
+/// Calls `look` for each document; returns how many there were.
 fn each(mut documents: Documents, mut look: impl FnMut(Document<'_>) -> Result<()>) -> Result<u64> {
     let mut count = 0;
     while let Some(batch) = documents.next_batch()? {
@@ -116,7 +117,7 @@ fn ways(path: &Path, key: String) -> Vec<Way<'_>> {
             Ok(tally(count).and(FOUND, found).and(MEMBERS, members))
         }),
         Way::ours(COLUMNS, move |stop| columns(open(path, stop)?)),
-        Way::rival(lines::READ, move |stop| lines::read(File::open(path)?, stop)),
+        Way::rival(READ, move |stop| lines::read(File::open(path)?, stop)),
         Way::rival("BufReader, lengths by hand", move |stop| lengths(path, stop)),
     ];
     ways.push(program::where_found("bsondump, wc -l", &["sh", "bsondump", "wc"], move |stop| {
@@ -128,7 +129,7 @@ fn ways(path: &Path, key: String) -> Vec<Way<'_>> {
     ways
 }
 
-/// pymongo's decoder, if Python has it.
+/// pymongo's decoder, if installed.
 fn python(path: &Path) -> Way<'_> {
     const NAME: &str = "python3, bson.decode_file_iter";
     const NEEDS: &str = "from bson import decode_file_iter";
@@ -155,7 +156,7 @@ fn columns(mut documents: Documents) -> Result<Answer> {
     Ok(tally(count))
 }
 
-/// As one finds them without a library: four bytes say how long a document is.
+/// Without a library: four bytes give the length of a document.
 fn lengths(path: &Path, stop: &Stop) -> Result<Answer> {
     let mut reader = BufReader::with_capacity(256 << 10, Stoppable { inner: File::open(path)?, stop });
     let (mut count, mut document) = (0, Vec::new());
@@ -176,13 +177,13 @@ fn advise(results: &Results) -> Vec<String> {
     let mut advice = Vec::new();
     advice.extend(results.ratio(TREE, GET).map(|ratio| match ratio {
         ratio if ratio > 1.0 => {
-            format!("for one value of a document, get it lazily: the tree takes {} times as long", factor(ratio))
+            format!("read a single value of a document lazily: building the tree takes {} times as long", factor(ratio))
         }
-        _ => "the tree costs no more than one value: take what is easier to write".to_string(),
+        _ => "the tree costs no more than one value: use whichever is easier to write".to_string(),
     }));
     advice.extend(results.ratio(CHECK, GET).filter(|&ratio| ratio > 1.0).map(|ratio| {
         format!(
-            "checking every byte takes {} times as long as one value: do it once, where documents come in",
+            "checking every byte takes {} times as long as one value: check once, where documents enter the program",
             factor(ratio)
         )
     }));

@@ -7,16 +7,16 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use clap::{Args, ValueHint};
 use millstream::{ReadAhead, Reader, Result, Stderr};
 
-use super::lines::{self, PROGRAMS, READ, share};
+use super::lines::{self, PROGRAMS, share};
 use super::measure::{Answer, Stop, Way};
-use super::report::{Report, Results, Subject};
+use super::report::{READ, Report, Results, Subject};
 use super::{Bench, NOTHING, program};
 use crate::program::find;
 
 /// Measure reading the lines that a command prints
 ///
-/// The command runs anew for each way, without standard input, and has to print the same each time. Its time is part of
-/// every way's.
+/// The command runs again for each way, without standard input, and has to print the same each time. Its time is part
+/// of every way's.
 #[derive(Args)]
 pub(super) struct Options {
     /// The command and its arguments
@@ -68,7 +68,7 @@ fn ways(argv: &[OsString]) -> Vec<Way<'_>> {
     ways
 }
 
-/// Starts the command as the standard library does it, lets `work` read what it prints, and waits for its end.
+/// Starts the command with the standard library, lets `work` read its output, and waits for its end.
 fn started(argv: &[OsString], stop: &Stop, work: impl FnOnce(ChildStdout, &Stop) -> Result<Answer>) -> Result<Answer> {
     let mut command = Command::new(&argv[0]);
     command.args(&argv[1..]).stdin(Stdio::null()).stdout(Stdio::piped());
@@ -86,12 +86,12 @@ fn advise(results: &Results) -> Vec<String> {
         advice.extend(results.ratio(way, BATCHES).map(|ratio| match ratio {
             ratio if ratio < 1.0 => format!("ReadAhead::{setting} saves {} of the time of Auto", share(1.0 - ratio)),
             ratio if ratio > 1.0 => format!("ReadAhead::{setting} costs {} more time than Auto", share(ratio - 1.0)),
-            _ => format!("ReadAhead::{setting} makes no difference to Auto"),
+            _ => format!("ReadAhead::{setting} is as fast as Auto"),
         }));
     }
     advice.extend(lines::advise_on_batches(results, ONE, BATCHES));
     advice.extend(results.ratio(BATCHES, READ).map(|ratio| match ratio {
-        ratio if ratio <= 1.1 => "the command itself takes the time: no way to read it can save more".to_string(),
+        ratio if ratio <= 1.1 => "the command itself takes the time: no way of reading it can save more".to_string(),
         ratio => format!("finding the lines adds {} to the time of the command", share(ratio - 1.0)),
     }));
     advice

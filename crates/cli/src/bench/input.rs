@@ -1,4 +1,4 @@
-//! What ways read: a file of the user's, or one that is made for them.
+//! What ways read: a file of the user's, or a generated one.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, Write};
@@ -18,7 +18,7 @@ pub(super) enum Input {
 }
 
 impl Input {
-    /// The user's file, or one that `make` writes with random numbers that are the same each time.
+    /// The user's file, or one that `make` fills with random numbers that are the same each time.
     pub(super) fn new(
         path: Option<&PathBuf>,
         make: impl FnOnce(&mut dyn Write, &mut Xoshiro256PlusPlus) -> io::Result<()>,
@@ -44,7 +44,7 @@ impl Input {
         }
     }
 
-    /// What it is called in a sentence; `made` are its contents if it was made.
+    /// Its name in a sentence; `made` is its content if it was generated.
     pub(super) fn name(&self, made: &str) -> String {
         match self {
             Input::Named(path) => path.display().to_string(),
@@ -53,7 +53,7 @@ impl Input {
     }
 }
 
-/// Fails unless it is a file that can be read again and again, and is to everybody what it is to us.
+/// Fails unless it is a file that can be read repeatedly, by any process.
 pub(super) fn check(path: &Path) -> Result<()> {
     Source::File(path.to_path_buf()).preview()?;
     let refused = |found: String, expected: &str| {
@@ -62,8 +62,8 @@ pub(super) fn check(path: &Path) -> Result<()> {
     };
     if !std::fs::metadata(path)?.is_file() {
         return refused(
-            "something that can be read only once".to_string(),
-            "a regular file, which every way reads anew",
+            "an input that can be read only once".to_string(),
+            "a regular file, which every way can read from the start",
         );
     }
     let mut reader = Reader::path(path)?;
@@ -73,11 +73,10 @@ pub(super) fn check(path: &Path) -> Result<()> {
         Some(format) => {
             let decoder = if format == Format::Zstd { "zstdcat" } else { "zcat" };
             let expected = format!(
-                "a file that is not compressed: decode it first, or let `millstream bench command -- {decoder} {path}` measure \
-                 readers behind a decoder, and `time millstream run --count {path}` decoding in process",
+                "a file that is not compressed: decode it first, or use `millstream bench command -- {decoder} {path}` to measure readers after a decoder, and `time millstream run --count {path}` to measure decoding in process",
                 path = path.display()
             );
-            refused(format!("{format}, which other programs do not decode"), &expected)
+            refused(format!("{format}, which the other programs cannot decode"), &expected)
         }
     }
 }

@@ -9,12 +9,12 @@ use millstream::frame::Lines;
 use millstream::{ReadAhead, Reader, ReaderBuilder, Result};
 
 use super::measure::{Answer, Stop, Stoppable, Way};
-use super::report::{Report, Results, Subject, factor, size};
+use super::report::{READ, Report, Results, Subject, factor, size};
 use super::{Bench, input, program};
 
 /// Measure reading the lines of a file
 ///
-/// Every way finds all lines; those inside this process also look at how long each of them is.
+/// Every way finds all lines; those inside this process also look at the length of each line.
 #[derive(Args)]
 pub(super) struct Options {
     /// A regular file
@@ -28,8 +28,6 @@ const AHEAD: &str = "batches, read-ahead on";
 const SMALL: &str = "batches, 32 KiB buffer";
 const LARGE: &str = "batches, 4 MiB buffer";
 const MAPPED: &str = "batches, mapped";
-/// What no way can do without. It finds nothing, and so it is nobody's rival.
-pub(super) const READ: &str = "read, not looked at";
 
 pub(super) fn run(options: &Options, bench: &Bench<'_>) -> Result<Report> {
     let path = &options.file;
@@ -79,7 +77,7 @@ fn tally(lines: u64, content: u64) -> Answer {
     Answer::default().and("lines", lines).and("bytes without line ends", content)
 }
 
-/// Ours, a batch after the other.
+/// Millstream, one batch after another.
 pub(super) fn batches(mut reader: Reader) -> Result<Answer> {
     let (mut count, mut content) = (0, 0);
     let mut lines = Lines::new();
@@ -93,7 +91,7 @@ pub(super) fn batches(mut reader: Reader) -> Result<Answer> {
     Ok(tally(count, content))
 }
 
-/// Ours, a line after the other.
+/// Millstream, one line after another.
 pub(super) fn one_at_a_time(mut reader: Reader) -> Result<Answer> {
     let (mut count, mut content) = (0, 0);
     while let Some(line) = reader.next_line()? {
@@ -104,7 +102,7 @@ pub(super) fn one_at_a_time(mut reader: Reader) -> Result<Answer> {
     Ok(tally(count, content))
 }
 
-/// Reads everything, which no way can do without.
+/// Reads everything, which every way has to.
 pub(super) fn read(stream: impl Read, stop: &Stop) -> Result<Answer> {
     let mut stream = Stoppable { inner: stream, stop };
     let mut space = vec![0; 256 << 10];
@@ -117,7 +115,7 @@ pub(super) fn read(stream: impl Read, stop: &Stop) -> Result<Answer> {
     }
 }
 
-/// As one does it with the standard library for any bytes.
+/// The usual way with the standard library for arbitrary bytes.
 pub(super) fn read_until(buffer: usize, stream: impl Read, stop: &Stop) -> Result<Answer> {
     let mut reader = BufReader::with_capacity(buffer, Stoppable { inner: stream, stop });
     let (mut count, mut content) = (0, 0);
@@ -131,7 +129,7 @@ pub(super) fn read_until(buffer: usize, stream: impl Read, stop: &Stop) -> Resul
     Ok(tally(count, content))
 }
 
-/// As most people do it: UTF-8 only, a new string for each line.
+/// The most common way: UTF-8 only, a new string for each line.
 pub(super) fn strings(stream: impl Read, stop: &Stop) -> Result<Answer> {
     let (mut count, mut content) = (0, 0);
     for line in BufReader::new(Stoppable { inner: stream, stop }).lines() {
@@ -141,7 +139,7 @@ pub(super) fn strings(stream: impl Read, stop: &Stop) -> Result<Answer> {
     Ok(tally(count, content))
 }
 
-/// What is expected: counted byte by byte, without a line being made of them.
+/// The expected result: counted byte by byte, without making lines.
 pub(super) fn count(stream: impl Read, stop: &Stop) -> io::Result<Answer> {
     let mut stream = Stoppable { inner: stream, stop };
     let mut space = vec![0; 256 << 10];
@@ -176,13 +174,13 @@ fn advise(results: &Results) -> Vec<String> {
     let better = buffers.iter().filter_map(|(way, size)| Some((results.ratio(way, BATCHES)?, size)));
     advice.extend(better.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(ratio, &bytes)| match ratio {
         ratio if ratio < 1.0 => format!("a buffer of {} saves {} of the time", size(bytes), share(1.0 - ratio)),
-        _ => "no other buffer size than the usual 256 KiB is faster here".to_string(),
+        _ => "no other buffer size is faster than the default 256 KiB here".to_string(),
     }));
     if let (Some(floor), Some(ours)) = (results.median(READ), results.fastest(true).and_then(|way| results.median(way)))
     {
         let part = share((floor / ours).min(1.0));
         advice.push(format!(
-            "reading alone is {part} of our fastest way's time: no way to find lines can save more than the rest"
+            "reading alone is {part} of the time of Millstream's fastest way: finding lines faster cannot save more than the rest"
         ));
     }
     advice
@@ -191,7 +189,9 @@ fn advise(results: &Results) -> Vec<String> {
 /// Whether batches pay.
 pub(super) fn advise_on_batches(results: &Results, one: &str, batches: &str) -> Option<String> {
     Some(match results.ratio(one, batches)? {
-        ratio if ratio < 1.1 => "next_line costs what batches cost here: take what is easier to write".to_string(),
+        ratio if ratio < 1.1 => {
+            "next_line costs the same as batches here: use whichever is easier to write".to_string()
+        }
         ratio => format!("batches (next_batch) save {} of the time of next_line", share(1.0 - 1.0 / ratio)),
     })
 }

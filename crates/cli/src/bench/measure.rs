@@ -1,21 +1,20 @@
-//! The one loop that measures: ways to answer the same question, in rounds, so that a slow moment hits all of them.
+//! Ways to answer the same question, measured in [rounds](millstream_rounds), so that a slow moment affects all of
+//! them.
 //!
-//! Each way runs once to warm up, then once in every round. A way whose answer is not the expected one is wrong and has
-//! no time; one that takes longer than its share of the time there is, is ended. What a run does besides its way (a
-//! thread that waits for its limit) sleeps.
+//! A way whose answer is not the expected one is wrong and has no time. A way that takes longer than its share of the available
+//! time is stopped.
 
 use std::fmt;
 use std::io::{self, Read};
 use std::process::Child;
-use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use millstream::{CancelToken, Error, ErrorKind, Result};
+use millstream_rounds::{Budget, Contender, Progress, Turns, limited, quantile, take_turns};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-/// What a way has found: numbers with names. Not every way tells all of them.
+/// What a way has found: numbers with names. Not every way reports all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Answer(Vec<(&'static str, u64)>);
 
@@ -34,7 +33,7 @@ impl Answer {
         self.0.iter().copied()
     }
 
-    /// Whether it tells something, and everything that it tells is expected.
+    /// Whether it reports something, and everything that it reports is expected.
     fn is_right(&self, expected: &Answer) -> bool {
         !self.0.is_empty() && self.iter().all(|(name, value)| expected.get(name) == Some(value))
     }
@@ -54,7 +53,7 @@ impl fmt::Display for Answer {
 pub(super) struct Way<'a> {
     name: String,
     is_ours: bool,
-    /// What it does, or why it cannot be done here.
+    /// What it does, or why it is not available.
     run: std::result::Result<Run<'a>, String>,
 }
 
@@ -71,19 +70,19 @@ impl<'a> Way<'a> {
         Way { name: name.into(), is_ours: false, run: Ok(Box::new(run)) }
     }
 
-    /// A way that this machine has not.
+    /// A way that this machine does not have.
     pub(super) fn skipped(name: impl Into<String>, why: String) -> Way<'a> {
         Way { name: name.into(), is_ours: false, run: Err(why) }
     }
 
-    /// Why it cannot be done here, if it cannot.
+    /// Why it is not available, if so.
     #[cfg(test)]
     pub(super) fn why_skipped(&self) -> Option<&str> {
         self.run.as_ref().err().map(String::as_str)
     }
 }
 
-/// How often, and for how long at most.
+/// The number of rounds, and the time limit.
 #[derive(Clone, Copy)]
 pub(super) struct Plan {
     /// Rounds that are timed.
@@ -92,7 +91,7 @@ pub(super) struct Plan {
     pub(super) time: Duration,
 }
 
-/// A way, and what came of it.
+/// A way and its outcome.
 pub(super) struct Measured {
     pub(super) name: String,
     pub(super) is_ours: bool,
@@ -101,17 +100,17 @@ pub(super) struct Measured {
 
 pub(super) enum Outcome {
     Timed(Times),
-    /// Its answer is another one than the expected.
+    /// Its answer differs from the expected one.
     Wrong(Answer),
-    /// It was ended after so long.
+    /// It was stopped after this long.
     Over(Duration),
     /// It failed, and why.
     Failed(String),
-    /// It cannot be done here, and why.
+    /// It is not available, and why.
     Skipped(String),
 }
 
-/// The times of one way, in seconds, in order of size; there is at least one.
+/// The times of one way, in seconds, in order of size. There is at least one.
 pub(super) struct Times(Vec<f64>);
 
 impl Times {
@@ -122,30 +121,23 @@ impl Times {
     }
 
     pub(super) fn median(&self) -> f64 {
-        self.quantile(0.5)
+        quantile(&self.0, 0.5)
     }
 
-    /// Below which a quarter of the times is, and above which another quarter is.
+    /// The lower and upper quartile.
     pub(super) fn middle_half(&self) -> (f64, f64) {
-        (self.quantile(0.25), self.quantile(0.75))
+        (quantile(&self.0, 0.25), quantile(&self.0, 0.75))
     }
 
     pub(super) fn all(&self) -> &[f64] {
         &self.0
     }
-
-    /// The time below which the share `q` (0 to 1) of the times lies, interpolated between neighbours.
-    fn quantile(&self, q: f64) -> f64 {
-        let at = q * (self.0.len() - 1) as f64;
-        let (low, high) = (self.0[at.floor() as usize], self.0[at.ceil() as usize]);
-        low + (high - low) * at.fract()
-    }
 }
 
-/// Runs all ways, and tells before each run which it is.
+/// Runs all ways, and reports before each run which it is.
 ///
 /// # Errors
-/// [`ErrorKind::Cancelled`] when `interrupted` says so: the user wants no result any more.
+/// [`ErrorKind::Cancelled`] if `interrupted` returns true: the user wants no result any more.
 pub(super) fn measure(
     ways: Vec<Way<'_>>,
     expected: &Answer,
@@ -154,86 +146,102 @@ pub(super) fn measure(
     interrupted: impl Fn() -> bool,
     mut tell: impl FnMut(&str),
 ) -> Result<Vec<Measured>> {
-    let deadline = Instant::now() + plan.time;
-    let mut once = |at: &mut Candidate<'_>, limit: Duration| -> Result<()> {
-        let Ok(run) = &mut at.way.run else { return Ok(()) };
-        tell(&at.way.name);
-        let (found, time) = timed(run, limit, stop);
-        let is_over = stop.reset() || time > limit;
-        if interrupted() {
-            return Err(Error::new(ErrorKind::Cancelled));
-        }
-        match found {
-            _ if is_over => at.fault = Some(Outcome::Over(limit)),
-            Err(error) => at.fault = Some(Outcome::Failed(format!("{error:#}"))),
-            Ok(answer) if !answer.is_right(expected) => at.fault = Some(Outcome::Wrong(answer)),
-            Ok(_) => at.times.push(time),
-        }
-        Ok(())
+    let candidate = |way| {
+        let Way { name, is_ours, run } = way;
+        let (run, skipped) = match run {
+            Ok(run) => (Some(run), None),
+            Err(why) => (None, Some(Outcome::Skipped(why))),
+        };
+        let candidate = Candidate { name, is_ours, run, expected, stop, times: Vec::new() };
+        Turns::new(candidate, plan.runs, true).with_fault(skipped)
     };
-    let mut candidates: Vec<_> = ways.into_iter().map(Candidate::new).collect();
-    let mut waiting = candidates.iter().filter(|candidate| candidate.way.run.is_ok()).count() as u32;
+    let mut all: Vec<_> = ways.into_iter().map(candidate).collect();
+    let waiting = all.iter().filter(|turns| turns.fault.is_none()).count() as u32;
     let least = plan.time / (4 * waiting.max(1));
-    for candidate in candidates.iter_mut().filter(|candidate| candidate.way.run.is_ok()) {
-        // What the quick ones leave is for the slow ones; as much again is kept for the rounds. Ending a way takes time,
-        // too, for which the next ones shall not pay with all of theirs.
-        candidate.share = (deadline.saturating_duration_since(Instant::now()) / (2 * waiting)).max(least);
-        waiting -= 1;
-        once(candidate, candidate.share)?;
+    let shares = vec![Duration::ZERO; all.len()];
+    let mut shares = Shares { deadline: Instant::now() + plan.time, least, waiting, shares, interrupted: &interrupted };
+    take_turns(&mut all, &mut shares, |candidate| tell(&candidate.name));
+    if interrupted() {
+        return Err(Error::new(ErrorKind::Cancelled));
     }
-    let warm: Duration = candidates.iter().flat_map(|candidate| &candidate.times).sum();
-    for round in 0..plan.runs {
-        if round > 0 && Instant::now() + warm > deadline {
-            break;
-        }
-        for candidate in candidates.iter_mut().filter(|candidate| candidate.fault.is_none()) {
-            // A run that is slower than the warm-up is no reason to give up.
-            once(candidate, 2 * candidate.share)?;
-        }
-    }
-    Ok(candidates.into_iter().map(Candidate::measured).collect())
+    Ok(all.into_iter().map(measured).collect())
 }
 
-/// A way and what came of it by now.
+fn measured(turns: Turns<Candidate<'_>>) -> Measured {
+    let Turns { contender: Candidate { name, is_ours, times, .. }, fault, .. } = turns;
+    Measured { name, is_ours, outcome: fault.unwrap_or_else(|| Outcome::Timed(Times::new(&times))) }
+}
+
+/// A way and its times so far, without the warm-up.
 struct Candidate<'a> {
-    way: Way<'a>,
-    /// How long one run may take.
-    share: Duration,
-    /// The first is that of the warm-up.
+    name: String,
+    is_ours: bool,
+    /// None if it is not available.
+    run: Option<Run<'a>>,
+    expected: &'a Answer,
+    stop: &'a Stop,
     times: Vec<Duration>,
-    fault: Option<Outcome>,
 }
 
-impl Candidate<'_> {
-    fn new(way: Way<'_>) -> Candidate<'_> {
-        let fault = way.run.as_ref().err().map(|why| Outcome::Skipped(why.clone()));
-        Candidate { way, share: Duration::ZERO, times: Vec::new(), fault }
-    }
+impl Contender for Candidate<'_> {
+    type Fault = Outcome;
 
-    fn measured(self) -> Measured {
-        let Candidate { way: Way { name, is_ours, .. }, times, fault, .. } = self;
-        Measured { name, is_ours, outcome: fault.unwrap_or_else(|| Outcome::Timed(Times::new(&times[1..]))) }
-    }
-}
-
-/// One run, which is told to stop when it has lasted for `limit`.
-fn timed(run: &mut Run<'_>, limit: Duration, stop: &Stop) -> (Result<Answer>, Duration) {
-    thread::scope(|scope| {
-        let (done, wait) = mpsc::channel::<()>();
-        scope.spawn(move || {
-            if wait.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
-                stop.stop();
+    fn run(&mut self, limit: Duration, counts: bool) -> std::result::Result<Duration, Outcome> {
+        let (run, stop) = (self.run.as_mut().expect("what is skipped takes no turn"), self.stop);
+        let (found, time, _) = limited(limit, || stop.stop(), || run(stop));
+        let is_over = stop.reset() || time > limit;
+        match found {
+            _ if is_over => Err(Outcome::Over(limit)),
+            Err(error) => Err(Outcome::Failed(format!("{error:#}"))),
+            Ok(answer) if !answer.is_right(self.expected) => Err(Outcome::Wrong(answer)),
+            Ok(_) => {
+                if counts {
+                    self.times.push(time);
+                }
+                Ok(time)
             }
-        });
-        let start = Instant::now();
-        let answer = run(stop);
-        let time = start.elapsed();
-        drop(done);
-        (answer, time)
-    })
+        }
+    }
 }
 
-/// Tells a run that it has to end: its time is over, or the user wants no more. The processes that it has started are
+/// The time of all ways together, and the share of each.
+struct Shares<'a> {
+    deadline: Instant,
+    /// The minimum for each way.
+    least: Duration,
+    /// Ways whose warm-up is still to come.
+    waiting: u32,
+    /// How long one run of each way may take.
+    shares: Vec<Duration>,
+    interrupted: &'a dyn Fn() -> bool,
+}
+
+impl Budget<Candidate<'_>> for Shares<'_> {
+    fn allows(&mut self, round: usize, all: &[Turns<Candidate<'_>>]) -> bool {
+        // The warm-up and one more round always run. Another one takes about as long as the mean so far.
+        let mean = |progress: &Progress| progress.spent / (progress.counted as u32 + 1);
+        let next: Duration = all.iter().filter(|turns| turns.fault.is_none()).map(|turns| mean(turns.progress())).sum();
+        round < 2 || Instant::now() + next <= self.deadline
+    }
+
+    fn limit(&mut self, index: usize, progress: &Progress) -> Option<Duration> {
+        if (self.interrupted)() {
+            return None;
+        }
+        let share = &mut self.shares[index];
+        if progress.warm {
+            // A run that is slower than the warm-up is no reason to give up.
+            return Some(2 * *share);
+        }
+        // Time that fast ways leave is given to slow ones; the same amount again is kept for the rounds. Stopping a way
+        // takes time, too, which should not use up that of the next ones.
+        *share = (self.deadline.saturating_duration_since(Instant::now()) / (2 * self.waiting)).max(self.least);
+        self.waiting -= 1;
+        Some(*share)
+    }
+}
+
+/// Tells a run that it has to end: its time is over, or the user cancelled. The processes that it has started are
 /// killed.
 pub(super) struct Stop {
     token: CancelToken,
@@ -271,8 +279,8 @@ impl Stop {
         stopped
     }
 
-    /// Lets `work` use a child, which leads a process group, and waits for its end. Whatever is left of the group when
-    /// the child has ended is killed.
+    /// Lets `work` use a child that leads a process group, and waits for its end. Processes of the group that remain
+    /// when the child has ended are killed.
     pub(super) fn with_child<T>(
         &self,
         child: &mut Child,
@@ -287,7 +295,7 @@ impl Stop {
         if done.is_err() {
             self.stop();
         }
-        // The number stays taken until the child is waited for: no other group can be hit.
+        // The number stays reserved until the child is waited for: no other group can be hit.
         while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
         {
         }
@@ -327,6 +335,8 @@ impl<W: io::Write> io::Write for Stoppable<'_, W> {
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
+
     use super::*;
 
     const PLAN: Plan = Plan { runs: 3, time: Duration::from_secs(60) };
@@ -353,7 +363,7 @@ mod tests {
         let outcomes = outcomes(vec![sleeping("long", long), sleeping("short", short)], PLAN);
         let [Outcome::Timed(slow), Outcome::Timed(fast)] = &outcomes[..] else { panic!("not both have times") };
         assert_eq!((slow.all().len(), fast.all().len()), (3, 3));
-        // A sleep is never too short; how much too long it may be is the machine's affair.
+        // A sleep is never too short; by how much it is too long depends on the machine.
         assert!(slow.all().iter().all(|&time| time >= 0.04) && fast.all().iter().all(|&time| time >= 0.01));
         assert!(slow.median() >= 0.04 && slow.middle_half().0 <= slow.median());
     }

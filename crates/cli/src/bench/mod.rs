@@ -1,9 +1,9 @@
-//! `millstream bench`: what the ways to do something cost on this machine, with the user's own data.
+//! `millstream bench`: the cost of different ways to do something on this machine, with the user's own data.
 //!
-//! One file per question: which ways there are, and what advice follows from their times. `measure` is the loop that
-//! runs them, `program` starts those that are programs, `report` shows what came of it. Ways are run as a user would
-//! write them: ours through the public interface of the library, the others by the standard library or by programs of
-//! this machine.
+//! One file per question: its ways, and the advice that follows from their times. `measure` is the loop that runs them,
+//! `program` starts those that are programs, `report` shows the results. Ways are written as a user would write them:
+//! Millstream's with the public interface of the library, the others with the standard library or with programs of this
+//! machine.
 
 mod bson;
 mod command;
@@ -24,69 +24,71 @@ use indicatif::{ProgressBar, ProgressStyle};
 use millstream::Result;
 
 use crate::signals::Signals;
+use crate::standard::Stream;
 use crate::{Ending, message};
 
 use measure::{Answer, Plan, Stop, Way, measure};
 use report::{Report, Results, Subject};
 
-/// Where what is printed goes to, and where programs read that need no input.
+/// Where output goes, and where programs without input read from.
 const NOTHING: &str = "/dev/null";
 
 /// The end of `--help` and of the manual page.
 const MORE_HELP: &str = "\
 How it is measured:
   Every way runs once to warm up, then once in each round, so that a slow
-  moment hits all of them. Its time is that of the whole way: opening the
-  file, starting the program. Ways of Millstream have a star. A way whose
-  answer is another one than the expected is shown as wrong and has no
-  time; one that takes more than its share of --seconds is ended.
+  moment affects all of them. Its time covers the whole way: opening the
+  file, starting the program. Millstream's ways have a star. A way whose
+  answer differs from the expected one is shown as wrong and has no
+  time; one that takes more than its share of --seconds is stopped.
 
 Exit status:
-  0  measured, whoever won
-  1  the file or command cannot be read, and one line says why
-  2  the command line cannot be understood
+  0  measured, whichever way was the fastest
+  1  the file or command cannot be read; one line on standard error
+     says why
+  2  the command line is invalid
 
 Examples:
-  Lines of a file, against wc, awk, Python and whatever else is there:
+  Lines of a file, against wc, awk, Python and other installed tools:
     millstream bench lines big.csv
 
-  Lines of a command, with read-ahead or without:
+  Lines of a command, with and without read-ahead:
     millstream bench command -- samtools view -h x.bam
 
-  What standard output's lock and line ends cost:
+  The cost of standard output's lock and line ends:
     millstream bench print
 
-  What one more stage costs, and one more thread:
+  The cost of one more stage, and of one more thread:
     millstream bench stages big.csv
 
   As JSON, with twice the time:
     millstream bench bson dump.bson --seconds 40 --json";
 
-/// Measure ways to read, print and decode on this machine, with your data, and say what follows from it
+/// Measure ways to read, print and decode on this machine, with your data, and give advice
 #[derive(Args)]
 #[command(after_help = MORE_HELP)]
 pub(crate) struct Options {
     #[command(subcommand)]
     question: Question,
 
-    /// How many rounds are timed, if the time suffices
+    /// How many rounds to time, if there is enough time
     #[arg(long, value_name = "N", global = true, default_value = "5")]
     #[arg(value_parser = clap::value_parser!(u16).range(1..))]
     runs: u16,
 
-    /// How long it may take all together; one round is timed in any case
+    /// The total time in seconds; one round is always timed
     #[arg(long, value_name = "S", global = true, default_value = "20")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     seconds: u32,
 
-    /// Print JSON, with the time of every run, instead of the table
+    /// Print JSON with the time of every run instead of the table
     #[arg(long, global = true)]
     json: bool,
 }
 
 #[derive(Subcommand)]
 enum Question {
-    // Described where their options are.
+    // Documented in its options.
     Lines(lines::Options),
     Command(command::Options),
     Print(print::Options),
@@ -95,20 +97,24 @@ enum Question {
     Bson(bson::Options),
 }
 
-/// Does what the options say.
+/// Runs what the options ask for.
 pub(crate) fn run(options: &Options) -> Ending {
     let mut signals = match Signals::new() {
         Ok(signals) => signals,
         Err(error) => return message::fail(&error),
     };
-    match answer(options, &mut signals) {
+    if let Err(error) = Stream::Output.check() {
+        return message::fail(&error);
+    }
+    let ending = match answer(options, &mut signals) {
         Ok(report) if options.json => message::print(format!("{:#}\n", report.json()).as_bytes()),
         Ok(report) => message::print(report.text().as_bytes()),
         Err(error) => match signals.caught() {
             Some(signal) => Ending::Signaled(signal),
             None => message::fail(&error),
         },
-    }
+    };
+    signals.or(ending)
 }
 
 fn answer(options: &Options, signals: &mut Signals) -> Result<Report> {
@@ -128,7 +134,7 @@ fn answer(options: &Options, signals: &mut Signals) -> Result<Report> {
     }
 }
 
-/// What all questions are measured with.
+/// The settings of all measurements.
 struct Bench<'a> {
     plan: Plan,
     stop: &'a Stop,

@@ -1,4 +1,4 @@
-//! `millstream bench numbers`: text that is whole numbers, and their sum.
+//! `millstream bench numbers`: text of whole numbers, and their sum.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
@@ -18,11 +18,11 @@ use crate::size;
 /// Every way finds out how many there are, and their sum.
 #[derive(Args)]
 pub(super) struct Options {
-    /// A regular file with numbers from 0 on, and white space between them [default: two million made for it]
+    /// A regular file with non-negative numbers separated by white space [default: two million generated numbers]
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     file: Option<PathBuf>,
 
-    /// The buffer of all ways inside this process that have one, but for those that name theirs
+    /// The buffer size of all ways inside this process, except for those that name one
     #[arg(long, value_name = "SIZE", default_value = "256K")]
     #[arg(value_parser = |text: &str| size::parse(text, 1..=1 << 30))]
     buffer: u64,
@@ -38,7 +38,7 @@ const SPLIT: &str = "read_to_string, split, parse";
 
 pub(super) fn run(options: &Options, bench: &Bench<'_>) -> Result<Report> {
     let input = &Input::new(options.file.as_ref(), |out, random| {
-        // From one digit to ten, as they come in the wild.
+        // From one digit to ten, as in real data.
         (0..COUNT).try_for_each(|_| writeln!(out, "{}", (random.next_u64() >> 33) >> (random.next_u32() % 32)))
     })?;
     let name = input.name("two million numbers");
@@ -126,12 +126,12 @@ fn advise(results: &Results) -> Vec<String> {
     for (way, bytes) in [(SMALL, "4 KiB"), (LARGE, "4 MiB")] {
         advice.extend(results.ratio(way, SCAN).map(|ratio| match ratio {
             ratio if ratio > 1.0 => {
-                format!("a buffer of {bytes} takes {} times as long as the one asked for", factor(ratio))
+                format!("a buffer of {bytes} takes {} times as long as the requested one", factor(ratio))
             }
             ratio if ratio < 1.0 => {
-                format!("a buffer of {bytes} is {} times as fast as the one asked for", factor(1.0 / ratio))
+                format!("a buffer of {bytes} is {} times as fast as the requested one", factor(1.0 / ratio))
             }
-            _ => format!("a buffer of {bytes} makes no difference to the one asked for"),
+            _ => format!("a buffer of {bytes} is as fast as the requested one"),
         }));
     }
     advice.extend(results.ratio(LINES, SCAN).filter(|&ratio| ratio > 1.0).map(|ratio| {

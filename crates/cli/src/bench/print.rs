@@ -1,7 +1,7 @@
 //! `millstream bench print`: lines with a number, to nowhere.
 //!
-//! What goes to nowhere cannot be looked at. So the warm-up of each way goes into a pipe, whose reader takes the
-//! checksum that is compared; the rounds go to `/dev/null` and cost what the way costs, not what its reader does.
+//! Output to /dev/null cannot be checked. So the warm-up of each way goes into a pipe, whose reader computes the
+//! checksum to compare; the rounds go to `/dev/null` and only measure the way, not its reader.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -19,7 +19,8 @@ use super::{Bench, NOTHING, program};
 
 /// Measure printing lines with a number to /dev/null
 ///
-/// The lines are `Hello, 0`, `Hello, 1`, and so on. What a way prints is compared during its warm-up, into a pipe.
+/// The lines are `Hello, 0`, `Hello, 1`, and so on. The output of each way is compared during its warm-up, through a
+/// pipe.
 #[derive(Args)]
 pub(super) struct Options {
     /// How many lines
@@ -165,7 +166,7 @@ fn each(count: u64, stop: &Stop, mut print: impl FnMut(u64) -> Result<()>) -> Re
     Ok(())
 }
 
-/// A run that prints: first into a pipe, to know what it prints; then to nowhere.
+/// A run that prints: first into a pipe, to check its output; then to /dev/null.
 fn printing(mut print: impl FnMut(File, &Stop) -> Result<()>) -> impl FnMut(&Stop) -> Result<Answer> {
     let mut printed: Option<Answer> = None;
     move |stop| {
@@ -186,7 +187,7 @@ fn printing(mut print: impl FnMut(File, &Stop) -> Result<()>) -> impl FnMut(&Sto
     }
 }
 
-/// Lets standard output be `out` meanwhile.
+/// Makes standard output be `out` meanwhile.
 fn as_stdout(out: File, work: impl FnOnce() -> Result<()>) -> Result<()> {
     struct Restored(File);
     impl Drop for Restored {
@@ -242,24 +243,24 @@ fn advise(results: &Results, count: f64) -> Vec<String> {
         _ => None,
     };
     advice.extend(
-        more(PRINTLN, LOCKED).map(|cost| format!("locking standard output anew costs {cost} a line: lock it once")),
+        more(PRINTLN, LOCKED)
+            .map(|cost| format!("locking standard output for every line costs {cost} a line: lock it once")),
     );
     advice.extend(more(LOCKED, BUFFERED).map(|cost| {
-        format!("the line writer in standard output costs {cost} a line, a write(2) at each line end: put a BufWriter around it")
+        format!("the LineWriter in standard output costs {cost} a line for a write(2) at each line end: wrap it in a BufWriter")
     }));
     advice.extend(more(BUFFERED_FILE, PUT).map(|cost| format!("format strings cost {cost} a line more than put!")));
     advice.extend(more(WRITE, PUT).map(|cost| format!("write! to a Writer costs {cost} a line more than put!")));
-    advice
-        .extend(more(SHARED, PUT).map(|cost| format!("a writer that threads share costs {cost} a line for its lock")));
+    advice.extend(more(SHARED, PUT).map(|cost| format!("a writer shared by threads costs {cost} a line for its lock")));
     for (way, bytes) in [(SMALL, "4 KiB"), (LARGE, "1 MiB")] {
         advice.extend(results.ratio(way, PUT).map(|ratio| match ratio {
             ratio if ratio > 1.0 => {
-                format!("a buffer of {bytes} takes {} times as long as the usual 64 KiB", factor(ratio))
+                format!("a buffer of {bytes} takes {} times as long as the default 64 KiB", factor(ratio))
             }
             ratio if ratio < 1.0 => {
-                format!("a buffer of {bytes} is {} times as fast as the usual 64 KiB", factor(1.0 / ratio))
+                format!("a buffer of {bytes} is {} times as fast as the default 64 KiB", factor(1.0 / ratio))
             }
-            _ => format!("a buffer of {bytes} makes no difference to the usual 64 KiB"),
+            _ => format!("a buffer of {bytes} is as fast as the default 64 KiB"),
         }));
     }
     advice

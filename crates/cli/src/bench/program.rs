@@ -9,7 +9,7 @@ use millstream::{CommandEnd, CommandStatus, Error, ErrorKind, Result};
 use super::measure::{Answer, Stop, Way};
 use crate::program;
 
-/// Of what a program says about its failure, so many bytes are kept.
+/// How many bytes of a program's error output are kept.
 const LAST_WORDS: u64 = 4096;
 
 /// A program that prints these numbers and nothing else. Its standard input is opened for each run.
@@ -27,19 +27,19 @@ pub(super) fn way<'a>(
     })
 }
 
-/// A rival that needs these programs.
+/// A competitor that needs these programs.
 pub(super) fn where_found<'a>(
     name: impl Into<String>,
     programs: &[&str],
     run: impl FnMut(&Stop) -> Result<Answer> + 'a,
 ) -> Way<'a> {
     match programs.iter().find(|program| program::find(program.as_ref()).is_err()) {
-        Some(missing) => Way::skipped(name, format!("this machine has no {missing}")),
+        Some(missing) => Way::skipped(name, format!("{missing} is not installed")),
         None => Way::rival(name, run),
     }
 }
 
-/// What a command prints, if it succeeds.
+/// The output of a command, if it succeeds.
 pub(super) fn output(command: &mut Command, stop: &Stop) -> Result<Vec<u8>> {
     run(command.stdout(Stdio::piped()), stop, |child| {
         let mut printed = Vec::new();
@@ -48,10 +48,10 @@ pub(super) fn output(command: &mut Command, stop: &Stop) -> Result<Vec<u8>> {
     })
 }
 
-/// Starts a command in a process group of its own, lets `work` have it, and waits for its end.
+/// Starts a command in a process group of its own, passes it to `work`, and waits for its end.
 ///
 /// # Errors
-/// [`ErrorKind::CommandNotStarted`]; [`ErrorKind::CommandFailed`] with the last that it said, unless `work` failed.
+/// [`ErrorKind::CommandNotStarted`]; [`ErrorKind::CommandFailed`] with its last output, unless `work` failed.
 pub(super) fn run<T>(command: &mut Command, stop: &Stop, work: impl FnOnce(&mut Child) -> io::Result<T>) -> Result<T> {
     command.process_group(0).stderr(Stdio::piped());
     let name = command.get_program().to_string_lossy().into_owned();
@@ -59,7 +59,7 @@ pub(super) fn run<T>(command: &mut Command, stop: &Stop, work: impl FnOnce(&mut 
     let mut child =
         command.spawn().map_err(|error| Error::new(ErrorKind::CommandNotStarted).with_name(name).with_io(error))?;
     let stderr = child.stderr.take().expect("it is a pipe");
-    // Read meanwhile, so that it can say as much as it likes.
+    // Read meanwhile, so that it can print any amount.
     let listener = std::thread::spawn(move || last_words(stderr));
     let done = stop.with_child(&mut child, work);
     let status = child.wait()?;
@@ -74,7 +74,7 @@ pub(super) fn run<T>(command: &mut Command, stop: &Stop, work: impl FnOnce(&mut 
     }
 }
 
-/// The last line of what a program says.
+/// The last line that a program printed.
 fn last_words(mut stderr: impl Read) -> Vec<u8> {
     let mut said = Vec::new();
     let _ = stderr.by_ref().take(LAST_WORDS).read_to_end(&mut said);
@@ -139,7 +139,7 @@ mod tests {
         stop.stop();
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 1000 & sleep 1000"]).stdin(Stdio::null());
-        // Who still runs would hold the pipe open, and this would wait for it.
+        // A process still running would hold the pipe open, and this would wait for it.
         let error = output(&mut command, &stop).unwrap_err();
         assert_eq!(error.command().unwrap().status, CommandStatus::Signaled(9));
     }
@@ -147,6 +147,6 @@ mod tests {
     #[test]
     fn what_is_missing_is_named() {
         let way = where_found("a way", &["sh", "no-such-program"], |_| Ok(Answer::default()));
-        assert_eq!(way.why_skipped(), Some("this machine has no no-such-program"));
+        assert_eq!(way.why_skipped(), Some("no-such-program is not installed"));
     }
 }

@@ -1,24 +1,26 @@
-//! What was measured, as a table for people and as JSON for machines, and comparisons for the advice.
+//! The results, as a table for people and as JSON for machines, and comparisons for the advice.
 
 use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use super::lines;
 use super::measure::{Answer, Measured, Outcome, Times};
 use crate::run::count_text;
 
-/// What the ways have worked on.
+/// The minimum that every way needs. It finds nothing, so it competes with no way.
+pub(super) const READ: &str = "read only";
+
+/// What the ways have processed.
 pub(super) struct Subject {
     /// The question: `lines of a.txt`.
     pub(super) question: String,
     pub(super) bytes: u64,
     pub(super) records: u64,
-    /// What a record is called: `line`.
+    /// The word for a record: `line`.
     pub(super) noun: &'static str,
 }
 
-/// All that is to be said about one question.
+/// Everything about one question.
 pub(super) struct Report {
     pub(super) subject: Subject,
     pub(super) expected: Answer,
@@ -26,7 +28,7 @@ pub(super) struct Report {
     pub(super) advice: Vec<String>,
 }
 
-/// The ways, the fastest first; behind those that have a time, those that have none.
+/// The ways, the fastest first; after those that have a time, those that have none.
 pub(super) struct Results(Vec<Measured>);
 
 impl Results {
@@ -45,28 +47,28 @@ impl Results {
         self.0.iter().find(|way| way.name == name).and_then(times)
     }
 
-    /// The fastest way of ours, or of the others, that finds something.
+    /// The fastest Millstream way, or other way, that finds something.
     pub(super) fn fastest(&self, is_ours: bool) -> Option<&str> {
-        let finds = |way: &&Measured| way.is_ours == is_ours && way.name != lines::READ && times(way).is_some();
+        let finds = |way: &&Measured| way.is_ours == is_ours && way.name != READ && times(way).is_some();
         self.0.iter().find(finds).map(|way| way.name.as_str())
     }
 
-    /// How many times as long as `other` a way takes; 1 where these runs show no difference.
+    /// How many times as long as `other` a way takes; 1 if these runs show no difference.
     pub(super) fn ratio(&self, way: &str, other: &str) -> Option<f64> {
         let (way, other) = (self.times(way)?, self.times(other)?);
         let ratio = way.median() / other.median();
         let ((low, high), (other_low, other_high)) = (way.middle_half(), other.middle_half());
-        // Two runs have hardly a middle half.
+        // Two runs have no useful quartiles.
         let are_enough = way.all().len().min(other.all().len()) >= 3;
         let is_clear = are_enough && (high < other_low || other_high < low);
         Some(if is_clear && (ratio - 1.0).abs() > 0.03 { ratio } else { 1.0 })
     }
 
-    /// One sentence that compares two ways, for those who use `way` or could.
+    /// One sentence that compares two ways, for users of `way` or potential ones.
     pub(super) fn compare(&self, way: &str, other: &str) -> Option<String> {
         let ratio = self.ratio(way, other)?;
         Some(if ratio == 1.0 {
-            format!("{way} and {other}: no difference that these runs show")
+            format!("{way} and {other}: no measurable difference")
         } else if ratio < 1.0 {
             format!("{way} is {} times as fast as {other}", factor(1.0 / ratio))
         } else {
@@ -74,18 +76,19 @@ impl Results {
         })
     }
 
-    /// Who wins, and what the time budget has cut off: true of every question.
+    /// The fastest ways, and what the time budget has cut off: common to every question.
     pub(super) fn summary(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if let (Some(ours), Some(theirs)) = (self.fastest(true), self.fastest(false)) {
             lines.extend(
-                self.compare(ours, theirs).map(|text| format!("fastest of ours against fastest of others: {text}")),
+                self.compare(ours, theirs)
+                    .map(|text| format!("fastest Millstream way against the fastest other way: {text}")),
             );
         }
         let over = self.0.iter().filter(|way| matches!(way.outcome, Outcome::Over(_))).count();
         if over > 0 {
             lines.push(format!(
-                "{} took too long and had to end: a larger --seconds gives more",
+                "{} took too long and was stopped: raise --seconds to give it more time",
                 count_text(over as u64, "way")
             ));
         }
@@ -101,7 +104,7 @@ fn times(way: &Measured) -> Option<&Times> {
 }
 
 impl Report {
-    /// A table, and the advice behind it.
+    /// A table, and the advice after it.
     pub(super) fn text(&self) -> String {
         let Subject { question, bytes, records, noun } = &self.subject;
         let rows = &self.results.0;
@@ -110,7 +113,7 @@ impl Report {
         let mut text = format!("{question}: {}, {records}; {rounds}, medians\n\n", size(*bytes));
         let per_second = format!("{noun}s/s");
         let mut table =
-            vec![["way", "median", "middle half", "MB/s", &per_second, "against the fastest"].map(String::from)];
+            vec![["way", "median", "middle half", "MB/s", &per_second, "relative to the fastest"].map(String::from)];
         let fastest = rows.first().and_then(times).map(Times::median);
         for way in rows {
             table.push(self.row(way, fastest));
@@ -120,7 +123,7 @@ impl Report {
         for row in &table {
             let mut line = format!("{:<1$}", row[0], widths[0]);
             for (cell, width) in row.iter().zip(&widths).skip(1).take(4) {
-                let _ = write!(line, "  {cell:>width$}"); // memory takes every byte
+                let _ = write!(line, "  {cell:>width$}"); // writing to memory cannot fail
             }
             let _ = write!(line, "  {}", row[5]);
             text.push_str(line.trim_end());
@@ -157,7 +160,7 @@ impl Report {
         }
     }
 
-    /// What was expected of one who tells these numbers.
+    /// The part of the expected answer that these numbers cover.
     fn expected_of(&self, answer: &Answer) -> Answer {
         let known = answer.iter().filter_map(|(name, _)| Some((name, self.expected.get(name)?)));
         known.fold(Answer::default(), |expected, (name, value)| expected.and(name, value))
@@ -208,7 +211,7 @@ fn json_answer(answer: &Answer) -> Value {
     answer.iter().map(|(name, value)| (name.to_string(), Value::from(value))).collect::<serde_json::Map<_, _>>().into()
 }
 
-/// Three digits that count.
+/// Three significant digits.
 fn digits(value: f64) -> String {
     match value {
         value if value < 9.995 => format!("{value:.2}"),
@@ -222,7 +225,7 @@ pub(super) fn factor(ratio: f64) -> String {
     digits(ratio)
 }
 
-/// A time in the unit that suits it.
+/// A time in a suitable unit.
 pub(super) fn seconds(time: f64) -> String {
     match time {
         time if time < 1e-6 => format!("{} ns", digits(time * 1e9)),
@@ -232,7 +235,7 @@ pub(super) fn seconds(time: f64) -> String {
     }
 }
 
-/// Bytes in the unit that suits them, by thousands.
+/// Bytes in a suitable unit, with separators for thousands.
 pub(super) fn size(bytes: u64) -> String {
     match bytes as f64 {
         bytes if bytes < 1e3 => format!("{bytes} B"),
@@ -242,7 +245,7 @@ pub(super) fn size(bytes: u64) -> String {
     }
 }
 
-/// How many, by thousands.
+/// A count, with separators for thousands.
 fn count(value: f64) -> String {
     match value {
         value if value < 1e3 => digits(value),
@@ -252,7 +255,7 @@ fn count(value: f64) -> String {
     }
 }
 
-/// Three digits that count, or all there are in front of the point.
+/// Three significant digits, or all there are before the point.
 fn grouped(value: f64) -> String {
     indicatif::HumanFloatCount(digits(value).parse().unwrap_or(value)).to_string()
 }
@@ -278,7 +281,7 @@ mod tests {
             timed("quick", true, [10, 10, 11]),
             timed("like quick", true, [10, 11, 11]),
             way("sleeper", false, Outcome::Over(Duration::from_secs(2))),
-            way("absent", false, Outcome::Skipped("this machine has no absent".to_string())),
+            way("absent", false, Outcome::Skipped("absent is not installed".to_string())),
         ]);
         let subject = Subject { question: "lines of a".to_string(), bytes: 20_000_000, records: 7, noun: "line" };
         let advice = results.summary();
@@ -292,17 +295,17 @@ mod tests {
             "\
 lines of a: 20.0 MB, 7 lines; 3 rounds, medians
 
-way            median         middle half   MB/s  lines/s  against the fastest
+way            median         middle half   MB/s  lines/s  relative to the fastest
 * quick       10.0 ms  10.0 ms to 10.5 ms  2,000      700  fastest
 * like quick  11.0 ms  10.5 ms to 11.0 ms  1,818      636  1.10 times as long
   slow        31.0 ms  30.5 ms to 31.5 ms    645      226  3.10 times as long
   liar              -                   -      -        -  wrong: 8 lines, expected 7 lines
   sleeper           -                   -      -        -  over 2.00 s
-  absent            -                   -      -        -  skipped: this machine has no absent
+  absent            -                   -      -        -  skipped: absent is not installed
 
 advice
-- fastest of ours against fastest of others: quick is 3.10 times as fast as slow
-- 1 way took too long and had to end: a larger --seconds gives more
+- fastest Millstream way against the fastest other way: quick is 3.10 times as fast as slow
+- 1 way took too long and was stopped: raise --seconds to give it more time
 "
         );
     }

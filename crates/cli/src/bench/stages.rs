@@ -1,7 +1,7 @@
-//! `millstream bench stages`: what one more stage costs, and what one more thread brings.
+//! `millstream bench stages`: the cost of one more stage, and the gain of one more thread.
 //!
-//! A stage that does nothing may disappear where the compiler sees all of them. So each compares the length of a line
-//! with a limit that the compiler cannot know.
+//! A stage that does nothing may be optimised away if the compiler sees all of them. So each compares the length of a
+//! line with a limit that the compiler cannot know.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::thread::available_parallelism;
 
 use clap::{Args, ValueHint};
-use millstream::pipe::{Bytes, Pipe, Source, Start};
+use millstream::pipe::{Attached, Bytes, Pipe, Start};
 use millstream::{Reader, Result};
 use rand_xoshiro::rand_core::Rng;
 use sha2::{Digest, Sha256};
@@ -21,13 +21,14 @@ use super::measure::{Answer, Stop, Stoppable, Way};
 use super::report::{Report, Results, Subject, factor, seconds};
 use super::{Bench, program};
 
-/// Measure what stages between a file and its lines cost
+/// Measure the cost of stages between a file and its lines
 ///
-/// A stage looks at the length of each line, and lets it pass; ten of them are fused by the compiler, or chosen at run
-/// time ("boxed"), or are processes. And there is one that computes the SHA-256 of each line, on one thread and on all.
+/// A stage looks at the length of each line, and passes the line on; ten of them are fused by the compiler, or chosen
+/// at run time ("boxed"), or are processes. And there is one that computes the SHA-256 of each line, on one thread and
+/// on all.
 #[derive(Args)]
 pub(super) struct Options {
-    /// A regular file [default: 400,000 lines made for it]
+    /// A regular file [default: 400,000 generated lines]
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     file: Option<PathBuf>,
 }
@@ -53,7 +54,7 @@ pub(super) fn run(options: &Options, bench: &Bench<'_>) -> Result<Report> {
             writeln!(out, "{:0width$x}", random.next_u64(), width = 20 + (random.next_u32() % 100) as usize)
         })
     })?;
-    let name = input.name("lines made for it");
+    let name = input.name("generated lines");
     let hashed = hash_lines(input, bench.stop)?;
     let mut expected = lines::count(input.open()?, bench.stop)?;
     expected = expected.and(MIX, hashed.get(MIX).unwrap_or(0));
@@ -69,7 +70,7 @@ macro_rules! ten {
     };
 }
 
-type LinesOf = Pipe<Source<'static>, Bytes, Start, Bytes>;
+type LinesOf = Pipe<Attached<'static>, Bytes, Start, Bytes>;
 
 fn ways(input: &Input) -> Vec<Way<'_>> {
     let pipe = move |stop: &Stop| -> Result<LinesOf> {
@@ -156,17 +157,17 @@ fn ways(input: &Input) -> Vec<Way<'_>> {
     ways
 }
 
-/// The lines as the standard library finds them, with a buffer that is as large as ours.
+/// The lines as found by the standard library, with a buffer of the same size as Millstream's.
 fn split<'a>(input: &Input, stop: &'a Stop) -> io::Result<io::Split<BufReader<Stoppable<'a, File>>>> {
     Ok(BufReader::with_capacity(256 << 10, Stoppable { inner: input.open()?, stop }).split(b'\n'))
 }
 
-/// What a stage asks of a line of the standard library's; errors pass.
+/// What a stage checks about a line of the standard library; errors pass.
 fn is_not_so_long(line: &io::Result<Vec<u8>>, limit: usize) -> bool {
     line.as_ref().map_or(true, |line| line.len() != limit)
 }
 
-/// A length that no line has, which only we know.
+/// A length that no line has, which the compiler does not know.
 fn limit() -> usize {
     black_box(usize::MAX)
 }
@@ -222,17 +223,17 @@ fn advise(results: &Results, count: f64) -> Vec<String> {
             ratio if ratio > 1.0 => {
                 format!("{what} costs {} a line", seconds((with - without) / STAGES as f64 / count))
             }
-            _ => format!("{what} costs nothing that these runs show"),
+            _ => format!("{what} has no measurable cost"),
         }));
     }
     let threads = available_parallelism().map_or(1, usize::from);
     advice.extend(results.ratio(HASH_ALL, HASH).map(|ratio| match ratio {
         ratio if ratio < 1.0 => format!(
-            "a stage that computes is {} times as fast on {threads} threads: {} of what they could bring",
+            "a computing stage is {} times as fast on {threads} threads: {} of the ideal",
             factor(1.0 / ratio),
             share(1.0 / ratio / threads as f64)
         ),
-        _ => format!("{threads} threads bring nothing here: keep the stage on one"),
+        _ => format!("{threads} threads gain nothing here: keep the stage on one"),
     }));
     advice
 }

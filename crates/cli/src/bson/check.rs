@@ -1,4 +1,4 @@
-//! `millstream bson check`: whether every byte of a stream is right.
+//! `millstream bson check`: whether every byte of a stream is valid.
 
 use clap::Args;
 use millstream::Result;
@@ -9,32 +9,35 @@ use crate::run::count_text;
 use crate::signals::Signals;
 
 use super::Done;
-use super::input::{OnError, Stream, Strictness};
+use super::input::{Limit, OnError, Stream, Strictness};
 
 /// Check every byte of every document
 ///
-/// Types, lengths, terminators, UTF-8, nesting, and that the source succeeded and ends with a whole document. The
-/// first thing that is wrong is said, with its path of keys and its place; the exit status tells.
+/// Types, lengths, terminators, UTF-8, nesting, and that the source succeeded and ends with a complete document. The
+/// first error is reported with its path of keys and its position; the exit status is 1 if there is one.
 #[derive(Args)]
 pub(super) struct Options {
     #[command(flatten)]
-    stream: Stream,
+    pub(super) stream: Stream,
 
-    /// What to let pass
+    #[command(flatten)]
+    limit: Limit,
+
+    /// How strict to be
     #[arg(long, value_name = "HOW", value_enum, default_value_t = Strictness::Standard)]
     strictness: Strictness,
 
-    /// How deep documents and arrays may be nested, up to 1000
+    /// The maximum nesting depth of documents and arrays, up to 1000
     #[arg(long, value_name = "LEVELS", default_value_t = 200, value_parser = clap::value_parser!(u16).range(1..=1000))]
     depth: u16,
 
-    /// What to do at a document that is wrong: stop, or skip it and say what is wrong with each
+    /// What to do with an invalid document: stop, or skip it and report what is wrong
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnError::Stop)]
     on_error: OnError,
 }
 
 pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
-    let mut input = options.stream.open(signals, false)?.with(|documents| {
+    let mut input = options.stream.open(options.limit.record_limit, signals, false)?.with(|documents| {
         documents
             .rules(options.strictness.rules(options.depth))
             .checking(Checking::Ahead)

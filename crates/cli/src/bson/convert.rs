@@ -1,82 +1,96 @@
-//! `millstream bson convert`: a stream of documents as Arrow, Parquet, CSV, or Extended JSON one a line.
+//! `millstream bson convert`: a stream of documents as Arrow, Parquet, CSV, or Extended JSON with one document per
+//! line.
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum, ValueHint};
-use millstream::bson::columns::{DataType, Field, OnMismatch, OnMixed, OnUnknown, Schema};
+use millstream::bson::columns::{DataType, Field, OnAbsent, OnMismatch, OnMixed, OnUnknown, Schema};
 use millstream::bson::{Json, OnBad};
-use millstream::{Result, Writer};
+use millstream::{Error, ErrorKind, Result, Writer};
 
-use crate::run::{Decode, Show, Sink, count_text};
+use crate::escape::is_trick;
+use crate::run::{Show, Sink, count_text};
 use crate::signals::Signals;
 use crate::{Ending, message};
 
-use super::Done;
 use super::formats::{self, Format, Packing};
-use super::input::{OnError, Stream};
+use super::get::is_seen;
+use super::input::{Limit, OnError, Stream};
+use super::{Done, unusable};
 
 /// Convert documents to Arrow, Parquet, CSV, or Extended JSON
 ///
-/// Columns are those of the first documents (--infer), or those that are named (--column). A value that does not fit
-/// its column, or a member that no column reads, is an error that says where; options make it a count that is told at the end.
-/// Memory is bounded, however long the stream is.
+/// Columns are inferred from the first documents (--infer), or named (--column). A value that does not fit its column,
+/// a member without a column, and a duplicate key are errors with their position; options count them instead, and print
+/// the counts on standard error at the end, together with the types that columns cannot represent. Memory is bounded,
+/// however long the stream is.
 #[derive(Args)]
 pub(super) struct Options {
     #[command(flatten)]
-    stream: Stream,
+    pub(super) stream: Stream,
 
-    /// What to write
+    #[command(flatten)]
+    limit: Limit,
+
+    /// The output format
     #[arg(long, value_name = "FORMAT", value_enum)]
     to: To,
 
-    /// Where to: a file (seen when it is complete), '-', tcp:HOST:PORT or unix:PATH [default: standard output]
+    /// The output: a file (visible when it is complete), '-', tcp:HOST:PORT or unix:PATH [default: standard output]
     #[arg(short, long, value_name = "OUTPUT", value_hint = ValueHint::FilePath)]
     #[arg(value_parser = OsStringValueParser::new().try_map(Sink::parse))]
     output: Option<Sink>,
 
-    /// A column, as PATH:TYPE; can be given several times, and then there are no others
+    /// A column, as PATH:TYPE; can be given several times; replaces the inferred columns
     ///
-    /// The types: bool, int, long, double, string, binData, objectId, date, timestamp, decimal, json. Members that no column
-    /// reads are left out.
+    /// The types: bool, int, long, double, string, binData, objectId, date, timestamp, decimal, json.
     #[arg(long, value_name = "PATH:TYPE", value_parser = column)]
     column: Vec<Field>,
 
-    /// From how many documents to infer columns
-    #[arg(long, value_name = "COUNT", default_value_t = 10_000, conflicts_with = "column")]
-    infer: usize,
+    /// How many documents to infer columns from, at most 32 MiB of them [default: 10000]
+    #[arg(long, value_name = "COUNT", conflicts_with = "column", value_parser = clap::value_parser!(u32).range(1..))]
+    infer: Option<u32>,
 
-    /// A column whose values have types that do not go together: JSON text, or an error
-    #[arg(long, value_name = "HOW", value_enum, default_value_t = Mixed::Json)]
-    mixed: Mixed,
+    /// What to do with an inferred column whose types do not fit together: JSON text, or an error [default: json]
+    #[arg(long, value_name = "HOW", value_enum, conflicts_with = "column")]
+    mixed: Option<Mixed>,
 
-    /// A value that does not fit its column: an error, or null and counted
-    #[arg(long, value_name = "HOW", value_enum, default_value_t = Mismatch::Error)]
-    mismatch: Mismatch,
+    /// What to do with a value that does not fit its column: an error, or null and count it [default: error]
+    #[arg(long, value_name = "HOW", value_enum)]
+    mismatch: Option<Mismatch>,
 
-    /// A member that no inferred column reads: an error, or left out and counted
-    #[arg(long, value_name = "HOW", value_enum, default_value_t = Unknown::Error, conflicts_with = "column")]
-    unknown: Unknown,
+    /// What to do with a member without a column, and with a duplicate key [default: error; with --column: ignore]
+    #[arg(long, value_name = "HOW", value_enum)]
+    unknown: Option<Unknown>,
 
-    /// How Parquet is compressed
-    #[arg(long, value_name = "HOW", value_enum, default_value_t = Compression::Zstd)]
-    compression: Compression,
+    /// What to do with a column of --column that no document has: an error, or nulls and a message [default: error]
+    #[arg(long, value_name = "HOW", value_enum, requires = "column")]
+    absent: Option<Absent>,
+
+    /// The compression of Parquet [default: zstd]
+    #[arg(long, value_name = "HOW", value_enum)]
+    compression: Option<Compression>,
+
+    /// The text for null in CSV; equal text, and empty text, is quoted [default: nothing]
+    #[arg(long, value_name = "TEXT", value_parser = null_text)]
+    null: Option<String>,
 
     /// Keep every type in Extended JSON: {"$numberInt": "1"}
     #[arg(long)]
     canonical: bool,
 
-    /// What to do at a document that is wrong: stop, or skip it and say what is wrong with each
+    /// What to do with an invalid document: stop, or skip it and report what is wrong
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnError::Stop)]
     on_error: OnError,
 
-    /// Print how many documents were converted, and their bytes
+    /// Print the number of documents converted, and their bytes
     ///
-    /// On standard output, unless that is the output: then on standard error, where it is said without this option, too,
-    /// if that is a terminal.
+    /// Printed on standard output, or on standard error if standard output is the output. On a terminal, standard error
+    /// shows it even without this option.
     #[arg(long)]
     count: bool,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum To {
     /// An Arrow IPC file (Feather)
     Arrow,
@@ -84,7 +98,7 @@ enum To {
     ArrowStream,
     /// A Parquet file
     Parquet,
-    /// Extended JSON, one document a line
+    /// Extended JSON, one document per line
     Ndjson,
     /// Comma-separated values
     Csv,
@@ -104,8 +118,18 @@ enum Mismatch {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Unknown {
+    /// Both are errors
     Error,
+    /// Both are omitted and counted: the first value of a key is kept
     Count,
+    /// The member is omitted, the duplicate key is an error
+    Ignore,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Absent {
+    Error,
+    Null,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -113,6 +137,14 @@ enum Compression {
     Zstd,
     Snappy,
     None,
+}
+
+/// A text for null in CSV, which is never in quotes.
+fn null_text(text: &str) -> std::result::Result<String, String> {
+    match text.contains([',', '"', '\r', '\n']) || text.contains(is_trick) {
+        true => Err("expected a text without commas, quotes and control characters, such as NULL".into()),
+        false => Ok(text.to_string()),
+    }
 }
 
 /// What `PATH:TYPE` means.
@@ -138,6 +170,28 @@ fn column(text: &str) -> std::result::Result<Field, String> {
 }
 
 impl Options {
+    /// Refuses options that do not apply to the format.
+    fn check(&self) -> Result<()> {
+        let columns = self.to != To::Ndjson;
+        let rows = [
+            (self.canonical, "--canonical", "--to ndjson", !columns),
+            (!self.column.is_empty(), "--column", "a format with columns", columns),
+            (self.infer.is_some(), "--infer", "a format with columns", columns),
+            (self.mixed.is_some(), "--mixed", "a format with columns", columns),
+            (self.mismatch.is_some(), "--mismatch", "a format with columns", columns),
+            (self.unknown.is_some(), "--unknown", "a format with columns", columns),
+            (self.compression.is_some(), "--compression", "--to parquet", self.to == To::Parquet),
+            (self.null.is_some(), "--null", "--to csv", self.to == To::Csv),
+        ];
+        match rows.into_iter().find(|&(given, _, _, has_use)| given && !has_use) {
+            None => Ok(()),
+            Some((_, option, expected, _)) => {
+                let to = self.to.to_possible_value().map(|value| value.get_name().to_string()).unwrap_or_default();
+                Err(unusable(format!("{option} with --to {to}"), expected))
+            }
+        }
+    }
+
     fn as_formats(&self) -> Result<formats::Options> {
         let format = match self.to {
             To::Arrow => Format::Arrow,
@@ -146,39 +200,76 @@ impl Options {
             To::Ndjson => Format::Ndjson,
             To::Csv => Format::Csv,
         };
+        format.check()?;
         let mut options = formats::Options::new(format);
         if !self.column.is_empty() {
             options = options.with_schema(Schema::new(self.column.iter().cloned())?);
         } else {
-            options.sample = self.infer;
-            options.unknown = match self.unknown {
-                Unknown::Error => OnUnknown::Error,
-                Unknown::Count => OnUnknown::Count,
-            };
+            options.sample = self.infer.map_or(options.sample, |count| count as usize);
         }
+        options.unknown = match self.unknown {
+            Some(Unknown::Error) => OnUnknown::Error,
+            Some(Unknown::Count) => OnUnknown::Count,
+            Some(Unknown::Ignore) => OnUnknown::Ignore,
+            None => options.unknown,
+        };
         options.mixed = match self.mixed {
-            Mixed::Json => OnMixed::Json,
-            Mixed::Error => OnMixed::Error,
+            Some(Mixed::Error) => OnMixed::Error,
+            Some(Mixed::Json) | None => OnMixed::Json,
         };
         options.mismatch = match self.mismatch {
-            Mismatch::Error => OnMismatch::Error,
-            Mismatch::Null => OnMismatch::Null,
+            Some(Mismatch::Null) => OnMismatch::Null,
+            Some(Mismatch::Error) | None => OnMismatch::Error,
+        };
+        options.absent = match self.absent {
+            Some(Absent::Null) => OnAbsent::Null,
+            Some(Absent::Error) | None => OnAbsent::Error,
         };
         options.packing = match self.compression {
-            Compression::Zstd => Packing::Zstd,
-            Compression::Snappy => Packing::Snappy,
-            Compression::None => Packing::None,
+            Some(Compression::Zstd) | None => Packing::Zstd,
+            Some(Compression::Snappy) => Packing::Snappy,
+            Some(Compression::None) => Packing::None,
         };
         options.json = if self.canonical { Json::Canonical } else { Json::Relaxed };
+        // A column usually takes at most four times the size of its values.
+        options.memory_limit = self.limit.record_limit.saturating_mul(4).clamp(256 << 20, i32::MAX as usize);
+        options.null = self.null.clone().unwrap_or_default();
+        options.is_seen = self.output.as_ref().is_none_or(|sink| *sink == Sink::Stdout) && is_seen();
         Ok(options)
+    }
+
+    /// What can be done about an error of columns, in terms of the options of this command.
+    fn advice(&self, error: &Error) -> Option<&'static str> {
+        let is_repeated = error.expected().is_some_and(|expected| expected.starts_with("each key once"));
+        match error.kind() {
+            ErrorKind::ShapeMismatch if is_repeated => Some("--unknown count keeps the first value"),
+            ErrorKind::ShapeMismatch | ErrorKind::ValueOutOfRange if self.column.is_empty() => {
+                Some("raise --infer, name the columns with --column, or see --mismatch and --unknown")
+            }
+            ErrorKind::ShapeMismatch | ErrorKind::ValueOutOfRange => {
+                Some("name another type with --column, or see --mismatch and --unknown")
+            }
+            ErrorKind::MemoryLimit => Some("raise --record-limit if the source is trusted"),
+            ErrorKind::KeyMissing => Some("check the path, or make it a column of nulls with --absent null"),
+            _ => None,
+        }
     }
 }
 
 pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
+    options.check()?;
     let formats = options.as_formats()?;
     let sink = options.output.as_ref().unwrap_or(&Sink::Stdout);
-    let input = options.stream.open(signals, true)?.with(|documents| documents.on_bad(OnBad::from(options.on_error)));
-    let encode = sink.encode(Decode::Auto)?;
+    let encode = sink.encode().map_err(|error| {
+        unusable(
+            error.found().unwrap_or_default(),
+            "one that implies gzip, bgzf or zstd data, or none that promises compressed data",
+        )
+    })?;
+    let input = options
+        .stream
+        .open(options.limit.record_limit, signals, true)?
+        .with(|documents| documents.on_bad(OnBad::from(options.on_error)));
     let mut out: Writer = sink.open(Writer::builder().cancel(signals.token()).encode(encode))?;
     let (documents, watch) = input.into_parts();
     let name = documents.reader().name().to_string();
@@ -186,21 +277,38 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
         Ok(converted) => converted,
         Err(failed) => {
             watch.fail(&name, &failed.skipped);
-            return Err(failed.error.with_name(&name));
+            let error = failed.error.with_name(&name);
+            return match options.advice(&error) {
+                Some(advice) if signals.caught().is_none() => Ok(message::fail_with_advice(&error, Some(advice))),
+                _ => Err(error),
+            };
         }
     };
-    let (mismatched, unknown) = (converted.mismatched, converted.unknown);
+    let counts = converted.counts;
     let bytes = converted.source.reader().position().bytes - converted.source.skipped().bytes();
-    // The source has to have succeeded before the output appears.
+    // The source must have succeeded before the output appears.
     let ending = watch.close(converted.source, Ok(()))?;
     out.close()?;
     let in_documents = count_text(converted.documents, "document");
-    // Who names columns knows that there are others.
-    let unknown = if options.column.is_empty() { unknown } else { 0 };
-    for (count, noun, what) in [(mismatched, "value", "did not fit and became null"), (unknown, "member", "left out")] {
+    // Members that were to be ignored are not reported.
+    let unknown = if formats.unknown == OnUnknown::Ignore { 0 } else { counts.unknown };
+    let lost = counts.lost_types;
+    // The counts are output: without them, omitted data would be lost silently.
+    let tell = |line: &str| message::note(message::printable(&format!("millstream: {name}: {line}")).as_bytes());
+    for (count, noun, what) in [
+        (counts.mismatched, "value", "did not fit and became null"),
+        (unknown, "member", "left out"),
+        (lost.code, "value", "of type javascript became text"),
+        (lost.symbol, "value", "of type symbol became text"),
+        (lost.subtype, "value", "of type binData lost a subtype"),
+        (lost.undefined, "value", "of type undefined became null"),
+    ] {
         if count > 0 {
-            message::say(&format!("{name}: {} {what}, in {in_documents}", count_text(count, noun)));
+            tell(&format!("{} {what}, in {in_documents}", count_text(count, noun)))?;
         }
+    }
+    if !counts.absent.is_empty() && converted.documents > 0 {
+        tell(&format!("only nulls in {}, which no document has", counts.absent.join(", ")))?;
     }
     let prints = *sink == Sink::Stdout;
     let line = format!("{in_documents}, {}", count_text(bytes, "byte"));
@@ -209,7 +317,9 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
             Ending::COMPLETE => {}
             other => return Ok(other),
         },
-        false if options.count || Show::Auto.is_wanted(prints) => message::note(&line),
+        // The requested count is output, too.
+        false if options.count => message::note(line.as_bytes())?,
+        false if Show::Auto.is_wanted(prints) => drop(message::note(line.as_bytes())),
         false => {}
     }
     Ok(ending)

@@ -1,32 +1,44 @@
-//! `millstream bson count`: how many documents and bytes there are, by their lengths alone.
+//! `millstream bson count`: the number of documents and bytes, using their lengths alone.
 
 use clap::Args;
+use millstream::Result;
+use millstream::frame::Bson;
 
 use crate::message;
 use crate::run::count_text;
 use crate::signals::Signals;
 
 use super::Done;
-use super::input::Stream;
+use super::input::{RECORD_LIMIT, Stream};
+
+/// After how many documents progress is shown.
+const STEP: u64 = 1024;
 
 /// Count documents and bytes, by the lengths of the documents alone
 ///
-/// The documents are not looked into: 'check' does that.
+/// The content of the documents is not read: 'check' does that.
 #[derive(Args)]
 pub(super) struct Options {
     #[command(flatten)]
-    stream: Stream,
+    pub(super) stream: Stream,
 }
 
 pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
-    let mut input = options.stream.open(signals, false)?;
-    let (mut documents, mut bytes) = (0, 0);
-    while let Some(batch) = input.documents.next_batch()? {
-        documents += batch.len() as u64;
-        bytes += batch.as_batch().bytes().len() as u64;
-        input.show();
-    }
-    input.close(Ok(()))?;
-    let line = format!("{}, {}\n", count_text(documents, "document"), count_text(bytes, "byte"));
+    let mut input = options.stream.open(RECORD_LIMIT, signals, false)?;
+    let mut count = || -> Result<()> {
+        let mut documents = 0;
+        // Their bytes are skipped, however long they are.
+        while input.documents.reader_mut().skip_record(&mut Bson::new())? {
+            documents += 1;
+            if documents % STEP == 0 {
+                input.show();
+            }
+        }
+        Ok(())
+    };
+    let counted = count();
+    let position = input.documents.reader().position();
+    input.close(counted)?;
+    let line = format!("{}, {}\n", count_text(position.records, "document"), count_text(position.bytes, "byte"));
     Ok(message::print(line.as_bytes()))
 }

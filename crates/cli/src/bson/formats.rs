@@ -1,39 +1,37 @@
-//! Streams of documents into other formats: Arrow, Parquet, CSV, and Extended JSON one a line.
+//! Converting streams of documents to other formats: Arrow, Parquet, CSV, and Extended JSON with one document per line.
 //!
 //! It promises: a document that does not fit is an error with its path, offset and record, or is counted, never dropped
-//! silently; memory is bounded by the batches, whatever the stream is long. It does not open, close or show anything:
-//! who calls does.
+//! silently; memory is bounded by the batches, regardless of the length of the stream. It does not open, close or show
+//! anything: the caller does.
 //!
 //! Arrow and Parquet hold embedded documents as structs and arrays as lists. CSV holds only plain columns: members of
-//! embedded documents get a column each, named by their path, and arrays are Extended JSON.
+//! embedded documents get a column each, named by their path, and arrays are Extended JSON. It is implemented here,
+//! because the `csv` crate cannot quote one empty field (text) and leave another (null) without quotes.
 
-#[cfg(test)]
+#[cfg(feature = "parquet")]
+mod tables;
+#[cfg(all(test, feature = "parquet"))]
 mod tests;
 
-use std::io;
-
-use arrow_ipc::writer::{FileWriter, StreamWriter};
 use data_encoding::BASE64;
 use millstream::bson::columns::{
-    Batches, Columns, DataType, Field, OnMismatch, OnMixed, OnUnknown, RecordBatches, Sample, Schema, Values,
+    Batches, Column, Columns, DataType, Field, LostTypes, OnAbsent, OnMismatch, OnMixed, OnUnknown, Sample, Schema,
+    Values,
 };
 use millstream::bson::{DateTime, Decimal128, Documents, Json, ObjectId, Skipped, join_path};
 use millstream::{Error, ErrorKind, Result, Writer};
-use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, ZstdLevel};
-use parquet::errors::ParquetError;
-use parquet::file::properties::WriterProperties;
 
-/// How much memory the columns of one batch take at least.
+use crate::escape::visible_lines;
+
+use super::json::Style;
+
+/// The minimum memory of the columns of one batch.
 const BATCH_BYTES: usize = 16 << 20;
 
-/// How much memory a row group of Parquet takes before it is written out. What is written is smaller.
-const ROW_GROUP_BYTES: usize = 64 << 20;
-
-/// How many bytes of documents a sample has at most.
+/// The maximum size of the documents in a sample.
 const SAMPLE_BYTES: usize = 32 << 20;
 
-/// What documents are converted to.
+/// The output formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// An Arrow IPC file, also called Feather: it can be mapped.
@@ -42,48 +40,75 @@ pub enum Format {
     ArrowStream,
     /// A Parquet file.
     Parquet,
-    /// Extended JSON, one document a line.
+    /// Extended JSON, one document per line.
     Ndjson,
-    /// Comma-separated values, with a line of names. What is missing is empty.
+    /// Comma-separated values, with a line of names. Empty text is quoted, null is not.
     Csv,
+}
+
+impl Format {
+    /// Refuses a format that this build cannot write.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`], which says how to get it.
+    pub fn check(self) -> Result<()> {
+        let needs_arrow = matches!(self, Format::Arrow | Format::ArrowStream | Format::Parquet);
+        if needs_arrow && !cfg!(feature = "parquet") { Err(left_out()) } else { Ok(()) }
+    }
+}
+
+/// Arrow and Parquet take as long to compile as everything else.
+fn left_out() -> Error {
+    Error::new(ErrorKind::Unsupported)
+        .with_found("Arrow or Parquet, which this build of millstream does not include")
+        .with_expected("ndjson, csv, or a build with all features: cargo install --path crates/cli --features full")
 }
 
 /// How Parquet is compressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Packing {
-    /// By zstd, level 3: smaller than snappy at little more time, and read by every current tool.
+    /// zstd, level 3: smaller than snappy at little more time, and supported by every current reader.
     #[default]
     Zstd,
-    /// By snappy, for readers that know nothing else.
+    /// snappy, for readers that support nothing else.
     Snappy,
     /// Not at all.
     None,
 }
 
-/// How documents are converted.
+/// How to convert documents.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// To what.
     pub format: Format,
     /// The columns; without them they are inferred from the first documents.
     pub schema: Option<Schema>,
-    /// From how many documents columns are inferred, as far as these have 32 MiB.
+    /// How many documents columns are inferred from, up to 32 MiB of them.
     pub sample: usize,
-    /// What happens to an inferred column whose values have types that do not go together.
+    /// What to do with an inferred column whose types do not fit together.
     pub mixed: OnMixed,
-    /// What happens to a value that does not fit its column.
+    /// What to do with a value that does not fit its column.
     pub mismatch: OnMismatch,
-    /// What happens to a member that no column reads.
+    /// What to do with a member without a column.
     pub unknown: OnUnknown,
+    /// What to do with a column that no document has a member for.
+    pub absent: OnAbsent,
     /// How Parquet is compressed.
+    #[cfg_attr(not(feature = "parquet"), allow(dead_code))]
     pub packing: Packing,
-    /// Which Extended JSON is written.
+    /// Which Extended JSON to write.
     pub json: Json,
+    /// The maximum size of the columns of one batch, less than 2 GiB.
+    pub memory_limit: usize,
+    /// The text for null in CSV. Equal text is quoted.
+    pub null: String,
+    /// Whether control characters in text are escaped.
+    pub is_seen: bool,
 }
 
 impl Options {
-    /// Columns are inferred from 10,000 documents, mixed ones are text; what does not fit is an error, and so is what
-    /// an inferred schema does not know.
+    /// Columns are inferred from 10,000 documents, mixed ones become text; values that do not fit are an error, and so
+    /// are members that an inferred schema does not have.
     pub fn new(format: Format) -> Options {
         Options {
             format,
@@ -92,14 +117,18 @@ impl Options {
             mixed: OnMixed::Json,
             mismatch: OnMismatch::Error,
             unknown: OnUnknown::Error,
+            absent: OnAbsent::Error,
             packing: Packing::default(),
             json: Json::Relaxed,
+            memory_limit: 1 << 30,
+            null: String::new(),
+            is_seen: false,
         }
     }
 
-    /// With these columns: members that are not among them are counted.
+    /// With these columns: members that are not among them are omitted.
     pub fn with_schema(self, schema: Schema) -> Options {
-        Options { schema: Some(schema), unknown: OnUnknown::Count, ..self }
+        Options { schema: Some(schema), unknown: OnUnknown::Ignore, ..self }
     }
 }
 
@@ -108,28 +137,50 @@ impl Options {
 pub struct Converted {
     /// How many documents.
     pub documents: u64,
-    /// How many values did not fit and are none.
-    pub mismatched: u64,
-    /// How many members no column reads.
-    pub unknown: u64,
-    /// Where the documents came from, at their end: knows what was skipped, and has the reader to close.
+    /// The counts of what happened to their values.
+    pub counts: Counts,
+    /// The source of the documents, after its end. It holds the count of skipped bytes, and the reader that has to be closed.
     pub source: Documents,
 }
 
-/// How far it came, and why not to the end.
+/// Information that columns do not show.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// How many values did not fit and are null.
+    pub mismatched: u64,
+    /// How many members had no column.
+    pub unknown: u64,
+    /// How many values have lost their type.
+    pub lost_types: LostTypes,
+    /// The columns that no document has a member for.
+    pub absent: Vec<String>,
+}
+
+impl Counts {
+    fn of(columns: &Columns) -> Counts {
+        Counts {
+            mismatched: columns.mismatched(),
+            unknown: columns.unknown(),
+            lost_types: columns.lost_types(),
+            absent: columns.absent().map(|field| field.name().to_string()).collect(),
+        }
+    }
+}
+
+/// How far it got, and why not to the end.
 #[derive(Debug)]
 pub struct Failed {
     /// What went wrong.
     pub error: Error,
-    /// What was passed over before that.
+    /// What was skipped before that.
     pub skipped: Skipped,
 }
 
-/// Converts all documents, and calls `progress` after each batch. The sink is flushed by who closes it.
+/// Converts all documents, and calls `progress` after each batch. The caller flushes the sink.
 ///
 /// # Errors
-/// What is wrong with the source or a document, with path, offset and record; what does not fit, by the options; how
-/// the sink failed. What was written then is no whole file.
+/// Errors of the source or a document, with path, offset and record; values that do not fit, depending on the options;
+/// errors of the sink. The output is then not a complete file.
 pub fn convert(
     mut source: Documents,
     options: &Options,
@@ -137,8 +188,8 @@ pub fn convert(
     mut progress: impl FnMut(&Documents),
 ) -> std::result::Result<Converted, Failed> {
     if options.format == Format::Ndjson {
-        let written = ndjson(&mut source, options.json, sink, progress);
-        return converted(written, source, (0, 0));
+        let written = ndjson(&mut source, options, sink, progress);
+        return converted(written, source, Counts::default());
     }
     let skipped = |source: &Documents| source.skipped().clone();
     let (sample, schema) =
@@ -146,46 +197,43 @@ pub fn convert(
     let limits = millstream::bson::columns::Options::new()
         .on_mismatch(options.mismatch)
         .on_unknown(options.unknown)
-        .batch_bytes(BATCH_BYTES);
+        .on_absent(options.absent)
+        .batch_bytes(BATCH_BYTES)
+        .memory_limit(options.memory_limit);
     let skipped = skipped(&source);
     let mut batches = Batches::new(sample, source, &schema, limits).map_err(|error| Failed { error, skipped })?;
     let (written, batches) = match options.format {
-        Format::Csv => (csv(&mut batches, sink, &mut progress), batches),
-        format => {
-            let mut batches = RecordBatches::new(batches);
-            let written = match format {
-                Format::Parquet => parquet(&mut batches, options.packing, sink, &mut progress),
-                _ => arrow(&mut batches, format, sink, &mut progress),
-            };
-            (written, batches.into_batches())
-        }
+        Format::Csv => (csv(&mut batches, options, sink, &mut progress), batches),
+        #[cfg(feature = "parquet")]
+        format => tables::write(batches, format, options.packing, sink, &mut progress),
+        #[cfg(not(feature = "parquet"))]
+        _ => (Err(left_out()), batches),
     };
-    let counts = (batches.columns().mismatched(), batches.columns().unknown());
+    let counts = Counts::of(batches.columns());
     converted(written, batches.into_documents(), counts)
 }
 
-/// What so many documents, or the error behind them, come to.
-fn converted(
-    written: Result<u64>,
-    source: Documents,
-    (mismatched, unknown): (u64, u64),
-) -> std::result::Result<Converted, Failed> {
+/// What was written, or the error after it.
+fn converted(written: Result<u64>, source: Documents, counts: Counts) -> std::result::Result<Converted, Failed> {
     match written {
-        Ok(documents) => Ok(Converted { documents, mismatched, unknown, source }),
+        Ok(documents) => Ok(Converted { documents, counts, source }),
         Err(error) => Err(Failed { error, skipped: source.skipped().clone() }),
     }
 }
 
-fn ndjson(source: &mut Documents, json: Json, sink: &mut Writer, mut progress: impl FnMut(&Documents)) -> Result<u64> {
+fn ndjson(
+    source: &mut Documents,
+    options: &Options,
+    sink: &mut Writer,
+    mut progress: impl FnMut(&Documents),
+) -> Result<u64> {
+    let style = Style { json: options.json, is_seen: options.is_seen };
     let (mut documents, mut line) = (0, Vec::new());
     let name = source.reader().name().to_string();
     while let Some(batch) = source.next_batch()? {
         for (document, record) in batch.iter().zip(batch.as_batch().first_record()..) {
-            line.clear();
-            let appended = document.append_json(&mut line, json);
-            appended.map_err(|error| error.with_name(&name).with_record(record))?;
-            line.push(b'\n');
-            sink.write(&line)?;
+            let written = style.write_line(&document, &mut line, sink);
+            written.map_err(|error| error.with_name(&name).with_record(record))?;
             documents += 1;
         }
         progress(source);
@@ -193,7 +241,7 @@ fn ndjson(source: &mut Documents, json: Json, sink: &mut Writer, mut progress: i
     Ok(documents)
 }
 
-/// The columns that the options ask for, and the documents that were read to know them.
+/// The columns that the options request, and the documents that were read to infer them.
 fn columns(source: &mut Documents, options: &Options) -> Result<(Sample, Schema)> {
     let (sample, schema) = match &options.schema {
         Some(schema) => (Sample::default(), schema.clone()),
@@ -203,6 +251,12 @@ fn columns(source: &mut Documents, options: &Options) -> Result<(Sample, Schema)
             (sample, schema)
         }
     };
+    // Their rows would be indistinguishable from none.
+    if matches!(options.format, Format::Parquet | Format::Csv) && schema.fields().is_empty() && !sample.is_empty() {
+        return Err(Error::new(ErrorKind::ShapeMismatch)
+            .with_found("documents without a member")
+            .with_expected("at least one column, or another format"));
+    }
     let schema = if options.format == Format::Csv { flat(&schema)? } else { schema };
     Ok((sample, schema))
 }
@@ -234,91 +288,83 @@ fn flatten(keys: Vec<String>, name: String, data_type: &DataType, out: &mut Vec<
     Ok(())
 }
 
-fn arrow(
-    batches: &mut RecordBatches,
-    format: Format,
+fn csv(
+    batches: &mut Batches,
+    options: &Options,
     sink: &mut Writer,
     progress: &mut impl FnMut(&Documents),
 ) -> Result<u64> {
-    let schema = batches.batches().columns().schema().to_arrow();
-    let mut rows = 0;
-    macro_rules! write_all {
-        ($writer:expr) => {{
-            let mut writer = $writer.map_err(failed)?;
-            while let Some(batch) = batches.next_batch()? {
-                writer.write(&batch).map_err(failed)?;
-                rows += batch.num_rows() as u64;
-                progress(batches.batches().documents());
-            }
-            writer.finish().map_err(failed)?;
-        }};
-    }
-    match format {
-        Format::ArrowStream => write_all!(StreamWriter::try_new(sink, &schema)),
-        _ => write_all!(FileWriter::try_new(sink, &schema)),
-    }
-    Ok(rows)
-}
-
-fn parquet(
-    batches: &mut RecordBatches,
-    packing: Packing,
-    sink: &mut Writer,
-    progress: &mut impl FnMut(&Documents),
-) -> Result<u64> {
-    let compression = match packing {
-        Packing::Zstd => Compression::ZSTD(ZstdLevel::try_new(3).map_err(failed)?),
-        Packing::Snappy => Compression::SNAPPY,
-        Packing::None => Compression::UNCOMPRESSED,
-    };
-    let properties = WriterProperties::builder().set_compression(compression).build();
-    let schema = batches.batches().columns().schema().to_arrow();
-    let mut writer = ArrowWriter::try_new(sink, schema, Some(properties)).map_err(failed)?;
-    let mut rows = 0;
-    while let Some(batch) = batches.next_batch()? {
-        writer.write(&batch).map_err(failed)?;
-        rows += batch.num_rows() as u64;
-        if writer.memory_size() > ROW_GROUP_BYTES {
-            writer.flush().map_err(failed)?;
-        }
-        progress(batches.batches().documents());
-    }
-    writer.close().map_err(failed)?;
-    Ok(rows)
-}
-
-fn csv(batches: &mut Batches, sink: &mut Writer, progress: &mut impl FnMut(&Documents)) -> Result<u64> {
     let names: Vec<String> = batches.columns().schema().fields().iter().map(|field| field.name().to_string()).collect();
-    let mut rows = 0;
-    {
-        let mut writer = csv::Writer::from_writer(sink);
-        if !names.is_empty() {
-            writer.write_record(&names).map_err(failed)?;
-        }
-        let mut value = Vec::new();
-        while let Some(columns) = batches.next_batch()? {
-            for row in 0..columns.len() {
-                for column in columns.iter() {
+    let (mut rows, mut line, mut value) = (0, Vec::new(), Vec::new());
+    for (i, name) in names.iter().enumerate() {
+        end_field(&mut line, i);
+        append_quoted(&mut line, name.as_bytes(), options);
+    }
+    if !names.is_empty() {
+        line.push(b'\n');
+        sink.write(&line)?;
+    }
+    while let Some(columns) = batches.next_batch()? {
+        for row in 0..columns.len() {
+            line.clear();
+            for (i, column) in columns.iter().enumerate() {
+                end_field(&mut line, i);
+                if !column.is_valid(row) {
+                    line.extend_from_slice(options.null.as_bytes());
+                } else if is_text(column) {
                     value.clear();
                     append_text(&mut value, column, row);
-                    writer.write_field(&value).map_err(failed)?;
+                    append_quoted(&mut line, &value, options);
+                } else {
+                    append_text(&mut line, column, row);
                 }
-                writer.write_record(None::<&[u8]>).map_err(failed)?;
             }
-            rows += Columns::len(&columns) as u64;
-            progress(batches.documents());
+            if line.is_empty() && !names.is_empty() {
+                // Most readers skip empty lines.
+                return Err(Error::new(ErrorKind::InvalidOption)
+                    .with_found("null in the only column, which would become an empty line")
+                    .with_expected("a text for null: --null TEXT"));
+            }
+            line.push(b'\n');
+            sink.write(&line)?;
         }
-        writer.flush().map_err(Error::from_io)?;
+        rows += Columns::len(&columns) as u64;
+        progress(batches.documents());
     }
     Ok(rows)
 }
 
-/// A value as CSV has it: numbers and text as they are, ids in hexadecimal, dates as in RFC 3339, bytes in Base64.
-fn append_text(out: &mut Vec<u8>, column: &millstream::bson::columns::Column, row: usize) {
-    use std::io::Write as _;
-    if !column.is_valid(row) {
+/// Ends the field before this one.
+fn end_field(line: &mut Vec<u8>, index: usize) {
+    if index > 0 {
+        line.push(b',');
+    }
+}
+
+/// Whether values of the column could be empty, or contain something that CSV has to quote.
+fn is_text(column: &Column) -> bool {
+    matches!(column.values(), Values::String(_) | Values::Json(_) | Values::Binary(_))
+}
+
+/// A field of text: quoted if it is empty, reads as null, or contains a comma, a quote or a line end.
+fn append_quoted(line: &mut Vec<u8>, text: &[u8], options: &Options) {
+    let shown =
+        if options.is_seen { visible_lines(&String::from_utf8_lossy(text)).into_owned().into_bytes() } else { vec![] };
+    let text = if options.is_seen { &shown } else { text };
+    if !text.is_empty() && text != options.null.as_bytes() && !text.iter().any(|byte| b",\"\r\n".contains(byte)) {
+        line.extend_from_slice(text);
         return;
     }
+    line.push(b'"');
+    for &byte in text {
+        line.extend_from_slice(if byte == b'"' { b"\"\"" } else { std::slice::from_ref(&byte) });
+    }
+    line.push(b'"');
+}
+
+/// A value in CSV: numbers and text unchanged, ids in hexadecimal, dates as in RFC 3339, bytes in Base64.
+fn append_text(out: &mut Vec<u8>, column: &Column, row: usize) {
+    use std::io::Write as _;
     // Writing to a vector cannot fail.
     let _ = match column.values() {
         Values::Bool(bits) => write!(out, "{}", bits.get(row)),
@@ -334,52 +380,13 @@ fn append_text(out: &mut Vec<u8>, column: &millstream::bson::columns::Column, ro
             write!(out, "{}", Decimal128(bytes[row * 16..].first_chunk().copied().unwrap_or_default()))
         }
         Values::String(pieces) | Values::Json(pieces) => out.write_all(pieces.get(row).unwrap_or_default()),
-        Values::Binary(pieces) => out.write_all(BASE64.encode(pieces.get(row).unwrap_or_default()).as_bytes()),
+        Values::Binary(pieces) => {
+            let (bytes, start) = (pieces.get(row).unwrap_or_default(), out.len());
+            out.resize(start + BASE64.encode_len(bytes.len()), 0);
+            BASE64.encode_mut(bytes, &mut out[start..]);
+            Ok(())
+        }
         // Flattening leaves none of the others.
         _ => Ok(()),
     };
-}
-
-/// An error of the crates that write the formats: the sink's own, if that is what it was.
-trait Failure: std::fmt::Display + Sized {
-    fn io(self) -> std::result::Result<io::Error, Self>;
-}
-
-fn failed<E: Failure>(error: E) -> Error {
-    match error.io() {
-        Ok(error) => Error::from_io(error),
-        Err(error) => Error::new(ErrorKind::Unsupported)
-            .with_found(error.to_string())
-            .with_expected("columns that the format can hold"),
-    }
-}
-
-impl Failure for arrow_schema::ArrowError {
-    fn io(self) -> std::result::Result<io::Error, Self> {
-        match self {
-            arrow_schema::ArrowError::IoError(_, error) => Ok(error),
-            other => Err(other),
-        }
-    }
-}
-
-impl Failure for ParquetError {
-    fn io(self) -> std::result::Result<io::Error, Self> {
-        match self {
-            ParquetError::External(error) => match error.downcast::<io::Error>() {
-                Ok(error) => Ok(*error),
-                Err(error) => Err(ParquetError::External(error)),
-            },
-            other => Err(other),
-        }
-    }
-}
-
-impl Failure for csv::Error {
-    fn io(self) -> std::result::Result<io::Error, Self> {
-        match self.into_kind() {
-            csv::ErrorKind::Io(error) => Ok(error),
-            other => Ok(io::Error::other(format!("{other:?}"))),
-        }
-    }
 }

@@ -1,18 +1,19 @@
 //! `millstream bson get`: one value, as JSON, as bytes, or as an array for numpy.
 
 use clap::{Args, ValueEnum};
-use millstream::bson::julia::Graph;
-use millstream::bson::{Document, Element, Json, ValueRef, join_path};
-use millstream::{Result, Writer};
-use std::borrow::Cow;
+use millstream::bson::julia::{Graph, Kind};
+use millstream::bson::{Document, Element, ElementType, Json, ValueRef, join_path};
+use millstream::{Error, Result, Writer};
 use std::fmt::{self, Write as _};
 use std::io::IsTerminal;
+use std::ops::Range;
 
-use crate::Ending;
-use crate::escape::visible;
+use crate::escape::{visible, visible_lines};
 use crate::signals::Signals;
+use crate::{Ending, size, standard};
 
-use super::input::{File, element, next_document, skip_to};
+use super::input::{File, Opened, element, next_document};
+use super::json::Style;
 use super::{Done, julia, npy, unusable};
 
 /// Print one value
@@ -21,64 +22,161 @@ pub(super) struct Options {
     #[command(flatten)]
     file: File,
 
-    /// In which form
+    /// The output form
     #[arg(long = "as", value_name = "FORM", value_enum, default_value_t = Form::Json)]
     form: Form,
 
     /// Keep every type in JSON: {"$numberInt": "1"}
     #[arg(long)]
     canonical: bool,
+
+    /// The most memory a Julia value may use in addition to the document [default: 48M]
+    #[arg(long, value_name = "SIZE", value_parser = memory_size)]
+    memory_limit: Option<u64>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+/// How much memory a Julia value may use.
+const MEMORY_LIMIT: u64 = 48 << 20;
+
+fn memory_size(text: &str) -> std::result::Result<u64, String> {
+    size::parse(text, 1..=1 << 40)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Form {
-    /// Extended JSON, in one line
+    /// Extended JSON, on one line
     Json,
-    /// The bytes of a text or a binary value as they are
+    /// The raw bytes of a text or a binary value
     Raw,
-    /// An array of numbers as a .npy file; one of Julia's with its shape
+    /// An array of numbers as a .npy file; a Julia array with its shape
     Npy,
-    /// A value of Julia's BSON.jl as JSON, with what it shares and refers to
+    /// A value of Julia's BSON.jl as JSON, with shared values and references resolved
     Julia,
 }
 
 pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
+    if options.canonical && options.form != Form::Json {
+        let form = options.form.to_possible_value().map(|value| value.get_name().to_string()).unwrap_or_default();
+        return Err(unusable(format!("--canonical with --as {form}"), "--as json"));
+    }
+    if options.memory_limit.is_some() && !matches!(options.form, Form::Julia | Form::Npy) {
+        return Err(unusable("--memory-limit for plain data", "--as julia or --as npy"));
+    }
     let place = options.file.place();
-    let mut reader = options.file.open(signals)?;
-    let name = reader.name().to_string();
-    skip_to(&mut reader, place.document)?;
-    let document = next_document(&mut reader, place.document)?;
-    let mut out = Writer::builder().cancel(signals.token()).stdout()?;
-    let json = if options.canonical { Json::Canonical } else { Json::Relaxed };
-    write(document, &place.keys, options.form, json, &mut out)
-        .map_err(|error| error.with_name(&name).with_record(place.document))?;
-    out.close()?;
+    let task = Task {
+        keys: &place.keys,
+        form: options.form,
+        style: Style { json: if options.canonical { Json::Canonical } else { Json::Relaxed }, is_seen: is_seen() },
+        memory: options.memory_limit.unwrap_or(MEMORY_LIMIT),
+    };
+    let token = signals.token().clone();
+    let print = |document: Document<'_>, name: &str| -> Result<()> {
+        let mut out = standard::output(Writer::builder().cancel(&token))?;
+        task.write(document, &mut out).map_err(|error| error.with_name(name).with_record(place.document))?;
+        out.close().map(drop)
+    };
+    match options.file.open(signals)? {
+        Opened::Image(mut image) => {
+            if let Some(range) = task.range(image.document()?) {
+                image.fill(range)?;
+            }
+            print(image.document()?, image.name())?;
+        }
+        Opened::Stream(mut reader) => {
+            let name = reader.name().to_string();
+            print(next_document(&mut reader, place.document)?, &name)?;
+        }
+    }
     Ok(Ending::COMPLETE)
 }
 
-fn write(document: Document<'_>, keys: &[String], form: Form, json: Json, out: &mut Writer) -> Result<()> {
-    if form == Form::Julia {
-        return write_julia(&julia::read(document, keys)?, out);
-    }
-    let element = if keys.is_empty() { None } else { Some(element(document, keys)?) };
-    let mut text = Vec::new();
-    match (form, element) {
-        (Form::Json, None) => document.append_json(&mut text, json)?,
-        (Form::Json, Some(element)) => element.append_json(&mut text, json)?,
-        (Form::Raw, None) => return out.write(document.as_bytes()),
-        (Form::Raw, Some(element)) => return out.write(raw(&element, keys)?),
-        (Form::Npy, None) => return Err(unusable("a whole document", "a path to an array of numbers")),
-        (Form::Npy, Some(element)) => return npy::write(document, &element, keys, out),
-        (Form::Julia, _) => unreachable!("returned above"),
-    }
-    if is_seen() {
-        make_visible(&mut text);
-    }
-    text.push(b'\n');
-    out.write(&text)
+/// What to print, and how.
+struct Task<'k> {
+    keys: &'k [String],
+    form: Form,
+    style: Style,
+    memory: u64,
 }
 
-/// Writes a value's text as it comes to be: it can be many times as long as the file.
+impl Task<'_> {
+    /// Which bytes of the document to print; everything that only locates them has been read already.
+    fn range(&self, document: Document<'_>) -> Option<Range<usize>> {
+        let all = document.as_bytes();
+        if self.keys.is_empty() || self.form == Form::Julia {
+            return Some(0..all.len());
+        }
+        let element = element(document, self.keys).ok()?;
+        if self.form == Form::Npy && element.kind() == ElementType::Document {
+            let graph = julia::read(document, self.keys, self.memory).ok()?;
+            let Kind::Array(array) = graph.root().kind() else { return None };
+            return part_of(all, array.payload()?);
+        }
+        part_of(all, element.payload())
+    }
+
+    fn write(&self, document: Document<'_>, out: &mut Writer) -> Result<()> {
+        let keys = self.keys;
+        if self.form == Form::Julia {
+            return write_julia(&julia::read(document, keys, self.memory)?, out);
+        }
+        let element = if keys.is_empty() { None } else { Some(element(document, keys)?) };
+        match (self.form, element) {
+            (Form::Json, None) => self.style.write_line(&document, &mut Vec::new(), out),
+            (Form::Json, Some(element)) => self.style.write_value(&element, out),
+            (Form::Raw, None) => self.write_bytes(document.as_bytes(), out),
+            (Form::Raw, Some(element)) => self.write_raw(&element, out),
+            (Form::Npy, None) => Err(unusable("a whole document", "a path to an array of numbers")),
+            (Form::Npy, _) if self.style.is_seen => Err(bytes_for_a_terminal()),
+            (Form::Npy, Some(element)) => npy::write(document, &element, keys, self.memory, out),
+            (Form::Julia, _) => unreachable!("returned above"),
+        }
+    }
+
+    /// Writes the raw bytes of a value.
+    fn write_raw(&self, element: &Element<'_>, out: &mut Writer) -> Result<()> {
+        match element.value()? {
+            ValueRef::String(text) | ValueRef::Symbol(text) | ValueRef::Code(text) if self.style.is_seen => {
+                // As a whole it could be several times as long.
+                let mut rest = text;
+                while !rest.is_empty() {
+                    let (piece, others) = rest.split_at(rest.floor_char_boundary(4096));
+                    out.write(visible_lines(piece).as_bytes())?;
+                    rest = others;
+                }
+                Ok(())
+            }
+            ValueRef::String(text) | ValueRef::Symbol(text) | ValueRef::Code(text) => out.write(text.as_bytes()),
+            ValueRef::Binary { bytes, .. } => self.write_bytes(bytes, out),
+            ValueRef::Document(document) => self.write_bytes(document.as_bytes(), out),
+            ValueRef::Array(array) => self.write_bytes(array.as_bytes(), out),
+            value => Err(unusable(
+                format!("a value of type {} at {}", value.kind(), join_path(self.keys)),
+                "a text, bytes, a document or an array",
+            )),
+        }
+    }
+
+    /// Writes binary data: a terminal would interpret some of it.
+    fn write_bytes(&self, bytes: &[u8], out: &mut Writer) -> Result<()> {
+        match self.style.is_seen {
+            true => Err(bytes_for_a_terminal()),
+            false => out.write(bytes),
+        }
+    }
+}
+
+fn bytes_for_a_terminal() -> Error {
+    unusable("binary data for a terminal", "a file or a pipe to write them to, or --as json")
+}
+
+/// The position of these bytes in those of the document; all of it if they are not part of it.
+fn part_of(all: &[u8], part: &[u8]) -> Option<Range<usize>> {
+    let start = part.as_ptr().addr().checked_sub(all.as_ptr().addr());
+    let range = start.map(|start| start..start.saturating_add(part.len())).filter(|range| range.end <= all.len());
+    Some(range.unwrap_or(0..all.len()))
+}
+
+/// Writes a value's text as it is produced: it can be many times as long as the file.
 fn write_julia(graph: &Graph<'_>, out: &mut Writer) -> Result<()> {
     struct Text<'w> {
         out: &'w mut Writer,
@@ -95,34 +193,13 @@ fn write_julia(graph: &Graph<'_>, out: &mut Writer) -> Result<()> {
         }
     }
     let mut text = Text { out, is_seen: is_seen(), result: Ok(()) };
-    // What stopped it is in there.
+    // The reason for stopping is in there.
     let _ = write!(text, "{graph}");
     text.result?;
     out.write(b"\n")
 }
 
-/// Whether what is printed goes to a terminal, where text can play tricks.
+/// Whether the output goes to a terminal, where control characters would be interpreted.
 pub(super) fn is_seen() -> bool {
     std::io::stdout().is_terminal()
-}
-
-/// Escapes what JSON leaves as it is in strings and a terminal would obey. It is the same JSON then.
-pub(super) fn make_visible(json: &mut Vec<u8>) {
-    if let Cow::Owned(shown) = visible(&String::from_utf8_lossy(json)) {
-        *json = shown.into_bytes();
-    }
-}
-
-/// What is raw of a value.
-fn raw<'a>(element: &Element<'a>, keys: &[String]) -> Result<&'a [u8]> {
-    match element.value()? {
-        ValueRef::String(text) | ValueRef::Symbol(text) | ValueRef::Code(text) => Ok(text.as_bytes()),
-        ValueRef::Binary { bytes, .. } => Ok(bytes),
-        ValueRef::Document(document) => Ok(document.as_bytes()),
-        ValueRef::Array(array) => Ok(array.as_bytes()),
-        value => Err(unusable(
-            format!("a value of type {} at {}", value.kind(), join_path(keys)),
-            "a text, bytes, a document or an array",
-        )),
-    }
 }

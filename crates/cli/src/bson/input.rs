@@ -1,4 +1,4 @@
-//! What is read, and which document and value in it is meant.
+//! What is read, and which document and value in it to use.
 
 use std::ffi::OsString;
 
@@ -8,14 +8,20 @@ use millstream::bson::{Document, Documents, Element, OnBad, Rules, Skipped, spli
 use millstream::frame::Bson;
 use millstream::{Error, ErrorKind, Reader, ReaderBuilder, Result};
 
-use crate::run::{Decode, Progress, Show, Source, count_text};
+use crate::run::{Decode, Progress, Show, Source, count_text, decode_memory, record_size};
 use crate::signals::Signals;
 use crate::{Ending, message};
 
-/// The largest document that BSON allows.
-pub(super) const DOCUMENT_LIMIT: usize = i32::MAX as usize;
+use super::absent::{no_document, no_value};
+use super::image::{self, Image};
 
-/// One file, for what looks at one document.
+/// The largest document that BSON allows.
+const DOCUMENT_LIMIT: usize = i32::MAX as usize;
+
+/// The largest document that is read into memory if the size of its source is unknown, as in `run`.
+pub(super) const RECORD_LIMIT: usize = 64 << 20;
+
+/// One file, for commands that read one document.
 #[derive(Args)]
 pub(super) struct File {
     /// The file, or '-' for standard input
@@ -23,16 +29,24 @@ pub(super) struct File {
     #[arg(value_hint = ValueHint::FilePath)]
     source: Source,
 
-    /// Which value: [DOCUMENT].KEY.POSITION… [default: all of the first document]
+    /// The value: [DOCUMENT].KEY.POSITION… [default: all of the first document]
     #[arg(value_name = "PATH", value_parser = Place::parse)]
     pub(super) place: Option<Place>,
 
-    /// Decode a compressed source (gzip, bgzf, zstd; known by its content)
+    /// Decode a compressed source (gzip, bgzf, zstd; detected by its content)
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Decode::Auto)]
     decode: Decode,
+
+    /// Fail at a document longer than this [default: 64M; 2G in an uncompressed file]
+    #[arg(long, value_name = "SIZE", value_parser = record_size)]
+    record_limit: Option<usize>,
+
+    /// The most memory that a decoder's window may use: zstd --long makes frames that need up to 2G [default: 128M]
+    #[arg(long, value_name = "SIZE", value_parser = decode_memory)]
+    decode_memory: Option<u64>,
 }
 
-/// A stream of documents, for what looks at all of them.
+/// A stream of documents, for commands that read all of them.
 #[derive(Args)]
 pub(super) struct Stream {
     /// Where documents come from: a file, '-', tcp:HOST:PORT or unix:PATH [default: standard input]
@@ -44,13 +58,25 @@ pub(super) struct Stream {
     #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
     command: Vec<OsString>,
 
-    /// Decode a compressed source (gzip, bgzf, zstd; known by its content)
+    /// Decode a compressed source (gzip, bgzf, zstd; detected by its content)
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Decode::Auto)]
     decode: Decode,
 
-    /// Show progress on standard error; auto: if that is a terminal
+    /// The most memory that a decoder's window may use: zstd --long makes frames that need up to 2G [default: 128M]
+    #[arg(long, value_name = "SIZE", value_parser = decode_memory)]
+    decode_memory: Option<u64>,
+
+    /// Show progress on standard error; auto: if it is a terminal
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Show::Auto)]
     progress: Show,
+}
+
+/// How long documents may be, for commands that read them into memory.
+#[derive(Args)]
+pub(super) struct Limit {
+    /// Fail at a document longer than this
+    #[arg(long, value_name = "SIZE", value_parser = record_size, default_value = "64M")]
+    pub(super) record_limit: usize,
 }
 
 /// A document and the keys from there on, as `[7].items.0`.
@@ -69,7 +95,7 @@ impl Place {
                 match rest.strip_prefix('.') {
                     Some(path) => (document, path),
                     None if rest.is_empty() => (document, rest),
-                    None => return Err("expected a dot behind the number of the document, such as [7].items".into()),
+                    None => return Err("expected a dot after the number of the document, such as [7].items".into()),
                 }
             }
         };
@@ -78,25 +104,48 @@ impl Place {
     }
 }
 
-fn builder(decode: Decode, signals: &Signals) -> ReaderBuilder {
-    Reader::builder().record_limit(DOCUMENT_LIMIT).cancel(signals.token()).decode(match decode {
+fn builder(decode: Decode, memory: Option<u64>, limit: usize, signals: &Signals) -> ReaderBuilder {
+    let builder = Reader::builder().record_limit(limit).cancel(signals.token()).decode(match decode {
         Decode::Auto => millstream::Decode::Auto,
         Decode::Off => millstream::Decode::Off,
-    })
+    });
+    match memory {
+        Some(bytes) => builder.decode_memory(bytes),
+        None => builder,
+    }
+}
+
+/// Where the selected document is.
+pub(super) enum Opened {
+    /// In an uncompressed file: only the parts that are accessed are read.
+    Image(Image),
+    /// The next one of this reader, which contains all of it.
+    Stream(Box<Reader>),
 }
 
 impl File {
-    /// Opens it: mapped where that can be, so that only what is looked at is read.
-    pub(super) fn open(&self, signals: &mut Signals) -> Result<Reader> {
-        let builder = builder(self.decode, signals);
-        let reader = match &self.source {
-            Source::File(path) if std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) => {
-                builder.mapped(path)
-            }
-            source => source.open(builder),
-        }?;
+    /// Opens it, up to the selected document.
+    pub(super) fn open(&self, signals: &mut Signals) -> Result<Opened> {
+        let place = self.place();
+        let limit = self.record_limit.unwrap_or(RECORD_LIMIT);
+        let mut reader = self.source.open(builder(self.decode, self.decode_memory, limit, signals))?;
         signals.watch()?;
-        Ok(reader)
+        if let Source::File(path) = &self.source
+            && std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file())
+        {
+            // Now it is known whether it is compressed.
+            reader.fill()?;
+            if reader.progress().format.is_none() {
+                let name = reader.name().to_string();
+                let file = std::fs::File::open(path)
+                    .map_err(|error| Error::new(ErrorKind::OpenFailed).with_name(&name).with_io(error))?;
+                let documents = image::Documents { file, name, token: signals.token().clone() };
+                let limit = self.record_limit.unwrap_or(DOCUMENT_LIMIT);
+                return documents.read(place.document, limit).map(Opened::Image);
+            }
+        }
+        skip_to(&mut reader, place.document)?;
+        Ok(Opened::Stream(Box::new(reader)))
     }
 
     pub(super) fn place(&self) -> Place {
@@ -104,22 +153,22 @@ impl File {
     }
 }
 
-/// Passes the documents before this one.
-pub(super) fn skip_to(reader: &mut Reader, document: u64) -> Result<()> {
+/// Skips the documents before this one.
+fn skip_to(reader: &mut Reader, document: u64) -> Result<()> {
     for passed in 0..document {
         if !reader.skip_record(&mut Bson::new())? {
-            return Err(no_document(reader, document, passed));
+            return Err(no_document(reader.name(), document, passed));
         }
     }
     Ok(())
 }
 
-/// The document that comes next, whose number this is; nothing of it has been looked at but its length.
+/// The next document, whose number this is; only its length has been read.
 pub(super) fn next_document(reader: &mut Reader, number: u64) -> Result<Document<'_>> {
     let offset = reader.position().bytes;
     let name = reader.name().to_string();
     if reader.buffer().is_empty() && reader.fill()? == 0 {
-        return Err(no_document(reader, number, number));
+        return Err(no_document(&name, number, number));
     }
     let bytes = reader.next_frame(&mut Bson::new())?.expect("there are bytes, so there is a frame or an error");
     Document::with_rules(bytes, Rules::new().depth(1000))
@@ -127,30 +176,19 @@ pub(super) fn next_document(reader: &mut Reader, number: u64) -> Result<Document
         .map_err(|error| error.with_name(name).with_record(number))
 }
 
-fn no_document(reader: &Reader, wanted: u64, count: u64) -> Error {
-    Error::new(ErrorKind::KeyMissing)
-        .with_name(reader.name())
-        .with_found(match count {
-            0 => "no document".to_string(),
-            1 => "1 document".to_string(),
-            _ => format!("{count} documents"),
-        })
-        .with_expected(format!("a document [{wanted}]; the first is [0]"))
-}
-
 /// The element that a path ends at; there is at least one key.
 pub(super) fn element<'a>(document: Document<'a>, keys: &[String]) -> Result<Element<'a>> {
     document.find_path(keys)?.ok_or_else(|| no_value(keys))
 }
 
-/// The error of a path that leads nowhere.
-pub(super) fn no_value(keys: &[String]) -> Error {
-    Error::new(ErrorKind::KeyMissing).with_found("nothing there").with_path(millstream::bson::join_path(keys))
-}
-
 impl Stream {
+    /// The words after `--`.
+    pub(super) fn command(&self) -> &[OsString] {
+        &self.command
+    }
+
     /// Opens it, and the progress line if there is to be one.
-    pub(super) fn open(&self, signals: &mut Signals, prints: bool) -> Result<Input> {
+    pub(super) fn open(&self, limit: usize, signals: &mut Signals, prints: bool) -> Result<Input> {
         let source = match (&self.source, self.command.is_empty()) {
             (_, false) => Source::Command(self.command.clone()),
             (Some(source), true) => source.clone(),
@@ -158,9 +196,10 @@ impl Stream {
         };
         source.preview()?;
         if matches!(source, Source::Command(_)) {
+            crate::guard::start();
             signals.watch()?;
         }
-        let reader = source.open(builder(self.decode, signals))?;
+        let reader = source.open(builder(self.decode, self.decode_memory, limit, signals))?;
         signals.watch()?;
         let progress = self.progress.is_wanted(prints).then(|| Progress::start(reader.progress().source_size));
         if let Some(progress) = &progress {
@@ -182,17 +221,17 @@ impl Input {
         Input { documents: change(self.documents), ..self }
     }
 
-    /// For one who takes the documents.
+    /// For a caller that takes the documents.
     pub(super) fn into_parts(self) -> (Documents, Watch) {
         (self.documents, self.watch)
     }
 
-    /// Shows how far it is.
+    /// Shows the progress.
     pub(super) fn show(&self) {
         self.watch.show(&self.documents);
     }
 
-    /// Ends the progress line and the source, and tells what was skipped, also where reading has failed.
+    /// Ends the progress line and the source, and reports what was skipped, also if reading has failed.
     pub(super) fn close(self, read: Result<()>) -> Result<Ending> {
         self.watch.close(self.documents, read)
     }
@@ -213,13 +252,13 @@ impl Watch {
         }
     }
 
-    /// Ends the progress line and tells what was skipped before reading failed.
+    /// Ends the progress line and reports what was skipped before reading failed.
     pub(super) fn fail(self, name: &str, skipped: &Skipped) {
         drop(self.progress);
         tell(name, skipped);
     }
 
-    /// Ends the progress line and the source, and tells what was skipped, also where reading has failed.
+    /// Ends the progress line and the source, and reports what was skipped, also if reading has failed.
     pub(super) fn close(self, documents: Documents, read: Result<()>) -> Result<Ending> {
         if read.is_ok() {
             self.show(&documents);
@@ -238,7 +277,7 @@ impl Watch {
     }
 }
 
-/// Says what was skipped, a line a place.
+/// Reports what was skipped, one line per place.
 fn tell(name: &str, skipped: &Skipped) {
     for place in skipped.places() {
         let bytes = count_text(place.len, "byte");
@@ -254,12 +293,12 @@ fn tell(name: &str, skipped: &Skipped) {
     }
 }
 
-/// What happens at a document that is wrong.
+/// What to do with an invalid document.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum OnError {
-    /// It is an error, and the end
+    /// Report an error and stop
     Stop,
-    /// Go on behind it, say where it was, and end with status 1
+    /// Continue after it, report where it was, and end with status 1
     Skip,
 }
 
@@ -272,14 +311,14 @@ impl From<OnError> for OnBad {
     }
 }
 
-/// How careful to be, for what checks documents.
+/// How strict to be, for commands that check documents.
 #[derive(Clone, Copy, ValueEnum)]
 pub(super) enum Strictness {
-    /// Let pass what can be read all the same
+    /// Accept deviations that can still be read
     Lenient,
-    /// What the specification says
+    /// Accept what the specification allows
     Standard,
-    /// Also keys of arrays in order, and no key twice
+    /// Also require array keys in order, and no duplicate keys
     Strict,
 }
 

@@ -1,7 +1,7 @@
 //! Values of Julia's BSON.jl files, for people: a row in the tree, or one value found by its path.
 //!
-//! A row looks at the document of that value alone, under a small limit of memory: what is larger, or refers to
-//! something elsewhere in the file, is shown as the plain BSON that it is.
+//! A row reads the document of that value alone, with a small limit of memory: a value that is larger, or refers to
+//! something elsewhere in the file, is shown as plain BSON.
 
 use millstream::Result;
 use millstream::bson::julia::{Graph, Kind, Options, Value, Values};
@@ -11,21 +11,21 @@ use std::fmt::{self, Write as _};
 
 use crate::escape::visible;
 
-use super::input::no_value;
+use super::absent::no_value;
 
-/// What making one row may take, in bytes.
+/// The memory limit for making one row, in bytes.
 const ROW_MEMORY: u64 = 256 << 10;
 
-/// So much of a value's text is shown.
+/// How much of a value's text is shown.
 const TEXT_LIMIT: usize = 60;
 
-/// So many elements of an array are shown.
+/// How many elements of an array are shown.
 const SHOWN: usize = 4;
 
-/// So many members a value of Julia's has at most: a tag, three fields, and `_backrefs` if it is a whole file.
+/// How many members a Julia value has at most: a tag, three fields, and `_backrefs` if it is a whole file.
 const MOST_MEMBERS: usize = 5;
 
-/// What a row says.
+/// The content of a row.
 pub(super) struct Row {
     /// Julia's name of the type.
     pub(super) kind: String,
@@ -45,8 +45,8 @@ impl<'a> Backrefs<'a> {
         Backrefs { file, count: OnceCell::new() }
     }
 
-    /// Where the object is that this document stands for, if it stands for one: exactly `tag` and `ref`, and the file has so
-    /// many of them.
+    /// The shared object that this document refers to, if it does: exactly `tag` and `ref`, and the file has that many
+    /// of them.
     fn position(&self, document: Document<'_>) -> Option<u64> {
         let mut number = None;
         for element in document {
@@ -69,9 +69,9 @@ impl<'a> Backrefs<'a> {
     }
 }
 
-/// The row of a document that is a value of Julia's.
+/// The row of a document that is a Julia value.
 pub(super) fn row(document: Document<'_>, backrefs: &Backrefs<'_>) -> Option<Row> {
-    // One with more members is none, and walking over all of them for a tag can take long.
+    // A document with more members is not one, and scanning all of them for a tag can take long.
     if document.iter().take(MOST_MEMBERS + 1).count() > MOST_MEMBERS {
         return None;
     }
@@ -87,7 +87,7 @@ pub(super) fn row(document: Document<'_>, backrefs: &Backrefs<'_>) -> Option<Row
         Kind::Document(_) => return None, // an ordinary document, whatever its tag says
         Kind::Array(array) => {
             let kind = format!("Array{{{},{}}}", array.element_type(), array.size().len());
-            let bytes = array.payload().map(|payload| format!(", {}", super::ls::size(payload.len())));
+            let bytes = array.payload().map(|payload| format!(", {}", crate::size::shown(payload.len())));
             (kind, format!("{}{}{}", rank_and_size(array.size()), bytes.unwrap_or_default(), first(array.elements())))
         }
         Kind::BitArray(size, bits) => {
@@ -107,7 +107,7 @@ pub(super) fn row(document: Document<'_>, backrefs: &Backrefs<'_>) -> Option<Row
         ),
         Kind::Type(of) => ("Type".into(), beginning(of)),
         Kind::Scalar(scalar) => (scalar.type_name().into(), beginning(scalar)),
-        Kind::Anonymous(_) => ("Function".into(), "(with a body, which is not looked into)".into()),
+        Kind::Anonymous(_) => ("Function".into(), "(with a body, which is not shown)".into()),
         Kind::Function(path) => ("Function".into(), beginning(path)),
         Kind::Module(path) => ("Module".into(), beginning(path)),
         Kind::Tuple(_) => ("Tuple".into(), beginning(value)),
@@ -129,7 +129,7 @@ fn first(elements: Values<'_>) -> String {
     format!(": {}{dots}", shown.iter().map(|value| value.to_string()).collect::<Vec<_>>().join(", "))
 }
 
-/// The first characters of something's text; the rest is not even made.
+/// The first characters of a text; the rest is not produced.
 fn beginning(shown: impl fmt::Display) -> String {
     struct Beginning(String, usize);
     impl fmt::Write for Beginning {
@@ -146,12 +146,13 @@ fn beginning(shown: impl fmt::Display) -> String {
         }
     }
     let mut text = Beginning(String::new(), TEXT_LIMIT);
-    // An error says that there is more.
+    // An error means that there is more.
     let _ = write!(text, "{shown}");
     visible(&text.0).into_owned()
 }
 
-/// The value at the end of a path, which is that of the plain document, as `ls` shows it.
-pub(super) fn read<'a>(document: Document<'a>, keys: &[String]) -> Result<Graph<'a>> {
-    Graph::read_path(document, keys, &Options::new())?.ok_or_else(|| no_value(keys))
+/// The value at the end of a path, which is that of the plain document, as `ls` shows it; it uses at most `memory`
+/// bytes.
+pub(super) fn read<'a>(document: Document<'a>, keys: &[String], memory: u64) -> Result<Graph<'a>> {
+    Graph::read_path(document, keys, &Options::new().memory(memory))?.ok_or_else(|| no_value(keys))
 }

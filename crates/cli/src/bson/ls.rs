@@ -1,62 +1,79 @@
 //! `millstream bson ls`: the tree of one document, with types, sizes and shapes.
 //!
-//! It touches only what it shows, and what it must pass to get there: members are passed by their lengths. Of a
-//! document that is larger than the limit only so much is walked.
+//! It reads only what it shows, and what it must pass to get there: members are skipped by their lengths. It keeps
+//! nothing but the document: a document of many members takes no more memory than one of few.
 
 use clap::Args;
-use millstream::bson::{Array, Document, Element, ElementType, ValueRef, join_path};
+use millstream::bson::{Array, Document, Element, ElementType, Json, Layout, ValueRef, join_path};
 use millstream::{ErrorKind, Result, Writer, put};
 
 use crate::Ending;
 use crate::escape::{is_trick, visible};
 use crate::signals::Signals;
+use crate::size;
+use crate::standard;
 
 use super::Done;
-use super::input::{File, element, next_document, skip_to};
+use super::input::{File, Opened, element, next_document};
 use super::julia::{self, Backrefs};
 
 /// Show the tree of a document: keys, types, sizes, shapes
 ///
-/// Of the first document, unless the path begins with the number of another: [7]. Only what is shown is read, so
-/// this is instant for files of any size that are not compressed.
+/// Of the first document, unless the path begins with the number of another: [7]. The inside of long arrays of numbers
+/// is not read, so this is fast for files of any size that are not compressed.
 #[derive(Args)]
 pub(super) struct Options {
     #[command(flatten)]
     file: File,
 
-    /// How deep to go
+    /// The maximum depth to show
     #[arg(long, value_name = "LEVELS", default_value_t = 4)]
     depth: usize,
 
-    /// How many members of a document to show, and elements of an array
+    /// The maximum number of members of a document, or elements of an array, to show
     #[arg(long, value_name = "COUNT", default_value_t = 100)]
     limit: usize,
 
-    /// Show everything, however deep and long it is
+    /// Show everything, regardless of depth and length
     #[arg(long, conflicts_with_all = ["depth", "limit"])]
     all: bool,
 
-    /// Show values of Julia's BSON.jl as the documents that they are
+    /// Show values of Julia's BSON.jl as plain documents
     #[arg(long)]
     plain: bool,
 }
 
-/// So many members are counted, where only their number is shown.
+/// How many members are counted, if only their number is shown.
 const COUNT_LIMIT: usize = 10_000;
 
-/// So much of a text is shown.
+/// How much of a text is shown.
 const TEXT_LIMIT: usize = 60;
 
+/// How much of a key is shown, in characters.
+const KEY_LIMIT: usize = 1000;
+
+/// Columns are aligned up to this width.
+const MOST_WIDTH: usize = 100;
+
 pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
+    let number = options.file.place().document;
+    let builder = Writer::builder().cancel(signals.token());
+    match options.file.open(signals)? {
+        Opened::Image(image) => show(options, image.document()?, image.name(), standard::output(builder)?)?,
+        Opened::Stream(mut reader) => {
+            let name = reader.name().to_string();
+            show(options, next_document(&mut reader, number)?, &name, standard::output(builder)?)?;
+        }
+    }
+    Ok(Ending::COMPLETE)
+}
+
+fn show(options: &Options, document: Document<'_>, name: &str, out: Writer) -> Result<()> {
     let place = options.file.place();
-    let mut reader = options.file.open(signals)?;
-    let name = reader.name().to_string();
-    let located = |error: millstream::Error| error.with_name(&name).with_record(place.document);
-    skip_to(&mut reader, place.document)?;
-    let document = next_document(&mut reader, place.document)?;
+    let located = |error: millstream::Error| error.with_name(name).with_record(place.document);
     let mut tree = Tree {
         backrefs: Backrefs::of(document),
-        out: Writer::builder().cancel(signals.token()).stdout()?,
+        out,
         depth: if options.all { usize::MAX } else { options.depth },
         limit: if options.all { usize::MAX } else { options.limit },
         plain: options.plain,
@@ -74,8 +91,7 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
             tree.inside(&element, &row, 1).map_err(located)?;
         }
     }
-    tree.out.close()?;
-    Ok(Ending::COMPLETE)
+    tree.out.close().map(drop)
 }
 
 /// A line of the tree.
@@ -87,7 +103,7 @@ struct Row {
     is_all: bool,
 }
 
-/// What is printed, and how much of it.
+/// What to print, and how much of it.
 struct Tree<'a> {
     backrefs: Backrefs<'a>,
     out: Writer,
@@ -98,32 +114,29 @@ struct Tree<'a> {
 
 impl Tree<'_> {
     /// The members of a document, a row each, with what is inside them.
+    ///
+    /// Each row is made twice, first to know how wide they are: nothing is kept, however many there are.
     fn members(&mut self, document: &Document<'_>, level: usize) -> Result<()> {
+        let mut widths = (0, 0);
+        for element in document.iter().take(self.limit) {
+            let Ok(row) = element.and_then(|element| self.row(&element)) else { break };
+            widths.0 = widths.0.max(row.label.chars().count());
+            widths.1 = widths.1.max(row.kind.chars().count());
+        }
+        let widths = (widths.0.min(MOST_WIDTH), widths.1.min(MOST_WIDTH));
         let mut elements = document.iter();
-        let (mut shown, mut rows, mut wrong) = (Vec::new(), Vec::new(), None);
+        // Content before an error is shown: that is what a user looks for in a damaged document.
         for element in elements.by_ref().take(self.limit) {
-            // What comes before something wrong is shown: that is what one looks for in a damaged document.
-            match element.and_then(|element| Ok((self.row(&element)?, element))) {
-                Ok((row, element)) => {
-                    rows.push(row);
-                    shown.push(element);
-                }
-                Err(error) => {
-                    wrong = Some(error);
-                    break;
-                }
-            }
+            let element = element?;
+            let row = self.row(&element)?;
+            self.print(level, &row, widths)?;
+            self.inside(&element, &row, level + 1)?;
         }
-        let widest = |text: fn(&Row) -> &str| rows.iter().map(|row| text(row).chars().count()).max().unwrap_or(0);
-        let widths = (widest(|row| &row.label), widest(|row| &row.kind));
-        for (element, row) in shown.iter().zip(&rows) {
-            self.print(level, row, widths)?;
-            self.inside(element, row, level + 1)?;
+        let mut left = 0;
+        for element in elements.take(COUNT_LIMIT) {
+            element?;
+            left += 1;
         }
-        if let Some(error) = wrong {
-            return Err(error);
-        }
-        let left = elements.take(COUNT_LIMIT).collect::<Result<Vec<_>>>()?.len();
         if left > 0 {
             let more = if left == COUNT_LIMIT { " or more" } else { "" };
             put!(self.out, "  ".repeat(level), "… ", left, more, " not shown\n")?;
@@ -146,7 +159,7 @@ impl Tree<'_> {
         Ok(Row { label, kind: element.kind().name().to_string(), summary: summary(element)?, is_all: false })
     }
 
-    /// What is inside an element that is a document or an array, if that is not too deep.
+    /// The inside of an element that is a document or an array, if that is not too deep.
     fn inside(&mut self, element: &Element<'_>, row: &Row, level: usize) -> Result<()> {
         if level > self.depth || row.is_all {
             return Ok(());
@@ -163,8 +176,11 @@ impl Tree<'_> {
     }
 }
 
-/// A key as it is shown: as in a path, also if there is something in it that cannot be seen.
+/// A key for display: as in a path, also if it contains invisible characters.
 fn label(key: &str) -> String {
+    if let Some((end, _)) = key.char_indices().nth(KEY_LIMIT) {
+        return label(&key[..end]) + "…";
+    }
     // At the front of a path, [7] is a document.
     let path = match key.starts_with('[') || key.contains(is_trick) {
         true => serde_json::Value::from(key).to_string(),
@@ -189,24 +205,16 @@ fn count(document: &Document<'_>) -> String {
     let count = elements.by_ref().take_while(Result::is_ok).count();
     let more = if count == COUNT_LIMIT { "+" } else { "" };
     let noun = if count == 1 { "member" } else { "members" };
-    format!("{count}{more} {noun}, {}", size(document.len()))
+    format!("{count}{more} {noun}, {}", size::shown(document.len()))
 }
 
-/// A size for people, exact below 10,000 bytes.
-pub(super) fn size(bytes: usize) -> String {
-    match bytes {
-        0..10_000 => format!("{bytes} B"),
-        _ => indicatif::BinaryBytes(bytes as u64).to_string(),
-    }
-}
-
-/// What there is to say about a value in a row.
+/// The description of a value in a row.
 fn summary(element: &Element<'_>) -> Result<String> {
     let value = match element.value() {
         Ok(value) => value,
-        // It can be looked at, although it is no text.
+        // It can be shown, although it is not text.
         Err(error) if error.kind() == ErrorKind::Utf8Invalid => {
-            return Ok(format!("(not UTF-8, {})", size(element.payload().len())));
+            return Ok(format!("(not UTF-8, {})", size::shown(element.payload().len())));
         }
         Err(error) => return Err(error),
     };
@@ -216,9 +224,9 @@ fn summary(element: &Element<'_>) -> Result<String> {
         ValueRef::Document(document) => count(&document),
         ValueRef::Array(array) => summary_of_array(&array)?,
         ValueRef::Binary { subtype, bytes } => match subtype {
-            0 => size(bytes.len()),
+            0 => size::shown(bytes.len()),
             4 if bytes.len() == 16 => uuid(bytes),
-            _ => format!("subtype {subtype}, {}", size(bytes.len())),
+            _ => format!("subtype {subtype}, {}", size::shown(bytes.len())),
         },
         ValueRef::ObjectId(id) => id.to_string(),
         ValueRef::Bool(value) => value.to_string(),
@@ -230,7 +238,13 @@ fn summary(element: &Element<'_>) -> Result<String> {
         ValueRef::Timestamp(timestamp) => format!("{}, {}", timestamp.time, timestamp.increment),
         ValueRef::Int64(value) => value.to_string(),
         ValueRef::Decimal128(value) => value.to_string(),
-        ValueRef::Undefined | ValueRef::Null | ValueRef::MinKey | ValueRef::MaxKey => String::new(),
+        // No payload.
+        _ if value.kind().layout() == Layout::Fixed(0) => String::new(),
+        _ => {
+            let mut text = Vec::new();
+            element.append_json(&mut text, Json::Relaxed)?;
+            String::from_utf8_lossy(&text).into_owned()
+        }
     })
 }
 
@@ -253,10 +267,10 @@ fn summary_of_array(array: &Array<'_>) -> Result<String> {
     };
     let dots = if number > shown.len() && !shown.is_empty() { ", …" } else { "" };
     let values = if shown.is_empty() { String::new() } else { format!(": {}{dots}", shown.join(", ")) };
-    Ok(format!("[{number}{more}]{of}, {}{values}", size(array.as_bytes().len())))
+    Ok(format!("[{number}{more}]{of}, {}{values}", size::shown(array.as_bytes().len())))
 }
 
-/// The first characters of a text, without anything that a terminal would obey.
+/// The first characters of a text, without control characters.
 fn cut(text: &str) -> String {
     let mut shown: String = text.chars().take(TEXT_LIMIT).collect();
     if shown.len() < text.len() {
@@ -265,14 +279,14 @@ fn cut(text: &str) -> String {
     visible(&shown).into_owned()
 }
 
-/// The same in quotes, and how long all of it is if that is more.
+/// The same in quotes, and its total length if that is more.
 fn quoted(text: &str) -> String {
     let shown: String = text.chars().take(TEXT_LIMIT).collect();
     let json = serde_json::Value::from(shown.as_str()).to_string();
     let json = visible(&json);
     match shown.len() == text.len() {
         true => json.into_owned(),
-        false => format!("{json}…, {}", size(text.len())),
+        false => format!("{json}…, {}", size::shown(text.len())),
     }
 }
 

@@ -1,61 +1,66 @@
-//! `millstream bson`: look into, check and convert streams of BSON documents.
+//! `millstream bson`: inspect, check and convert streams of BSON documents.
 //!
-//! One file per subcommand; `input` says what they read and which document is meant. Everything goes through the
-//! library's reader, so compressed files, pipes and commands are all the same here, and a source that failed is never
-//! taken for the end.
+//! One file per subcommand; `input` defines what they read and which document is selected. Everything goes through the
+//! library's reader, so compressed files, pipes and commands work, and a source that failed is never mistaken for the
+//! end.
 
+mod absent;
 mod cat;
 mod check;
 mod convert;
 mod count;
 mod formats;
 mod get;
+mod image;
 mod input;
+mod json;
 mod julia;
 mod ls;
 mod npy;
 
+use std::ffi::OsString;
+
 use clap::{Args, Subcommand};
 use millstream::{Error, ErrorKind, Result};
 
-use crate::run::STANDARD_OUTPUT;
 use crate::signals::Signals;
+use crate::standard::{STANDARD_OUTPUT, Stream};
 use crate::{Ending, message};
 
 /// The end of `--help` and of the manual page.
 const MORE_HELP: &str = "\
 Paths:
-  items.3.price     keys and positions in arrays, with dots between
-  hosts.\"a.b\".port  a key with a dot in it, as a JSON string
-  [7].items         of document 7; the first is 0, and the default
+  items.3.price     keys and array positions, separated by dots
+  hosts.\"a.b\".port  a key that contains a dot, as a JSON string
+  [7].items         of document 7; the first is 0, the default
 
 Exit status:
   0  complete
-  1  something is wrong with a source or a document, and one line
-     says what and where, or an output failed
-  2  the command line cannot be understood, or asks of a value
-     what its type has not
+  1  a source, a document or an output failed; one line on standard
+     error says what and where
+  2  the command line is invalid, or asks for a form that the type of
+     the value does not have
 
 Examples:
-  See what is in a file, also if it is a model of BSON.jl:
+  List what is in a file, including BSON.jl models:
     millstream bson ls model.bson
 
-  One value, as JSON:
+  Print one value as JSON:
     millstream bson get orders.bson '[7].items.0.price'
 
-  An array for numpy:
+  Save an array for numpy:
     millstream bson get model.bson weights --as npy > weights.npy
 
-  All documents of a dump, one a line:
+  Print all documents of a dump, one per line:
     millstream bson cat dump/orders.bson.gz | grep open
 
-  Know that a dump is whole:
+  Check that a dump is complete:
     millstream bson check dump/orders.bson";
 
-/// Look into, check and convert BSON documents
+/// Inspect, check and convert BSON documents
 ///
 /// Files with one document or many (as mongodump writes them), compressed or not, and files of Julia's BSON.jl,
-/// which are read as plain data: nothing in them is ever run.
+/// which are read as plain data: nothing in them is ever executed.
 #[derive(Args)]
 #[command(after_help = MORE_HELP)]
 pub(crate) struct Options {
@@ -65,7 +70,7 @@ pub(crate) struct Options {
 
 #[derive(Subcommand)]
 enum Action {
-    // Described where their options are.
+    // Documented in its options.
     Ls(ls::Options),
     Get(get::Options),
     Cat(cat::Options),
@@ -74,12 +79,30 @@ enum Action {
     Count(count::Options),
 }
 
-/// Does what the options say.
+impl Options {
+    /// The words after `--`, where they are a command.
+    pub(crate) fn command(&self) -> Option<&[OsString]> {
+        Some(match &self.action {
+            Action::Ls(_) | Action::Get(_) => return None,
+            Action::Cat(options) => options.stream.command(),
+            Action::Convert(options) => options.stream.command(),
+            Action::Check(options) => options.stream.command(),
+            Action::Count(options) => options.stream.command(),
+        })
+    }
+}
+
+/// Runs what the options ask for.
 pub(crate) fn run(options: &Options) -> Ending {
     let mut signals = match Signals::new() {
         Ok(signals) => signals,
         Err(error) => return message::fail(&error),
     };
+    // Only `convert` has other outputs.
+    let prints = !matches!(options.action, Action::Convert(_));
+    if let Some(error) = prints.then(|| Stream::Output.check()).and_then(Result::err) {
+        return message::fail(&error);
+    }
     let done = match &options.action {
         Action::Ls(options) => ls::run(options, &mut signals),
         Action::Get(options) => get::run(options, &mut signals),
@@ -88,20 +111,25 @@ pub(crate) fn run(options: &Options) -> Ending {
         Action::Check(options) => check::run(options, &mut signals),
         Action::Count(options) => count::run(options, &mut signals),
     };
-    done.unwrap_or_else(|error| explain(&error, &signals))
+    signals.or(done.unwrap_or_else(|error| explain(&error, &signals)))
 }
 
-/// Says why it failed, unless the user or the consumer ended it.
+/// Reports why it failed, unless the user or the reader of the output ended it.
 fn explain(error: &Error, signals: &Signals) -> Ending {
     match (signals.caught(), error.kind()) {
-        (Some(signal), _) => Ending::Signaled(signal),
-        // Whoever closes our standard output knows about it.
+        (Some(signal), _) => message::ended_by(signal),
+        // If the reader of standard output closed it, it knows.
         (None, ErrorKind::BrokenPipe) if error.name() == Some(STANDARD_OUTPUT) => Ending::BROKEN_PIPE,
+        // There is no option that would raise a limit.
+        (None, ErrorKind::Stalled) => message::fail_with_advice(error, None),
+        (None, ErrorKind::MemoryLimit) => {
+            message::fail_with_advice(error, Some("raise --memory-limit if the source is trusted"))
+        }
         (None, _) => message::fail(error),
     }
 }
 
-/// An error of the command line that only the input can show.
+/// An error of the command line that only the input reveals.
 fn unusable(found: impl Into<String>, expected: impl Into<String>) -> Error {
     Error::new(ErrorKind::InvalidOption).with_found(found).with_expected(expected)
 }

@@ -1,8 +1,8 @@
 //! Arrays of numbers as numpy's .npy files, version 1.0.
 //!
 //! <https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>. Written here and not by a library, because
-//! those take elements one by one, and what lies in a document is already what numpy wants: gigabytes go through as
-//! they are.
+//! those take elements one by one, and the bytes in a document already have numpy's format: gigabytes are copied
+//! unchanged.
 
 use millstream::bson::julia::Kind;
 use millstream::bson::{Array, Document, Element, ElementType, FromBson, ValueRef, Vector, join_path};
@@ -10,14 +10,20 @@ use millstream::{Result, Writer};
 
 use super::{julia, unusable};
 
-/// The subtype of binary values that say themselves what numbers they hold.
+/// The subtype of binary values that contain their own number type.
 const VECTOR: u8 = 9;
 
-/// Writes the array of numbers that an element is.
-pub(super) fn write(document: Document<'_>, element: &Element<'_>, keys: &[String], out: &mut Writer) -> Result<()> {
+/// Writes the array of numbers in an element.
+pub(super) fn write(
+    document: Document<'_>,
+    element: &Element<'_>,
+    keys: &[String],
+    memory: u64,
+    out: &mut Writer,
+) -> Result<()> {
     match element.value()? {
-        // It may be one of Julia's, or refer to one.
-        ValueRef::Document(_) => write_julia(document, keys, out),
+        // It may be a Julia array, or refer to one.
+        ValueRef::Document(_) => write_julia(document, keys, memory, out),
         ValueRef::Array(array) => write_array(&array, keys, out),
         ValueRef::Binary { subtype: VECTOR, .. } => {
             let (dtype, count, bytes) = match element.get()? {
@@ -41,9 +47,9 @@ pub(super) fn write(document: Document<'_>, element: &Element<'_>, keys: &[Strin
     }
 }
 
-/// An array of a file of BSON.jl: in column-major order there, as .npy allows it.
-fn write_julia(document: Document<'_>, keys: &[String], out: &mut Writer) -> Result<()> {
-    let graph = julia::read(document, keys)?;
+/// An array of a BSON.jl file: in column-major order there, which .npy allows.
+fn write_julia(document: Document<'_>, keys: &[String], memory: u64, out: &mut Writer) -> Result<()> {
+    let graph = julia::read(document, keys, memory)?;
     let no_array = |found: String| unusable(format!("{found} at {}", join_path(keys)), "an array of numbers, or bytes");
     let Kind::Array(array) = graph.root().kind() else { return Err(no_array("no array".into())) };
     let element_type = array.element_type().to_string();
@@ -69,8 +75,8 @@ fn write_julia(document: Document<'_>, keys: &[String], out: &mut Writer) -> Res
     out.write(payload)
 }
 
-/// Integers stay integers where all of them are; beside numbers with a fraction they have to be doubles without a loss.
-/// Every number is looked at before anything is written.
+/// Integers stay integers where all of them are; next to numbers with a fraction they have to be doubles without a
+/// loss. Every number is checked before anything is written.
 fn write_array(array: &Array<'_>, keys: &[String], out: &mut Writer) -> Result<()> {
     let (mut count, mut integers) = (0, true);
     for element in array.iter() {
@@ -87,7 +93,7 @@ fn write_array(array: &Array<'_>, keys: &[String], out: &mut Writer) -> Result<(
     write_numbers::<f64, 8>("<f8", array, count, f64::to_le_bytes, out)
 }
 
-/// Numbers of one type; an error before the header where one of them is no such number.
+/// Numbers of one type; an error before the header if one of them is not such a number.
 fn write_numbers<T: for<'a> FromBson<'a>, const N: usize>(
     dtype: &str,
     array: &Array<'_>,
@@ -109,15 +115,19 @@ fn no_array(kind: ElementType, keys: &[String]) -> millstream::Error {
     unusable(format!("a value of type {kind} at {}", join_path(keys)), "an array of numbers, or bytes")
 }
 
-/// The header: magic, version, length, and a Python literal, padded so that the data begins at a multiple of 64. Its
-/// length has two bytes; numpy itself takes no more than 64 dimensions.
+/// How many dimensions an array of numpy's has at most.
+const MOST_DIMENSIONS: usize = 64;
+
+/// The header: magic, version, length in two bytes, and a Python literal, padded so that the data begins at a multiple of
+/// 64.
 fn header(dtype: &str, shape: &[u64]) -> Result<Vec<u8>> {
     let rank = shape.len();
     let shape: String = shape.iter().map(|size| format!("{size}, ")).collect();
     let mut literal = format!("{{'descr': '{dtype}', 'fortran_order': True, 'shape': ({shape}), }}");
     let len = (10 + literal.len() + 1).next_multiple_of(64) - 10;
-    let Ok(header_len) = u16::try_from(len) else {
-        return Err(unusable(format!("an array of {rank} dimensions"), "one whose shape fits into 65,535 bytes"));
+    let header_len = match u16::try_from(len) {
+        Ok(len) if rank <= MOST_DIMENSIONS => len,
+        _ => return Err(unusable(format!("an array of {rank} dimensions"), "at most 64, which is the limit of numpy")),
     };
     literal.push_str(&" ".repeat(len - literal.len() - 1));
     literal.push('\n');

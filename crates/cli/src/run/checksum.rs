@@ -10,13 +10,31 @@ use crate::hash::{Algorithm, Hasher};
 use super::options::Options;
 use super::sink::Sink;
 
-/// A checksum, as it is told.
+/// A checksum, for printing.
 #[derive(Clone, serde::Serialize)]
 pub(super) struct Checksum {
     /// Which kind.
     pub(super) algorithm: &'static str,
     /// In hexadecimal digits.
     pub(super) value: String,
+}
+
+impl Checksum {
+    /// The line that `sha256sum` prints for a file of this name, and that `sha256sum -c` reads: the name unchanged,
+    /// except that a backslash or a line end in it is escaped and the line then begins with a backslash.
+    pub(super) fn line(&self, name: &[u8]) -> Vec<u8> {
+        let mut escaped = Vec::with_capacity(name.len());
+        for &byte in name {
+            match byte {
+                b'\\' => escaped.extend(br"\\"),
+                b'\n' => escaped.extend(br"\n"),
+                b'\r' => escaped.extend(br"\r"),
+                _ => escaped.push(byte),
+            }
+        }
+        let mark: &[u8] = if escaped == name { b"" } else { b"\\" };
+        [mark, self.value.as_bytes(), b"  ", &escaped].concat()
+    }
 }
 
 /// The far side of an output whose bytes are hashed on their way.
@@ -27,7 +45,7 @@ pub(super) struct Hashed {
 }
 
 impl Hashed {
-    /// Opens `sink` behind a checksum. `builder` makes both writers: the near one, which is returned and which
+    /// Opens `sink` after a checksum. `builder` makes both writers: the near one, which is returned and which
     /// compresses, and the far one, which has nothing to wait for.
     pub(super) fn open(
         algorithm: Algorithm,
@@ -36,7 +54,7 @@ impl Hashed {
         options: &Options,
         builder: impl Fn() -> WriterBuilder,
     ) -> Result<(Writer, Hashed)> {
-        let inner = sink.open(sink.as_asked(options, builder().encode(Encode::Off)))?.shared();
+        let inner = sink.open(options.for_output(sink, builder().encode(Encode::Off)))?.shared();
         let hasher = Arc::new(Mutex::new(Hasher::new(algorithm)));
         let tap = Tap { hasher: hasher.clone(), inner: inner.clone() };
         let near = builder().encode(encode).name(inner.name()).from_write(tap)?;
@@ -47,6 +65,11 @@ impl Hashed {
     pub(super) fn close(self) -> Result<Checksum> {
         self.inner.close()?;
         Ok(Checksum { algorithm: self.algorithm.name(), value: lock(&self.hasher).finish() })
+    }
+
+    /// Gives the output up, after the near writer has been given up.
+    pub(super) fn abort(self) {
+        self.inner.abort();
     }
 }
 

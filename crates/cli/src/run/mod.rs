@@ -1,17 +1,19 @@
 //! `millstream run`: moves records from sources to an output.
 //!
-//! Everything that can be found wrong is found before anything is created: names, permissions, whether the command
-//! exists, whether an output is a source. Then the sources are read one after another, and at the end, when all of
-//! them have succeeded, the outputs are completed.
+//! Everything that can be checked is checked before anything is created: names, permissions, whether the command
+//! exists, whether an output is a source. Then the sources are read one after another, and at the end, when all of them
+//! have succeeded, the outputs are completed.
 //!
-//! The bytes pass through unchanged and, where nobody asks for records, unlooked at: whole windows of the reader go
-//! to the writers. Otherwise they go by batches of records; there is no work for a single record in this crate.
+//! The bytes pass through unchanged and, unless records are needed, without being examined: whole windows of the reader
+//! go to the writers. Otherwise they go by batches of records; there is no work for a single record in this crate.
 
 mod checksum;
 mod each;
+mod each_options;
 mod identity;
 mod options;
 mod outputs;
+mod overlap;
 mod pace;
 mod progress;
 mod sink;
@@ -20,7 +22,7 @@ mod stages;
 mod stats;
 mod transfer;
 
-pub(crate) use options::{Decode, Options, Show};
+pub(crate) use options::{Decode, Options, Show, decode_memory, record_size};
 pub(crate) use progress::Progress;
 pub(crate) use sink::Sink;
 pub(crate) use source::Source;
@@ -30,34 +32,35 @@ use std::time::Duration;
 use millstream::{CommandStatus, Error, ErrorKind};
 
 use crate::signals::Signals;
+use crate::standard::STANDARD_OUTPUT;
 use crate::{Ending, forgotten, message};
 
-/// How long after the death of a command we wait to hear whether we were asked to end, too: a Ctrl-C on a terminal
+/// How long after the death of a command we wait to learn whether we were asked to end, too: a Ctrl-C on a terminal
 /// goes to both of us, and then its death is not a failure.
 const SAME_SIGNAL: Duration = Duration::from_millis(50);
 
-/// The library's name for it.
-pub(crate) const STANDARD_OUTPUT: &str = "standard output";
-
-/// Does what the options say.
+/// Runs what the options ask for.
 pub(crate) fn run(options: &Options) -> Ending {
     let mut signals = match Signals::new() {
         Ok(signals) => signals,
         Err(error) => return message::fail(&error),
     };
-    match transfer::run(options, &mut signals) {
+    let ending = match transfer::run(options, &mut signals) {
         Ok(moved) => report(options, &moved),
         Err(error) => explain(&error, options, &signals),
-    }
+    };
+    signals.or(ending)
 }
 
-/// Prints the results that were asked for.
+/// Prints the requested results.
 fn report(options: &Options, moved: &transfer::Moved) -> Ending {
     if let Some(checksum) = &moved.checksum {
         let name = options.output.as_ref().unwrap_or(&Sink::Stdout).label();
-        message::note(&format!("{}  {name}", checksum.value));
+        if let Err(error) = message::note(&checksum.line(&name)) {
+            return message::fail(&error);
+        }
     }
-    // Statistics on standard output say that, too, and must be all there is.
+    // Statistics on standard output include that, and must be the only output.
     match options.count && options.stats != Some(Sink::Stdout) {
         true => message::print(
             format!("{}, {}\n", count_text(moved.records, "record"), count_text(moved.bytes, "byte")).as_bytes(),
@@ -66,18 +69,18 @@ fn report(options: &Options, moved: &transfer::Moved) -> Ending {
     }
 }
 
-/// A number and what is counted, in words.
+/// A number and its noun.
 pub(crate) fn count_text(number: u64, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
-/// Says why the run failed, unless the user or the consumer ended it.
+/// Reports why the run failed, unless the user or the reader of the output ended it.
 fn explain(error: &Error, options: &Options, signals: &Signals) -> Ending {
     if ended_by_signal(error) {
         let _ = signals.pause(std::time::Instant::now() + SAME_SIGNAL);
     }
     if let Some(signal) = signals.caught() {
-        return Ending::Signaled(signal);
+        return message::ended_by(signal);
     }
     if error.kind() != ErrorKind::BrokenPipe {
         if let Some(advice) = forgotten::advice_on_source(error, &options.source_files()) {
@@ -85,14 +88,14 @@ fn explain(error: &Error, options: &Options, signals: &Signals) -> Ending {
         }
         return message::fail(error);
     }
-    // Whoever closes our standard output knows about it; of any other consumer the user should hear.
+    // If the reader of standard output closed it, it knows; closing of any other output is reported.
     if error.name() != Some(STANDARD_OUTPUT) {
         message::fail(error);
     }
     Ending::BROKEN_PIPE
 }
 
-/// Whether a signal may have ended the command: itself, or what a shell says about a command of its own.
+/// Whether a signal may have ended the command: itself, or as reported by a shell about one of its commands.
 fn ended_by_signal(error: &Error) -> bool {
     match error.command().map(|end| end.status) {
         Some(CommandStatus::Signaled(_)) => true,

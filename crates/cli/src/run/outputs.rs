@@ -10,19 +10,18 @@ use super::checksum::{Checksum, Hashed};
 use super::options::{Flush, Options};
 use super::sink::Sink;
 
-/// What is written to: the output is the last one. Nothing when records are only counted.
+/// The writers: the output is the last one. Nothing when records are only counted.
 pub(super) struct Outputs(Vec<Output>);
 
 struct Output {
     writer: Writer,
     hashed: Option<Hashed>,
-    /// Whether bytes go on as soon as they come. Nobody can see those in a file that is not in its
-    /// place yet.
+    /// Whether bytes are passed on as soon as they arrive. Nothing is visible in a file that is not in place yet.
     prompt: bool,
 }
 
 impl Outputs {
-    /// Opens all of them, or none: those that are open when one fails are removed again.
+    /// Opens all of them, or none: those already open when one fails are removed again.
     pub(super) fn open(options: &Options, token: &CancelToken) -> Result<Outputs> {
         let open = |(sink, hash)| Output::open(sink, hash, options, token);
         options.sinks().map(open).collect::<Result<_>>().map(Outputs)
@@ -39,7 +38,7 @@ impl Outputs {
         Ok(())
     }
 
-    /// How long the outputs have kept us waiting.
+    /// How long we have waited for the outputs.
     pub(super) fn waited(&self) -> Duration {
         self.0.iter().map(|output| output.writer.waited()).sum()
     }
@@ -54,11 +53,16 @@ impl Outputs {
         Ok(checksum)
     }
 
-    /// Gives up: what was written goes where it can be seen, and partial files are removed (unless they are to be
-    /// kept). The reason is another error, so that this one has none.
+    /// Gives up: written bytes are passed on where they are visible, and partial files are removed (unless they are to
+    /// be kept). A compressed stream gets no end, so that its readers notice. The reason is another error, so this one
+    /// is not reported.
     pub(super) fn abandon(self) {
         for mut output in self.0 {
             let _ = output.writer.flush();
+            output.writer.abort();
+            if let Some(hashed) = output.hashed {
+                hashed.abort();
+            }
         }
     }
 }
@@ -66,9 +70,9 @@ impl Outputs {
 impl Output {
     fn open(sink: &Sink, hash: Option<Algorithm>, options: &Options, token: &CancelToken) -> Result<Output> {
         let builder = || builder(options, token);
-        let encode = sink.encode(options.decode)?;
+        let encode = options.encode(sink)?;
         let (writer, hashed) = match hash {
-            None => (sink.open(sink.as_asked(options, builder().encode(encode)))?, None),
+            None => (sink.open(options.for_output(sink, builder().encode(encode)))?, None),
             Some(algorithm) => {
                 let (writer, hashed) = Hashed::open(algorithm, sink, encode, options, builder)?;
                 (writer, Some(hashed))
@@ -80,7 +84,7 @@ impl Output {
     }
 }
 
-/// Options of every writer; [`Sink::as_asked`] adds those of what is written to.
+/// Options of every writer; [`Options::for_output`] adds those of the sink.
 fn builder(options: &Options, token: &CancelToken) -> WriterBuilder {
     let mut builder = Writer::builder()
         .flush_policy(match options.flush {

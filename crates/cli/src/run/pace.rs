@@ -1,29 +1,29 @@
-//! `--rate-limit`: how fast bytes may go.
+//! `--rate-limit`: how fast bytes may be moved.
 
 use std::time::{Duration, Instant};
 
 /// How much of an unused second may be caught up: enough for the jitter of a scheduler, too little to be a burst.
 const CREDIT: Duration = Duration::from_millis(100);
 
-/// At most so many bytes a second, in steps of a twentieth of a second or less.
+/// At most this many bytes a second, in steps of a twentieth of a second or less.
 pub(super) struct Pace {
     bytes_per_second: u64,
-    /// When the next bytes may go.
+    /// When the next bytes may be moved.
     next: Instant,
 }
 
 impl Pace {
-    /// A pace that lets the first step go at once.
+    /// A pace whose first step is immediate.
     pub(super) fn new(bytes_per_second: u64) -> Pace {
         Pace { bytes_per_second, next: Instant::now() }
     }
 
-    /// The most bytes that should go in one step.
+    /// The most bytes to move in one step.
     pub(super) fn step(&self) -> usize {
         usize::try_from(self.bytes_per_second / 20).unwrap_or(usize::MAX).max(1)
     }
 
-    /// Takes note that `bytes` go at `now`; the following ones may go at the instant that is returned.
+    /// Records that `bytes` are moved at `now`; the following ones may be moved at the returned instant.
     pub(super) fn go(&mut self, bytes: usize, now: Instant) -> Instant {
         let takes = Duration::from_secs_f64(bytes as f64 / self.bytes_per_second as f64);
         let from = now.checked_sub(CREDIT).map_or(self.next, |earliest| self.next.max(earliest));

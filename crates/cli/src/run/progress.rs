@@ -1,17 +1,20 @@
-//! The progress line: how much has gone by, how fast, and how much is left where that is known.
+//! The progress line: how much has been moved, how fast, and, if known, how much is left.
 //!
-//! On a terminal indicatif draws it from a thread of its own, ten times a second. Elsewhere (`--progress=always`
-//! in a log) it becomes a line of text a second.
+//! On a terminal indicatif draws it from a separate thread, ten times a second. Elsewhere (`--progress=always` in a
+//! log) it becomes one line of text a second.
 
 use std::fmt;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle, TermLike};
 
 use crate::message::printable;
+use crate::standard;
 
 use super::options::{Options, Show};
 use super::sink::Sink;
@@ -19,14 +22,44 @@ use super::stats::per_second;
 
 /// The line, from when it is first drawn to when it is left behind.
 pub(crate) struct Progress {
-    /// Its position is that in the sources, before decoding: what percentage and remaining time come from.
+    /// Its position is that in the sources, before decoding: percentage and remaining time are computed from it.
     bar: ProgressBar,
     figures: Arc<Figures>,
-    /// Where there is no terminal.
+    /// If there is no terminal.
     log: Option<Log>,
+    /// Draws while nothing moves. If the system has no more threads, the line is drawn only when something moves.
+    ticker: Option<Ticker>,
 }
 
-/// What the thread that draws has to know.
+/// Draws the line ten times a second, until it is dropped. indicatif's own ticker panics if there is no thread for it.
+struct Ticker {
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Ticker {
+    fn start(bar: ProgressBar) -> Option<Ticker> {
+        let (stop, stopped) = mpsc::channel::<()>();
+        let tick = move || {
+            while stopped.recv_timeout(Duration::from_millis(100)) == Err(RecvTimeoutError::Timeout) {
+                bar.tick();
+            }
+        };
+        let thread = std::thread::Builder::new().name("progress".into()).spawn(tick).ok()?;
+        Some(Ticker { stop: Some(stop), thread: Some(thread) })
+    }
+}
+
+impl Drop for Ticker {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What the drawing thread needs.
 #[derive(Default)]
 struct Figures {
     bytes: AtomicU64,
@@ -39,7 +72,7 @@ pub(super) fn is_shown(options: &Options) -> bool {
 }
 
 impl Show {
-    /// Whether progress is to be shown by one who prints records on standard output, or does not.
+    /// Whether a command shows progress, depending on whether it prints records on standard output.
     pub(crate) fn is_wanted(self, prints_records: bool) -> bool {
         match self {
             Show::Always => true,
@@ -56,11 +89,11 @@ impl Progress {
         let log = (!io::stderr().is_terminal()).then(Log::default);
         let target = match &log {
             Some(log) => ProgressDrawTarget::term_like(Box::new(log.clone())),
-            None => ProgressDrawTarget::stderr_with_hz(10),
+            None => ProgressDrawTarget::term_like_with_hz(Box::new(Screen::default()), 10),
         };
         let bar = ProgressBar::with_draw_target(size, target).with_style(style(&figures, size.is_some()));
-        bar.enable_steady_tick(Duration::from_millis(100));
-        Progress { bar, figures, log }
+        let ticker = Ticker::start(bar.clone());
+        Progress { bar, figures, log, ticker }
     }
 
     /// Shows which source is being read.
@@ -76,7 +109,8 @@ impl Progress {
     }
 
     /// Leaves the last figures on the screen.
-    pub(crate) fn finish(self) {
+    pub(crate) fn finish(mut self) {
+        self.ticker = None;
         self.bar.abandon();
         if let Some(log) = &self.log {
             log.finish();
@@ -122,9 +156,9 @@ struct LogState {
 }
 
 impl LogState {
-    fn write(&mut self) {
+    fn line(&mut self) -> String {
         self.written = Some(Instant::now());
-        let _ = writeln!(io::stderr(), "{}", self.line.trim_end());
+        format!("{}\n", self.line.trim_end())
     }
 }
 
@@ -135,7 +169,7 @@ impl Log {
 
     /// Writes the last figures.
     fn finish(&self) {
-        self.state().write();
+        let _ = standard::write_error(self.state().line().as_bytes());
     }
 }
 
@@ -178,8 +212,69 @@ impl TermLike for Log {
     fn flush(&self) -> io::Result<()> {
         let mut state = self.state();
         if state.written.is_none_or(|written| written.elapsed() >= Duration::from_secs(1)) {
-            state.write();
+            // The drawing thread holds a lock that counting threads need: a full pipe misses a line.
+            standard::try_write_error(state.line().as_bytes());
         }
+        Ok(())
+    }
+}
+
+/// A progress line on a terminal. A terminal that accepts nothing at the moment, because it was stopped or its other
+/// side is busy, misses a drawing: the drawing thread holds a lock that counting threads need.
+#[derive(Debug, Default)]
+struct Screen(Mutex<String>);
+
+impl Screen {
+    fn put(&self, text: fmt::Arguments<'_>) -> io::Result<()> {
+        let _ = fmt::Write::write_fmt(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), text); // memory
+        Ok(())
+    }
+
+    /// Moves the cursor; 0 means no movement, while the terminal would take it as 1.
+    fn go(&self, steps: usize, direction: char) -> io::Result<()> {
+        if steps == 0 { Ok(()) } else { self.put(format_args!("\x1b[{steps}{direction}")) }
+    }
+}
+
+impl TermLike for Screen {
+    fn width(&self) -> u16 {
+        match rustix::termios::tcgetwinsize(rustix::stdio::stderr()) {
+            Ok(size) if size.ws_col > 0 => size.ws_col,
+            _ => 80,
+        }
+    }
+
+    fn move_cursor_up(&self, n: usize) -> io::Result<()> {
+        self.go(n, 'A')
+    }
+
+    fn move_cursor_down(&self, n: usize) -> io::Result<()> {
+        self.go(n, 'B')
+    }
+
+    fn move_cursor_right(&self, n: usize) -> io::Result<()> {
+        self.go(n, 'C')
+    }
+
+    fn move_cursor_left(&self, n: usize) -> io::Result<()> {
+        self.go(n, 'D')
+    }
+
+    fn write_line(&self, text: &str) -> io::Result<()> {
+        self.put(format_args!("{text}\n"))
+    }
+
+    fn write_str(&self, text: &str) -> io::Result<()> {
+        self.put(format_args!("{text}"))
+    }
+
+    fn clear_line(&self) -> io::Result<()> {
+        self.put(format_args!("\r\x1b[2K"))
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        let text = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        standard::try_write_error(text.as_bytes());
         Ok(())
     }
 }

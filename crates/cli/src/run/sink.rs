@@ -1,17 +1,15 @@
-//! Where records go: what an OUTPUT word means, and how it is opened.
+//! Where records go: the meaning of an OUTPUT word, and how it is opened.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use millstream::{Encode, Error, ErrorKind, Existing, Partial, Result, Writer, WriterBuilder};
+use millstream::{Encode, Result, Writer, WriterBuilder};
 
-use super::options::{Decode, Options};
+use crate::standard::Stream;
+
 use super::source::{tcp_address, unix_path};
-
-/// Endings of names that ask for a compressed format which nobody here writes.
-const NO_ENCODER: [&str; 8] = ["xz", "lzma", "bz2", "lz", "lz4", "lzo", "br", "z"];
 
 /// An output, as named on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +25,7 @@ pub(crate) enum Sink {
 }
 
 impl Sink {
-    /// What an OUTPUT word means.
+    /// The meaning of an OUTPUT word.
     pub(crate) fn parse(word: OsString) -> std::result::Result<Sink, String> {
         if word.is_empty() {
             return Err("expected a file, '-', tcp:HOST:PORT or unix:PATH".to_string());
@@ -47,40 +45,31 @@ impl Sink {
     /// How its bytes are compressed.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] if its name asks for what we cannot write: bytes that are not what their name says
-    /// would be found out much later.
-    pub(crate) fn encode(&self, decode: Decode) -> Result<Encode> {
-        let Sink::File(path) = self else { return Ok(Encode::Off) };
-        if decode == Decode::Off {
-            return Ok(Encode::Off);
-        }
-        match path.extension().and_then(OsStr::to_str) {
-            Some(ending) if NO_ENCODER.iter().any(|known| ending.eq_ignore_ascii_case(known)) => {
-                Err(Error::new(ErrorKind::Unsupported)
-                    .with_name(path.display().to_string())
-                    .with_found(format!("no encoder for .{ending}"))
-                    .with_expected(".gz, .bgz, .bgzf or .zst"))
-            }
-            _ => Ok(Encode::of_name(path)),
+    /// [`ErrorKind::Unsupported`](millstream::ErrorKind::Unsupported) if its name implies a format that we cannot
+    /// write: content that does not match the name would be noticed much later.
+    pub(crate) fn encode(&self) -> Result<Encode> {
+        match self {
+            Sink::File(path) => Encode::of_name(path),
+            Sink::Stdout | Sink::Tcp(_) | Sink::Unix(_) => Ok(Encode::Off),
         }
     }
 
-    /// Adds what is asked of an output to `builder`: files have options that others have not.
-    pub(super) fn as_asked(&self, options: &Options, builder: WriterBuilder) -> WriterBuilder {
-        let builder = match options.timeout {
-            Some(timeout) => builder.stall_timeout(timeout),
-            None => builder,
+    /// Fails if it cannot be written because it is closed.
+    ///
+    /// # Errors
+    /// [`ErrorKind::OpenFailed`] for a standard stream that was closed when the process began.
+    pub(super) fn check(&self) -> Result<()> {
+        let stream = match self {
+            Sink::Stdout => Some(Stream::Output),
+            Sink::File(path) => Stream::of_path(path),
+            Sink::Tcp(_) | Sink::Unix(_) => None,
         };
-        match self {
-            Sink::File(_) => builder
-                .existing(if options.append { Existing::Append } else { Existing::Replace })
-                .partial(if options.keep_partial { Partial::Keep } else { Partial::Remove }),
-            Sink::Stdout | Sink::Tcp(_) | Sink::Unix(_) => builder,
-        }
+        stream.map_or(Ok(()), Stream::check)
     }
 
     /// Opens it.
     pub(crate) fn open(&self, builder: WriterBuilder) -> Result<Writer> {
+        self.check()?;
         match self {
             Sink::Stdout => builder.stdout(),
             Sink::File(path) => builder.path(path),
@@ -89,7 +78,7 @@ impl Sink {
         }
     }
 
-    /// Whether it is, or will be, a file like most: no FIFO, no device, no socket.
+    /// Whether it is, or will be, a regular file: not a FIFO, a device or a socket.
     pub(super) fn is_regular_file(&self) -> bool {
         match self {
             Sink::File(path) => fs::metadata(path).map_or(true, |metadata| metadata.is_file()),
@@ -98,12 +87,12 @@ impl Sink {
     }
 
     /// The name in a line of checksums.
-    pub(super) fn label(&self) -> String {
+    pub(super) fn label(&self) -> Vec<u8> {
         match self {
-            Sink::Stdout => "-".to_string(),
-            Sink::File(path) => path.display().to_string(),
-            Sink::Tcp(address) => format!("tcp:{address}"),
-            Sink::Unix(path) => format!("unix:{}", path.display()),
+            Sink::Stdout => b"-".to_vec(),
+            Sink::File(path) => path.as_os_str().as_bytes().to_vec(),
+            Sink::Tcp(address) => format!("tcp:{address}").into_bytes(),
+            Sink::Unix(path) => [b"unix:", path.as_os_str().as_bytes()].concat(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Where records come from: what a SOURCE word means, what can be known before reading, and how it is opened.
+//! Where records come from: the meaning of a SOURCE word, what is known before reading, and how it is opened.
 
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -8,11 +8,11 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use millstream::{Error, ErrorKind, Reader, ReaderBuilder, Result};
+use millstream::{Command, Error, ErrorKind, Pin, Reader, ReaderBuilder, Result};
 use rustix::fs::Access;
 use rustix::io::Errno;
 
-use crate::program;
+use crate::{guard, program, standard};
 
 use super::identity::Identity;
 
@@ -40,7 +40,7 @@ pub(crate) struct Preview {
 }
 
 impl Source {
-    /// What a SOURCE word means.
+    /// The meaning of a SOURCE word.
     pub(crate) fn parse(word: OsString) -> std::result::Result<Source, String> {
         if word.is_empty() {
             return Err("expected a file, '-', tcp:HOST:PORT or unix:PATH".to_string());
@@ -57,16 +57,20 @@ impl Source {
         }
     }
 
-    /// Fails if the source cannot be read as far as that can be told without opening it: a FIFO or a connection
-    /// would wait for the other side.
+    /// Fails if the source cannot be read, as far as that is known without opening it: a FIFO or a connection would
+    /// wait for the other side.
     pub(crate) fn preview(&self) -> Result<Preview> {
         match self {
             Source::Stdin => {
+                standard::Stream::Input.check()?;
                 let identity = Identity::of_descriptor(io::stdin());
-                let size = None; // the reader knows better: somebody may have read a part of it
+                let size = None; // the reader knows better: part of it may have been read already
                 Ok(Preview { identity, size })
             }
-            Source::File(path) => preview_file(path).map_err(|error| refused(path.display(), error)),
+            Source::File(path) => {
+                standard::Stream::of_path(path).map_or(Ok(()), standard::Stream::check)?;
+                preview_file(path).map_err(|error| refused(path.display(), error))
+            }
             Source::Unix(path) => {
                 find_socket(path).map_err(|error| refused(format_args!("unix:{}", path.display()), error))?;
                 Ok(Preview { identity: None, size: None })
@@ -81,22 +85,30 @@ impl Source {
 
     /// Opens it.
     pub(crate) fn open(&self, builder: ReaderBuilder) -> Result<Reader> {
+        // Other sources have nothing that could be pinned.
+        let builder = match self {
+            Source::Stdin | Source::File(_) => builder,
+            Source::Tcp(_) | Source::Unix(_) | Source::Command(_) => builder.pin(Pin::Content),
+        };
         match self {
-            Source::Stdin => builder.stdin(),
+            Source::Stdin => {
+                standard::Stream::Input.check()?;
+                builder.stdin()
+            }
             Source::File(path) => builder.path(path),
             Source::Tcp(address) => builder.tcp(address.as_str()),
             Source::Unix(path) => builder.unix(path),
-            Source::Command(argv) => builder.command(argv.clone()),
+            Source::Command(argv) => builder.command(guard::command(Command::new(argv.clone()))),
         }
     }
 
-    /// Whether somebody says that it succeeded: of standard input and of sockets we know only that they closed.
+    /// Whether it is known that it succeeded: for standard input and sockets we only know that they closed.
     pub(super) fn vouches_for_its_end(&self) -> bool {
         matches!(self, Source::File(_) | Source::Command(_))
     }
 }
 
-/// `HOST:PORT` after `tcp:`; whether there is such a host is found out when it is opened.
+/// `HOST:PORT` after `tcp:`; the host is looked up when the source is opened.
 pub(super) fn tcp_address(address: &[u8]) -> std::result::Result<String, String> {
     let text = std::str::from_utf8(address).unwrap_or_default();
     match text.rsplit_once(':') {
@@ -127,7 +139,7 @@ fn find_socket(path: &Path) -> io::Result<()> {
     if fs::metadata(path)?.file_type().is_socket() { Ok(()) } else { Err(Errno::NOTSOCK.into()) }
 }
 
-/// A source that cannot be opened, in the same words as the library's.
+/// A source that cannot be opened, with the library's wording.
 fn refused(name: impl Display, error: io::Error) -> Error {
     Error::new(ErrorKind::OpenFailed).with_name(name.to_string()).with_io(error)
 }

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use millstream::pipe::StageStats;
-use millstream::{CommandEnd, CommandStatus, Encode, Error, Result, Writer};
+use millstream::{CancelToken, CommandEnd, CommandStatus, Encode, Error, Result, Writer};
 use serde::Serialize;
 
 use crate::message;
+use crate::signals::Signals;
 
 use super::checksum::Checksum;
 use super::each;
@@ -32,7 +33,7 @@ pub(super) struct Stats {
     pub(super) hash: Option<Checksum>,
     /// The stages, in their order.
     pub(super) stages: Vec<StageReport>,
-    /// What copies of a command have done.
+    /// The statistics of the copies of a command.
     pub(super) each: Option<each::Report>,
     pub(super) sources: Vec<SourceStats>,
 }
@@ -40,7 +41,7 @@ pub(super) struct Stats {
 /// One stage.
 #[derive(Serialize)]
 pub(super) struct StageReport {
-    /// As it was asked for.
+    /// As requested.
     pub(super) stage: String,
     /// What came through.
     pub(super) records: u64,
@@ -56,7 +57,7 @@ impl From<StageStats> for StageReport {
     }
 }
 
-/// An error for machines: its kind never changes its meaning.
+/// An error for programs: its kind never changes its meaning.
 #[derive(Serialize)]
 pub(super) struct Failure {
     pub(super) kind: &'static str,
@@ -75,9 +76,9 @@ impl From<&Error> for Failure {
 pub(super) struct SourceStats {
     pub(super) name: String,
     pub(super) status: SourceStatus,
-    /// Of a command: its exit status, unless a signal ended it.
+    /// For a command: its exit status, unless it was killed by a signal.
     pub(super) exit_status: Option<i32>,
-    /// Of a command: the signal that ended it.
+    /// For a command: the signal that killed it.
     pub(super) signal: Option<i32>,
     pub(super) records: u64,
     /// What came out of it, decoded.
@@ -103,9 +104,9 @@ impl SourceStats {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum SourceStatus {
-    /// All of it was read, and it says that it succeeded.
+    /// All of it was read, and it succeeded.
     Succeeded,
-    /// The other side closed it; whether that was the end nobody can know.
+    /// The other side closed it; whether that was the end is unknown.
     Closed,
     /// It failed, and with it the run.
     Failed,
@@ -118,15 +119,44 @@ pub(super) fn per_second(count: u64, time: Duration) -> f64 {
     if time.is_zero() { 0.0 } else { count as f64 / time.as_secs_f64() }
 }
 
-/// Opens the place for it: before the run, so that a name that cannot be written fails early.
-pub(super) fn open(sink: &Sink) -> Result<Writer> {
-    sink.open(Writer::builder().encode(Encode::Off))
+/// How long the report of an interrupted run may wait for its reader.
+const LAST_WAIT: Duration = Duration::from_secs(1);
+
+/// The destination of the report.
+pub(super) struct Report {
+    writer: Writer,
+    /// Ends waiting for the reader of the destination. A signal triggers it, but not permanently: an interrupted run
+    /// also has a report.
+    token: CancelToken,
 }
 
-/// Writes the report, whole.
-pub(super) fn write(mut writer: Writer, stats: &Stats) -> Result<()> {
-    let mut json = serde_json::to_vec_pretty(stats).map_err(|error| Error::from_io(error.into()))?;
-    json.push(b'\n');
-    writer.write(&json)?;
-    writer.close().map(drop)
+impl Report {
+    /// Opens the destination: before the run, so that an invalid name fails early.
+    pub(super) fn open(sink: &Sink, signals: &Signals) -> Result<Report> {
+        let token = CancelToken::new()?;
+        let cancelled = token.clone();
+        signals.on_arrival(move || cancelled.cancel());
+        let writer = sink.open(Writer::builder().encode(Encode::Off).cancel(&token))?;
+        Ok(Report { writer, token })
+    }
+
+    /// Writes the complete report.
+    pub(super) fn write(self, stats: &Stats) -> Result<()> {
+        let Report { mut writer, token } = self;
+        let mut json = serde_json::to_vec_pretty(stats).map_err(|error| Error::from_io(error.into()))?;
+        json.push(b'\n');
+        if token.is_cancelled() {
+            let late = token.clone();
+            let wait = move || {
+                std::thread::sleep(LAST_WAIT);
+                late.cancel();
+            };
+            // Without a thread there is no report, rather than a wait without an end.
+            if std::thread::Builder::new().name("stats".into()).spawn(wait).is_ok() {
+                token.reset();
+            }
+        }
+        writer.write(&json)?;
+        writer.close().map(drop)
+    }
 }

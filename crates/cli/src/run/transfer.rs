@@ -2,21 +2,24 @@
 
 use std::time::{Duration, Instant};
 
-use millstream::frame::{Bson, Delimiter, Fixed, Framer, Lines};
-use millstream::{CancelToken, Error, ErrorKind, Reader, ReaderBuilder, Result, Writer};
+use millstream::frame::{Batch, Bson, Delimiter, Fixed, Framer, Lines};
+use millstream::{CancelToken, Error, ErrorKind, Reader, ReaderBuilder, Result};
 
+use crate::guard;
 use crate::signals::Signals;
+use crate::standard::Stream;
 
 use super::checksum::Checksum;
 use super::each::{self, Each};
-use super::identity;
-use super::options::{Decode, Options, ReadAhead};
+use super::options::{Decode, Options, Pin, ReadAhead, Show};
 use super::outputs::Outputs;
+use super::overlap;
 use super::pace::Pace;
 use super::progress::{self, Progress};
+use super::sink::Sink;
 use super::source::Source;
 use super::stages::Stages;
-use super::stats::{self, Failure, SourceStats, SourceStatus, StageReport, Stats, per_second};
+use super::stats::{Failure, Report, SourceStats, SourceStatus, StageReport, Stats, per_second};
 
 /// What a complete run has moved.
 pub(super) struct Moved {
@@ -25,22 +28,28 @@ pub(super) struct Moved {
     pub(super) checksum: Option<Checksum>,
 }
 
-/// Moves everything. Whatever the result, all commands are gone when this returns, and what could not be completed
-/// has been removed.
+/// Moves everything. Whatever the result, all commands have ended when this returns, and incomplete outputs have been
+/// removed.
 pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
     let started = Instant::now();
-    options.sinks().try_for_each(|(sink, _)| sink.encode(options.decode).map(drop))?;
+    options.check()?;
+    options.sinks().try_for_each(|(sink, _)| options.encode(sink).map(drop))?;
+    check_standard_streams(options)?;
     let sources = sources(options);
     let previews = sources.iter().map(Source::preview).collect::<Result<Vec<_>>>()?;
     let identities: Vec<_> = previews.iter().map(|preview| preview.identity.clone()).collect();
-    identity::check(options, &identities)?;
+    overlap::check(options, &identities)?;
+    check_append(options)?;
 
-    // Opening a FIFO or a connection may wait, and nothing is there yet to clean up: until then a signal does what
-    // it always does. A command, in contrast, must be stopped.
+    // Opening a FIFO or a connection may wait, and there is nothing to clean up yet: until then a signal has its normal
+    // effect. A command, in contrast, must be stopped.
+    if !options.command.is_empty() || options.each.each.is_some() {
+        guard::start();
+    }
     if matches!(sources[0], Source::Command(_)) {
         signals.watch()?;
     }
-    // Copies of a command may want no more when nobody has sent a signal.
+    // Copies of a command may want no more without a signal.
     let input = match options.each.each {
         Some(_) => CancelToken::new()?,
         None => signals.token().clone(),
@@ -50,12 +59,13 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
     let first = sources[0].open(reader_builder(options, &input))?;
     signals.watch()?;
 
+    // Without a stage they add the delimiters between the sources.
     let stages = match options.stages.as_slice() {
-        [] => None,
-        asked => Some(Stages::new(asked, &*framer_or_lines(options)?)?),
+        [] if sources.len() == 1 || !options.joins_records() => None,
+        asked => Some(Stages::new(asked, &*framer_or_lines(options)?, options.longest_record())?),
     };
     let stages = if options.stats.is_some() { stages.map(Stages::measured) } else { stages };
-    let stats = options.stats.as_ref().map(stats::open).transpose()?;
+    let stats = options.stats.as_ref().map(|sink| Report::open(sink, signals)).transpose()?;
     let outputs = Outputs::open(options, signals.token())?;
     let size = previews.iter().enumerate().map(|(i, preview)| match i {
         0 => first.progress().source_size,
@@ -64,7 +74,7 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
     let destination = match &options.each.each {
         Some(command) => {
             let framer = || framer_or_lines(options);
-            Destination::Each(Each::start(command, &options.each, outputs, &input, signals, framer)?)
+            Destination::Each(Each::start(command, &options.each, options.timeout, outputs, &input, signals, framer)?)
         }
         None => Destination::Outputs(outputs),
     };
@@ -81,6 +91,7 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
         read: Amount::default(),
         moved: Amount::default(),
         longest_record: 0,
+        open: 0,
         waited_on_source: Duration::ZERO,
         place: Place::default(),
         ended: Vec::new(),
@@ -88,7 +99,41 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
     transfer.run(&sources, first, stats)
 }
 
-/// The sources in their order: those that are named, then the command, or else standard input.
+/// Fails if something is to be printed to a closed stream.
+fn check_standard_streams(options: &Options) -> Result<()> {
+    options.sinks().map(|(sink, _)| sink).chain(&options.stats).try_for_each(Sink::check)?;
+    if options.count {
+        Stream::Output.check()?;
+    }
+    if options.hash.is_some() || options.progress == Show::Always {
+        Stream::Error.check()?;
+    }
+    Ok(())
+}
+
+/// Fails if a compressed file to append to is not complete.
+fn check_append(options: &Options) -> Result<()> {
+    if !options.append || options.append_unchecked {
+        return Ok(());
+    }
+    for (sink, _) in options.sinks() {
+        let Sink::File(path) = sink else { continue };
+        let mut line = None;
+        options.encode(sink)?.check_append(path, |read, size| {
+            if progress::is_shown(options) {
+                let line = line.get_or_insert_with(|| {
+                    let line = Progress::start(Some(size));
+                    line.source(&format!("{}: is it complete?", path.display()));
+                    line
+                });
+                line.update(read, 0, read);
+            }
+        })?;
+    }
+    Ok(())
+}
+
+/// The sources in order: those that are named, then the command, or else standard input.
 fn sources(options: &Options) -> Vec<Source> {
     let mut sources = options.sources.clone();
     if !options.command.is_empty() {
@@ -111,7 +156,14 @@ fn reader_builder(options: &Options, input: &CancelToken) -> ReaderBuilder {
             Decode::Auto => millstream::Decode::Auto,
             Decode::Off => millstream::Decode::Off,
         })
+        .pin(match options.pin {
+            Pin::Content => millstream::Pin::Content,
+            Pin::Identity => millstream::Pin::Identity,
+        })
         .cancel(input);
+    if let Some(bytes) = options.decode_memory {
+        builder = builder.decode_memory(bytes);
+    }
     if let Some(capacity) = options.buffer {
         builder = builder.capacity(capacity);
     }
@@ -146,7 +198,7 @@ fn framer_or_lines(options: &Options) -> Result<Box<dyn Framer + Send>> {
     Ok(framer(options)?.unwrap_or(Box::new(Lines::new())))
 }
 
-/// A run under way.
+/// A run in progress.
 struct Transfer<'a> {
     options: &'a Options,
     signals: &'a Signals,
@@ -162,13 +214,16 @@ struct Transfer<'a> {
     /// What has come through the stages.
     moved: Amount,
     longest_record: usize,
+    /// The length of the record, if any, that the sources so far have ended with and that lacks its delimiter. If bytes
+    /// are joined unchanged it continues in the next source.
+    open: usize,
     waited_on_source: Duration,
     place: Place,
     /// The sources that have ended.
     ended: Vec<SourceStats>,
 }
 
-/// So many records, of so many bytes. Records are only counted where somebody wants to know.
+/// This many records, of this many bytes. Records are only counted if that is needed.
 #[derive(Clone, Copy, Default)]
 struct Amount {
     records: u64,
@@ -180,9 +235,9 @@ struct Amount {
 struct Place {
     /// The sizes of the sources that have ended, before decoding.
     earlier: u64,
-    /// How many bytes had been moved when the present source was begun.
+    /// How many bytes had been moved when the current source was begun.
     begun_at: u64,
-    /// How much of it has been read, if it is decoded. Otherwise what has been moved says it more exactly.
+    /// How much of it has been read, if it is decoded. Otherwise the number of moved bytes is more exact.
     encoded: Option<u64>,
 }
 
@@ -193,12 +248,12 @@ enum Destination {
     Each(Each),
 }
 
-/// What becomes of the outputs.
+/// What happens to the outputs.
 struct Finished {
     outputs: Outputs,
-    /// Why they are not what they should be.
+    /// Why they are not complete.
     result: Result<()>,
-    /// What was passed over, as it was asked for.
+    /// What was skipped, as requested.
     skipped: Result<()>,
     each: Option<each::Report>,
 }
@@ -216,7 +271,7 @@ impl Destination {
     }
 }
 
-/// Why a source was read no further.
+/// Why a source was not read to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reached {
     /// Its end.
@@ -225,7 +280,7 @@ enum Reached {
     Enough,
 }
 
-/// Why copying stopped, and so what became of the source.
+/// Why copying stopped, and what happened to the source.
 enum Halt {
     Source(Error),
     /// Or a stage.
@@ -234,13 +289,17 @@ enum Halt {
 
 impl Transfer<'_> {
     /// Copies all sources, completes the outputs, writes the report.
-    fn run(mut self, sources: &[Source], first: Reader, report: Option<Writer>) -> Result<Moved> {
-        let copied = self.copy_all(sources, first).and_then(|()| self.send_rest());
+    fn run(mut self, sources: &[Source], first: Reader, report: Option<Report>) -> Result<Moved> {
+        let copied = self.copy_all(sources, first);
+        let sent = self.send_rest();
+        let copied = copied.and(sent);
         if let Some(progress) = self.progress.take() {
             progress.finish();
         }
         let Finished { outputs, result, skipped, each } = self.destination.finish(copied);
         let waited_on_sink = outputs.waited();
+        // Whatever was in progress when a signal came, the outputs are not completed after it.
+        let result = result.and_then(|()| self.signals.check());
         let completed = match result {
             Ok(()) => outputs.close(),
             Err(error) => {
@@ -267,7 +326,7 @@ impl Transfer<'_> {
                 each,
                 sources: self.ended,
             };
-            let written = stats::write(report, &stats);
+            let written = report.write(&stats);
             completed = completed.and_then(|checksum| written.map(|()| checksum));
         }
         completed.map(|checksum| Moved { records: self.moved.records, bytes: self.moved.bytes, checksum })
@@ -285,7 +344,7 @@ impl Transfer<'_> {
         Ok(())
     }
 
-    /// Copies one source, and takes note of how it ended.
+    /// Copies one source, and records how it ended.
     fn copy(&mut self, source: &Source, mut reader: Reader) -> Result<Reached> {
         if let Some(progress) = &self.progress {
             progress.source(reader.name());
@@ -317,27 +376,14 @@ impl Transfer<'_> {
         let earlier = self.place.earlier + progress.source_bytes;
         self.place = Place { earlier, begun_at: self.gone_by().bytes, encoded: None };
         self.show();
-        // Ends the command, if that is still running.
-        let closed = reader.close();
-        let result = match (copied, closed) {
-            (Ok(reached), Ok(ends)) => {
-                ends.iter().for_each(|end| ended.ended(end));
-                Ok(reached)
-            }
-            (Ok(_), Err(error)) => {
-                ended.status = SourceStatus::Failed;
-                Err(error)
-            }
-            (Err(Halt::Source(error) | Halt::Output(error)), closed) => {
-                closed.iter().flatten().chain(error.command()).for_each(|end| ended.ended(end));
-                Err(error)
-            }
-        };
+        // Ends the command, if that is still running. How reading ended is known.
+        let _ = reader.try_close();
+        reader.command_ends().iter().for_each(|end| ended.ended(end));
         self.ended.push(ended);
-        result
+        copied.map_err(|(Halt::Source(error) | Halt::Output(error))| error)
     }
 
-    /// Copies by records if somebody wants to know about them, and by windows if not.
+    /// Copies by records if they are needed, and by windows if not.
     fn copy_records(&mut self, reader: &mut Reader) -> Result<Reached, Halt> {
         match framer(self.options).map_err(Halt::Source)? {
             Some(framer) => self.copy_batches(reader, framer),
@@ -361,20 +407,66 @@ impl Transfer<'_> {
         reader: &mut Reader,
         framer: &mut dyn Framer,
     ) -> Result<Reached, Halt> {
+        let name = reader.name().to_string();
         loop {
             if stages.as_ref().is_some_and(|stages| stages.is_done()) {
                 return Ok(Reached::Enough);
             }
-            let Some(batch) = reader.next_batch(framer).map_err(Halt::Source)? else { return Ok(Reached::End) };
+            let batch = match reader.next_batch(framer) {
+                Ok(Some(batch)) => batch,
+                Ok(None) => return Ok(Reached::End),
+                Err(error) => return Err(self.cut_off(error, stages.is_some(), reader)),
+            };
             self.read.records += batch.len() as u64;
             self.read.bytes += batch.bytes().len() as u64;
             match &mut stages {
-                None => self.send(batch.bytes(), batch.offsets()),
-                Some(stages) => stages.pass(batch).and_then(|(bytes, offsets)| self.send(bytes, offsets)),
+                None => self.join(&batch).and_then(|()| self.send(batch.bytes(), batch.offsets())),
+                // An error of an output already has a name.
+                Some(stages) => stages
+                    .pass(batch, |bytes, offsets| self.send(bytes, offsets))
+                    .map_err(|error| if error.name().is_none() { error.with_name(name.clone()) } else { error }),
             }
             .map_err(Halt::Output)?;
             self.locate(reader);
         }
+    }
+
+    /// The source failed. The incomplete end of its last record is not a record, but if bytes are copied it is among
+    /// them.
+    fn cut_off(&mut self, error: Error, has_stages: bool, reader: &Reader) -> Halt {
+        let copies_bytes = !has_stages && matches!(self.destination, Destination::Outputs(_));
+        let copied = match error.kind() {
+            ErrorKind::Cancelled | ErrorKind::RecordTooLong => Ok(()),
+            _ if copies_bytes && matches!(framer(self.options), Ok(None)) => self.put(reader.buffer()),
+            _ => Ok(()),
+        };
+        match copied {
+            Ok(()) => Halt::Source(error),
+            Err(error) => Halt::Output(error),
+        }
+    }
+
+    /// Counts records as they are in the output, if bytes are joined unchanged: a source that does not end with a
+    /// delimiter and the next one share a record.
+    fn join(&mut self, batch: &Batch<'_>) -> Result<()> {
+        let Some(first) = batch.raw(0) else { return Ok(()) };
+        let before = std::mem::take(&mut self.open);
+        if before > 0 {
+            self.moved.records -= 1;
+            let len = before + first.len();
+            self.longest_record = self.longest_record.max(len);
+            if len > self.options.longest_record() {
+                return Err(Error::new(ErrorKind::RecordTooLong)
+                    .with_found("a longer record, which begins in one source and ends in another")
+                    .with_expected(format!("at most {} bytes", self.options.longest_record()))
+                    .with_record(self.moved.records));
+            }
+        }
+        if !batch.terminated() {
+            let last = batch.raw(batch.len() - 1).map_or(0, <[u8]>::len);
+            self.open = if batch.len() == 1 { before + last } else { last };
+        }
+        Ok(())
     }
 
     fn copy_windows(&mut self, reader: &mut Reader) -> Result<Reached, Halt> {
@@ -388,7 +480,7 @@ impl Transfer<'_> {
         Ok(Reached::End)
     }
 
-    /// Hands on what the stages have kept until the end.
+    /// Passes on what the stages have kept until the end.
     fn send_rest(&mut self) -> Result<()> {
         let Some(mut stages) = self.stages.take() else { return Ok(()) };
         let (bytes, offsets) = stages.rest();
@@ -397,7 +489,7 @@ impl Transfer<'_> {
         sent
     }
 
-    /// Hands on records: n + 1 `offsets` into `bytes` for n of them.
+    /// Passes on records: n + 1 `offsets` into `bytes` for n of them.
     fn send(&mut self, bytes: &[u8], offsets: &[u32]) -> Result<()> {
         self.moved.records += offsets.len() as u64 - 1;
         match &mut self.destination {
@@ -406,7 +498,7 @@ impl Transfer<'_> {
         }
     }
 
-    /// Hands bytes on, as fast as they may go.
+    /// Passes bytes on, at the permitted rate.
     fn put(&mut self, bytes: &[u8]) -> Result<()> {
         let step = self.pace.as_ref().map_or(bytes.len(), Pace::step);
         for step in bytes.chunks(step.max(1)) {
@@ -418,7 +510,7 @@ impl Transfer<'_> {
         Ok(())
     }
 
-    /// So many bytes are on their way: waits until the next ones may go.
+    /// This many bytes are being written: waits until the next ones may be.
     fn pace(&mut self, bytes: usize) -> Result<()> {
         self.moved.bytes += bytes as u64;
         self.show();
@@ -428,7 +520,7 @@ impl Transfer<'_> {
         }
     }
 
-    /// Takes note of how much of a compressed source has been read.
+    /// Records how much of a compressed source has been read.
     fn locate(&mut self, reader: &Reader) {
         if self.progress.is_some() {
             let progress = reader.progress();
@@ -436,7 +528,7 @@ impl Transfer<'_> {
         }
     }
 
-    /// What the progress line counts: what has been read, and where that is what is written, in steps as small as that is.
+    /// What the progress line counts: what has been read, and if that equals what is written, in equally small steps.
     fn gone_by(&self) -> Amount {
         if self.options.stages.is_empty() { self.moved } else { self.read }
     }

@@ -73,9 +73,20 @@ fn options_that_there_are_not() {
 }
 
 #[test]
+fn what_contradicts_itself() {
+    for sources in ["- -", "- in -"] {
+        let place = Place::new().file("in", "one\n");
+        let seen = place.run(sources).and("-o out").gets_refused();
+        let _ = seen.complains_of(&["found standard input as a source more than once", "expected '-' once"]);
+        assert_eq!(place.names(), ["in"]);
+    }
+    refused("--each cat --unordered --round-robin", "the argument '--unordered' cannot be used with '--round-robin'");
+}
+
+#[test]
 fn a_command_without_its_dashes() {
     let place = Place::new().file("cat", "one\n");
-    let advice = |command: &str| format!("a command goes behind `--`: millstream run ... -- {command}");
+    let advice = |command: &str| format!("put the command after `--`: millstream run ... -- {command}");
     for words in ["ls -la", "-o out ls -la", "--tee ls ls -la", "cat ls -la"] {
         let expected =
             format!("millstream: unexpected argument '-l' found; {} (see `millstream run --help`)\n", advice("ls -la"));
@@ -90,11 +101,11 @@ fn a_command_without_its_dashes() {
     // the command has been given already.
     for words in ["cat -x", "no-such-program -x", "-o ls -x", "ls -x -- cat"] {
         let seen = place.run(words).gets_refused();
-        assert!(!seen.stderr.contains("goes behind"), "{words}: {:?}", seen.stderr);
+        assert!(!seen.stderr.contains("put the command after"), "{words}: {:?}", seen.stderr);
     }
     let seen =
         place.run("ls -- cat").fails().complains_of(&["ls: open failed", "; check the name and the permissions"]);
-    assert!(!seen.stderr.contains("goes behind"), "{:?}", seen.stderr);
+    assert!(!seen.stderr.contains("put the command after"), "{:?}", seen.stderr);
     assert_eq!(place.names(), ["cat"]);
 }
 
@@ -171,7 +182,7 @@ fn files_that_cannot_be_read() {
     place.run("a unix:missing").fails().prints("").complains_of(&[
         "unix:missing: open failed",
         "No such file",
-        "; check the address, and that somebody listens there",
+        "; check the address, and that a server is listening there",
     ]);
     place.run("a unix:a").fails().prints("").complains_of(&["unix:a: open failed", "ocket"]);
     assert_eq!(place.names(), before);

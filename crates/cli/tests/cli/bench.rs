@@ -1,4 +1,4 @@
-//! What `millstream bench` says: not how fast anything is, but that every way was tried and all found the same.
+//! The output of `millstream bench`: not the speeds, but that every way was tried and all found the same.
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -80,7 +80,7 @@ fn what_is_missing_is_named() {
     let output = command.env("PATH", "/nowhere").output().unwrap();
     let json: Value = serde_json::from_slice(&output.stdout).unwrap();
     all_of(&ways(&json, "skipped"), &["wc -l", "perl, while (<STDIN>)"]);
-    assert!(json["ways"].as_array().unwrap().iter().any(|way| way["why"] == "this machine has no wc"), "{json:#}");
+    assert!(json["ways"].as_array().unwrap().iter().any(|way| way["why"] == "wc is not installed"), "{json:#}");
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn a_table_and_advice() {
     assert!(text.starts_with("lines of a: 4 B, 1 line; 2 rounds, medians\n\nway "), "{text}");
     assert!(text.contains("\n* batches, mapped "), "{text}");
     assert!(text.contains("\n  wc -l "), "{text}");
-    assert!(text.contains("\nadvice\n- fastest of ours against fastest of others: "), "{text}");
+    assert!(text.contains("\nadvice\n- fastest Millstream way against the fastest other way: "), "{text}");
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn ways_to_look_into_documents() {
 #[test]
 fn an_overrun_is_told_and_leaves_nothing_behind() {
     let place = Place::new();
-    // The second time it lasts for ever: only because ways are ended does this end.
+    // The second time it lasts indefinitely: only because ways are ended does this end.
     let line = "echo one; test -e seen || { touch seen; exit; }; echo $$ >> pids; exec sleep 1000";
     let seen = place.words("bench --json --seconds 1 --runs 1 command").shell(line).succeeds();
     let json: Value = serde_json::from_slice(&seen.stdout).unwrap();

@@ -144,10 +144,10 @@ fn get_makes_arrays_for_numpy() {
 #[test]
 fn what_numpy_could_not_read_is_refused() {
     let vector = |base64: &str| format!(r#"{{"v": {{"$binary": {{"base64": "{base64}", "subType": "09"}}}}}}"#);
-    let sizes = vec![r#"{"$numberLong": "1"}"#; 30_000].join(",");
+    let wide_sizes = vec![r#"{"$numberLong": "1"}"#; 30_000].join(",");
     let wide = format!(
         r#"{{"v": {{"tag": "array", "type": {{"tag": "datatype", "params": [], "name": ["Core", "UInt8"]}},
-        "size": [{sizes}], "data": {{"$binary": {{"base64": "Bw==", "subType": "00"}}}}}}}}"#
+        "size": [{wide_sizes}], "data": {{"$binary": {{"base64": "Bw==", "subType": "00"}}}}}}}}"#
     );
     let place = Place::new()
         .file("float.bson", documents(&[&vector("JwAAAIA/AAAAQA==")]))
@@ -165,6 +165,12 @@ fn what_numpy_could_not_read_is_refused() {
     }
     bson(&place, "get bits.bson v --as npy").exits(2).prints("").complains_of(&["a vector of single bits at v"]);
     bson(&place, "get wide.bson v --as npy").exits(2).prints("").complains_of(&["an array of 30000 dimensions"]);
+    for (dimensions, status) in [(64, 0), (65, 2)] {
+        let sizes = vec![r#"{"$numberLong": "1"}"#; dimensions].join(",");
+        let text = wide.replacen(&wide_sizes, &sizes, 1);
+        let place = Place::new().file("a.bson", documents(&[&text]));
+        bson(&place, "get a.bson v --as npy").exits(status);
+    }
 }
 
 #[test]
@@ -231,7 +237,7 @@ fn get_takes_the_paths_that_ls_shows() {
     }
     assert!(paths.len() > 15, "{paths:?}");
     for path in &paths {
-        // A reference to nothing is one of Julia's that is wrong; it is plain data all the same.
+        // A reference to nothing is one of Julia's that is wrong; it is plain data anyway.
         let forms: &[&str] = if ["zero", "behind"].contains(&&path[..]) { &["json"] } else { &["json", "julia"] };
         for form in forms {
             bson(&place, &format!("get s.bson {path} --as {form}")).succeeds();
@@ -287,12 +293,19 @@ fn what_a_terminal_would_obey_is_escaped() {
     );
     bson(&place, r#"ls a.bson "k\u202e""#).succeeds();
     let piped = "{\"k\u{202e}\":\"x\\u001b[2J\u{9b}\u{202e}y\"";
-    for words in ["cat a.bson", "get a.bson", "get a.bson --as julia"] {
+    for words in ["cat a.bson", "get a.bson", "get a.bson --as julia", "convert a.bson --to ndjson"] {
         let seen = String::from_utf8(bson(&place, words).succeeds().stdout).unwrap();
         assert!(seen.starts_with(piped), "{words}: {seen}");
         let shown = on_a_terminal(bson(&place, words), true);
         assert!(shown.starts_with(r#"{"k\u202e":"x\u001b[2J\u009b\u202ey""#), "{words}: {shown}");
     }
+    let csv = |place: &Place| place.words("bson convert a.bson --to csv --column").word("k\u{202e}:string");
+    csv(&place).succeeds().prints("k\u{202e}\nx\u{1b}[2J\u{9b}\u{202e}y\n");
+    assert_eq!(on_a_terminal(csv(&place), true), "k\\u202e\r\nx\\u001b[2J\\u009b\\u202ey\r\n");
+    let text = place.words("bson get a.bson --as raw").word("\"k\\u202e\"");
+    assert_eq!(on_a_terminal(text, true), "x\\u001b[2J\\u009b\\u202ey");
+    csv(&place).and("-o a.csv").succeeds();
+    assert_eq!(place.text("a.csv"), "k\u{202e}\nx\u{1b}[2J\u{9b}\u{202e}y\n");
 }
 
 #[test]
@@ -340,7 +353,7 @@ fn check_says_what_is_wrong_and_where() {
         .prints("1 document, 85 bytes: right\n")
         .complains_of(&["skipped 78 bytes at byte 85, record 1: utf8 invalid"]);
     bson(&place, "cat bad.bson").fails().complains_of(&["in name"]);
-    // Also where the stream is cut behind it.
+    // Also where the stream is cut after it.
     let place = place.file("cut.bson", [&bytes[85..], &bytes[..85], &bytes[..40]].concat());
     for line in ["check cut.bson --on-error skip", "cat cut.bson --on-error skip"] {
         let skipped = "cut.bson: skipped 78 bytes at byte 0, record 0: utf8 invalid";
@@ -353,6 +366,23 @@ fn check_says_what_is_wrong_and_where() {
     bson(&twice, "check twice.bson --depth 0").gets_refused();
 }
 
+/// Those of the formats that this build writes: without the feature `parquet`, none of Arrow's.
+fn built<'a>(formats: &[&'a str]) -> Vec<&'a str> {
+    let is_built = |format: &&str| cfg!(feature = "parquet") || ["csv", "ndjson"].contains(format);
+    formats.iter().copied().filter(is_built).collect()
+}
+
+#[test]
+#[cfg(not(feature = "parquet"))]
+fn a_format_that_was_left_out_says_how_to_get_it() {
+    let place = Place::new().file("a.bson", documents(&[r#"{"n": 1}"#]));
+    for to in ["parquet", "arrow", "arrow-stream"] {
+        let words = format!("convert a.bson --to {to} -o out");
+        bson(&place, &words).fails().prints("").complains_of(&["does not include", "--features full"]);
+    }
+    assert_eq!(place.names(), ["a.bson"]);
+}
+
 #[test]
 fn convert_writes_other_formats() {
     let place =
@@ -362,10 +392,11 @@ fn convert_writes_other_formats() {
     bson(&place, "convert --to csv -- cat a.bson").succeeds().prints(csv);
     bson(&place, "convert a.bson --to ndjson -o a.json").succeeds().prints("");
     assert_eq!(place.text("a.json"), "{\"n\":1,\"s\":\"x,y\",\"in\":{\"d\":0.5}}\n{\"n\":2,\"in\":{}}\n");
-    let parquet = bson(&place, "convert a.bson --to parquet").succeeds().stdout;
-    assert!(parquet.starts_with(b"PAR1") && parquet.ends_with(b"PAR1"));
-    let arrow = bson(&place, "convert a.bson --to arrow").succeeds().stdout;
-    assert!(arrow.starts_with(b"ARROW1") && arrow.ends_with(b"ARROW1"));
+    for to in built(&["parquet", "arrow"]) {
+        let written = bson(&place, &format!("convert a.bson --to {to}")).succeeds().stdout;
+        let mark: &[u8] = if to == "parquet" { b"PAR1" } else { b"ARROW1" };
+        assert!(written.starts_with(mark) && written.ends_with(mark), "{to}");
+    }
     bson(&place, "convert a.bson --to csv --column n:double --column in.d:string --mismatch null")
         .exits(0)
         .prints("n,in.d\n1.0,\n2.0,\n")
@@ -375,13 +406,18 @@ fn convert_writes_other_formats() {
 #[test]
 fn what_does_not_fit_a_column_is_an_error_and_leaves_nothing() {
     let place = Place::new().file("a.bson", documents(&[r#"{"n": 1}"#, r#"{"n": "x"}"#, r#"{"m": 1}"#]));
-    bson(&place, "convert a.bson --to parquet -o a.parquet --column n:long").fails().prints("").complains_of(&[
-        "found a value of type string",
-        "in n",
-        "record 1",
-    ]);
+    for to in built(&["csv", "parquet"]) {
+        bson(&place, &format!("convert a.bson --to {to} -o a.out --column n:long")).fails().prints("").complains_of(&[
+            "found a value of type string",
+            "in n",
+            "record 1",
+        ]);
+    }
     bson(&place, "convert a.bson --to csv --infer 2 -o a.csv").fails().complains_of(&["record 2"]);
     bson(&place, "convert a.bson --to csv --infer 2 --unknown count -o a.csv")
+        .exits(2)
+        .complains_of(&["null in the only column", "--null TEXT"]);
+    bson(&place, "convert a.bson --to csv --infer 2 --unknown count --null NA -o a.csv")
         .exits(0)
         .complains_of(&["1 member left out"]);
     assert_eq!(place.names(), ["a.bson", "a.csv"]);
@@ -390,12 +426,117 @@ fn what_does_not_fit_a_column_is_an_error_and_leaves_nothing() {
 }
 
 #[test]
+fn a_key_that_repeats_is_an_error_or_counted() {
+    let place = Place::new().file("a.bson", documents(&[r#"{"a": 1, "a": 2}"#]));
+    for to in built(&["csv", "parquet", "arrow", "arrow-stream"]) {
+        for column in ["", "--column a:int"] {
+            let line = format!("convert a.bson --to {to} -o out {column}");
+            bson(&place, &line).fails().complains_of(&["found the key \"a\" twice", "--unknown count", "record 0"]);
+            assert_eq!(place.names(), ["a.bson"], "{line}");
+        }
+    }
+    for column in ["", "--column a:int"] {
+        bson(&place, &format!("convert a.bson --to csv --unknown count {column}"))
+            .exits(0)
+            .prints("a\n1\n")
+            .complains_of(&["1 member left out, in 1 document"]);
+    }
+    bson(&place, "convert a.bson --to ndjson").succeeds().prints("{\"a\":1,\"a\":2}\n");
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut command = bson(&place, "convert a.bson --to csv --unknown count").into_command();
+    assert_eq!(
+        command.stdout(std::process::Stdio::null()).stderr(full).status().unwrap().code(),
+        Some(1),
+        "the count could not be printed"
+    );
+}
+
+#[test]
+fn what_columns_cannot_show_is_named() {
+    let types = [
+        r#"{"t": {"$symbol": "x"}, "b": {"$binary": {"base64": "", "subType": "05"}}}"#,
+        r#"{"t": {"$code": "y"}, "b": {"$undefined": true}}"#,
+    ];
+    let place = Place::new().file("a.bson", documents(&types)).file("b.bson", documents(&[r#"{"n": -0.0, "m": 1}"#]));
+    let seen = bson(&place, "convert a.bson --to csv").exits(0).prints("t,b\nx,\"\"\ny,\n");
+    for line in [
+        "1 value of type javascript became text, in 2 documents",
+        "1 value of type symbol became text",
+        "1 value of type binData lost a subtype",
+        "1 value of type undefined became null",
+    ] {
+        assert!(seen.stderr.contains(&format!("millstream: a.bson: {line}")), "{line}: {}", seen.stderr);
+    }
+    bson(&place, "convert b.bson --to csv --column n:int").fails().complains_of(&["found -0.0", "in n"]);
+    bson(&place, "convert b.bson --to csv --column n:double").succeeds().prints("n\n-0.0\n");
+    bson(&place, "convert b.bson --to csv --column m:int --column x.y:int -o b.csv").fails().complains_of(&[
+        "b.bson: key missing",
+        "in x.y",
+        "--absent null",
+    ]);
+    assert_eq!(place.names(), ["a.bson", "b.bson"]);
+    bson(&place, "convert b.bson --to csv --column m:int --column x.y:int --absent null")
+        .exits(0)
+        .prints("m,x.y\n1,\n")
+        .complains_of(&["only nulls in x.y, which no document has"]);
+    let place = Place::new().file("e.bson", documents(&["{}", "{}"]));
+    for to in built(&["csv", "parquet"]) {
+        let words = format!("convert e.bson --to {to} -o e.out");
+        bson(&place, &words).fails().complains_of(&["documents without a member"]);
+    }
+}
+
+#[test]
+fn columns_that_change_after_they_were_inferred_say_which_option_helps() {
+    let texts = [r#"{"n": 1, "d": {"x": 1}}"#, r#"{"n": {"$numberLong": "4294967296"}, "d": {"x": 1}}"#, r#"{"d": 5}"#];
+    let place = Place::new().file("a.bson", documents(&texts[..2])).file("b.bson", documents(&[texts[0], texts[2]]));
+    bson(&place, "convert a.bson --to csv").succeeds().prints("n,d.x\n1,1\n4294967296,1\n");
+    bson(&place, "convert a.bson --to csv --infer 1").fails().complains_of(&[
+        "value out of range: found 4294967296",
+        "as inferred from the first 1 documents",
+        "raise --infer, name the columns with --column",
+    ]);
+    // Arrow holds d as it is, CSV its members: neither loses the 5.
+    for to in built(&["arrow", "csv"]) {
+        let line = format!("convert b.bson --to {to} --infer 1 -o out");
+        bson(&place, &line).fails().complains_of(&["in d,", "record 1"]);
+    }
+}
+
+#[test]
+fn options_without_a_use_are_refused_before_anything_is_opened() {
+    let place = Place::new();
+    for (words, complaint) in [
+        ("convert none --to ndjson --column a:int", "--column with --to ndjson"),
+        ("convert none --to ndjson --infer 3", "--infer with --to ndjson"),
+        ("convert none --to ndjson --mixed error", "--mixed with --to ndjson"),
+        ("convert none --to ndjson --mismatch null", "--mismatch with --to ndjson"),
+        ("convert none --to ndjson --unknown count", "--unknown with --to ndjson"),
+        ("convert none --to csv --compression zstd", "--compression with --to csv"),
+        ("convert none --to arrow --compression none", "expected --to parquet"),
+        ("convert none --to parquet --null NA", "--null with --to parquet"),
+        ("convert none --to csv --canonical", "--canonical with --to csv"),
+        ("convert none --to csv --null a,b", "expected a text without commas"),
+        ("convert none --to csv --absent null", "--column"),
+        ("convert none --to csv --infer 0", "0 is not in 1.."),
+        ("convert none --to csv --mixed error --column a:int", "cannot be used with"),
+        ("get none a --canonical --as npy", "--canonical with --as npy"),
+        ("get none a --canonical --as raw", "--canonical with --as raw"),
+        ("get none a --canonical --as julia", "--canonical with --as julia"),
+        ("cat --", "expected a command after '--'"),
+        ("count --", "expected a command after '--'"),
+    ] {
+        bson(&place, words).gets_refused().complains_of(&[complaint]);
+    }
+}
+
+#[test]
 fn convert_says_how_many_and_what_was_skipped() {
     let [good, worse] = [r#"{"n": 1}"#, r#"{"n": "x"}"#].map(|text| documents(&[text]));
     let mut bad = good.clone();
     bad[4] = 0x77;
     let place = Place::new().file("a.bson", good.repeat(3)).file("b.bson", [&good[..], &bad, &worse].concat());
-    for to in ["parquet", "ndjson"] {
+    for to in built(&["parquet", "ndjson"]) {
         let line = format!("convert a.bson --to {to} --count");
         bson(&place, &format!("{line} -o a.out")).succeeds().prints("3 documents, 36 bytes\n");
         let seen = bson(&place, &line).exits(0).says("3 documents, 36 bytes\n");
@@ -407,8 +548,8 @@ fn convert_says_how_many_and_what_was_skipped() {
         .fails()
         .prints("2 documents, 26 bytes\n")
         .complains_of(&["skipped 12 bytes"]);
-    for to in ["parquet", "csv", "arrow"] {
-        // The error comes behind what was skipped.
+    for to in built(&["parquet", "csv", "arrow"]) {
+        // The error comes after what was skipped.
         let line = format!("convert b.bson --to {to} --on-error skip --column n:long -o c.out");
         let seen = bson(&place, &line).fails().prints("");
         let (skipped, error) = seen.stderr.split_once('\n').unwrap();
@@ -434,7 +575,7 @@ fn ls_of_an_endless_stream_reads_its_beginning_only() {
     assert!(seen.stdout.starts_with(b"document [0] at byte 0: 4 members"));
 }
 
-/// A pipe that somebody writes documents into for as long as it is read.
+/// A pipe that a thread writes documents into for as long as it is read.
 fn endless(place: &Place) -> std::process::ChildStdout {
     let line = "while cat orders.bson; do :; done 2>/dev/null";
     let mut shell = std::process::Command::new("sh");

@@ -153,7 +153,7 @@ fn copies_that_die_in_the_middle() {
     each(&place, "in", "no-such-program-anywhere").exits(1);
 }
 
-/// As with GNU parallel: what it has done is what its status says.
+/// As with GNU parallel: the status shows what it has done.
 #[test]
 fn a_copy_need_not_read_its_block() {
     let place = Place::new().file("in", numbers(1_000_000));
@@ -263,9 +263,10 @@ fn no_zombie_is_left_while_it_runs() {
     let mut live = each(&place, "-j 2 --block 4 --flush line", "cat").shell(source).start();
     live.prints(&(1..=48).map(|n| format!("{n}\n")).collect::<String>());
     let children = format!("/proc/{0}/task/{0}/children", live.pid().as_raw_nonzero());
-    until("only the source is there", || {
+    until("only the source is there, and the guard", || {
         let children = fs::read_to_string(&children).unwrap_or_default();
-        (children.split_whitespace().count() == 1).then_some(())
+        let name = |pid: &str| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        (children.split_whitespace().filter(|pid| name(pid) != "ms-guard\n").count() == 1).then_some(())
     });
     fs::write(place.path("go"), "").unwrap();
     let seen = live.ends();
@@ -304,9 +305,28 @@ fn kept_copies_that_fail_or_stop_reading() {
     let place = Place::new().file("in", numbers(1_000_000));
     let seen = each(&place, "in -j 2 --block 10K --round-robin", "head -c 100000 > /dev/null; exit 3").fails();
     let _ = seen.complains_of(&["exited with status 3", "in a copy whose last was the block of records"]);
-    // When nobody reads any more, what is left is lost.
-    let seen = each(&place, "in -j 2 --block 10K --round-robin", "head -n 1 > /dev/null").fails();
-    let _ = seen.complains_of(&["found no copy of the command that still reads", "the block of records"]);
+    // What one is given and does not read is lost, also where others continue reading.
+    for command in ["head -n 1 > /dev/null", "[ -e one ] || { touch one; exit 0; }; cat"] {
+        let seen = each(&place, "in -j 2 --block 10K --round-robin -o out", command).fails();
+        let _ = seen.complains_of(&[
+            "found a copy of the command that stopped reading before the end of its input",
+            "block of record",
+        ]);
+        assert!(!place.path("out").exists());
+    }
+    fs::remove_file(place.path("one")).unwrap();
+    // A single block, which lies in the pipe when the copy ends.
+    let short = Place::new().file("in", numbers(10_000));
+    let seen = each(&short, "in -j 2 --round-robin", "read n; exit 0").fails();
+    let _ = seen.complains_of(&["stopped reading before the end of its input"]);
+    each(&short, "in -j 2 --round-robin", "wc -l > /dev/null").succeeds();
+    // It has ended all right, and the next block was to be its own: also if it had read all before.
+    let line = "echo 1; echo 2; until [ -e gone ]; do sleep 0.01; done; sleep 0.2; echo 3";
+    let seen = each(&short, "-j 1 --block 2 --round-robin", "read n; touch gone").shell(line).fails();
+    let _ = seen.complains_of(&["stopped reading before the end of its input"]);
+    // Among failures that are passed over, the last one's block is read by none.
+    let seen = each(&place, "in -j 2 --block 10K --round-robin --on-error skip", "head -n 1 > /dev/null").fails();
+    assert!(seen.stderr.contains("found no copy of the command that is still reading"), "{}", seen.stderr);
     let one = "[ -e one ] || { touch one; head -c 100000 > /dev/null; exit 3; }; cat";
     let seen = each(&place, "in -j 1 --block 10K --round-robin --on-error skip", one).fails();
     assert!(seen.stderr.contains("status 3"), "{}", seen.stderr);
@@ -320,4 +340,69 @@ fn what_it_cannot_do_is_refused() {
     place.run("--each cat --block 0").gets_refused().complains_of(&["expected 1 byte to 1G"]);
     place.run("--each cat --count").gets_refused().complains_of(&["--count"]);
     place.run("--each cat --on-error maybe").gets_refused().complains_of(&["stop, skip"]);
+}
+
+#[test]
+fn a_time_limit_reaches_the_copies() {
+    let place = Place::new().file("in", numbers(60_000));
+    for mode in MODES {
+        let started = std::time::Instant::now();
+        // A kept copy that was never given a block would be late as well, and could not be located by one: the first
+        // command leaves blocks for every copy, and the second has only one copy.
+        for (command, options) in
+            [("exec tail -f /dev/null", "-j 2 --block 40K"), ("cat > /dev/null; exec tail -f /dev/null", "-j 1")]
+        {
+            let seen = each(&place, "in --timeout 900ms -o out", command).and(options).and(mode).fails();
+            let _ = seen.complains_of(&["stalled", "0.9 s", "the block of records", "; raise --timeout"]);
+            assert!(!place.path("out").exists());
+        }
+        assert!(started.elapsed() < crate::place::PATIENCE);
+        // One that has nothing to do is not late, nor one whose output is not taken at the moment.
+        let line = "for n in 1 2 3 4 5 6; do echo $n; sleep 0.1; done";
+        each(&place, "-j 2 --block 2 --timeout 2s", "wc -l > /dev/null").and(mode).shell(line).succeeds();
+        each(&place, "in -j 2 --block 40K --timeout 2s --rate-limit 300K", "cat").and(mode).succeeds();
+    }
+}
+
+#[test]
+fn copies_are_given_whole_records_of_all_sources() {
+    let place = Place::new().file("a", "1\n2").file("b", "3\n4");
+    for mode in MODES {
+        each(&place, "a b -j 1", "cat").and(mode).succeeds().prints("1\n2\n3\n4");
+    }
+}
+
+/// The ways to use copies.
+const MODES: [&str; 3] = ["", "--unordered", "--round-robin"];
+
+/// A copy that writes nothing, and ends when it is not read any more: one that sleeps would have to be stopped by a signal.
+const SILENT: &str = "echo > started; exec tail -f /dev/null";
+
+#[test]
+fn a_signal_is_never_taken_for_the_end() {
+    let place = Place::new().file("in", numbers(60_000));
+    // The last block has been given, or is still to be.
+    for (mode, block) in MODES.into_iter().flat_map(|mode| [(mode, "1M"), (mode, "40K")]) {
+        for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
+            let live = each(&place, "in -j 2 -o out --stats stats --hash sha256", SILENT)
+                .and(mode)
+                .and("--block")
+                .and(block)
+                .start();
+            place.wait_for("started");
+            live.send(signal);
+            live.dies_by(signal);
+            let stats: Value = serde_json::from_slice(&place.read("stats")).unwrap();
+            assert_eq!((&stats["complete"], &stats["error"]["kind"]), (&false.into(), &"cancelled".into()), "{mode}");
+            assert_eq!(stats["hash"], Value::Null, "{mode}");
+            assert_eq!(place.names(), ["in", "started", "stats"], "{mode}");
+            fs::remove_file(place.path("started")).unwrap();
+        }
+        // To a pipe, and where failing copies are passed over.
+        let live = each(&place, "in -j 2 --on-error skip", SILENT).and(mode).and("--block").and(block).start();
+        place.wait_for("started");
+        live.send(Signal::TERM);
+        live.dies_by(Signal::TERM);
+        fs::remove_file(place.path("started")).unwrap();
+    }
 }

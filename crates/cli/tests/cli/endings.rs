@@ -1,13 +1,14 @@
 //! How it ends: failing commands, closed consumers, signals; no child left, no partial file.
 
 use std::fs;
+use std::io::Read;
 use std::os::unix::net::UnixListener;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::time::Instant;
 
 use rustix::process::Signal;
 
-use crate::place::{PATIENCE, Place, is_there};
+use crate::place::{PATIENCE, Place, is_there, until};
 
 #[test]
 fn a_failing_command_is_noticed_after_all_it_wrote() {
@@ -90,7 +91,7 @@ fn a_consumer_that_is_not_standard_output_is_named_when_it_goes() {
     drop(listener.accept().unwrap());
     let seen = live.ends();
     assert_eq!(seen.status.signal(), Some(Signal::PIPE.as_raw()));
-    let _ = seen.complains_of(&["unix:sock: broken pipe", "; the consumer has gone"]);
+    let _ = seen.complains_of(&["unix:sock: broken pipe", "; the reader has closed it"]);
 }
 
 #[test]
@@ -129,8 +130,65 @@ fn signals_end_it_after_its_command_and_its_files_are_gone() {
 }
 
 #[test]
+fn signals_that_are_not_there_to_end_it_do_so_in_the_same_way() {
+    for signal in [Signal::QUIT, Signal::XCPU, Signal::ALARM, Signal::USR1, Signal::USR2, Signal::PROF] {
+        let place = Place::new().file("old", "old\n");
+        let line = "ulimit -c 0; echo $$ > pid; echo one; exec sleep 60";
+        let mut command = place.run("-o out --tee old").shell(line).into_command();
+        command.stderr(std::process::Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        place.wait_for("pid");
+        rustix::process::kill_process(rustix::process::Pid::from_child(&child), signal).unwrap();
+        let status = until("it ends", || child.try_wait().unwrap());
+        let mut stderr = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        assert_eq!(status.signal(), Some(signal.as_raw()), "{stderr}");
+        assert!(stderr.starts_with(&format!("millstream: ended by signal {} (SIG", signal.as_raw())), "{stderr}");
+        assert!(!is_there(&place.text("pid")));
+        let names: Vec<_> = place.names().into_iter().filter(|name| !name.starts_with("core")).collect();
+        assert_eq!(names, ["old", "pid"]);
+        assert_eq!(place.text("old"), "old\n");
+    }
+}
+
+#[test]
+fn a_file_beyond_the_limit_on_its_size_is_an_error() {
+    let place = Place::new().file("in", "x".repeat(100_000)).file("old", "old\n");
+    for (words, names) in [
+        ("run in -o out", vec!["in", "old"]),
+        ("run in -o old", vec!["in", "old"]),
+        ("run -o out -- cat in", vec!["in", "old"]),
+    ] {
+        let command = place.words(words).into_command();
+        let line = format!("ulimit -f 8; exec {} {words}", command.get_program().display());
+        let mut shell = std::process::Command::new("sh");
+        let seen = shell.args(["-c", &line]).current_dir(place.path("")).output().unwrap();
+        assert_eq!(seen.status.code(), Some(1), "{}", String::from_utf8_lossy(&seen.stderr));
+        assert!(String::from_utf8_lossy(&seen.stderr).contains("File too large"));
+        assert_eq!(place.names(), names);
+        assert_eq!(place.text("old"), "old\n");
+    }
+    // The commands have the system's own handling.
+    place.run("").shell("kill -XFSZ $$").fails().complains_of(&["signal 25 (SIGXFSZ)"]);
+}
+
+#[test]
+fn a_new_file_leaves_nothing_when_it_is_killed() {
+    let place = Place::new();
+    let live = place.run("-o out --tee copy.gz").shell("echo $$ > pid; echo one; exec sleep 60").start();
+    let pid = place.wait_for("pid");
+    live.send(Signal::KILL);
+    live.dies_by(Signal::KILL);
+    let _ = rustix::process::kill_process(
+        rustix::process::Pid::from_raw(pid.trim().parse().unwrap()).unwrap(),
+        Signal::KILL,
+    );
+    assert_eq!(place.names(), ["pid"]);
+}
+
+#[test]
 fn a_signal_ends_it_wherever_it_waits() {
-    // For a source that is a pipe, for one that has a thread of its own, for a consumer, for its turn.
+    // For a source that is a pipe, for one that has its own thread, for a consumer, for its turn.
     for options in ["", "--read-ahead on", "--rate-limit 1"] {
         let place = Place::new();
         let live = place.run(options).shell("echo $$ > pid; seq 1 100000; exec sleep 60").start();
@@ -183,7 +241,7 @@ fn the_second_signal_ends_it_at_once() {
 fn a_ctrl_c_that_reaches_the_command_too_is_no_failure_of_it() {
     let place = Place::new();
     let mut command = place.run("").shell("echo $$ > pid; exec sleep 60").into_command();
-    // A group of its own, as a shell gives to a foreground job.
+    // A separate process group, as a shell gives to a foreground job.
     let mut child = command.process_group(0).stderr(std::process::Stdio::piped()).spawn().unwrap();
     place.wait_for("pid");
     rustix::process::kill_process_group(rustix::process::Pid::from_child(&child), Signal::INT).unwrap();

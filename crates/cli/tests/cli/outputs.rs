@@ -129,6 +129,87 @@ fn a_tcp_connection() {
 }
 
 #[test]
+fn a_connection_whose_peer_has_sent_something_gets_all_of_it() {
+    let place = Place::new().file("in", "a record\n".repeat(30_000)).file("doc", b"\x05\0\0\0\0");
+    for (words, expected) in [
+        ("run in -o ADDRESS", "a record\n".repeat(30_000)),
+        ("run in --timeout 20s --tee ADDRESS -o out", "a record\n".repeat(30_000)),
+        ("run in --hash crc32c -o ADDRESS", "a record\n".repeat(30_000)),
+        ("bson convert doc --to ndjson -o ADDRESS", "{}\n".into()),
+    ] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("tcp:{}", listener.local_addr().unwrap());
+        let server = thread::spawn(move || {
+            let mut peer = listener.accept().unwrap().0;
+            peer.write_all(b"220 ready\r\n").unwrap();
+            thread::sleep(Duration::from_millis(50));
+            let mut text = String::new();
+            peer.read_to_string(&mut text).map(|_| text)
+        });
+        place.words(&words.replace("ADDRESS", &address)).exits(0);
+        assert_eq!(server.join().unwrap().ok(), Some(expected), "{words}");
+    }
+}
+
+#[test]
+fn a_peer_that_does_not_confirm_the_end_is_a_failure() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = Place::new();
+    let run = || place.run(&format!("--timeout 100ms -o tcp:{}", listener.local_addr().unwrap()));
+    run().shell("echo one").fails().complains_of(&[
+        "tcp:127.0.0.1:",
+        "stalled",
+        "has not closed 0.1 s after this side",
+    ]);
+    let live = run().shell("echo one").start();
+    let peer = listener.accept().unwrap().0;
+    let peer = (listener.accept().unwrap().0, peer).0;
+    let mut one = [0; 4];
+    (&peer).read_exact(&mut one[..3]).unwrap();
+    drop(peer); // one byte is unread
+    let seen = live.ends();
+    assert_eq!(seen.status.code(), Some(1));
+    seen.complains_of(&["tcp:127.0.0.1:", "reset by peer"]);
+}
+
+#[test]
+fn a_failed_run_ends_no_compression() {
+    let place = Place::new();
+    for name in ["kept.gz", "kept.bgz", "kept.zst"] {
+        for options in ["", "--hash sha256"] {
+            place.run(options).and("--keep-partial -o").and(name).shell("echo one; exit 3").fails();
+            let kept = place.read(name);
+            place.run(name).fails().prints("one\n").complains_of(&["decode truncated"]);
+            if name == "kept.bgz" {
+                assert!(!kept.ends_with(b"\x1b\0\x03\0\0\0\0\0\0\0\0\0"), "it has its end-of-file block");
+            }
+        }
+    }
+    rustix::fs::mkfifoat(rustix::fs::CWD, place.path("fifo.gz"), rustix::fs::Mode::RWXU).unwrap();
+    for words in ["run -o fifo.gz", "run --tee fifo.gz", "run -o fifo.gz --each cat"] {
+        let fifo = place.path("fifo.gz");
+        let reading = thread::spawn(move || fs::read(fifo).unwrap());
+        place.words(words).shell("echo one; exit 3").fails();
+        fs::write(place.path("got.gz"), reading.join().unwrap()).unwrap();
+        place.run("got.gz").fails().complains_of(&["decode truncated"]);
+    }
+}
+
+#[test]
+fn options_for_files_need_a_file() {
+    let place = Place::new().file("a", "one\n");
+    for words in
+        ["a --append", "a --keep-partial", "a --append -o - --tee tcp:127.0.0.1:9", "a --keep-partial -o unix:s"]
+    {
+        place.run(words).gets_refused().complains_of(&["without a file as output", "-o FILE or --tee FILE"]);
+    }
+    place.run("a --append --keep-partial -o out").gets_refused().complains_of(&["cannot be used with"]);
+    assert_eq!(place.names(), ["a"]);
+    place.run("a --append --tee out").succeeds().prints("one\n");
+    assert_eq!(place.text("out"), "one\n");
+}
+
+#[test]
 fn bytes_go_on_as_they_come() {
     let place = Place::new();
     let mut live = place.run("").shell("printf one; until [ -e go ]; do sleep 0.01; done; echo two").start();
@@ -169,19 +250,67 @@ fn an_output_is_compressed_by_its_name_and_decoded_by_its_content() {
 #[test]
 fn a_name_that_promises_what_nobody_writes_is_refused() {
     let place = Place::new().file("a", "one\n");
-    for ending in ["xz", "lzma", "bz2", "lz", "lz4", "lzo", "br", "Z"] {
+    let formats = [
+        ("xz", "xz"),
+        ("lzma", "lzma"),
+        ("bz2", "bzip2"),
+        ("lz", "lzip"),
+        ("lz4", "lz4"),
+        ("lzo", "lzop"),
+        ("br", "brotli"),
+        ("Z", "compress"),
+        ("zlib", "zlib"),
+    ];
+    for (ending, format) in formats {
         let message = format!(
-            "millstream: b.{ending}: unsupported: found no encoder for .{ending}, expected .gz, .bgz, .bgzf or .zst; \
-             --decode off copies bytes as they are\n"
+            "millstream: b.{ending}: unsupported: found a name that implies {format} data, expected one that implies gzip, bgzf or zstd data; --decode off copies bytes as they are\n"
         );
         // Before a command is started.
         place.run(&format!("-o b.{ending}")).shell("touch started; echo one").fails().says(&message);
         place.run(&format!("--tee b.{ending} a")).fails().prints("").says(&message);
     }
     assert_eq!(place.names(), ["a"]);
+    // There is no such option here.
+    place.words("bson convert a --to csv -o b.xz").gets_refused().complains_of(&["a name that implies xz data"]);
+    assert_eq!(place.names(), ["a"]);
     place.run("a -o b.xz --decode off").succeeds();
     place.run("a --stats c.xz -o d.xz.txt").succeeds();
     assert_eq!([place.text("b.xz"), place.text("d.xz.txt")], ["one\n", "one\n"]);
+}
+
+#[test]
+fn nothing_is_appended_to_a_compressed_file_that_is_cut() {
+    let place = Place::new().file("a", "one\n");
+    place.run("a -o whole.gz").succeeds();
+    let whole = place.read("whole.gz");
+    let cut = &whole[..whole.len() - 1];
+    for hash in ["", " --hash sha256"] {
+        let place = Place::new().file("a", "one\n").file("cut.gz", cut);
+        let refused = place.run(&format!("-o cut.gz --append{hash}")).shell("touch started; echo one").fails();
+        refused.says(
+            "millstream: cut.gz: open failed: found decode truncated (unexpected end of file), expected a complete gzip file to append to, or appending without the check\n",
+        );
+        assert_eq!((place.names(), place.read("cut.gz")), (vec!["a".to_string(), "cut.gz".to_string()], cut.to_vec()));
+        place.run(&format!("a -o cut.gz --append --append-unchecked{hash}")).exits(0);
+        assert!(place.read("cut.gz").len() > cut.len());
+    }
+    place.run("a -o x.gz --append-unchecked").gets_refused();
+    let seen = place.run("a -o whole.gz --append --progress always").exits(0);
+    assert!(seen.stderr.contains("whole.gz: is it complete?"), "{}", seen.stderr);
+    place.run("whole.gz").succeeds().prints("one\none\n");
+}
+
+#[test]
+fn a_link_to_an_output_that_is_not_there_yet_is_that_output() {
+    let place = Place::new().file("a", "one\n");
+    symlink("x", place.path("y")).unwrap();
+    symlink("y", place.path("z")).unwrap();
+    for words in ["a -o x --tee y", "a -o y --tee x", "a -o x --tee z", "a -o z --tee ./y"] {
+        place.run(words).fails().complains_of(&["open failed", "not also another output"]);
+    }
+    assert_eq!(place.names(), ["a", "y", "z"]);
+    place.run("a -o y --tee b").succeeds();
+    assert_eq!((place.text("x"), place.text("b")), ("one\n".to_string(), "one\n".to_string()));
 }
 
 #[test]
@@ -206,12 +335,20 @@ fn two_outputs_are_never_the_same_file() {
     let place = Place::new().file("a", "one\n").file("b", "two\n");
     symlink("b", place.path("link")).unwrap();
     for words in ["a -o b --tee link", "a -o new --tee ./new", "a --tee new --tee new", "a -o b --stats b"] {
-        place.run(words).fails().complains_of(&["open failed", "not another output"]);
+        place.run(words).fails().complains_of(&["open failed", "not also another output"]);
     }
-    place.run("a --tee b").stdout_to(open_for_append(place.path("b"))).fails().complains_of(&["not another output"]);
+    place
+        .run("a --tee b")
+        .stdout_to(open_for_append(place.path("b")))
+        .fails()
+        .complains_of(&["not also another output"]);
     assert_eq!(place.text("b"), "two\n");
     assert_eq!(place.names(), ["a", "b", "link"]);
-    place.run("a --tee -").fails().prints("").complains_of(&["standard output: open failed", "not another output"]);
+    place
+        .run("a --tee -")
+        .fails()
+        .prints("")
+        .complains_of(&["standard output: open failed", "not also another output"]);
     place.run("a --tee /dev/null -o /dev/null").succeeds();
 }
 

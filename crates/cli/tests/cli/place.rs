@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal};
 /// The longest that anything may take: only to notice what hangs.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A directory of its own, gone afterwards.
+/// A temporary directory, removed afterwards.
 pub(crate) struct Place {
     directory: tempfile::TempDir,
 }
@@ -91,6 +91,17 @@ impl Words {
         self
     }
 
+    /// With at most this much memory of its own, in MiB: heap, stacks, and what is mapped without a file.
+    pub(crate) fn within(self, mebibytes: u64) -> Words {
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("ulimit -d {} && exec \"$0\" \"$@\"", mebibytes << 10)]);
+        command.arg(self.command.get_program()).args(self.command.get_args()).stdin(Stdio::null());
+        if let Some(directory) = self.command.get_current_dir() {
+            command.current_dir(directory);
+        }
+        Words { command, ..self }
+    }
+
     /// A command as the last source: a line for `sh`.
     pub(crate) fn shell(self, line: &str) -> Words {
         self.and("-- sh -c").word(line)
@@ -111,7 +122,12 @@ impl Words {
         self
     }
 
-    /// It runs on while the story goes on.
+    pub(crate) fn stderr_to(mut self, stderr: impl Into<Stdio>) -> Words {
+        self.command.stderr(stderr);
+        self
+    }
+
+    /// It runs on while the story continues.
     pub(crate) fn start(mut self) -> Live {
         assert!(self.stdin.is_none(), "standard input is for those that are waited for");
         Live { child: self.command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap() }

@@ -21,6 +21,21 @@ fn many_lines() {
     Place::new().run("--count -- seq 1 1000000").succeeds().prints("1000000 records, 6888896 bytes\n");
 }
 
+/// A record of which a command that fails wrote only the beginning is none. Where bytes are copied it is among them.
+#[test]
+fn an_unfinished_record_of_a_command_that_fails() {
+    let place = Place::new();
+    let line = "printf '100\\n200\\n30'; exit 3";
+    let unfinished = &["exited with status 3", "2 bytes of an unfinished record, \"30\"", "record 2"];
+    for words in ["--stage noop", "--stage match:0", "--each cat", "--each cat --round-robin -j1"] {
+        place.run(words).shell(line).fails().prints("100\n200\n").complains_of(unfinished);
+    }
+    place.run("--delimiter \\n").shell(line).fails().prints("100\n200\n").complains_of(unfinished);
+    place.run("--stats stats").shell(line).fails().prints("100\n200\n30").complains_of(unfinished);
+    place.run("").shell(line).fails().prints("100\n200\n30").complains_of(&["exited with status 3"]);
+    place.run("--stage noop").shell("printf '100\\n200\\n30'").succeeds().prints("100\n200\n30");
+}
+
 #[test]
 fn a_delimiter_of_bytes() {
     let count = |delimiter: &str, input: &str| {

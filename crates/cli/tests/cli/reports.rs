@@ -33,6 +33,37 @@ fn the_checksum_of_a_compressed_output_is_that_of_the_file() {
 }
 
 #[test]
+fn checksums_of_any_name_are_read_by_sha256sum() {
+    use std::os::unix::ffi::OsStrExt;
+    let names: [&[u8]; 6] = [b"a b", b"tab\t \x1b[2J", b"line\nfeed", b"car\rriage", br"back\slash \n", b"\xff\xe9"];
+    let place = Place::new();
+    let mut sums = Vec::new();
+    for name in names {
+        let said = std::fs::File::create(place.path("said")).unwrap();
+        let run = place.run("--hash sha256 -o").word(std::ffi::OsStr::from_bytes(name)).stderr_to(said);
+        run.shell("echo one").exits(0);
+        sums.extend(place.read("said"));
+    }
+    let (place, lines) = (place.file("sums", &sums), sums.iter().filter(|&&byte| byte == b'\n').count());
+    assert_eq!(lines, names.len());
+    let mut check = Command::new("sha256sum");
+    let checked = check.args(["--check", "--strict", "sums"]).current_dir(place.path("")).output().unwrap();
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
+}
+
+#[test]
+fn what_was_asked_for_and_cannot_be_printed_is_a_failure() {
+    let full = || std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let place = Place::new().file("a", "one\n").file("b", b"\x05\0\0\0\0");
+    for words in ["run a --hash sha256 -o out", "run a -o out --stats /dev/stderr", "bson convert b --to csv --count"] {
+        place.words(words).stderr_to(full()).stdout_to(std::process::Stdio::null()).exits(1);
+    }
+    for words in ["run a --count", "run a -o out --stats -", "bson count b", "bson check b", "bson ls b"] {
+        place.words(words).stdout_to(full()).fails().complains_of(&["No space left on device"]);
+    }
+}
+
+#[test]
 fn a_checksum_keeps_nothing_waiting_and_nothing_half_made() {
     let place = Place::new();
     let mut live = place.run("--hash sha256").shell("printf one; until [ -e go ]; do sleep 0.01; done").start();
@@ -69,14 +100,14 @@ fn statistics_of_a_complete_run() {
     let stats = stats(&place);
     assert_eq!(stats["complete"], true);
     assert_eq!(stats["error"], Value::Null);
-    assert_eq!((&stats["records"], &stats["bytes"]), (&1003.into(), &3906.into()));
-    assert_eq!(stats["longest_record"], 5);
+    assert_eq!((&stats["records"], &stats["bytes"]), (&1002.into(), &3906.into()));
+    assert_eq!(stats["longest_record"], 7);
     assert_eq!(stats["hash"]["algorithm"], "crc32c");
     assert_eq!(stats["hash"]["value"].as_str().unwrap().len(), 8);
     let seconds = stats["seconds"].as_f64().unwrap();
     assert!(seconds > 0.0);
     assert!((stats["bytes_per_second"].as_f64().unwrap() - 3906.0 / seconds).abs() < 1.0);
-    assert!((stats["records_per_second"].as_f64().unwrap() - 1003.0 / seconds).abs() < 1.0);
+    assert!((stats["records_per_second"].as_f64().unwrap() - 1002.0 / seconds).abs() < 1.0);
     for waited in ["waited_on_source_seconds", "waited_on_sink_seconds"] {
         assert!((0.0..=seconds).contains(&stats[waited].as_f64().unwrap()), "{waited}");
     }
@@ -102,7 +133,7 @@ fn statistics_on_standard_output() {
     let stats: Value = serde_json::from_slice(&seen.stdout).unwrap();
     assert_eq!(stats["error"]["kind"], "command_failed");
     for words in ["a --stats -", "a --stats - -o -", "a --stats - -o out --tee -"] {
-        let expected = ["standard output: open failed: expected a file that is not another output too\n"];
+        let expected = ["standard output: open failed: expected a file that is not also another output\n"];
         place.run(words).fails().prints("").complains_of(&expected);
     }
 }
@@ -123,7 +154,7 @@ fn statistics_of_a_failed_run() {
     assert_eq!((&stats["error"]["kind"], &stats["error"]["code"]), (&"command_failed".into(), &4.into()));
     let message = stats["error"]["message"].as_str().unwrap();
     assert!(message.contains("exited with status 3"), "{message}");
-    assert!(message.ends_with("it said last: oops; see its standard error"), "{message}");
+    assert!(message.ends_with("last line of standard error: oops; see its standard error"), "{message}");
     assert_eq!((&stats["records"], &stats["bytes"]), (&1.into(), &4.into()));
     assert_eq!(stats["hash"], Value::Null);
     assert_eq!((&stats["sources"][0]["status"], &stats["sources"][0]["exit_status"]), (&"failed".into(), &3.into()));

@@ -1,8 +1,9 @@
 //! Files, standard input, sockets, commands: alone and one after another.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
+use std::process::Stdio;
 use std::thread;
 
 use crate::place::Place;
@@ -34,12 +35,6 @@ fn several_sources_follow_each_other_as_they_are() {
         .shell("printf last")
         .succeeds()
         .prints("one\nno newline herebetweentwo\nlast");
-}
-
-#[test]
-fn records_never_join_across_sources() {
-    let place = Place::new().file("a", "one\ntw").file("b", "o\n");
-    place.run("--count a b").succeeds().prints("3 records, 8 bytes\n");
 }
 
 #[test]
@@ -122,4 +117,89 @@ fn every_way_of_reading_and_writing_gives_the_same_bytes() {
         place.run(options).and("a").succeeds().prints(&lines);
         place.run(options).and("-- cat a").succeeds().prints(&lines);
     }
+}
+
+#[test]
+fn sources_that_do_not_end_with_a_delimiter() {
+    let place = Place::new().file("f1", "a").file("f2", "b\n").file("f3", "c\nd").file("none", "");
+    // Bytes are joined as they are, and counted so.
+    place.run("f1 f2").succeeds().prints("ab\n");
+    for (sources, count) in [
+        ("f1 f2", "1 record, 3 bytes\n"),
+        ("f1 f1 f1", "1 record, 3 bytes\n"),
+        ("f1 none f2 f3 f1", "3 records, 7 bytes\n"),
+        ("f3 f3", "3 records, 6 bytes\n"),
+        ("none none", "0 records, 0 bytes\n"),
+    ] {
+        place.run("--count").and(sources).succeeds().prints(count);
+    }
+    place.run("f1 f1 f2 -o out --stats stats").succeeds();
+    assert_eq!(place.text("out"), "aab\n");
+    let stats: serde_json::Value = serde_json::from_slice(&place.read("stats")).unwrap();
+    assert_eq!((&stats["records"], &stats["bytes"], &stats["longest_record"]), (&1.into(), &4.into(), &4.into()));
+    place.run("--record-limit 3 f1 f1 f2").fails().complains_of(&["record too long", "begins in one source"]);
+    place.run("--record-limit 4 f1 f1 f2").succeeds().prints("aab\n");
+    // Where records are asked for, they stay records.
+    place.run("f1 f2 --stage noop").succeeds().prints("a\nb\n");
+    place.run("f1 none f2 --count --stage noop").succeeds().prints("2 records, 4 bytes\n");
+    place.run("f1 f1 f1 --delimiter ;").succeeds().prints("a;a;a");
+    place.run("f1 f1 -0 --count").succeeds().prints("2 records, 3 bytes\n");
+    place.run("f1 f2 --each cat").succeeds().prints("a\nb\n");
+    // What has been read before a source fails has been written.
+    place.run("f1 --delimiter ; -- false").fails().prints("a");
+}
+
+/// A name or first bytes that promise a format: what is none of it, or what cannot be decoded, is never taken for data.
+#[test]
+fn what_promises_a_format_is_not_copied_as_it_is() {
+    let place =
+        Place::new().file("a.gz", "plain\n").file("b.XZ", "plain\n").file("c", b"\xfd7zXZ\0\0\x04\xe6\xd6\xb4F");
+    for (name, found) in [("a.gz", "as its name implies"), ("b.XZ", "found xz data"), ("c", "found xz data")] {
+        let bytes = place.read(name);
+        for words in ["run", "run --count", "bson count", "bson cat", "bson check", "bson ls", "bson get"] {
+            let words = format!("{words} {name}");
+            place.words(&words).fails().prints("").complains_of(&[name, found]);
+        }
+        place.words(&format!("bson convert --to csv {name}")).fails().complains_of(&[found]);
+        place.run(&format!("--decode off {name}")).succeeds().prints(&bytes);
+    }
+    place.run("-").stdin(place.read("c")).fails().complains_of(&["found xz data", "--decode off"]);
+}
+
+#[test]
+fn a_source_that_changes_while_it_is_read_is_an_error() {
+    // More than a pipe holds, so that the command cannot be at its end when the change comes.
+    let place = Place::new().file("a", "");
+    let run = |pin: &str, change: &str, expected: &str| {
+        std::fs::write(place.path("a"), vec![b'\n'; 4 << 20]).unwrap();
+        let (mut reader, pipe) = std::io::pipe().unwrap();
+        let mut command = place.run("a").and(pin).into_command();
+        let child = command.stdout(pipe).stderr(Stdio::piped()).spawn().unwrap();
+        drop(command); // and with it our end of the pipe
+        let mut first = [0];
+        reader.read_exact(&mut first).unwrap();
+        std::process::Command::new("sh").args(["-c", change]).current_dir(place.path("")).status().unwrap();
+        std::io::copy(&mut reader, &mut std::io::sink()).unwrap();
+        let seen = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8(seen.stderr).unwrap();
+        assert_eq!(seen.status.code(), Some(i32::from(!expected.is_empty())), "{stderr}");
+        assert!(stderr.starts_with(expected), "{stderr}");
+    };
+    run("", "touch -d '+1 hour' a", "millstream: a: source changed: found a different modification time");
+    run("", "truncate -s 1 a", "millstream: a: source shrank: found 1 bytes, expected the 4194304 bytes it had");
+    run("", "printf more >> a", "");
+    run("--pin identity", "printf more >> a", "millstream: a: source changed: found 4194308 bytes");
+}
+
+#[test]
+fn a_long_window_is_decoded_if_there_may_be_memory_for_it() {
+    // A frame of one raw block, with a window of 256 MiB.
+    let frame = b"\x28\xb5\x2f\xfd\0\x90\x21\0\0one\n";
+    let place = Place::new().file("a.zst", frame);
+    let message = "millstream: a.zst: decode limit: found zstd data with a window of 268435456 bytes, expected one of at most \
+                   134217728, at byte 0; raise --decode-memory if the source is trusted\n";
+    place.run("a.zst").fails().prints("").says(message);
+    place.run("a.zst --decode-memory 256M").succeeds().prints("one\n");
+    place.words("bson count a.zst").fails().says(message);
+    place.words("bson count a.zst --decode-memory 256M").fails().complains_of(&["frame truncated"]);
 }

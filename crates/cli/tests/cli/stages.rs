@@ -137,7 +137,7 @@ fn a_seed_gives_the_same_sample_everywhere() {
     assert_ne!(first, sample("sample:0.01:8"));
     assert_ne!(sample("sample:0.5"), sample("sample:0.5"));
     assert!((50..200).contains(&first.lines().count()), "{first}");
-    // Written down once: a change would break somebody's experiment.
+    // Fixed here: a change would break users' experiments.
     assert_eq!(first.lines().take(5).collect::<Vec<_>>(), SAMPLE, "the generator gives other numbers");
 }
 
@@ -156,6 +156,24 @@ fn take_stops_its_sources() {
     let stats: Value = serde_json::from_slice(&place.read("stats")).unwrap();
     assert_eq!(stats["sources"].as_array().unwrap().len(), 1, "the second was not opened");
     place.run("--stage take:0").shell("exec sleep 60").succeeds().prints("");
+}
+
+/// A source that is read no further is not asked whether it succeeded: never, however fast it fails. What became of it
+/// is in the statistics.
+#[test]
+fn a_source_that_fails_after_take_had_enough_is_no_failure() {
+    let place = Place::new();
+    for round in 0..200 {
+        let (stage, printed) = if round % 2 == 0 { ("take:1", "1\n") } else { ("take:2", "1\n2\n") };
+        let line = if round % 8 < 4 { "seq 2; exit 3" } else { "echo 1; sleep 0.002; echo 2; exit 3" };
+        place.run("--stage").and(stage).shell(line).succeeds().prints(printed);
+    }
+    place.run("--stage take:3").shell("seq 2; exit 3").fails().prints("1\n2\n").complains_of(&["status 3"]);
+    place.run("--stage take:1 --stats stats").shell("echo 1; exec >&-; sleep 0.1; exit 3").succeeds().prints("1\n");
+    let stats: Value = serde_json::from_slice(&place.read("stats")).unwrap();
+    let source = &stats["sources"][0];
+    assert_eq!((&stats["complete"], &source["status"]), (&true.into(), &"stopped".into()));
+    assert_eq!(source["exit_status"], 3);
 }
 
 #[test]
@@ -226,4 +244,50 @@ fn what_is_no_stage_is_refused_with_its_place() {
         let seen = Place::new().run("--stage").word(stage).stdin("").gets_refused();
         let _ = seen.complains_of(&["--stage", "see `millstream run --help`"]).complains_of(parts);
     }
+}
+
+#[test]
+fn what_a_stage_makes_is_limited() {
+    let long = "a".repeat(1_000_000);
+    let place = Place::new().file("in", format!("one\n{long}\nthree\n"));
+    // 4,000 times as much, in memory that has no place for it.
+    let script = r#"ulimit -v 2000000; exec "$0" "$@""#;
+    let text = "b".repeat(4000);
+    let run = |stages: &[&str]| {
+        let mut command = Command::new("sh");
+        command.args(["-c", script, env!("CARGO_BIN_EXE_millstream"), "run", "in"]).current_dir(place.path(""));
+        for stage in stages {
+            command.args(["--stage", stage]);
+        }
+        command.output().unwrap()
+    };
+    for stages in [vec![format!("replace/a/{text}")], vec!["replace/(a+)/$1$1$1$1$1$1$1$1".to_string(); 10]] {
+        let seen = run(&stages.iter().map(String::as_str).collect::<Vec<_>>());
+        let said = String::from_utf8(seen.stderr).unwrap();
+        assert_eq!(seen.status.code(), Some(1), "{said}");
+        assert_eq!(seen.stdout, b"one\n");
+        let expected = "millstream: in: record too long: found a longer record, made by a stage, expected at most 67108864 bytes, \
+                        at byte 4, record 1 (the first is 0); raise --record-limit\n";
+        assert_eq!(said, expected);
+    }
+    // Many of them that are long, each for itself within the limit.
+    let place = Place::new().file("in", "a\n".repeat(2_000));
+    let mut command = Command::new("sh");
+    command.args(["-c", r#"ulimit -v 1000000; exec "$0" "$@""#, env!("CARGO_BIN_EXE_millstream"), "run", "in"]);
+    command.args(["--stage", &format!("replace/a/{text}"), "--stage", &format!("replace/b/{}", "c".repeat(250))]);
+    let seen = command.args(["--count"]).current_dir(place.path("")).output().unwrap();
+    assert_eq!(String::from_utf8(seen.stdout).unwrap(), "2000 records, 2000002000 bytes\n", "{:?}", seen.stderr);
+}
+
+#[test]
+fn a_record_limit_holds_for_what_stages_make() {
+    let place = Place::new();
+    let limited = |stage: &str| place.run("--record-limit 8").and("--stage").word(stage).stdin("ab\naaa\nb\n");
+    limited("replace/a/xxx")
+        .fails()
+        .prints("xxxb\n")
+        .complains_of(&["expected at most 8 bytes", "at byte 3, record 1"]);
+    limited("replace/a/xx").succeeds().prints("xxb\nxxxxxx\nb\n");
+    limited("replace/(?P<all>a+)/${all}x$all").succeeds().prints("axab\naaaxaaa\nb\n");
+    limited("replace/(a+)/${1}x$1$1").fails().prints("axaab\n").complains_of(&["record 1"]);
 }

@@ -27,7 +27,7 @@ impl Terminal {
         tcsetwinsize(&user, Winsize { ws_row: 24, ws_col: 132, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
         let screen = thread::spawn(move || {
             let mut shown = Vec::new();
-            // Linux says EIO when nobody has the terminal open any more.
+            // Linux reports EIO once no process has the terminal open.
             let _ = File::from(controller).read_to_end(&mut shown);
             String::from_utf8(shown).unwrap()
         });

@@ -1,7 +1,9 @@
 //! Faults at one call after another.
 
-use crate::command::{Before, Place};
-use crate::strace::{self, Injection, is_missing};
+use std::io::Write;
+
+use crate::command::{Before, Place, millstream};
+use crate::strace::{self, ALL_CALLS, Injection, is_missing};
 
 /// Ways to use the command; `OUT` is whole at the end of each.
 const USES: [&[&str]; 6] = [
@@ -13,13 +15,25 @@ const USES: [&[&str]; 6] = [
     &["run", "--timeout", "50s", "-o", "OUT", "--", "sh", "-c", "cat IN && sleep 0.01"],
 ];
 
+/// The same for pipelines of other kinds: copies of a command, stages, and each subcommand of `bson`.
+const MORE_USES: [&[&str]; 10] = [
+    &["run", "IN", "-j", "2", "--block", "100K", "--each", "cat", "-o", "OUT"],
+    &["run", "IN", "-j", "1", "--block", "100K", "--round-robin", "--each", "cat", "-o", "OUT"],
+    &["run", "IN", "--stage", "noop", "--progress", "always"],
+    &["bson", "convert", "IN.bson", "--to", "ndjson", "-o", "OUT"],
+    &["bson", "convert", "IN.bson", "--to", if cfg!(feature = "parquet") { "parquet" } else { "csv" }, "-o", "OUT"],
+    &["bson", "cat", "IN.bson"],
+    &["bson", "ls", "IN.bson"],
+    &["bson", "get", "IN.bson", "[50].s"],
+    &["bson", "check", "IN.bson"],
+    &["bson", "count", "IN.bson"],
+];
+
+/// Fewer buffers long.
+const SHORT: usize = 400_001;
+
 /// Several buffers long, so that there is a middle.
 const LEN: usize = 3_000_001;
-
-/// Every call, but for those whose failure only means that `strace` has not done what cannot fail: a descriptor that
-/// stays open after `close`, a lock that is not taken, an exit that is none, a socket to oneself that breaks.
-const ALL_CALLS: &str =
-    "!exit,exit_group,rt_sigreturn,close,futex,munmap,rt_sigprocmask,sendto,recvfrom,?restart_syscall";
 
 /// Every `step`th call, or every single one if asked for.
 fn steps(step: usize) -> usize {
@@ -28,16 +42,23 @@ fn steps(step: usize) -> usize {
 
 /// One call after another meets the fault: every one that is made when there is none.
 fn sweep(calls: &str, fault: &str, step: usize) {
+    sweep_uses(&USES, LEN, calls, fault, step);
+    // They share the most of their calls with each other.
+    sweep_uses(&MORE_USES, SHORT, calls, fault, 10 * step);
+}
+
+fn sweep_uses(uses: &[&[&str]], len: usize, calls: &str, fault: &str, step: usize) {
     if is_missing() {
         return;
     }
-    let place = Place::new(LEN);
+    let mut place = Place::new(len);
     let mut happened = 0;
-    for (i, words) in USES.into_iter().enumerate() {
+    for (i, words) in uses.iter().enumerate() {
+        place.expect(words);
         let all = strace::calls(&place, words, calls, fault);
         assert!(!all.is_empty(), "{words:?} makes no such call: {calls}");
         // Other starting points for other uses: together they see more calls.
-        for (n, (name, nth)) in all.iter().enumerate().skip(i % steps(step)).step_by(steps(step)) {
+        for (n, (name, nth)) in all.iter().enumerate().skip((7 * i) % steps(step)).step_by(steps(step)) {
             let injection = Injection { calls: name, path: None, fault, when: &nth.to_string() };
             let before = if (n / steps(step)).is_multiple_of(2) { Before::Absent } else { Before::Present };
             // Threads do not run in the same order each time: now and then there is no such call.
@@ -45,6 +66,7 @@ fn sweep(calls: &str, fault: &str, step: usize) {
         }
     }
     assert!(happened > 0, "no call met the fault");
+    let _ = writeln!(std::io::stderr(), "{fault}: {happened} calls met it");
 }
 
 #[test]
@@ -55,6 +77,14 @@ fn any_call_fails_as_broken_hardware_does() {
 #[test]
 fn any_call_fails_for_lack_of_memory() {
     sweep(ALL_CALLS, "error=ENOMEM", 29);
+}
+
+#[test]
+fn feeding_a_copy_fails_for_lack_of_memory() {
+    // More than a pipe holds, so that a thread writes the rest; and a command that itself writes once.
+    let copy = "dd bs=4M iflag=fullblock status=none";
+    let uses: [&[&str]; 1] = [&["run", "IN", "--each", copy, "-j1", "--block", "2M", "-o", "OUT"]];
+    sweep_uses(&uses, 1_500_000, "write,?ppoll,?poll", "error=ENOMEM", 2);
 }
 
 #[test]
@@ -113,15 +143,42 @@ fn storms_are_weathered() {
 /// Without faults the same commands succeed: else the sweeps would show nothing.
 #[test]
 fn without_faults_all_is_well() {
-    let place = Place::new(LEN);
-    for words in USES {
+    let mut place = Place::new(LEN);
+    for words in USES.into_iter().chain(MORE_USES) {
+        place.expect(words);
         for before in [Before::Absent, Before::Present] {
             let mut argv = place.arguments(words);
-            argv.insert(0, crate::command::millstream().to_str().unwrap().into());
+            argv.insert(0, millstream().to_str().unwrap().into());
             place.reset(before);
             let outcome = place.run(&argv);
             assert!(outcome.status.success(), "{words:?}: {outcome:?}");
             place.check(&outcome, before, "no fault");
         }
     }
+}
+
+/// Few descriptors, and files that may not grow: an error reports this, and nothing incomplete is left.
+#[test]
+fn limits_of_the_system() {
+    let mut place = Place::new(LEN);
+    let (mut runs, mut complete) = (0, 0);
+    for words in USES.into_iter().chain(MORE_USES) {
+        place.expect(words);
+        // In blocks of 512 bytes.
+        let sizes = [0, 1, 100, 5000].map(|blocks| format!("ulimit -f {blocks}"));
+        let descriptors = (3..=24).step_by(steps(4)).map(|count| format!("ulimit -n {count}"));
+        for (n, limit) in sizes.into_iter().chain(descriptors).enumerate() {
+            // What it prints goes into a file, too, which has the same limit.
+            let script = format!(r#"{limit}; exec "$0" "$@""#);
+            let mut argv: Vec<String> =
+                ["sh", "-c", &script, millstream().to_str().unwrap()].map(String::from).to_vec();
+            argv.extend(place.arguments(words));
+            let before = if n.is_multiple_of(2) { Before::Absent } else { Before::Present };
+            place.reset(before);
+            let outcome = place.run(&argv);
+            place.check(&outcome, before, &format!("{limit} {words:?}"));
+            (runs, complete) = (runs + 1, complete + usize::from(outcome.status.success()));
+        }
+    }
+    let _ = writeln!(std::io::stderr(), "limits: {runs} runs, {complete} of them complete");
 }

@@ -1,24 +1,24 @@
-//! Files of documents, mapped: nothing is read before it is looked at.
+//! Mapped files of documents: nothing is read until it is accessed.
 
 use super::{Document, Rules};
-use crate::buffer::Lent;
 use crate::error::{Error, Result};
-use crate::source::mapped::{Order, check_length, map};
+use crate::os::source::mapped::{Order, check_length, map};
+use millstream_core::internal::Lent;
 use std::fs::File;
 use std::iter::FusedIterator;
 use std::path::Path;
 
-/// A mapped file with one document, or many one after the other.
+/// A mapped file with one document, or several consecutive ones.
 ///
-/// Opening takes the same short time for any size: a page of the file is read when something on it is looked at, and
-/// the memory it takes is the system's cache of the file. The system is told nothing of an order: a look-up jumps, an
-/// array is then read from front to back, and what it does by itself (reading a little around each place, more and
-/// more where places follow each other) suits both.
+/// Opening takes the same short time for any size: a page of the file is read on access, and the memory used is the
+/// system's cache of the file. The system gets no hint about the order: a look-up jumps, an array is then read from
+/// front to back, and the system's default (reading a little around each access, and more if accesses are sequential)
+/// suits both.
 ///
-/// Who maps a file promises that nobody shrinks or changes it meanwhile. [`check_length`](Mapped::check_length) says
-/// whether it has shrunk; but using bytes that are no longer there ends the process with SIGBUS, and in a file that
-/// somebody writes to, what has been checked (that text is text) may no longer be so. Where that can happen, read the
-/// file instead: [`DocumentBuf`](super::DocumentBuf).
+/// The caller who maps a file promises that no process shrinks or changes it meanwhile.
+/// [`check_length`](Mapped::check_length) tells whether it has shrunk; but accessing bytes that no longer exist ends
+/// the process with SIGBUS, and in a file that another process writes to, validated data (text is UTF-8) may no longer
+/// be valid. If that can happen, read the file instead: [`DocumentBuf`](super::DocumentBuf).
 ///
 /// ```
 /// use millstream::bson::Mapped;
@@ -38,15 +38,15 @@ pub struct Mapped {
 }
 
 impl Mapped {
-    /// Maps a regular file; its documents are read by the default rules.
+    /// Maps a regular file; its documents are read with the default rules.
     ///
     /// # Errors
-    /// [`OpenFailed`](crate::ErrorKind::OpenFailed), also for anything that is no regular file.
+    /// [`OpenFailed`](crate::ErrorKind::OpenFailed), also for anything but a regular file.
     pub fn open(path: impl AsRef<Path>) -> Result<Mapped> {
         Mapped::with_rules(path, Rules::new())
     }
 
-    /// Maps a regular file; its documents are read by these rules.
+    /// Maps a regular file; its documents are read with these rules.
     ///
     /// # Errors
     /// As for [`open`](Mapped::open).
@@ -54,12 +54,12 @@ impl Mapped {
         let path = path.as_ref();
         let name = path.display().to_string();
         match map(path, Order::Any) {
-            Ok((memory, file)) => Ok(Mapped { memory, file, name, rules }),
+            Ok((memory, file, _)) => Ok(Mapped { memory, file, name, rules }),
             Err(error) => Err(error.with_name(name)),
         }
     }
 
-    /// The name of the file, as it was given. Errors of this type have it; to those of its documents add it with
+    /// The name of the file, as it was given. Errors of this type contain it; add it to those of its documents with
     /// [`Error::with_name`].
     pub fn name(&self) -> &str {
         &self.name
@@ -72,7 +72,7 @@ impl Mapped {
 
     /// The only document of the file.
     ///
-    /// Files of BSON.jl may have bytes behind it: lenient rules let them pass.
+    /// Files of BSON.jl may have bytes after it: lenient rules accept them.
     ///
     /// # Errors
     /// As for [`Document::with_rules`]; a document has less than 2 GiB, a file of many may have more.
@@ -80,7 +80,7 @@ impl Mapped {
         Document::with_rules(self.as_bytes(), self.rules).map_err(|error| error.with_name(&self.name))
     }
 
-    /// The documents, one after the other. Each costs a look at its length and its last byte.
+    /// The documents, one after another. Each costs a read of its length and its last byte.
     pub fn documents(&self) -> MappedDocuments<'_> {
         MappedDocuments { file: self, at: 0, count: 0, ended: false }
     }
@@ -100,7 +100,7 @@ impl std::fmt::Debug for Mapped {
     }
 }
 
-/// The documents of a [`Mapped`] file. Their offsets are counted from its start. After an error comes nothing.
+/// The documents of a [`Mapped`] file. Their offsets are counted from its start. An error ends the iteration.
 #[derive(Clone, Debug)]
 pub struct MappedDocuments<'a> {
     file: &'a Mapped,
@@ -110,7 +110,7 @@ pub struct MappedDocuments<'a> {
 }
 
 impl<'a> MappedDocuments<'a> {
-    /// Where the next document begins, in bytes from the start of the file; after an error where the bad one does.
+    /// The position of the next document, in bytes from the start of the file; after an error, of the bad one.
     pub fn offset(&self) -> u64 {
         self.at as u64
     }

@@ -1,10 +1,10 @@
 //! Asynchronous stages: several items are waited for at the same time.
 //!
-//! The futures are polled on the pipe's own thread, when items come through and while the source has nothing. No executor
-//! is needed; those whose futures need a reactor of their own, as tokio's sockets and timers do, keep it running on other
-//! threads. Futures need not be `Send`, unless the stages are put into a box.
+//! The futures are polled on the pipe's own thread, when items pass and while the source has no data. No executor is
+//! needed; futures that need their own reactor, such as tokio's sockets and timers, keep it running on other threads.
+//! Futures need not be `Send`, unless the stages are boxed.
 
-// The type of a pipe is its stages: it is long by nature, and nobody writes it.
+// The type of a pipe consists of its stages: it is long by nature, and need not be written out.
 #![allow(clippy::type_complexity)]
 
 use std::error::Error as StdError;
@@ -29,8 +29,7 @@ use super::stages::{Call, stage_failed};
 use super::stats::StageStats;
 use crate::error::Error;
 
-/// How many items are waited for at the same time, and in which order comes out what becomes of them. A number alone keeps
-/// the order.
+/// How many items are waited for at the same time, and the order of the results. A number alone keeps the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Concurrency {
     most: usize,
@@ -38,12 +37,12 @@ pub struct Concurrency {
 }
 
 impl Concurrency {
-    /// So many at a time (at least 1); items come out in the order they went in.
+    /// This many at a time (at least 1); results keep the order of the items.
     pub fn ordered(most: usize) -> Concurrency {
         Concurrency { most: most.max(1), order: Order::Kept }
     }
 
-    /// So many at a time (at least 1); items come out as they are ready.
+    /// This many at a time (at least 1); results are passed on as soon as they are ready.
     pub fn unordered(most: usize) -> Concurrency {
         Concurrency { most: most.max(1), order: Order::AsTheyCome }
     }
@@ -57,14 +56,15 @@ impl From<usize> for Concurrency {
 
 /// Asynchronous stages for bytes.
 impl<F, I: Item, C: Chain<I, Out = Bytes>> Pipe<F, I, C, Bytes> {
-    /// Makes a value of each item, and waits for several of them at a time. A future cannot borrow the item: the function
-    /// takes out of it what it needs.
+    /// Makes a value from each item, and waits for several of them at a time. A future cannot borrow the item: the
+    /// function copies what it needs.
     ///
-    /// The futures are polled on the caller's thread, when items come through and while the source has nothing; with those
-    /// of tokio, its runtime has to be [entered](https://docs.rs/tokio/latest/tokio/runtime/struct.Runtime.html#method.enter)
-    /// and to have threads of its own. At most so many are under way as `concurrency` says, over all batches. What is not
-    /// wanted any more is dropped. Of a source that cannot tell whether it has something, such as somebody's `Read`, the last
-    /// items come when later ones do, or at the end.
+    /// The futures are polled on the caller's thread, when items pass and while the source has no data; with those of
+    /// tokio, its runtime has to be
+    /// [entered](https://docs.rs/tokio/latest/tokio/runtime/struct.Runtime.html#method.enter) and to have threads of
+    /// its own. At most `concurrency` of them are in progress, over all batches. Futures that are no longer wanted are
+    /// dropped. For a source that cannot tell whether it has data, such as a caller's `Read`, the last items come when
+    /// later ones do, or at the end.
     ///
     /// ```
     /// use millstream::{Reader, pipe::{Concurrency, Pipe}};
@@ -90,7 +90,7 @@ impl<F, I: Item, C: Chain<I, Out = Bytes>> Pipe<F, I, C, Bytes> {
         self.with(|chain| MapAsync::new(chain, function, concurrency))
     }
 
-    /// The same for futures that may fail, which is dealt with as [`try_map`](Pipe::try_map) does it.
+    /// The same for futures that may fail; failures are handled as by [`try_map`](Pipe::try_map).
     pub fn try_map_async<G, U, T, E>(
         self,
         concurrency: impl Into<Concurrency>,
@@ -108,7 +108,8 @@ impl<F, I: Item, C: Chain<I, Out = Bytes>> Pipe<F, I, C, Bytes> {
 
 /// Asynchronous stages for values.
 impl<F, I: Item, C: Chain<I, Out = Value<V>>, V> Pipe<F, I, C, Value<V>> {
-    /// Makes another value of each one, and waits for several of them at a time; see [that for bytes](Pipe::map_async).
+    /// Makes another value from each one, and waits for several of them at a time; see [that for
+    /// bytes](Pipe::map_async).
     pub fn map_async<G, U>(
         self,
         concurrency: impl Into<Concurrency>,
@@ -122,7 +123,7 @@ impl<F, I: Item, C: Chain<I, Out = Value<V>>, V> Pipe<F, I, C, Value<V>> {
         self.with(|chain| MapAsync::new(chain, function, concurrency))
     }
 
-    /// The same for futures that may fail, which is dealt with as [`try_map`](Pipe::try_map) does it.
+    /// The same for futures that may fail; failures are handled as by [`try_map`](Pipe::try_map).
     pub fn try_map_async<G, U, T, E>(
         self,
         concurrency: impl Into<Concurrency>,
@@ -138,15 +139,15 @@ impl<F, I: Item, C: Chain<I, Out = Value<V>>, V> Pipe<F, I, C, Value<V>> {
     }
 }
 
-/// What a future makes is the item.
+/// The result of a future is the item.
 #[derive(Debug)]
 pub enum Whole {}
 
-/// What a future makes is the item, or the reason why there is none.
+/// The result of a future is the item, or the reason why there is none.
 #[derive(Debug)]
 pub enum Fallible {}
 
-/// What becomes of what a future makes.
+/// What to do with the result of a future.
 pub trait Outcome<R> {
     /// An item.
     type Value;
@@ -171,7 +172,7 @@ impl<T, E: Into<Box<dyn StdError + Send + Sync>>> Outcome<Result<T, E>> for Fall
     }
 }
 
-/// A chain with an asynchronous stage behind it.
+/// A chain with an asynchronous stage after it.
 pub struct MapAsync<C, G, U: Future, K> {
     chain: C,
     function: G,
@@ -246,8 +247,8 @@ impl<C, G, U: Future, K: Outcome<U::Output>> MapAsync<C, G, U, K> {
         MapAsync { chain, function, under_way, most: concurrency.most, stats, kind: PhantomData }
     }
 
-    /// The stages before have made these items of a batch. Begins with each as soon as there is room, and hands on what is
-    /// finished; all of it, if nothing more will come.
+    /// The stages before have made these items of a batch. Starts each as soon as there is capacity, and passes on
+    /// finished ones; all of them, if nothing more will come.
     fn go_on<'a, M: Item>(
         &mut self,
         items: Items<'a, M>,
@@ -260,12 +261,12 @@ impl<C, G, U: Future, K: Outcome<U::Output>> MapAsync<C, G, U, K> {
     {
         let mut origins = scope.run.handed.borrow().clone();
         if !items.is_empty() {
-            origins.extend(Origin::of(scope));
+            origins.extend(scope.origin());
         }
         let origins: Arc<[Arc<Origin>]> = origins.into();
         for (record, item) in items {
             while self.under_way.len() >= self.most {
-                // None of them is finished when its patience is over; then it waits again.
+                // None of them is finished when the time is over; then it waits again.
                 if let Some(finished) = self.next(MOMENT, scope) {
                     self.hand_on(finished, scope, sink)?;
                 }
@@ -330,7 +331,7 @@ impl<C, G, U: Future, K: Outcome<U::Output>> MapAsync<C, G, U, K> {
             Err(error) => scope.fail(record, error),
         };
         if flow.is_break() {
-            // Nothing more is wanted, and nobody will ask again.
+            // Nothing more is wanted, and there will be no further request.
             self.under_way.clear();
         }
         flow
@@ -351,7 +352,7 @@ impl<U: Future> UnderWay<U> {
         }
     }
 
-    /// With those that are finished and have not had their turn.
+    /// Including those that are finished and have not been passed on.
     fn len(&self) -> usize {
         match self {
             UnderWay::Ordered(tasks) => tasks.len(),

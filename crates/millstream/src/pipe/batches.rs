@@ -8,8 +8,8 @@ use super::scope::{Flow, Scope};
 use super::stage::{Stage, Work};
 use crate::error::{Error, ErrorKind};
 
-/// What a stage may ask for: memory for the bytes that it makes, where what is put lives as long as the batch, and where
-/// records come from.
+/// What a stage may request: memory for the bytes that it makes, which lives as long as the batch, and where records
+/// come from.
 #[derive(Clone, Copy)]
 pub struct BatchMemory<'a>(Scope<'a>);
 
@@ -19,13 +19,13 @@ impl<'a> BatchMemory<'a> {
         self.0.arena.alloc_slice_copy(bytes)
     }
 
-    /// The number that a record has in its own source, as errors tell it. The number beside an item counts the records of all
-    /// sources of the pipe.
+    /// The number of a record in its own source, as used in errors. The number next to an item counts the records of
+    /// all sources of the pipe.
     pub fn number_in_source(self, record: u64) -> u64 {
         self.0.run.number_in_source(record)
     }
 
-    /// Room for `len` bytes, to be filled.
+    /// Space for `len` bytes, to be filled.
     pub fn space(self, len: usize) -> &'a mut [MaybeUninit<u8>] {
         self.0.arena.alloc_slice_fill_with(len, |_| MaybeUninit::uninit())
     }
@@ -40,17 +40,17 @@ impl std::fmt::Debug for BatchMemory<'_> {
 /// Where a stage of many items stopped: the items before that one are done.
 #[derive(Debug)]
 pub enum Stopped {
-    /// It failed at the item of this index. [`OnError`](super::OnError) says what comes then: where records that fail are
-    /// passed over, the stage is called again with the items behind it.
+    /// It failed at the item of this index. [`OnError`](super::OnError) decides what comes then: if failing records are
+    /// skipped, the stage is called again with the items after it.
     AtItem(usize, Error),
-    /// The same, but it cannot go on: the end of the pipe, whatever [`OnError`](super::OnError) says.
+    /// The same, but it cannot continue: the end of the pipe, regardless of [`OnError`](super::OnError).
     ForGood(usize, Error),
 }
 
 impl Stage {
-    /// A stage that is given many items at once: those of a batch or of a part of it, each with the number of its record,
-    /// memory for new bytes, and the items that go on, to which it appends. It is never called without items. One that
-    /// panics has failed at the first item it was given.
+    /// A stage that is given many items at once: those of a batch or of a part of it, each with the number of its
+    /// record, memory for new bytes, and the items that continue, to which it appends. It is never called without
+    /// items. One that panics has failed at the first item it was given.
     ///
     /// ```
     /// use millstream::{Reader, pipe::{Pipe, Stage}};

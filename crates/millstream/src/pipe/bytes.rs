@@ -1,6 +1,6 @@
 //! Stages for records and parts of them.
 
-// The type of a pipe is its stages: it is long by nature, and nobody writes it.
+// The type of a pipe consists of its stages: it is long by nature, and need not be written out.
 #![allow(clippy::type_complexity)]
 
 use std::error::Error;
@@ -10,7 +10,7 @@ use super::item::{Bytes, Item, Value};
 use super::stages::{
     Filter, FilterMap, FlatMap, Inspect, Map, MapBytes, Pieces, Rewrite, ScanState, Tee, TryFilter, TryMap,
 };
-use super::{Pipe, Source};
+use super::{Attached, Pipe};
 use crate::writer::Writer;
 
 /// Stages for bytes: records, and parts of them.
@@ -20,7 +20,7 @@ impl<F, I: Item, C: Chain<I, Out = Bytes>> Pipe<F, I, C, Bytes> {
         self.each(Map::new(function))
     }
 
-    /// Makes a value of each item, or nothing.
+    /// Makes a value from each item, or nothing.
     pub fn filter_map<T, G: FnMut(&[u8]) -> Option<T>>(
         self,
         function: G,
@@ -28,8 +28,8 @@ impl<F, I: Item, C: Chain<I, Out = Bytes>> Pipe<F, I, C, Bytes> {
         self.each(FilterMap::new(function))
     }
 
-    /// Makes a value of each item, or fails at it; see [`on_error`](Pipe::on_error). An error that is not one of this crate
-    /// becomes [`StageFailed`](crate::ErrorKind::StageFailed).
+    /// Makes a value from each item, or fails at it; see [`on_error`](Pipe::on_error). An error that is not one of this
+    /// crate becomes [`StageFailed`](crate::ErrorKind::StageFailed).
     ///
     /// ```
     /// use millstream::{Reader, pipe::Pipe, scan::{Separator, column}};
@@ -50,7 +50,7 @@ impl<F, I: Item, C: Chain<I, Out = Bytes>> Pipe<F, I, C, Bytes> {
         self.each(TryMap::new(function))
     }
 
-    /// Makes several values of each item. For parts of a record, [`pieces`](Pipe::pieces) makes no copies.
+    /// Makes several values from each item. For parts of a record, [`pieces`](Pipe::pieces) makes no copies.
     pub fn flat_map<T: IntoIterator, G: FnMut(&[u8]) -> T>(
         self,
         function: G,
@@ -58,7 +58,7 @@ impl<F, I: Item, C: Chain<I, Out = Bytes>> Pipe<F, I, C, Bytes> {
         self.each(FlatMap::new(function))
     }
 
-    /// Makes a value of each item and a state, which begins as `state`.
+    /// Makes a value from each item and a state, which starts as `state`.
     ///
     /// ```
     /// use millstream::{Reader, pipe::Pipe};
@@ -89,7 +89,7 @@ impl<F, I: Item, C: Chain<I, Out = Bytes>> Pipe<F, I, C, Bytes> {
         self.each(MapBytes::new(function))
     }
 
-    /// Several parts of each item, without a copy: the function is given an item and another function, which it calls with
+    /// Several parts of each item, without a copy: the function gets an item and another function, which it calls with
     /// each part.
     ///
     /// ```
@@ -107,8 +107,8 @@ impl<F, I: Item, C: Chain<I, Out = Bytes>> Pipe<F, I, C, Bytes> {
         self.each(Pieces::new(function))
     }
 
-    /// Bytes that a function makes of each item: it appends them to the `Vec` it is given, which is empty. No memory is
-    /// taken for single items.
+    /// Bytes that a function makes from each item: it appends them to an empty `Vec`. No memory is allocated for single
+    /// items.
     ///
     /// ```
     /// use millstream::{Reader, pipe::Pipe};
@@ -123,12 +123,12 @@ impl<F, I: Item, C: Chain<I, Out = Bytes>> Pipe<F, I, C, Bytes> {
         self.each(Rewrite::new(function))
     }
 
-    /// The items that a function wants.
+    /// The items for which a function returns true.
     pub fn filter<G: FnMut(&[u8]) -> bool>(self, wants: G) -> Pipe<F, I, Then<C, Filter<G>>, Bytes> {
         self.each(Filter::new(wants))
     }
 
-    /// The items that a function wants, which may fail at one; see [`on_error`](Pipe::on_error).
+    /// The items for which a function returns true; it may fail at one; see [`on_error`](Pipe::on_error).
     pub fn try_filter<E, G>(self, wants: G) -> Pipe<F, I, Then<C, TryFilter<G, E>>, Bytes>
     where
         E: Into<Box<dyn Error + Send + Sync>>,
@@ -137,15 +137,15 @@ impl<F, I: Item, C: Chain<I, Out = Bytes>> Pipe<F, I, C, Bytes> {
         self.each(TryFilter::new(wants))
     }
 
-    /// Looks at each item.
+    /// Calls a function with each item.
     pub fn inspect<G: FnMut(&[u8])>(self, look: G) -> Pipe<F, I, Then<C, Inspect<G>>, Bytes> {
         self.each(Inspect::new(look))
     }
 }
 
-impl<'p, C: Chain<Bytes, Out = Bytes>> Pipe<Source<'p>, Bytes, C, Bytes> {
+impl<'p, C: Chain<Bytes, Out = Bytes>> Pipe<Attached<'p>, Bytes, C, Bytes> {
     /// Writes each item to another writer as well, as [`write_to`](Pipe::write_to) does.
-    pub fn tee<'w>(self, out: &'w mut Writer) -> Pipe<Source<'p>, Bytes, Then<C, Tee<'w>>, Bytes> {
+    pub fn tee<'w>(self, out: &'w mut Writer) -> Pipe<Attached<'p>, Bytes, Then<C, Tee<'w>>, Bytes> {
         let terminator = self.feed.feed.terminator().to_vec();
         self.each(Tee { out, terminator })
     }

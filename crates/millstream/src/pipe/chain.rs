@@ -1,10 +1,10 @@
-//! Stages one behind the other, as one piece of code.
+//! Stages one after another, as one piece of code.
 //!
-//! A chain is given the items of a batch and hands what becomes of them to a sink, item by item. Each stage wraps the
-//! sink in a function of its own, so that the compiler sees one loop with all stages in it: one more stage that does
-//! nothing costs nothing. There is no dynamic call and no memory between fused stages. Where the stages are chosen at
-//! run time, or are to be measured one by one, a chain is cut ([`Cut`](super::cut::Cut), [`Stage`](super::Stage)):
-//! there whole batches change hands.
+//! A chain takes the items of a batch and passes the results to a sink, item by item. Each stage wraps the sink in a
+//! function of its own, so that the compiler sees one loop with all stages in it: one more stage that does nothing
+//! costs nothing. There is no dynamic call and no memory between fused stages. If the stages are chosen at run time, or
+//! are to be measured one by one, a chain is cut ([`Cut`](super::cut::Cut), [`Stage`](super::Stage)): there whole
+//! batches are passed on.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::item::Item;
 use super::scope::{Flow, Scope};
 use super::stats::StageStats;
 
-/// For how long stages wait for what they hold before one looks again whether the source has something.
+/// How long stages wait for items they hold before checking again whether the source has data.
 pub(super) const MOMENT: Duration = Duration::from_micros(500);
 
 /// The stages of a pipe, as one type. Made by the methods of [`Pipe`](super::Pipe).
@@ -20,12 +20,12 @@ pub trait Chain<I: Item> {
     /// What comes out.
     type Out: Item;
 
-    /// Whether each item that goes in comes out as one item or none, before the next one goes in. Then a list of items can
-    /// be worked on where it is.
+    /// Whether each item that goes in comes out as one item or none, before the next one goes in. Then a list of items
+    /// can be processed in place.
     const AT_MOST_ONE: bool = false;
 
-    /// Runs items of one batch through the stages, and gives what becomes of them to `sink`, each with the number of the
-    /// record that it was made from. Records are counted over all sources of a pipe, so that a number means one record.
+    /// Runs items of one batch through the stages, and passes the results to `sink`, each with the number of the record
+    /// that it was made from. Records are counted over all sources of a pipe, so that a number means one record.
     fn run<'a>(
         &mut self,
         input: impl Iterator<Item = (u64, I::Of<'a>)>,
@@ -33,8 +33,8 @@ pub trait Chain<I: Item> {
         sink: &mut impl FnMut(u64, <Self::Out as Item>::Of<'a>) -> Flow,
     ) -> Flow;
 
-    /// The source has nothing at the moment, or has ended: waits a moment for what the stages [hold](Chain::holds), and
-    /// gives some of it to `sink`. It is called again until nothing is held, or the source has something.
+    /// The source has no data at the moment, or has ended: waits a moment for what the stages [hold](Chain::holds), and
+    /// passes some of it to `sink`. It is called again until nothing is held, or the source has data.
     fn settle<'a>(
         &mut self,
         _scope: Scope<'a>,
@@ -48,12 +48,12 @@ pub trait Chain<I: Item> {
         false
     }
 
-    /// Whether nothing more may go in: what is not held already will not come out.
+    /// Whether nothing more may go in: items not held already will not come out.
     fn is_done(&self) -> bool {
         false
     }
 
-    /// Adds what was measured, from the front on.
+    /// Adds the measurements, from the front on.
     fn report(&self, _stages: &mut Vec<StageStats>) {}
 }
 
@@ -85,10 +85,10 @@ pub trait Each<I: Item> {
     /// What comes out.
     type Out: Item;
 
-    /// Whether nothing or one item becomes of each one.
+    /// Whether each item becomes none or one.
     const AT_MOST_ONE: bool = false;
 
-    /// Gives to `next` what becomes of an item: nothing, one item, or several.
+    /// Passes the results for an item to `next`: none, one, or several.
     fn each<'a>(
         &mut self,
         record: u64,
@@ -143,8 +143,8 @@ impl<I: Item, C: Chain<I>, S: Each<C::Out>> Chain<I> for Then<C, S> {
     }
 }
 
-/// Which record a loop is at. That is told to the [run](super::scope::Run) when the loop ends, also by a panic, so that
-/// the loop itself need not store it for each item.
+/// The record that a loop is at. It is stored in the [run](super::scope::Run) when the loop ends, also by a panic, so
+/// that the loop itself need not store it for each item.
 struct At<'a> {
     record: u64,
     scope: Scope<'a>,
@@ -194,7 +194,8 @@ impl<T> Drop for Filling<'_, T> {
     }
 }
 
-/// Appends to a list that is full. All is passed by value: what somebody has the address of would have to be in memory.
+/// Appends to a list that is full. Everything is passed by value: a variable whose address is taken would have to be in
+/// memory.
 #[cold]
 #[inline(never)]
 fn longer<T>(mut list: Vec<(u64, T)>, record: u64, item: T) -> Vec<(u64, T)> {
@@ -202,7 +203,7 @@ fn longer<T>(mut list: Vec<(u64, T)>, record: u64, item: T) -> Vec<(u64, T)> {
     list
 }
 
-/// What a chain makes of a batch, also where it fails in the middle of it.
+/// What a chain makes of a batch, also if it fails in the middle of it.
 pub(super) fn collect<'a, I: Item, C: Chain<I>>(
     chain: &mut C,
     input: impl Iterator<Item = (u64, I::Of<'a>)>,

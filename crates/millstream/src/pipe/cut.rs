@@ -54,7 +54,7 @@ impl<I: Item, C: Chain<I>> Chain<I> for Cut<C> {
 
     fn report(&self, stages: &mut Vec<StageStats>) {
         self.chain.report(stages);
-        // Our time includes that of the stages in front of us.
+        // Our time includes that of the stages before us.
         let before: Duration = stages.iter().map(StageStats::on_this_thread).sum();
         stages.push(self.meter.stats(before));
     }
@@ -73,7 +73,7 @@ impl Meter {
         &self.0.name
     }
 
-    /// When a batch goes in, if somebody wants to know.
+    /// When a batch went in, if time is measured.
     pub(super) fn begin(scope: Scope<'_>) -> Option<Instant> {
         scope.run.measures.then(Instant::now)
     }
@@ -87,7 +87,7 @@ impl Meter {
         }
     }
 
-    /// What was measured, without the time of others that it includes.
+    /// The measured time, without the time of others that it includes.
     pub(super) fn stats(&self, others: Duration) -> StageStats {
         StageStats { time: self.0.time.saturating_sub(others), ..self.0.clone() }
     }

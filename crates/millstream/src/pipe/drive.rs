@@ -9,13 +9,13 @@ use super::item::{Bytes, Item, Value};
 use super::scope::{Flow, Scope};
 use super::stages::stage_failed;
 use super::stats::{Stats, Summary};
-use super::{OnError, Pipe, Source, State};
+use super::{Attached, OnError, Pipe, State};
 use crate::error::{Error, ErrorKind, Result};
 use crate::reader::Waits;
 use crate::writer::Writer;
 
-impl<C: Chain<Bytes, Out = O>, O: Item> Pipe<Source<'_>, Bytes, C, O> {
-    /// Runs to the end, and gives every item to `sink`.
+impl<C: Chain<Bytes, Out = O>, O: Item> Pipe<Attached<'_>, Bytes, C, O> {
+    /// Runs to the end, and passes every item to `sink`.
     fn drive(&mut self, mut sink: impl FnMut(u64, O::Of<'_>) -> Flow) -> Result<()> {
         let began = Instant::now();
         let result = loop {
@@ -44,13 +44,12 @@ impl<C: Chain<Bytes, Out = O>, O: Item> Pipe<Source<'_>, Bytes, C, O> {
         if self.chain.holds() && (self.chain.is_done() || self.feed.feed.waits() == Waits::Yes) {
             return self.settle(sink);
         }
-        let Source { feed, run, arena, summary, .. } = &mut self.feed;
+        let Attached { feed, run, arena, summary, .. } = &mut self.feed;
         arena.reset();
         let next = match feed.next() {
             Ok(next) => next,
-            // All that came before it has come through before it is told.
-            Err(error) if error.kind() != ErrorKind::Cancelled => return self.settle_all(sink).and(Err(error)),
-            Err(error) => return Err(error),
+            Err(error) if error.kind() == ErrorKind::Cancelled => return Err(error),
+            Err(error) => return self.source_failed(error, sink),
         };
         match next {
             Next::Batch(batch, name) => {
@@ -78,7 +77,23 @@ impl<C: Chain<Bytes, Out = O>, O: Item> Pipe<Source<'_>, Bytes, C, O> {
         }
     }
 
-    /// Gives to the sink all that the stages still hold.
+    /// Everything before the error comes through first. If no more was wanted by then, the pipe would have stopped
+    /// before it if the stages had not been late: it does not count.
+    fn source_failed(&mut self, error: Error, sink: &mut impl FnMut(u64, O::Of<'_>) -> Flow) -> Result<()> {
+        self.settle_all(sink)?;
+        if !matches!(self.feed.state, State::Open) {
+            return Ok(());
+        }
+        if self.chain.is_done() {
+            return self.end_early();
+        }
+        if !error.kind().is_resumable() {
+            self.feed.state = State::Failed;
+        }
+        Err(error)
+    }
+
+    /// Passes everything that the stages still hold to the sink.
     fn settle_all(&mut self, sink: &mut impl FnMut(u64, O::Of<'_>) -> Flow) -> Result<()> {
         while matches!(self.feed.state, State::Open) && self.chain.holds() {
             self.settle(sink)?;
@@ -86,9 +101,9 @@ impl<C: Chain<Bytes, Out = O>, O: Item> Pipe<Source<'_>, Bytes, C, O> {
         Ok(())
     }
 
-    /// Gives to the sink some of what the stages still hold.
+    /// Passes some of what the stages still hold to the sink.
     fn settle(&mut self, sink: &mut impl FnMut(u64, O::Of<'_>) -> Flow) -> Result<()> {
-        let Source { run, arena, summary, .. } = &mut self.feed;
+        let Attached { run, arena, summary, .. } = &mut self.feed;
         arena.reset();
         run.begin(run.first.get());
         let scope = Scope { arena, batch: None, run };
@@ -102,10 +117,10 @@ impl<C: Chain<Bytes, Out = O>, O: Item> Pipe<Source<'_>, Bytes, C, O> {
         self.deal_with(flow)
     }
 
-    /// Looks at what went wrong, and at whether more is wanted.
+    /// Checks for errors, and whether more is wanted.
     fn deal_with(&mut self, flow: Flow) -> Result<()> {
         let mut failures = self.feed.run.failures.take();
-        // Stages that take whole batches may each have met one, the later stage an earlier record.
+        // Stages that take whole batches may each have failed, a later stage at an earlier record.
         failures.sort_by_key(|failure| failure.record);
         for failure in failures {
             if failure.is_fatal {
@@ -123,14 +138,16 @@ impl<C: Chain<Bytes, Out = O>, O: Item> Pipe<Source<'_>, Bytes, C, O> {
         Ok(())
     }
 
-    /// Nothing more is wanted.
+    /// Nothing more is wanted. A source may have failed already, after records that stages still held: that does not count,
+    /// or the stages' speed would decide.
     fn end_early(&mut self) -> Result<()> {
         self.feed.state = State::Ended;
         self.feed.summary.ended_early = true;
-        self.feed.feed.close()
+        let _ = self.feed.feed.close();
+        Ok(())
     }
 
-    /// Runs to the end for the sake of what the stages do.
+    /// Runs to the end, if the stages do all the work.
     ///
     /// # Errors
     /// Those of the sources and stages. After [`Cancelled`](ErrorKind::Cancelled) it can be called again.
@@ -139,7 +156,7 @@ impl<C: Chain<Bytes, Out = O>, O: Item> Pipe<Source<'_>, Bytes, C, O> {
         Ok(self.summary())
     }
 
-    /// The number of items that come out.
+    /// The number of resulting items.
     ///
     /// # Errors
     /// Those of [`run`](Pipe::run).
@@ -152,7 +169,7 @@ impl<C: Chain<Bytes, Out = O>, O: Item> Pipe<Source<'_>, Bytes, C, O> {
         Ok(count)
     }
 
-    /// Where the time went, if the pipe is [measured](Pipe::measured).
+    /// How the time was spent, if the pipe is [measured](Pipe::measured).
     ///
     /// ```
     /// use millstream::{Reader, pipe::Pipe};
@@ -178,7 +195,7 @@ impl<C: Chain<Bytes, Out = O>, O: Item> Pipe<Source<'_>, Bytes, C, O> {
 }
 
 /// Sinks for bytes.
-impl<C: Chain<Bytes, Out = Bytes>> Pipe<Source<'_>, Bytes, C, Bytes> {
+impl<C: Chain<Bytes, Out = Bytes>> Pipe<Attached<'_>, Bytes, C, Bytes> {
     /// Calls a function with each item.
     ///
     /// # Errors
@@ -229,8 +246,8 @@ impl<C: Chain<Bytes, Out = Bytes>> Pipe<Source<'_>, Bytes, C, Bytes> {
         })
     }
 
-    /// Writes each item, and behind it what ends a record of the source: a newline for lines. The writer is neither flushed
-    /// nor closed. At the end all is with the writer, or there is an error.
+    /// Writes each item, followed by the record terminator of the source: a newline for lines. The writer is neither
+    /// flushed nor closed. At the end everything has been written to the writer, or there is an error.
     ///
     /// # Errors
     /// Those of [`run`](Pipe::run) and [`Writer::write`].
@@ -243,7 +260,7 @@ impl<C: Chain<Bytes, Out = Bytes>> Pipe<Source<'_>, Bytes, C, Bytes> {
 }
 
 /// Sinks for values.
-impl<C: Chain<Bytes, Out = Value<V>>, V> Pipe<Source<'_>, Bytes, C, Value<V>> {
+impl<C: Chain<Bytes, Out = Value<V>>, V> Pipe<Attached<'_>, Bytes, C, Value<V>> {
     /// Calls a function with each value.
     ///
     /// # Errors
@@ -293,8 +310,8 @@ impl<C: Chain<Bytes, Out = Value<V>>, V> Pipe<Source<'_>, Bytes, C, Value<V>> {
         })
     }
 
-    /// Writes each value's bytes, and behind them what ends a record of the source: a newline for lines. For other values
-    /// than bytes and text there is [`rewrite`](Pipe::rewrite).
+    /// Writes each value's bytes, followed by the record terminator of the source: a newline for lines. For values
+    /// other than bytes and text, use [`rewrite`](Pipe::rewrite).
     ///
     /// # Errors
     /// Those of [`run`](Pipe::run) and [`Writer::write`].
@@ -309,8 +326,8 @@ impl<C: Chain<Bytes, Out = Value<V>>, V> Pipe<Source<'_>, Bytes, C, Value<V>> {
     }
 }
 
-impl<C, O> Pipe<Source<'_>, Bytes, C, O> {
-    /// The sink has said how it went.
+impl<C, O> Pipe<Attached<'_>, Bytes, C, O> {
+    /// The sink has reported its result.
     fn ended_by(&mut self, failed: Option<(u64, Error)>) -> Result<Summary> {
         match failed {
             Some((record, error)) => {
@@ -322,7 +339,7 @@ impl<C, O> Pipe<Source<'_>, Bytes, C, O> {
     }
 }
 
-/// Goes on, or keeps the error that it stops at.
+/// Continues, or keeps the error that it stops at.
 #[inline]
 fn stop_at<E: Into<Box<dyn StdError + Send + Sync>>>(
     result: Result<(), E>,

@@ -1,4 +1,4 @@
-//! Where a pipe's batches come from: one reader, or several in turn.
+//! Where a pipe's batches come from: one reader, or several, by turns or one after another.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,9 +7,19 @@ use crate::error::{CommandEnd, Result};
 use crate::frame::{Batch, Framer};
 use crate::reader::{Reader, Waits};
 
+/// In which order several readers are read.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Order {
+    /// By turns, and one without data is skipped while another has some.
+    Turns,
+    /// Each to its end, then the next one.
+    Sequence,
+}
+
 /// Readers and how their records are found.
 pub(super) struct Feed {
     readers: Vec<Source>,
+    order: Order,
     /// Whose turn it is.
     turn: usize,
     framer: Box<dyn Framer + Send>,
@@ -34,23 +44,22 @@ pub(super) enum Next<'a> {
 }
 
 impl Feed {
-    pub(super) fn new(readers: Vec<Reader>, framer: Box<dyn Framer + Send>) -> Feed {
+    pub(super) fn new(readers: Vec<Reader>, order: Order, framer: Box<dyn Framer + Send>) -> Feed {
         let readers = readers.into_iter().map(|reader| Source { name: reader.name().into(), reader }).collect();
-        Feed { readers, turn: 0, framer, most: usize::MAX, commands: Vec::new() }
+        Feed { readers, order, turn: 0, framer, most: usize::MAX, commands: Vec::new() }
     }
 
     pub(super) fn terminator(&self) -> &[u8] {
         self.framer.terminator()
     }
 
-    /// Whether the next batch has to be waited for.
+    /// Whether the next batch requires a wait.
     pub(super) fn waits(&self) -> Waits {
-        let all = self.readers.iter().map(|source| source.reader.waits());
-        all.min().unwrap_or(Waits::No)
+        let candidates = self.candidates().iter().map(|source| source.reader.waits());
+        candidates.min().unwrap_or(Waits::No)
     }
 
-    /// The next batch. The readers take turns, and one that would have to be waited for is passed over while another would
-    /// not.
+    /// The next batch.
     pub(super) fn next(&mut self) -> Result<Next<'_>> {
         let Some(chosen) = self.choose() else { return Ok(Next::End) };
         let Source { reader, name } = &mut self.readers[chosen];
@@ -63,22 +72,32 @@ impl Feed {
         }
     }
 
-    /// The reader whose turn it is, or the next one that need not be waited for.
+    /// The readers of which one is read next.
+    fn candidates(&self) -> &[Source] {
+        match self.order {
+            Order::Turns => &self.readers,
+            Order::Sequence => &self.readers[..self.readers.len().min(1)],
+        }
+    }
+
+    /// The reader whose turn it is, or the next one that requires no wait.
     fn choose(&self) -> Option<usize> {
-        let count = self.readers.len();
+        let count = self.candidates().len();
         let order = (0..count).map(|i| (self.turn + i) % count);
         order.min_by_key(|&i| self.readers[i].reader.waits())
     }
 
-    /// Takes leave of a reader that has ended.
+    /// Removes a reader that has ended.
     pub(super) fn end(&mut self, index: usize) -> Result<()> {
         let source = self.readers.remove(index);
         self.turn = index;
-        self.commands.extend(source.reader.close()?);
-        Ok(())
+        let mut reader = source.reader;
+        let closed = reader.try_close();
+        self.commands.extend_from_slice(reader.command_ends());
+        closed
     }
 
-    /// Ends all readers, wherever they are.
+    /// Ends all readers at their current positions.
     pub(super) fn close(&mut self) -> Result<()> {
         let mut result = Ok(());
         while !self.readers.is_empty() {
@@ -91,7 +110,7 @@ impl Feed {
         &self.commands
     }
 
-    /// For how long the readers were waited for.
+    /// How long the readers were waited for.
     pub(super) fn waited(&self) -> Duration {
         self.readers.iter().map(|source| source.reader.progress().waited).sum()
     }

@@ -1,4 +1,4 @@
-//! Boxed stages for those who read the batches themselves.
+//! Boxed stages for callers that read the batches themselves.
 
 use bumpalo::Bump;
 
@@ -10,8 +10,8 @@ use super::stats::StageStats;
 use crate::error::Result;
 use crate::frame::Batch;
 
-/// Boxed stages, one behind the other, that are given batches by hand: for those who have something else to do between two
-/// batches than a [`Pipe`](super::Pipe) does, or several readers one after another.
+/// Boxed stages, one after another, that are given batches by hand: for callers that do something else between two
+/// batches than a [`Pipe`](super::Pipe) does, or read several readers one after another.
 ///
 /// ```
 /// use millstream::{Reader, frame::Lines, pipe::{Pipe, Stages}};
@@ -31,30 +31,70 @@ pub struct Stages {
     chain: ThenAll<Start, Bytes>,
     run: Run,
     arena: Bump,
+    /// How many records go through the stages before the memory for their results is reused.
+    part: usize,
 }
+
+/// The most records of a part, if stages make new bytes.
+const PART: usize = 512;
+
+/// The target size of the results for a part. Much larger sizes do not fit into a cache.
+const PART_BYTES: usize = 1 << 20;
+
+/// What the stages may make from a part, in addition to one record for each of them. A part shrinks when its records
+/// grow; this is for the records that are in it when they do.
+const BURST: usize = 256 << 20;
 
 impl Stages {
     /// These stages, in this order.
     pub fn new(stages: Vec<Stage>) -> Stages {
-        Stages { chain: ThenAll { chain: Start, stages }, run: Run::new(), arena: Bump::new() }
+        Stages { chain: ThenAll { chain: Start, stages }, run: Run::new(), arena: Bump::new(), part: 1 }
     }
 
-    /// Measures where the time goes, for [`stats`](Stages::stats).
+    /// The longest record that a stage may make: a longer one is the error
+    /// [`RecordTooLong`](crate::ErrorKind::RecordTooLong). Without this limit a record has any length that its stage
+    /// makes.
+    ///
+    /// A stage writes a record before its length is checked; one that would write far more should stop itself.
+    pub fn record_limit(mut self, bytes: usize) -> Stages {
+        self.run.record_limit = bytes;
+        self.run.batch_limit = bytes.saturating_mul(self.chain.stages.len()).saturating_add(BURST);
+        self
+    }
+
+    /// Measures the time spent, for [`stats`](Stages::stats).
     pub fn measured(mut self) -> Stages {
         self.run.measures = true;
         self
     }
 
-    /// Gives to `sink` what becomes of a batch: items, each with the number of the record it was made from.
+    /// Passes the results for a batch to `sink`: items, each with the number of the record it was made from.
     ///
     /// # Errors
-    /// That of the first stage that fails; what came before it has reached the sink. Nothing should be passed any more then.
+    /// That of the first stage that fails; results of earlier records have reached the sink. Pass nothing more then.
     pub fn pass(&mut self, batch: Batch<'_>, mut sink: impl FnMut(u64, &[u8])) -> Result<()> {
+        let (offsets, mut at) = (batch.offsets(), 0);
+        while at < batch.len() && !self.is_done() {
+            let end = batch.len().min(at + self.part);
+            let terminated = batch.terminated() || end < batch.len();
+            let part = Batch::new(batch.bytes(), &offsets[at..=end], batch.trim(), terminated);
+            self.pass_part(part.at(batch.offset(), batch.first_record() + at as u64), &mut sink)?;
+            at = end;
+            self.part = match self.run.kept.get() {
+                0 => self.part.saturating_mul(2),
+                made if made <= PART_BYTES => self.part.saturating_mul(2).min(PART),
+                made => (self.part.min(PART) * PART_BYTES / made).max(1),
+            };
+        }
+        Ok(())
+    }
+
+    fn pass_part(&mut self, batch: Batch<'_>, sink: &mut impl FnMut(u64, &[u8])) -> Result<()> {
         self.arena.reset();
         self.run.begin((batch.first_record(), batch.first_record()));
         let scope = Scope { arena: &self.arena, batch: Some(batch), run: &self.run };
         let chain = &mut self.chain;
-        // Where the flow breaks, a failure or `is_done` says why.
+        // If the flow breaks, a failure or `is_done` says why.
         let _ = scope.guard(|| {
             chain.run((batch.first_record()..).zip(batch), scope, &mut |record, item| {
                 sink(record, item);
@@ -70,10 +110,57 @@ impl Stages {
         Chain::<Bytes>::is_done(&self.chain)
     }
 
-    /// What each stage has done, if they are [measured](Stages::measured).
+    /// The statistics of each stage, if they are [measured](Stages::measured).
     pub fn stats(&self) -> Vec<StageStats> {
         let mut stats = Vec::new();
         Chain::<Bytes>::report(&self.chain, &mut stats);
         stats
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+    use crate::frame::{Framer, Lines};
+    use crate::pipe::Pipe;
+
+    /// A stage that makes each record this many times as long.
+    fn times(count: usize) -> Stage {
+        Pipe::stages().rewrite(move |record, out| (0..count).for_each(|_| out.extend_from_slice(record))).boxed("times")
+    }
+
+    /// The results for these lines: the records' numbers and lengths.
+    fn pass(stages: &mut Stages, lines: &str) -> (Vec<(u64, usize)>, Result<()>) {
+        let mut offsets = vec![0];
+        let terminated = Lines::new().batch(lines.as_bytes(), true, usize::MAX, &mut offsets).unwrap();
+        let batch = Batch::new(lines.as_bytes(), &offsets, Lines::new().trim(), terminated).at(100, 10);
+        let mut seen = Vec::new();
+        let passed = stages.pass(batch, |record, item| seen.push((record, item.len())));
+        (seen, passed)
+    }
+
+    #[test]
+    fn a_record_that_a_stage_makes_too_long_is_an_error() {
+        let mut stages = Stages::new(vec![times(2), times(3)]).record_limit(12);
+        assert_eq!(pass(&mut stages, "a\nbb\n").0, [(10, 6), (11, 12)]);
+        let (seen, error) = pass(&mut stages, "a\nccc\nbb\n");
+        let error = error.unwrap_err();
+        assert_eq!((error.kind(), error.record(), error.offset()), (ErrorKind::RecordTooLong, Some(11), Some(102)));
+        assert_eq!(seen, [(10, 6)]);
+        assert_eq!(pass(&mut Stages::new(vec![times(1 << 20)]), "abcd\n").0, [(10, 4 << 20)], "without a limit");
+    }
+
+    #[test]
+    fn records_that_become_long_go_through_in_small_parts() {
+        let mut stages = Stages::new(vec![times(100_000)]).record_limit(1 << 20);
+        let (seen, passed) = pass(&mut stages, &"ab\n".repeat(2_000));
+        passed.unwrap();
+        assert!(seen.iter().copied().eq((10..2_010).map(|record| (record, 200_000))));
+        assert!(stages.arena.allocated_bytes() < 8 << 20, "{}", stages.arena.allocated_bytes());
+        // And in large ones where there is nothing to make.
+        let mut stages = Stages::new(vec![Pipe::stages().filter(|_| true).boxed("all")]);
+        pass(&mut stages, &"ab\n".repeat(10_000)).1.unwrap();
+        assert!(stages.part > 5_000);
     }
 }

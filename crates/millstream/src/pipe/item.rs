@@ -1,17 +1,17 @@
-//! What flows between two stages.
+//! What passes between two stages.
 
 use std::marker::PhantomData;
 
 /// A kind of item: for each lifetime of a batch, the type of one item.
 ///
-/// A type of its own because an item may borrow from the batch that is being worked on, as a record does, and such a
-/// type has no single name: `&'a [u8]` is another one for each batch. There are [`Bytes`] and [`Value`]; what else
-/// borrows from a batch can be a kind too.
+/// A separate type because an item may borrow from the current batch, as a record does, and such a type has no single
+/// name: `&'a [u8]` is a different one for each batch. There are [`Bytes`] and [`Value`]; other types that borrow from
+/// a batch can be a kind too.
 pub trait Item {
     /// One item.
     type Of<'a>;
 
-    /// The size of an item in bytes, for statistics; 0 where it says nothing.
+    /// The size of an item in bytes, for statistics; 0 if it has no meaning.
     fn size(_item: &Self::Of<'_>) -> usize {
         0
     }

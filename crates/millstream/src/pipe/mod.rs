@@ -16,7 +16,7 @@
 //! ```
 //!
 //! # Stages
-//! Between stages there are *items*: at first the records, borrowed from the batch they came in, later whatever the stages
+//! Between stages there are *items*: at first the records, borrowed from the batch they came in, later what the stages
 //! make: parts of records and other bytes ([`Bytes`]), or values of any type ([`Value`]).
 //!
 //! | stage | makes of an item |
@@ -28,31 +28,32 @@
 //! | `map_async`, `try_map_async` | what its future makes |
 //! | `cut`, `then`, `then_all` | many items change hands at once here: to measure stages, and for stages chosen at run time |
 //!
-//! Stages written in one expression are *fused*: the compiler makes one loop of them, and a stage that does nothing costs
-//! nothing. A [`Stage`] is in a box and costs a dynamic call for hundreds of items, and for each item a copy of it.
-//! Fused chains have a type as long as they are; hundreds of stages belong into boxes.
+//! Stages written in one expression are *fused*: the compiler turns them into one loop, and a stage that does nothing
+//! costs nothing. A [`Stage`] is boxed and costs a dynamic call for hundreds of items, and a copy of each item. Fused
+//! chains have a type as long as they are; use boxes for hundreds of stages.
 //!
 //! # What holds
-//! - Records before one that fails reach the sink first; then comes the error, with the record's number and place.
-//! - An error of the source comes after all that the source delivered, and the end means that it succeeded.
-//! - Batches are as large as what the source has delivered, at most 256 KiB. Behind a [cut](Pipe::cut) or a box, stages may
-//!   have run on items of the same batch that a later `take` then drops, and on those behind one that fails.
-//!   [`batch(1)`](Pipe::batch) forbids it: then each record goes all the way before the next one begins.
+//! - Records before one that fails reach the sink first; then the error is reported, with the record's number and
+//!   place.
+//! - An error of the source is thrown after everything the source delivered, and the end means that it succeeded.
+//! - Batches are as large as what the source has delivered, at most 256 KiB. After a [cut](Pipe::cut) or a box, stages
+//!   may have run on items of the same batch that a later `take` then drops, and on those after one that fails.
+//!   [`batch(1)`](Pipe::batch) prevents it: then each record passes all stages before the next one begins.
 //! - A stage that panics is an error, [`StagePanicked`](crate::ErrorKind::StagePanicked), with the record's number; the
 //!   pipe has ended then.
 //! - Memory is bounded by the readers' buffers and what the stages make of one batch.
 //!
 //! # On several threads
-//! [`parallel`](Pipe::parallel) runs stages that remember nothing on several threads, in order or as they come:
-//! `pipe.parallel(4, |stages| stages.map(parse).filter(wanted))`. The source, the other stages and the sink stay on the
-//! caller's thread; nothing need be `Send` but these stages and what goes in and comes out there.
+//! [`parallel`](Pipe::parallel) runs stages without state on several threads, in order or unordered: `pipe.parallel(4,
+//! |stages| stages.map(parse).filter(wanted))`. The source, the other stages and the sink stay on the caller's thread;
+//! only these stages and their items need be `Send`.
 //!
 //! # Asynchronous
-//! With the feature `async`, `map_async` and `try_map_async` wait for several futures at a time, over all batches, in order
-//! or as they come: `pipe.try_map_async(Concurrency::ordered(8), fetch)`. They are polled on the caller's thread and need
-//! no executor. And `into_stream` makes a `Stream` of a pipe, which then runs on a thread of its own.
+//! With the feature `async`, `map_async` and `try_map_async` wait for several futures at a time, over all batches, in
+//! order or unordered: `pipe.try_map_async(Concurrency::ordered(8), fetch)`. They are polled on the caller's thread and
+//! need no executor. And `into_stream` turns a pipe into a `Stream`, which then runs on a separate thread.
 //!
-//! This room reads and writes nothing itself: readers and writers do.
+//! This module reads and writes nothing itself: readers and writers do.
 
 #[cfg(feature = "async")]
 mod asynchronous;
@@ -92,37 +93,37 @@ pub use stats::{StageStats, Stats, Summary};
 #[cfg(feature = "async")]
 pub use stream::ItemStream;
 
-use crate::cancel::CancelToken;
 use crate::error::Result;
 use crate::frame::{Framer, Lines};
+use crate::os::cancel::CancelToken;
 use crate::reader::Reader;
 use crate::writer::Writer;
 use cut::Cut;
-use feed::Feed;
+use feed::{Feed, Order};
 use scope::Run;
 use stage::{ThenAll, ThenBoxed};
 use stages::{Skip, Take};
 
 /// A chain of stages, from a source if it has one.
 ///
-/// `F` is where the records come from ([`Source`], or [`Detached`] for stages alone), `C` the stages, from items of the kind
-/// `I` to items of the kind `O`. Nobody needs to write these: see [the room](self).
+/// `F` is where the records come from ([`Attached`], or [`Detached`] for stages alone), `C` the stages, from items of the
+/// kind `I` to items of the kind `O`. These types need not be written out: see [the module](self).
 pub struct Pipe<F, I, C, O> {
     feed: F,
     chain: C,
     kinds: PhantomData<fn(I) -> O>,
 }
 
-/// Readers whose records are still to be defined.
+/// Readers without a record definition yet.
 #[derive(Debug)]
-pub struct Unframed(Vec<Reader>);
+pub struct Unframed(Vec<Reader>, Order);
 
 /// No source: stages by themselves.
 #[derive(Clone, Copy, Debug)]
 pub struct Detached;
 
-/// A source of records, and how to deal with them.
-pub struct Source<'p> {
+/// Attached to a source of records, which it processes; [`Detached`] is not.
+pub struct Attached<'p> {
     feed: Feed,
     on_error: OnError<'p>,
     cancel: Option<CancelToken>,
@@ -136,25 +137,25 @@ pub struct Source<'p> {
 
 enum State {
     Open,
-    /// All has come through.
+    /// Everything has passed through.
     Ended,
     /// An error has ended it, within a batch.
     Failed,
 }
 
-/// What happens when a stage fails at a record: when [`try_map`](Pipe::try_map) or [`try_filter`](Pipe::try_filter) is told
-/// an error.
+/// What to do when a stage fails at a record: when [`try_map`](Pipe::try_map) or [`try_filter`](Pipe::try_filter)
+/// returns an error.
 ///
-/// A stage that panics, a source and a sink that fail are always the end.
+/// A stage that panics, and a source or a sink that fails, always end the pipe.
 #[derive(Debug, Default)]
 pub enum OnError<'p> {
-    /// It is the error of the pipe, after the records before it have reached the sink.
+    /// The pipe reports the error, after earlier records have reached the sink.
     #[default]
     Stop,
-    /// The record is passed over and counted in [`Summary::failed`].
+    /// The record is skipped and counted in [`Summary::failed`].
     Skip,
-    /// The same, and the record goes to this writer as it was read, with its delimiter. If a stage has already made several
-    /// items of it, those before the one that failed have gone on.
+    /// The same, and the record goes to this writer as it was read, with its delimiter. If a stage has already made
+    /// several items of it, those before the one that failed have been passed on.
     Quarantine(&'p mut Writer),
 }
 
@@ -165,8 +166,8 @@ impl From<Reader> for Pipe<Unframed, (), (), ()> {
 }
 
 impl Pipe<Unframed, (), (), ()> {
-    /// The records of several readers. They take turns, a batch at a time, and one that has nothing at the moment is passed
-    /// over while another has; each one's records stay in order. A record's number is its number in its own reader.
+    /// The records of several readers. They take turns, one batch at a time, and a reader without data is skipped while
+    /// another has some; the records of each stay in order. A record's number is its number in its own reader.
     ///
     /// ```
     /// use millstream::{Reader, pipe::Pipe};
@@ -176,15 +177,32 @@ impl Pipe<Unframed, (), (), ()> {
     /// # Ok::<(), millstream::Error>(())
     /// ```
     pub fn merge(readers: impl IntoIterator<Item = Reader>) -> Self {
-        Pipe { feed: Unframed(readers.into_iter().collect()), chain: (), kinds: PhantomData }
+        Pipe::unframed(readers, Order::Turns)
+    }
+
+    /// The records of several readers, one reader after another: each is read to its end, and must have succeeded,
+    /// before the next one is read. All of them are open from the start.
+    ///
+    /// ```
+    /// use millstream::{Reader, pipe::Pipe};
+    /// let readers = [Reader::command(["sh", "-c", "sleep 0.01; echo 1"])?, Reader::memory("2\n3\n")?];
+    /// assert_eq!(Pipe::concat(readers).lines().collect()?, [b"1", b"2", b"3"]);
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    pub fn concat(readers: impl IntoIterator<Item = Reader>) -> Self {
+        Pipe::unframed(readers, Order::Sequence)
+    }
+
+    fn unframed(readers: impl IntoIterator<Item = Reader>, order: Order) -> Self {
+        Pipe { feed: Unframed(readers.into_iter().collect(), order), chain: (), kinds: PhantomData }
     }
 
     /// The records are lines.
-    pub fn lines<'p>(self) -> Pipe<Source<'p>, Bytes, Start, Bytes> {
+    pub fn lines<'p>(self) -> Pipe<Attached<'p>, Bytes, Start, Bytes> {
         self.frames(Lines::new())
     }
 
-    /// The records are what a framer finds.
+    /// The records that a framer finds.
     ///
     /// ```
     /// use millstream::{Reader, frame::Fixed, pipe::Pipe};
@@ -192,9 +210,9 @@ impl Pipe<Unframed, (), (), ()> {
     /// assert_eq!(words.map(|word| word.to_vec()).collect()?, [b"ab", b"cd", b"ef"]);
     /// # Ok::<(), millstream::Error>(())
     /// ```
-    pub fn frames<'p>(self, framer: impl Framer + Send + 'static) -> Pipe<Source<'p>, Bytes, Start, Bytes> {
-        let feed = Source {
-            feed: Feed::new(self.feed.0, Box::new(framer)),
+    pub fn frames<'p>(self, framer: impl Framer + Send + 'static) -> Pipe<Attached<'p>, Bytes, Start, Bytes> {
+        let feed = Attached {
+            feed: Feed::new(self.feed.0, self.feed.1, Box::new(framer)),
             on_error: OnError::Stop,
             cancel: None,
             run: Run::new(),
@@ -251,26 +269,26 @@ impl<F, I: Item, C: Chain<I, Out = O>, O: Item> Pipe<F, I, C, O> {
         self.each(Skip(count))
     }
 
-    /// Cuts the fused chain here: the stages from the last cut to this one are run on a whole batch before what follows
-    /// sees it, and are measured under this name if the pipe is [measured](Pipe::measured).
+    /// Cuts the fused chain here: the stages since the last cut run on a whole batch before later stages see it, and
+    /// are measured under this name if the pipe is [measured](Pipe::measured).
     pub fn cut(self, name: impl Into<String>) -> Pipe<F, I, Cut<C>, O> {
         self.with(|chain| Cut::new(chain, name.into()))
     }
 
-    /// Adds a stage that was chosen at run time.
+    /// Adds a stage chosen at run time.
     pub fn then<P: Item>(self, stage: Stage<O, P>) -> Pipe<F, I, ThenBoxed<C, O, P>, P> {
         self.with(|chain| ThenBoxed { chain, stage })
     }
 
-    /// Adds any number of stages that were chosen at run time.
+    /// Adds any number of stages chosen at run time.
     pub fn then_all(self, stages: Vec<Stage<O, O>>) -> Pipe<F, I, ThenAll<C, O>, O> {
         self.with(|chain| ThenAll { chain, stages })
     }
 }
 
-/// How to go about it.
-impl<'p, C, O> Pipe<Source<'p>, Bytes, C, O> {
-    /// What happens when a stage fails at a record.
+/// What to do at failures.
+impl<'p, C, O> Pipe<Attached<'p>, Bytes, C, O> {
+    /// What to do when a stage fails at a record.
     ///
     /// ```
     /// use millstream::{Reader, Writer, pipe::{OnError, Pipe}};
@@ -295,9 +313,9 @@ impl<'p, C, O> Pipe<Source<'p>, Bytes, C, O> {
         self
     }
 
-    /// Ends the work between two batches when this token is cancelled: an error of the kind
-    /// [`Cancelled`](crate::ErrorKind::Cancelled), after which it can go on where it was. To end waiting for the source
-    /// too, give the token to the [reader](crate::ReaderBuilder::cancel) as well.
+    /// Stops between two batches when this token is cancelled: an error of the kind
+    /// [`Cancelled`](crate::ErrorKind::Cancelled), after which it can continue where it was. To interrupt waits for the
+    /// source as well, also give the token to the [reader](crate::ReaderBuilder::cancel).
     pub fn cancel(mut self, token: &CancelToken) -> Self {
         self.feed.cancel = Some(token.clone());
         self
@@ -309,7 +327,7 @@ impl<'p, C, O> Pipe<Source<'p>, Bytes, C, O> {
         self
     }
 
-    /// Measures where the time goes, for [`stats`](Pipe::stats).
+    /// Measures the time spent, for [`stats`](Pipe::stats).
     pub fn measured(mut self) -> Self {
         self.feed.run.measures = true;
         self
@@ -320,8 +338,8 @@ impl<'p, C, O> Pipe<Source<'p>, Bytes, C, O> {
         Summary { commands: self.feed.feed.commands().to_vec(), ..self.feed.summary.clone() }
     }
 
-    /// Ends it, wherever it is, and returns what has been done. Commands that are still running are stopped, as
-    /// [`Reader::close`] does it. Dropping a pipe does the same, and reports nothing.
+    /// Ends it at the current position, and returns the statistics. Commands still running are stopped, like
+    /// [`Reader::close`]. Dropping a pipe does the same, and reports nothing.
     ///
     /// # Errors
     /// Those of [`Reader::close`].
@@ -337,8 +355,8 @@ impl<F: std::fmt::Debug, I, C, O> std::fmt::Debug for Pipe<F, I, C, O> {
     }
 }
 
-impl std::fmt::Debug for Source<'_> {
+impl std::fmt::Debug for Attached<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Source").field("summary", &self.summary).finish_non_exhaustive()
+        f.debug_struct("Attached").field("summary", &self.summary).finish_non_exhaustive()
     }
 }

@@ -1,12 +1,11 @@
-//! Where items came from that stages hold back: kept until they have been handed on, so that a stage behind can still say
-//! at which record it failed, and the record can be put aside.
+//! Where items came from that stages hold back: kept until they have been passed on, so that a later stage can still
+//! name the record it failed at, and the record can be set aside.
 
 use std::sync::Arc;
 
-use super::scope::{OnFailure, Scope};
 use crate::frame::Batch;
 
-/// A batch's records, without the bytes if nobody wants them.
+/// A batch's records, without the bytes if they are not needed.
 #[derive(Debug)]
 pub(super) struct Origin {
     name: Option<Arc<str>>,
@@ -20,22 +19,15 @@ pub(super) struct Origin {
 }
 
 impl Origin {
-    /// Of the batch that is being worked on: one for all who ask.
-    pub(super) fn of(scope: Scope<'_>) -> Option<Arc<Origin>> {
-        let batch = scope.batch?;
-        let mut known = scope.run.origin.borrow_mut();
-        let origin = known.get_or_insert_with(|| {
-            let (first, first_in_source) = scope.run.first.get();
-            Arc::new(Origin {
-                name: scope.run.name.borrow().clone(),
-                first,
-                first_in_source,
-                offset: batch.offset(),
-                offsets: batch.offsets().to_vec(),
-                bytes: (scope.run.on_error == OnFailure::Skip { keep: true }).then(|| batch.bytes().to_vec()),
-            })
-        });
-        Some(origin.clone())
+    /// For a batch whose first record has the number `first` over all sources, and another one in its own.
+    pub(super) fn of(
+        batch: Batch<'_>,
+        name: Option<Arc<str>>,
+        (first, first_in_source): (u64, u64),
+        keep: bool,
+    ) -> Origin {
+        let (offset, offsets) = (batch.offset(), batch.offsets().to_vec());
+        Origin { name, first, first_in_source, offset, offsets, bytes: keep.then(|| batch.bytes().to_vec()) }
     }
 
     /// Where a record is, if it is one of these.
@@ -58,7 +50,7 @@ pub(super) struct Place<'a> {
     /// Its number in its source.
     pub(super) record: u64,
     pub(super) offset: u64,
-    /// As it was read; absent where nobody wants to know.
+    /// As it was read; absent if it is not needed.
     pub(super) bytes: Option<&'a [u8]>,
 }
 
@@ -72,29 +64,5 @@ impl<'a> Place<'a> {
             offset: batch.offset() + u64::from(*batch.offsets().get(index)?),
             bytes: Some(batch.raw(index)?),
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::scope::Run;
-    use super::*;
-
-    /// Lots that come back out of order can share their last batch only.
-    #[test]
-    fn every_origin_of_what_is_handed_on_is_known() {
-        let batch = |first| {
-            let (offsets, bytes) = (vec![0, 1, 2], None);
-            Arc::new(Origin { name: None, first, first_in_source: first + 100, offset: 0, offsets, bytes })
-        };
-        let batches = [0, 2, 4].map(batch);
-        let run = Run::new();
-        run.hand(&batches[1..2]);
-        run.hand(&batches[..2]);
-        run.hand(&batches[..2]);
-        run.hand(&batches[1..]);
-        assert!((0..6).all(|record| run.handed.borrow().iter().any(|origin| origin.place(record).is_some())));
-        assert_eq!(run.handed.borrow().len(), 5);
-        assert_eq!(run.number_in_source(5), 105);
     }
 }

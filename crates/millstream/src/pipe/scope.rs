@@ -1,4 +1,4 @@
-//! What a chain knows of the batch that it works on, and what it leaves behind.
+//! What a chain knows about the current batch, and what it leaves behind.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -12,10 +12,10 @@ use super::origin::{Origin, Place};
 use crate::error::{Error, ErrorKind};
 use crate::frame::Batch;
 
-/// Whether the next item is wanted. `Break` is the end of the chain's work: enough was taken, or something failed.
+/// Whether the next item is wanted. `Break` ends the chain's work: enough was taken, or something failed.
 pub type Flow = ControlFlow<()>;
 
-/// The batch that is being worked on.
+/// The current batch.
 #[derive(Clone, Copy)]
 pub struct Scope<'a> {
     /// Memory for items that a stage makes; it lives as long as the batch.
@@ -26,12 +26,41 @@ pub struct Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
-    /// Bytes that live as long as the batch.
-    pub(super) fn keep(self, bytes: &[u8]) -> &'a [u8] {
-        self.arena.alloc_slice_copy(bytes)
+    /// A record that a stage has made, which lives as long as the batch.
+    ///
+    /// # Errors
+    /// [`ErrorKind::RecordTooLong`] if it, or all that the stages have made of the batch, is beyond the run's limits.
+    #[inline]
+    pub(super) fn keep(self, record: &[u8]) -> Result<&'a [u8], Error> {
+        let kept = self.run.kept.get().saturating_add(record.len());
+        if record.len() > self.run.record_limit || kept > self.run.batch_limit {
+            return Err(self.too_long(record.len()));
+        }
+        self.run.kept.set(kept);
+        Ok(self.arena.alloc_slice_copy(record))
     }
 
-    /// A stage could not do its work on this record. Whether to go on.
+    #[cold]
+    fn too_long(self, len: usize) -> Error {
+        let (limit, found) = match len > self.run.record_limit {
+            true => (self.run.record_limit, "a longer record, made by a stage".to_string()),
+            false => (self.run.batch_limit, "more, made by stages from the records of one batch".to_string()),
+        };
+        Error::new(ErrorKind::RecordTooLong).with_found(found).with_expected(format!("at most {limit} bytes"))
+    }
+
+    /// Where this batch's items come from: one for all who ask.
+    pub(super) fn origin(self) -> Option<Arc<Origin>> {
+        let batch = self.batch?;
+        let keep = self.run.on_error == OnFailure::Skip { keep: true };
+        let mut known = self.run.origin.borrow_mut();
+        let origin = known.get_or_insert_with(|| {
+            Arc::new(Origin::of(batch, self.run.name.borrow().clone(), self.run.first.get(), keep))
+        });
+        Some(origin.clone())
+    }
+
+    /// A stage could not process this record. Whether to continue.
     #[cold]
     pub(super) fn fail(self, record: u64, error: Error) -> Flow {
         let handed = self.run.handed.borrow();
@@ -50,7 +79,7 @@ impl<'a> Scope<'a> {
             OnFailure::Stop => None,
             OnFailure::Skip { keep } => place.filter(|_| keep).and_then(|place| place.bytes.map(<[u8]>::to_vec)),
         };
-        // A record that is to be kept, and cannot be, must not be passed over.
+        // A record that is to be kept, and cannot be, must not be skipped.
         let is_lost = bytes.is_none() && self.run.on_error == OnFailure::Skip { keep: true };
         let is_fatal =
             is_lost || error.kind() == ErrorKind::StagePanicked || matches!(self.run.on_error, OnFailure::Stop);
@@ -58,14 +87,14 @@ impl<'a> Scope<'a> {
         if is_fatal { Flow::Break(()) } else { Flow::Continue(()) }
     }
 
-    /// Something else than the record failed, such as a sink: the end, whatever the policy.
+    /// Something other than the record failed, such as a sink: the end, regardless of the policy.
     #[cold]
     pub(super) fn end(self, record: u64, error: Error) -> Flow {
         self.run.failures.borrow_mut().push(Failure { record, error, bytes: None, is_fatal: true });
         Flow::Break(())
     }
 
-    /// Runs stages; one that panics has failed at the record that it was given. Where nothing panics that costs nothing.
+    /// Runs stages; one that panics has failed at its current record. Without a panic this costs nothing.
     #[inline]
     pub(super) fn guard(&self, work: impl FnOnce() -> Flow) -> Flow {
         // What the stages hold is not used again: a panic ends the pipe.
@@ -84,39 +113,44 @@ pub(super) fn panicked(panic: &(dyn Any + Send)) -> Error {
     Error::new(ErrorKind::StagePanicked).with_found(said(panic))
 }
 
-/// What a panic said.
+/// The message of a panic.
 fn said(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str));
     text.map_or_else(|| "a panic without a message".to_string(), |text| format!("the panic \"{text}\""))
 }
 
-/// What happens at a record that a stage fails at.
+/// What to do at a record that a stage fails at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OnFailure {
     Stop,
-    /// Goes on with the next record, and keeps this one's bytes if they are wanted.
+    /// Continues with the next record, and keeps this one's bytes if requested.
     Skip {
         keep: bool,
     },
 }
 
-/// What is known while stages run, on one thread.
+/// The state while stages run, on one thread.
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) on_error: OnFailure,
-    /// Whether somebody wants to know where the time goes.
+    /// Whether time is measured.
     pub(super) measures: bool,
     /// The name of the source.
     pub(super) name: RefCell<Option<Arc<str>>>,
     /// The batch's first record: its number over all sources, and in its own.
     pub(super) first: Cell<(u64, u64)>,
-    /// Where items came from that were held back, and have been handed on since the last batch came.
+    /// The longest record that a stage may make, and the most bytes of all that the stages make of a batch.
+    pub(super) record_limit: usize,
+    pub(super) batch_limit: usize,
+    /// How many bytes the stages have made of this batch.
+    pub(super) kept: Cell<usize>,
+    /// Where items came from that were held back, and have been passed on since the last batch came.
     pub(super) handed: RefCell<Vec<Arc<Origin>>>,
     /// The record that a stage works on: where a panic was.
     pub(super) current: Cell<u64>,
-    /// Where this batch's items come from, once somebody has asked who holds some of them back.
+    /// Where this batch's items come from, once a stage that holds some of them back has asked.
     pub(super) origin: RefCell<Option<Arc<Origin>>>,
-    /// What went wrong, until somebody deals with it.
+    /// The error, until it is handled.
     pub(super) failures: RefCell<Vec<Failure>>,
 }
 
@@ -127,6 +161,9 @@ impl Run {
             measures: false,
             name: RefCell::new(None),
             first: Cell::new((0, 0)),
+            record_limit: usize::MAX,
+            batch_limit: usize::MAX,
+            kept: Cell::new(0),
             handed: RefCell::default(),
             origin: RefCell::default(),
             current: Cell::new(0),
@@ -134,18 +171,19 @@ impl Run {
         }
     }
 
-    /// A batch begins whose first record has these numbers, over all sources and in its own; or there is none, and what is
-    /// held is to come out.
+    /// A batch begins whose first record has these numbers, over all sources and in its own; or there is none, and held
+    /// items are to come out.
     pub(super) fn begin(&mut self, first: (u64, u64)) {
         self.first.set(first);
+        self.kept.set(0);
         self.handed.get_mut().clear();
         *self.origin.get_mut() = None;
     }
 
-    /// Items made of these records are handed on now.
+    /// Items made from these records are passed on now.
     pub(super) fn hand(&self, origins: &[Arc<Origin>]) {
         let mut handed = self.handed.borrow_mut();
-        // Mostly they are those of the item before: all of them, since lots that share a batch differ in the others.
+        // Usually they are those of the item before: all of them, since lots that share a batch differ in the others.
         let same = |(a, b): (&Arc<Origin>, &Arc<Origin>)| Arc::ptr_eq(a, b);
         let is_known = origins.len() <= handed.len() && handed.iter().rev().zip(origins.iter().rev()).all(same);
         if !is_known {
@@ -175,8 +213,32 @@ pub(super) struct Failure {
     /// Its number over all sources.
     pub(super) record: u64,
     pub(super) error: Error,
-    /// The record as it was read, where it is wanted and known.
+    /// The record as it was read, if requested and known.
     pub(super) bytes: Option<Vec<u8>>,
     /// Nothing comes after it.
     pub(super) is_fatal: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::Trim;
+
+    /// Lots that come back out of order can share their last batch only.
+    #[test]
+    fn every_origin_of_what_is_handed_on_is_known() {
+        let batch = |first| {
+            let batch = Batch::new(b"ab", &[0, 1, 2], Trim::NOTHING, true);
+            Arc::new(Origin::of(batch, None, (first, first + 100), false))
+        };
+        let batches = [0, 2, 4].map(batch);
+        let run = Run::new();
+        run.hand(&batches[1..2]);
+        run.hand(&batches[..2]);
+        run.hand(&batches[..2]);
+        run.hand(&batches[1..]);
+        assert!((0..6).all(|record| run.handed.borrow().iter().any(|origin| origin.place(record).is_some())));
+        assert_eq!(run.handed.borrow().len(), 5);
+        assert_eq!(run.number_in_source(5), 105);
+    }
 }

@@ -9,10 +9,10 @@ use super::scope::{Flow, Scope};
 use crate::error::{Error, ErrorKind, Result};
 use crate::writer::Writer;
 
-/// What a stage's own errors may be.
+/// The error types that a stage may return.
 type AnyError = Box<dyn StdError + Send + Sync>;
 
-/// The error of a stage that says that it failed. An [`Error`] of this crate stays what it is.
+/// The error of a stage that reports a failure. An [`Error`] of this crate stays unchanged.
 #[cold]
 pub(super) fn stage_failed(error: AnyError) -> Error {
     match error.downcast::<Error>() {
@@ -21,7 +21,7 @@ pub(super) fn stage_failed(error: AnyError) -> Error {
     }
 }
 
-/// A function of an item: records are borrowed, values are handed over.
+/// A function of an item: records are borrowed, values are passed by value.
 pub trait Call<I: Item, R> {
     /// Calls it.
     fn call(&mut self, item: I::Of<'_>) -> R;
@@ -96,7 +96,7 @@ function_stages! {
     TryMap;
     /// Several values of each item.
     FlatMap;
-    /// The items that a function wants.
+    /// The items for which a function returns true.
     Filter;
     /// The same, where the function may fail.
     TryFilter;
@@ -196,6 +196,9 @@ each!(many impl[F: for<'b> FnMut(&'b [u8], &mut dyn FnMut(&'b [u8]))] Pieces<F>,
     }
 );
 
+/// The largest buffer that [`Rewrite`] keeps for the next record.
+const BUFFER: usize = 1 << 20;
+
 /// A function that writes bytes of each item, with the buffer that it writes to.
 #[derive(Clone, Debug)]
 pub struct Rewrite<F> {
@@ -232,7 +235,15 @@ impl<F: FnMut(&T, &mut Vec<u8>), T> WriteOf<Value<T>> for F {
 each!(impl[I: Item, F: WriteOf<I>] Rewrite<F>, I => Bytes, |this, record, item, scope, next| {
     this.bytes.clear();
     this.function.write(&item, &mut this.bytes);
-    next(record, scope.keep(&this.bytes))
+    let kept = scope.keep(&this.bytes);
+    // Each stage has its own buffer, and one long record should not make all of them large for the rest of the run.
+    if this.bytes.capacity() > BUFFER {
+        this.bytes = Vec::new();
+    }
+    match kept {
+        Ok(bytes) => next(record, bytes),
+        Err(error) => scope.fail(record, error),
+    }
 });
 
 /// A function with a state that it may change.
@@ -256,7 +267,7 @@ each!(impl[S, F: FnMut(&mut S, V) -> T, V, T] ScanState<S, F, T>, Value<V> => Va
     next(record, (this.stage.0)(&mut this.state, item))
 });
 
-/// The first so many items.
+/// The first this many items.
 #[derive(Clone, Debug)]
 pub struct Take(pub(super) u64);
 
@@ -285,7 +296,7 @@ impl<I: Item> Each<I> for Take {
     }
 }
 
-/// All but the first so many items.
+/// All but the first this many items.
 #[derive(Clone, Debug)]
 pub struct Skip(pub(super) u64);
 
@@ -297,7 +308,7 @@ each!(impl[I: Item] Skip, I => I, |this, record, item, scope, next| {
     Flow::Continue(())
 });
 
-/// A copy of each item to a writer, with a terminator behind it.
+/// A copy of each item to a writer, with a terminator after it.
 pub struct Tee<'w> {
     pub(super) out: &'w mut Writer,
     pub(super) terminator: Vec<u8>,

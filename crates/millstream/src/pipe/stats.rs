@@ -1,4 +1,4 @@
-//! What a pipe has done, and where its time went.
+//! What a pipe has done, and how its time was spent.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use crate::error::CommandEnd;
 pub struct Summary {
     /// Records that were read.
     pub records: u64,
-    /// Items that came out behind the last stage.
+    /// Items that the last stage produced.
     pub items: u64,
-    /// Records that a stage failed at and that were passed over, as [`OnError`](super::OnError) allows.
+    /// Records that a stage failed at and that were skipped, as [`OnError`](super::OnError) allows.
     pub failed: u64,
     /// Whether a stage such as `take` ended it before its sources did.
     pub ended_early: bool,
@@ -20,16 +20,16 @@ pub struct Summary {
     pub commands: Vec<CommandEnd>,
 }
 
-/// Where the time of a pipe went. Made by [`Pipe::stats`](super::Pipe::stats).
+/// How the time of a pipe was spent. Made by [`Pipe::stats`](super::Pipe::stats).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// The stages, from the source on. Those that are fused are measured as one, under the name of the next
+    /// The stages, from the source on. Fused stages are measured as one, under the name of the next
     /// [`cut`](super::Pipe::cut).
     pub stages: Vec<StageStats>,
-    /// For how long the pipe waited for its sources.
+    /// How long the pipe waited for its sources.
     pub source_waited: Duration,
-    /// For how long it ran, waiting included.
+    /// How long it ran, including waits.
     pub elapsed: Duration,
 }
 
@@ -41,18 +41,18 @@ pub struct StageStats {
     pub name: String,
     /// Items that came out.
     pub items: u64,
-    /// The size of these items in bytes; 0 for values, whose size nobody knows.
+    /// The size of these items in bytes; 0 for values, whose size is not known.
     pub bytes: u64,
-    /// The time inside the stage; where it runs on several threads, of all of them.
+    /// The time inside the stage; if it runs on several threads, the sum over all of them.
     pub time: Duration,
-    /// For how long the pipe stood still for it: for stages on other threads, and asynchronous ones.
+    /// How long the pipe waited for it: for stages on other threads, and asynchronous ones.
     pub waited: Duration,
-    /// How much of `time` was on other threads.
+    /// The part of `time` on other threads.
     pub(super) elsewhere: Duration,
 }
 
 impl StageStats {
-    /// How much time of the pipe's own thread it took.
+    /// The time on the pipe's own thread.
     pub(super) fn on_this_thread(&self) -> Duration {
         self.time.saturating_sub(self.elsewhere) + self.waited
     }

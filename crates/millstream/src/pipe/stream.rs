@@ -1,4 +1,4 @@
-//! A pipe as a `Stream`: it runs on a thread of its own, so that asking for the next item never blocks.
+//! A pipe as a `Stream`: it runs on a separate thread, so that a poll never blocks.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -10,22 +10,22 @@ use futures_util::stream::{FusedStream, Stream};
 use super::chain::Chain;
 use super::item::{Bytes, Value};
 use super::scope::Flow;
-use super::{Pipe, Source, State};
+use super::{Attached, Pipe, State};
 use crate::error::{Error, Result};
 
-/// So many batches of items wait to be asked for.
+/// At most this many batches of items are buffered.
 const ROOM: usize = 2;
 
-impl<C, T> Pipe<Source<'static>, Bytes, C, Value<T>>
+impl<C, T> Pipe<Attached<'static>, Bytes, C, Value<T>>
 where
     C: Chain<Bytes, Out = Value<T>> + Send + 'static,
     T: Send + 'static,
 {
-    /// What comes out, as a [`Stream`] of values. Errors come where they belong, and end it.
+    /// The results, as a [`Stream`] of values. Errors are returned at their position, and end it.
     ///
-    /// The pipe runs on a thread of its own, with its source, callbacks included, and all its stages. It is at most a few
-    /// batches ahead of what is asked for. When the stream is dropped it stops at the next batch; where the source may be
-    /// silent for long, a [cancel token](crate::ReaderBuilder::cancel) of the reader ends that.
+    /// The pipe runs on a separate thread, with its source, including callbacks, and all its stages. It is at most a
+    /// few batches ahead of the consumer. When the stream is dropped it stops at the next batch; if the source may be
+    /// silent for a long time, a [cancel token](crate::ReaderBuilder::cancel) of the reader ends that.
     ///
     /// ```
     /// use futures_executor::block_on;
@@ -45,8 +45,8 @@ where
     }
 }
 
-/// What the thread does: sends what becomes of each batch, until nobody listens.
-fn run<C, T>(mut pipe: Pipe<Source<'static>, Bytes, C, Value<T>>, batches: &Sender<Result<Vec<T>, Error>>)
+/// The work of the thread: sends the results of each batch, until the receiver is gone.
+fn run<C, T>(mut pipe: Pipe<Attached<'static>, Bytes, C, Value<T>>, batches: &Sender<Result<Vec<T>, Error>>)
 where
     C: Chain<Bytes, Out = Value<T>>,
 {
@@ -60,7 +60,7 @@ where
             return;
         }
         if let Err(error) = result {
-            // If nobody listens, nobody has asked.
+            // Without a receiver there was no request.
             let _ = batches.send_blocking(Err(error));
             return;
         }

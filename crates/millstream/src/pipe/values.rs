@@ -1,6 +1,6 @@
 //! Stages for values.
 
-// The type of a pipe is its stages: it is long by nature, and nobody writes it.
+// The type of a pipe consists of its stages: it is long by nature, and need not be written out.
 #![allow(clippy::type_complexity)]
 
 use std::error::Error;
@@ -10,14 +10,14 @@ use super::chain::{Chain, Then};
 use super::item::{Bytes, Item, Value};
 use super::stages::{Filter, FilterMap, FlatMap, Inspect, Map, Rewrite, ScanState, TryFilter, TryMap};
 
-/// Stages for values. They are those for bytes, but that functions own what they are given.
+/// Stages for values. They are like those for bytes, but functions own their arguments.
 impl<F, I: Item, C: Chain<I, Out = Value<V>>, V> Pipe<F, I, C, Value<V>> {
-    /// Makes another value of each one.
+    /// Makes another value from each one.
     pub fn map<T, G: FnMut(V) -> T>(self, function: G) -> Pipe<F, I, Then<C, Map<G, T>>, Value<T>> {
         self.each(Map::new(function))
     }
 
-    /// Makes another value of each one, or nothing.
+    /// Makes another value from each one, or nothing.
     pub fn filter_map<T, G: FnMut(V) -> Option<T>>(
         self,
         function: G,
@@ -25,7 +25,7 @@ impl<F, I: Item, C: Chain<I, Out = Value<V>>, V> Pipe<F, I, C, Value<V>> {
         self.each(FilterMap::new(function))
     }
 
-    /// Makes another value of each one, or fails at it; see [`on_error`](Pipe::on_error).
+    /// Makes another value from each one, or fails at it; see [`on_error`](Pipe::on_error).
     pub fn try_map<T, E, G>(self, function: G) -> Pipe<F, I, Then<C, TryMap<G, Result<T, E>>>, Value<T>>
     where
         E: Into<Box<dyn Error + Send + Sync>>,
@@ -34,7 +34,7 @@ impl<F, I: Item, C: Chain<I, Out = Value<V>>, V> Pipe<F, I, C, Value<V>> {
         self.each(TryMap::new(function))
     }
 
-    /// Makes several values of each one.
+    /// Makes several values from each one.
     pub fn flat_map<T: IntoIterator, G: FnMut(V) -> T>(
         self,
         function: G,
@@ -42,7 +42,7 @@ impl<F, I: Item, C: Chain<I, Out = Value<V>>, V> Pipe<F, I, C, Value<V>> {
         self.each(FlatMap::new(function))
     }
 
-    /// Makes a value of each one and a state, which begins as `state`.
+    /// Makes a value from each one and a state, which starts as `state`.
     pub fn scan_state<S, T, G: FnMut(&mut S, V) -> T>(
         self,
         state: S,
@@ -51,7 +51,7 @@ impl<F, I: Item, C: Chain<I, Out = Value<V>>, V> Pipe<F, I, C, Value<V>> {
         self.each(ScanState::new(state, function))
     }
 
-    /// Bytes that a function makes of each value: it appends them to the `Vec` it is given, which is empty.
+    /// Bytes that a function makes from each value: it appends them to an empty `Vec`.
     ///
     /// ```
     /// use millstream::{Reader, Writer, pipe::Pipe};
@@ -69,12 +69,12 @@ impl<F, I: Item, C: Chain<I, Out = Value<V>>, V> Pipe<F, I, C, Value<V>> {
         self.each(Rewrite::new(function))
     }
 
-    /// The values that a function wants.
+    /// The values for which a function returns true.
     pub fn filter<G: FnMut(&V) -> bool>(self, wants: G) -> Pipe<F, I, Then<C, Filter<G>>, Value<V>> {
         self.each(Filter::new(wants))
     }
 
-    /// The values that a function wants, which may fail at one; see [`on_error`](Pipe::on_error).
+    /// The values for which a function returns true; it may fail at one; see [`on_error`](Pipe::on_error).
     pub fn try_filter<E, G>(self, wants: G) -> Pipe<F, I, Then<C, TryFilter<G, E>>, Value<V>>
     where
         E: Into<Box<dyn Error + Send + Sync>>,
@@ -83,7 +83,7 @@ impl<F, I: Item, C: Chain<I, Out = Value<V>>, V> Pipe<F, I, C, Value<V>> {
         self.each(TryFilter::new(wants))
     }
 
-    /// Looks at each value.
+    /// Calls a function with each value.
     pub fn inspect<G: FnMut(&V)>(self, look: G) -> Pipe<F, I, Then<C, Inspect<G>>, Value<V>> {
         self.each(Inspect::new(look))
     }

@@ -1,54 +1,50 @@
-//! How to read: the options, and what is read.
+//! How to read: the options and the source.
 
+use crate::os::{AsFd, AsRawFd, OwnedFd, duplicate, duplicate_stdin};
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::net::ToSocketAddrs;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::supply::{Plan, Supply};
+use super::apart::Apart;
+use super::supply::{Plan, ReadAhead, Supply};
 use super::{Meter, Observer, Progress, Reader, State};
-use crate::buffer::{Buffer, Lent};
-use crate::cancel::{CancelToken, Wait};
-use crate::command::Command;
-use crate::connect;
-use crate::error::{Error, ErrorKind, Result, refuse};
-use crate::source::command::CommandSource;
-use crate::source::fd::FdSource;
+use crate::error::{Error, ErrorKind, Result};
+use crate::os::cancel::{CancelToken, Wait};
+use crate::os::command::Command;
+use crate::os::connect;
+use crate::os::source::command::CommandSource;
+use crate::os::source::fd::FdSource;
+use crate::os::source::mapped::{Order, map};
+use crate::os::source::stamp::Stamp;
 use crate::source::foreign::{CallbackSource, ReadSource};
-use crate::source::mapped::{Order, map};
-use crate::source::{Counted, Source};
+use crate::source::own::Checked;
+use crate::source::{ByteSource, Counted, DecodeLimit, Pin, Source};
+use millstream_core::internal::Known;
+use millstream_core::internal::refuse;
+use millstream_core::internal::{Buffer, Lent};
 
 /// The buffer of a reader on the caller's thread. With the tail it stays in a second-level cache of 1 MiB, and a
 /// pipe of 1 MiB is emptied in four reads.
 const CAPACITY: usize = 256 << 10;
 
-/// What is read ahead at most: at first, and when both sides turn out to stall in turn. It must exceed the burst.
+/// The limits of read-ahead: initially, and if both sides turn out to stall in turn. It must exceed the size of a
+/// burst.
 const AHEAD: (usize, usize) = (4 << 20, 16 << 20);
 
-/// The longest record, unless told otherwise.
+/// The longest record by default.
 const RECORD_LIMIT: usize = 64 << 20;
 
-/// Whether a thread reads ahead while the consumer works.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ReadAhead {
-    /// Measured while the stream runs: only while both sides wait in turn, or a decoder and the consumer work.
-    #[default]
-    Auto,
-    /// From the start, but for a source that must stay on the caller's thread: a callback, a followed file.
-    On,
-    /// Never.
-    Off,
-}
+/// The memory of a zstd frame's window: the same as that of the zstd command.
+const DECODE_MEMORY: u64 = 128 << 20;
 
-/// Whether a read of a fast pipe may be put off by up to 0.3 ms, so that it gets more.
+/// Whether a read of a fast pipe may be delayed by up to 0.3 ms, so that it gets more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Latency {
-    /// Yes, at 64 MB/s and more. 10 to 25 % less processor time.
+    /// Yes, at 64 MB/s and above. 10 to 25 % less processor time.
     #[default]
     Normal,
     /// No.
@@ -57,34 +53,28 @@ pub enum Latency {
 
 /// Whether compressed sources are decoded.
 ///
-/// Unless told otherwise it is `Auto` for files, pipes, commands and memory, and `Off` for sockets (also one that is
-/// given as a file descriptor), callbacks and any `Read`: what they carry is mostly a protocol, and one of its messages
-/// might begin like a compressed stream. With `Auto` the other side decides, and the one byte that zstd's magic begins
-/// with is held back until the second.
+/// By default it is `Auto` for files, pipes, commands and memory, and `Off` for sockets (even one given as a file
+/// descriptor), callbacks and any `Read`: they mostly carry a protocol, and one of its messages might begin like a
+/// compressed stream. With `Auto` the content of the source decides. Bytes are held back only while all of them could
+/// be the beginning of a compressed format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decode {
-    /// gzip, bgzf and zstd are recognised by their first bytes (in a build with the feature `compression`).
+    /// gzip, bgzf and zstd are detected by their first bytes (in a build with the feature `compression`), and so are
+    /// xz, lz4 and bzip2, which cannot be decoded and are [`ErrorKind::Unsupported`].
     Auto,
-    /// Bytes are delivered as they are.
+    /// Bytes are delivered unchanged.
     Off,
 }
 
-/// How much compressed data may grow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DecodeLimit {
-    /// At most this many decoded bytes.
-    pub bytes: Option<u64>,
-    /// At most this many decoded bytes for a compressed one, from the first decoded MiB on.
-    pub ratio: Option<u64>,
-}
-
-/// What happens at the end of a regular file.
+/// What to do at the end of a regular file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Follow {
-    /// It is the end.
+    /// The stream ends.
     #[default]
     No,
-    /// The reader waits for the file to grow, until it is cancelled or closed.
+    /// The reader waits for the file to grow, until it is cancelled or closed. A truncated file is
+    /// [`ErrorKind::SourceShrank`], even if it has been rewritten; a renamed, replaced or deleted file is
+    /// [`ErrorKind::SourceChanged`], after its content has been delivered.
     Growing,
 }
 
@@ -103,11 +93,13 @@ pub struct ReaderBuilder {
     ahead: (usize, usize),
     latency: Latency,
     record_limit: usize,
-    /// `None`: as usual for the source.
+    /// `None`: the default for the source.
     decode: Option<Decode>,
     decode_limit: DecodeLimit,
+    decode_memory: u64,
     stall_timeout: Option<Duration>,
     follow: Follow,
+    pin: Pin,
     cancel: Option<CancelToken>,
     observer: Option<Observer>,
     name: Option<String>,
@@ -123,8 +115,10 @@ impl Default for ReaderBuilder {
             record_limit: RECORD_LIMIT,
             decode: None,
             decode_limit: DecodeLimit::default(),
+            decode_memory: DECODE_MEMORY,
             stall_timeout: None,
             follow: Follow::default(),
+            pin: Pin::default(),
             cancel: None,
             observer: None,
             name: None,
@@ -132,10 +126,10 @@ impl Default for ReaderBuilder {
     }
 }
 
-/// Options. Those that cannot be, or not together or not with the source, are [`ErrorKind::InvalidOption`] when the source
-/// is named, and nothing is opened then.
+/// Options. Invalid options, and options that cannot be combined or do not apply to the source, are
+/// [`ErrorKind::InvalidOption`] when the source is named; nothing is opened then.
 impl ReaderBuilder {
-    /// The buffer's size at first, in bytes, at least 1: 256 KiB unless told otherwise. It grows for a longer record.
+    /// The initial size of the buffer in bytes, at least 1: 256 KiB by default. It grows for a longer record.
     pub fn capacity(mut self, bytes: usize) -> ReaderBuilder {
         self.capacity = bytes;
         self
@@ -147,21 +141,21 @@ impl ReaderBuilder {
         self
     }
 
-    /// How many bytes are read ahead: at first, and at most, when both sides turn out to stall in turn. 4 and
-    /// 16 MiB unless told otherwise; rounded down to whole blocks of 256 KiB, of which there are at least two.
+    /// How much is read ahead, in bytes: initially, and at most, if both sides turn out to stall in turn. 4 and 16 MiB
+    /// by default; rounded down to whole blocks of 256 KiB, of which there are at least two.
     pub fn read_ahead_capacity(mut self, first: usize, most: usize) -> ReaderBuilder {
         self.ahead = (first, most);
         self
     }
 
-    /// Whether reads of a fast pipe may be put off a little.
+    /// Whether reads of a fast pipe may be delayed a little.
     pub fn latency(mut self, latency: Latency) -> ReaderBuilder {
         self.latency = latency;
         self
     }
 
-    /// The longest record, in bytes without its delimiter or prefix: 64 MiB unless told otherwise, less than
-    /// 4 GiB. A longer one is [`ErrorKind::RecordTooLong`].
+    /// The longest record, in bytes without its delimiter or prefix: 64 MiB by default, less than 4 GiB. A longer one
+    /// is [`ErrorKind::RecordTooLong`].
     pub fn record_limit(mut self, bytes: usize) -> ReaderBuilder {
         self.record_limit = bytes;
         self
@@ -173,40 +167,60 @@ impl ReaderBuilder {
         self
     }
 
-    /// How much compressed data may grow: no limit unless told otherwise. Over it: [`ErrorKind::DecodeLimit`].
-    /// Not for a source that is not decoded.
-    pub fn decode_limit(mut self, limit: DecodeLimit) -> ReaderBuilder {
-        self.decode_limit = limit;
+    /// The most decoded bytes: no limit by default. More are [`ErrorKind::DecodeLimit`]. Not for a source that is not
+    /// decoded.
+    pub fn decode_limit(mut self, bytes: u64) -> ReaderBuilder {
+        self.decode_limit.bytes = Some(bytes);
         self
     }
 
-    /// How long a source that waits for somebody may deliver nothing, or a command take to exit. Longer is
+    /// The most decoded bytes for each compressed byte, from the first decoded MiB on: no limit by default. More are
+    /// [`ErrorKind::DecodeLimit`]. Not for a source that is not decoded.
+    pub fn decode_ratio(mut self, bytes: u64) -> ReaderBuilder {
+        self.decode_limit.ratio = Some(bytes);
+        self
+    }
+
+    /// How much memory the window of a zstd frame may use: 128 MiB by default. `zstd --long=31` makes frames that need
+    /// 2 GiB, the maximum. A longer window is [`ErrorKind::DecodeLimit`].
+    pub fn decode_memory(mut self, bytes: u64) -> ReaderBuilder {
+        self.decode_memory = bytes;
+        self
+    }
+
+    /// How long a source may deliver nothing while the reader waits for it, or a command take to exit. Longer is
     /// [`ErrorKind::Stalled`].
     pub fn stall_timeout(mut self, limit: Duration) -> ReaderBuilder {
         self.stall_timeout = Some(limit);
         self
     }
 
-    /// What happens at the end of a regular file, given by its path or as a file descriptor.
+    /// What to do at the end of a regular file, given by its path or as a file descriptor.
     pub fn follow(mut self, follow: Follow) -> ReaderBuilder {
         self.follow = follow;
         self
     }
 
-    /// Lets `token` end waits.
+    /// What must not change about a regular file, given by its path or as a file descriptor, while it is read.
+    pub fn pin(mut self, pin: Pin) -> ReaderBuilder {
+        self.pin = pin;
+        self
+    }
+
+    /// Lets `token` interrupt waits.
     pub fn cancel(mut self, token: &CancelToken) -> ReaderBuilder {
         self.cancel = Some(token.clone());
         self
     }
 
-    /// Calls `observer` before a read, not more often than every `interval`, and at the end. It runs on the
-    /// caller's thread, and not while the source makes it wait: for that there is [`Reader::progress_handle`].
+    /// Calls `observer` before a read, at most once every `interval`, and at the end. It runs on the caller's thread,
+    /// and not while the reader waits for the source: use [`Reader::progress_handle`] for that.
     pub fn observer(mut self, interval: Duration, observer: impl FnMut(&Progress) + Send + 'static) -> ReaderBuilder {
         self.observer = Some(Observer { interval, last: Instant::now(), call: Box::new(observer) });
         self
     }
 
-    /// The name of the source in messages, instead of one made from what it is.
+    /// The name of the source in messages, instead of the default.
     pub fn name(mut self, name: impl Into<String>) -> ReaderBuilder {
         self.name = Some(name.into());
         self
@@ -217,10 +231,15 @@ impl ReaderBuilder {
 impl ReaderBuilder {
     /// Reads a file, FIFO or device.
     ///
+    /// A name that ends in `.gz`, `.bgz`, `.bgzf` or `.zst` implies that format: a file that does not begin accordingly
+    /// is [`ErrorKind::DecodeDamaged`] or [`ErrorKind::DecodeTruncated`], unless [`Decode::Off`] is set.
+    ///
     /// # Errors
-    /// [`ErrorKind::OpenFailed`].
+    /// [`ErrorKind::OpenFailed`]; [`ErrorKind::Unsupported`] for a name that implies a format that cannot be decoded,
+    /// such as `.xz`, unless [`Decode::Off`] is set.
     pub fn path(self, path: impl AsRef<Path>) -> Result<Reader> {
         let path = path.as_ref();
+        self.check_name(path)?;
         let wait = self.wait();
         self.open(Kind::File, path.display().to_string(), Some(path), || FdSource::open(path, &wait))
     }
@@ -230,7 +249,7 @@ impl ReaderBuilder {
     /// # Errors
     /// [`ErrorKind::OpenFailed`] if it is closed or a directory.
     pub fn stdin(self) -> Result<Reader> {
-        self.open(Kind::File, "standard input".into(), None, || FdSource::new(duplicate(rustix::stdio::stdin())?))
+        self.open(Kind::File, "standard input".into(), None, || FdSource::new(duplicate_stdin().map_err(open_failed)?))
     }
 
     /// Reads a file descriptor and closes it.
@@ -242,16 +261,18 @@ impl ReaderBuilder {
         self.open(Kind::File, format!("file descriptor {}", fd.as_raw_fd()), None, || FdSource::new(fd))
     }
 
-    /// Reads a duplicate of a file descriptor, which stays open. They share their position.
+    /// Reads a duplicate of a file descriptor; the original stays open. They share their position.
     ///
     /// # Errors
     /// [`ErrorKind::OpenFailed`] if it is a directory.
     pub fn borrow_fd(self, fd: impl AsFd) -> Result<Reader> {
         let fd = fd.as_fd();
-        self.open(Kind::File, format!("file descriptor {}", fd.as_raw_fd()), None, || FdSource::new(duplicate(fd)?))
+        self.open(Kind::File, format!("file descriptor {}", fd.as_raw_fd()), None, || {
+            FdSource::new(duplicate(fd).map_err(open_failed)?)
+        })
     }
 
-    /// Connects to a TCP server and reads what it sends. That it closed the connection is all we can know.
+    /// Connects to a TCP server and reads what it sends. The end only means that the server closed the connection.
     ///
     /// # Errors
     /// [`ErrorKind::OpenFailed`].
@@ -260,19 +281,20 @@ impl ReaderBuilder {
         self.open(Kind::Connection, format!("tcp:{address}"), None, || FdSource::new(connect::tcp(&address, &wait)?))
     }
 
-    /// Connects to a Unix socket and reads what it sends. That it closed the connection is all we can know.
+    /// Connects to a Unix socket and reads what it sends. The end only means that the server closed the connection.
     ///
     /// # Errors
     /// [`ErrorKind::OpenFailed`].
     pub fn unix(self, path: impl AsRef<Path>) -> Result<Reader> {
         let path = path.as_ref();
+        let wait = self.wait();
         self.open(Kind::Connection, format!("unix:{}", path.display()), None, || {
-            FdSource::new(UnixStream::connect(path).map_err(open_failed)?.into())
+            FdSource::new(connect::unix(path, &wait)?)
         })
     }
 
-    /// Starts a command and reads its standard output. The end is end of file *and* exit status 0; anything else
-    /// is [`ErrorKind::CommandFailed`], after every byte it wrote.
+    /// Starts a command and reads its standard output. The end means end of file *and* exit status 0; anything else is
+    /// [`ErrorKind::CommandFailed`], after every byte it wrote.
     ///
     /// # Errors
     /// [`ErrorKind::CommandNotStarted`].
@@ -281,9 +303,9 @@ impl ReaderBuilder {
     }
 
     /// Starts commands, each reading what the one before writes, and reads the last one's standard output. Every
-    /// command's status counts. Of several failures the first is reported, but death by SIGPIPE, which follows
-    /// from a later command's end, only if there is no other. (So the `yes` of `yes | head` has failed, unless it
-    /// [may](Command::allow_failure).)
+    /// command's status counts, and of several failures the first is reported. A command other than the last that
+    /// is killed by SIGPIPE (or exits with status 141, as a shell reports that) has not failed if all later ones
+    /// succeeded: the `yes` of `yes | head`.
     ///
     /// ```
     /// use millstream::{ErrorKind, Reader};
@@ -295,60 +317,78 @@ impl ReaderBuilder {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::CommandNotStarted`]; those that were started are stopped.
+    /// [`ErrorKind::CommandNotStarted`]; commands already started are stopped.
     pub fn pipeline<C: Into<Command>>(self, commands: impl IntoIterator<Item = C>) -> Result<Reader> {
         let commands: Vec<Command> = commands.into_iter().map(Into::into).collect();
         let name = commands.iter().map(Command::name).collect::<Vec<_>>().join(" | ");
         self.open(Kind::Command, name, None, || CommandSource::start(commands))
     }
 
-    /// Starts a line of shell, `bash -o pipefail -c line`, and reads its standard output. Never pass it what a
-    /// user typed or a file name: [`command`](ReaderBuilder::command) takes arguments as they are.
+    /// Starts a shell line, `bash -o pipefail -c line`, and reads its standard output. Never pass it user input or a
+    /// file name: [`command`](ReaderBuilder::command) takes arguments unchanged.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] where there is no bash; [`ErrorKind::CommandNotStarted`].
+    /// [`ErrorKind::Unsupported`] if bash is not installed; [`ErrorKind::CommandNotStarted`].
     pub fn shell(self, line: impl AsRef<std::ffi::OsStr>) -> Result<Reader> {
         self.command(Command::shell(line)?)
     }
 
-    /// Reads any `std::io::Read`. It may be read on another thread, one read at a time; a read of it that blocks
-    /// cannot be cancelled, and a reader that is closed meanwhile leaves its thread behind until the read ends.
+    /// Reads any `std::io::Read`. It may be read on another thread, one read at a time; a blocked read of it cannot be
+    /// cancelled, and a reader closed meanwhile leaves its thread behind until the read ends.
     pub fn from_read(self, read: impl Read + Send + 'static) -> Result<Reader> {
         self.open(Kind::Program, "a Read".into(), None, || Ok(ReadSource(read)))
     }
 
-    /// Reads what a callback puts into the slice it is given; it returns how many bytes, 0 at the end. It is
+    /// Reads what a callback writes into the slice it is given; it returns the number of bytes, 0 at the end. It is
     /// called on the caller's thread only.
     pub fn callback(self, fill: impl FnMut(&mut [u8]) -> std::io::Result<usize> + Send + 'static) -> Result<Reader> {
         self.open(Kind::Program, "a callback".into(), None, || Ok(CallbackSource(fill)))
     }
 
+    /// Reads a source that the program defines. It is decoded only if that is enabled ([`decode`](Self::decode)).
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`] if no thread can be started for a source without a descriptor.
+    pub fn source(self, source: impl Source + 'static) -> Result<Reader> {
+        let source = Checked::new(source)?;
+        let name = source.place()?.map_or_else(|| "a Source".into(), |(name, _)| name);
+        match source.ready_fd() {
+            Some(_) => self.open(Kind::Program, name, None, || Ok(source)),
+            None => {
+                let ahead = self.ahead;
+                self.open(Kind::Program, name, None, || Apart::start(source, ahead))
+            }
+        }
+    }
+
     /// Reads memory, without a copy (unless it is compressed).
     pub fn memory(self, bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Result<Reader> {
+        self.check(Kind::Memory)?;
         self.lent("memory".into(), Arc::new(bytes), None)
     }
 
     /// Maps a regular file and reads it, without a copy (unless it is compressed).
     ///
-    /// The file must not shrink meanwhile: before it goes on the reader looks at its length, and reports
-    /// [`ErrorKind::SourceShrank`], but between this and the use of the bytes a file that shrinks ends the
-    /// process with SIGBUS. The resident memory is the file's. It is somewhat faster than [`path`](Self::path).
+    /// The file must not shrink meanwhile: before it continues, the reader checks its length and reports
+    /// [`ErrorKind::SourceShrank`], but a file that shrinks between this check and the use of the bytes ends the
+    /// process with SIGBUS. The resident memory belongs to the file. It is somewhat faster than [`path`](Self::path).
     ///
     /// # Errors
-    /// [`ErrorKind::OpenFailed`], also for anything that is no regular file.
+    /// [`ErrorKind::OpenFailed`], also for anything but a regular file.
     pub fn mapped(self, path: impl AsRef<Path>) -> Result<Reader> {
         let path = path.as_ref();
-        self.check(Kind::Memory)?;
+        self.check(Kind::Mapped)?;
+        self.check_name(path)?;
         let name = path.display().to_string();
-        let (memory, file) = map(path, Order::FrontToBack).map_err(|error| error.with_name(&name))?;
-        if self.is_compressed((*memory).as_ref()) {
-            // Decoding copies anyway, and without the mapping nothing can go wrong with it.
+        let (memory, file, stamp) = map(path, Order::FrontToBack).map_err(|error| error.with_name(&name))?;
+        if self.is_compressed((*memory).as_ref()) || (self.decodes() && Known::of_name(path).is_some()) {
+            // Decoding copies anyway, and without the mapping there is no risk of SIGBUS.
             return self.path(path);
         }
-        self.lent(name, memory, Some(file))
+        self.lent(name, memory, Some((file, stamp)))
     }
 
-    fn open<S: Source + Opened + 'static>(
+    fn open<S: ByteSource + Opened + 'static>(
         self,
         kind: Kind,
         name: String,
@@ -362,10 +402,11 @@ impl ReaderBuilder {
         let decode = self.decode.unwrap_or(source.usual_decode());
         refuse(&[(
             self.decode_limit != DecodeLimit::default() && decode == Decode::Off,
-            &"a limit for what is decoded, of a source that is usually not",
+            &"a decoding limit for a source that is not decoded by default",
             &"Decode::Auto, or no limit",
         )])
         .map_err(|error| error.with_name(&name))?;
+        let source = source.pin(self.pin);
         let source = match self.follow {
             Follow::Growing => source.follow(path),
             Follow::No => source,
@@ -373,12 +414,11 @@ impl ReaderBuilder {
         let meter = Meter::new(size.filter(|_| self.follow == Follow::No));
         let source = self.decoded(Box::new(Counted::new(source, meter.bytes.clone())), decode, path, &meter);
         let supply = Supply::new(source, self.plan());
-        let buffer = Buffer::new(self.capacity.min(MOST));
+        let buffer = Buffer::new(self.capacity.min(MOST)).map_err(Error::from)?;
         Ok(self.reader(buffer, supply, name, meter))
     }
 
-    fn lent(self, name: String, memory: Lent, file: Option<File>) -> Result<Reader> {
-        self.check(Kind::Memory)?;
+    fn lent(self, name: String, memory: Lent, file: Option<(File, Stamp)>) -> Result<Reader> {
         let name = self.name.clone().unwrap_or(name);
         if self.is_compressed((*memory).as_ref()) {
             let read = ReadSource(std::io::Cursor::new(Shared(memory)));
@@ -391,7 +431,7 @@ impl ReaderBuilder {
         Ok(self.reader(buffer, supply, name, meter))
     }
 
-    /// Whether the options can be, and together: asked before anything is opened.
+    /// Whether the options are valid, individually and together: checked before anything is opened.
     fn check(&self, kind: Kind) -> Result<()> {
         let (first, most) = self.ahead;
         refuse(&[
@@ -401,41 +441,84 @@ impl ReaderBuilder {
                 &format_args!("a record limit of {} bytes", self.record_limit),
                 &format_args!("at most {MOST}"),
             ),
-            (first > most, &format_args!("{first} bytes read ahead at first, {most} at most"), &"no more at first"),
-            (self.stall_timeout == Some(Duration::ZERO), &"a stall timeout of 0 s", &"a longer one, or none"),
+            (
+                first > most,
+                &format_args!("{first} bytes of read-ahead at first, {most} at most"),
+                &"no more at first than at most",
+            ),
+            (self.stall_timeout == Some(Duration::ZERO), &"a stall timeout of 0 s", &"a longer one, or no timeout"),
             (
                 self.follow == Follow::Growing && kind != Kind::File,
                 &format_args!("following {kind}"),
                 &"a path or a file descriptor",
             ),
             (
+                self.follow == Follow::Growing && self.pin == Pin::Identity,
+                &"following a file with Pin::Identity",
+                &"one of them",
+            ),
+            (
+                self.pin == Pin::Identity && !matches!(kind, Kind::File | Kind::Mapped),
+                &format_args!("Pin::Identity for {kind}"),
+                &"a path or a file descriptor",
+            ),
+            (
+                self.decode_memory != DECODE_MEMORY && self.decode == Some(Decode::Off),
+                &"a decoder memory limit with Decode::Off",
+                &"one of them",
+            ),
+            (
                 self.decode_limit != DecodeLimit::default() && self.decode == Some(Decode::Off),
-                &"a limit for what is decoded, and Decode::Off",
+                &"a decoding limit with Decode::Off",
                 &"Decode::Auto, or no limit",
             ),
         ])
     }
 
+    /// Whether a file is decoded.
+    fn decodes(&self) -> bool {
+        self.decode != Some(Decode::Off)
+    }
+
+    /// Whether the format implied by the name of a file can be read.
+    fn check_name(&self, path: &Path) -> Result<()> {
+        let promised = Known::of_name(path).filter(|_| self.decodes());
+        let format = promised.map(Known::decoded).transpose();
+        match format.map_err(|error| error.with_name(path.display().to_string()))? {
+            Some(format) if cfg!(not(feature = "compression")) => Err(Error::new(ErrorKind::Unsupported)
+                .with_name(path.display().to_string())
+                .with_found(format!("{format} data, as its name implies"))
+                .with_expected("a build with the feature `compression`, or Decode::Off")),
+            _ => Ok(()),
+        }
+    }
+
     #[cfg(feature = "compression")]
-    fn decoded(&self, source: Box<dyn Source>, decode: Decode, path: Option<&Path>, meter: &Meter) -> Box<dyn Source> {
+    fn decoded(
+        &self,
+        source: Box<dyn ByteSource>,
+        decode: Decode,
+        path: Option<&Path>,
+        meter: &Meter,
+    ) -> Box<dyn ByteSource> {
         use crate::source::decode::DecodeSource;
         match decode {
             Decode::Off => source,
             Decode::Auto => {
                 let (count, format) = (meter.bytes.clone(), meter.format.clone());
-                Box::new(DecodeSource::new(source, path, self.decode_limit, count, format))
+                Box::new(DecodeSource::new(source, path, self.decode_limit, self.decode_memory, count, format))
             }
         }
     }
 
     #[cfg(not(feature = "compression"))]
-    fn decoded(&self, source: Box<dyn Source>, _: Decode, _: Option<&Path>, _: &Meter) -> Box<dyn Source> {
+    fn decoded(&self, source: Box<dyn ByteSource>, _: Decode, _: Option<&Path>, _: &Meter) -> Box<dyn ByteSource> {
         source
     }
 
     #[cfg(feature = "compression")]
     fn is_compressed(&self, bytes: &[u8]) -> bool {
-        self.decode != Some(Decode::Off) && crate::source::decode::is_compressed(bytes)
+        self.decodes() && millstream_core::internal::is_known(bytes)
     }
 
     #[cfg(not(feature = "compression"))]
@@ -449,6 +532,7 @@ impl ReaderBuilder {
             ahead: self.ahead,
             coalesce: self.latency == Latency::Normal,
             wait: self.wait(),
+            pin: self.pin,
         }
     }
 
@@ -468,28 +552,31 @@ impl ReaderBuilder {
             state: State::Open,
             too_long: false,
             skip: None,
-            begun: Default::default(),
+            partial: Default::default(),
             offsets: Vec::new(),
             leaves_records: false,
+            batch_end: None,
             record_limit: self.record_limit,
             name,
             meter,
             observer: self.observer,
             ends: Vec::new(),
+            failure: None,
         }
     }
 }
 
-/// What is read, as far as it decides which options can be.
+/// The kind of source, as far as it decides which options are valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Or a pipe, or a device: whatever has a name or is a file descriptor.
+    /// Or a pipe, or a device: anything that has a name or is a file descriptor.
     File,
     Command,
     Connection,
-    /// Code of the caller.
+    /// The caller's code.
     Program,
-    /// Also a mapped file, whose length is fixed.
+    /// A mapped file, whose length is fixed.
+    Mapped,
     Memory,
 }
 
@@ -499,28 +586,34 @@ impl fmt::Display for Kind {
             Kind::File => "a file",
             Kind::Command => "a command",
             Kind::Connection => "a connection",
-            Kind::Program => "code of the program",
+            Kind::Program => "a callback",
+            Kind::Mapped => "a mapped file",
             Kind::Memory => "memory",
         })
     }
 }
 
-/// The most that a buffer may hold: positions in it are `u32`.
+/// The maximum capacity of a buffer: positions in it are `u32`.
 const MOST: usize = (u32::MAX - 0xffff) as usize;
 
 /// What only some sources know when they are opened.
 trait Opened: Sized {
-    /// How many bytes there are.
+    /// The number of bytes.
     fn size(&self) -> Option<u64> {
         None
     }
 
-    /// Goes on at the end of a regular file. Other sources have no such end.
+    /// Continues at the end of a regular file. Other sources have no such end.
     fn follow(self, _path: Option<&Path>) -> Self {
         self
     }
 
-    /// What holds unless an option says otherwise.
+    /// What must not change about a regular file.
+    fn pin(self, _pin: Pin) -> Self {
+        self
+    }
+
+    /// The defaults.
     fn usual_decode(&self) -> Decode {
         Decode::Off
     }
@@ -535,6 +628,10 @@ impl Opened for FdSource {
         FdSource::follow(self, path)
     }
 
+    fn pin(self, pin: Pin) -> FdSource {
+        FdSource::pin(self, pin)
+    }
+
     fn usual_decode(&self) -> Decode {
         if self.is_socket() { Decode::Off } else { Decode::Auto }
     }
@@ -543,6 +640,18 @@ impl Opened for FdSource {
 impl Opened for CommandSource {
     fn usual_decode(&self) -> Decode {
         Decode::Auto
+    }
+}
+
+impl<S: Source> Opened for Checked<S> {
+    fn size(&self) -> Option<u64> {
+        Checked::size(self)
+    }
+}
+
+impl Opened for Apart {
+    fn size(&self) -> Option<u64> {
+        Apart::size(self)
     }
 }
 
@@ -555,17 +664,13 @@ impl Meter {
     }
 }
 
-/// Lent memory, as `Cursor` wants it.
+/// Lent memory, in the form `Cursor` needs.
 struct Shared(Lent);
 
 impl AsRef<[u8]> for Shared {
     fn as_ref(&self) -> &[u8] {
         (*self.0).as_ref()
     }
-}
-
-fn duplicate(fd: impl AsFd) -> Result<OwnedFd> {
-    rustix::io::fcntl_dupfd_cloexec(fd, 3).map_err(|error| open_failed(error.into()))
 }
 
 fn open_failed(error: std::io::Error) -> Error {

@@ -9,12 +9,16 @@
 //!                          free, free, … ◄────── give_back(memory)
 //! ```
 //!
-//! A block changes hands whole, so that no memory is ever shared and none of this needs `unsafe`. What has been
-//! read can be taken at once: the filler holds a block with data in it only while it reads what is there
-//! already. Where its reads may wait, every read gets a block of its own.
+//! A block changes hands whole, so that no memory is ever shared and none of this needs `unsafe`. What has been read
+//! can be taken immediately: the filler holds a block with data in it only while it reads what is already available. If
+//! its reads may wait, every read gets a block of its own.
 //!
 //! A sleeper is woken only if there is one; the filler is woken when half of the blocks are free. There are few
 //! blocks at first, and more while both sides wait in turn.
+//!
+//! A reader on the thread of an event loop must not sleep. It calls `try_take` instead of `take`, and where that finds
+//! nothing, a function of its own is called once there is something: both are decided under one lock, so that no
+//! wake-up is lost. The binding for Node is such a reader.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -26,23 +30,32 @@ use loom::sync::{Condvar, Mutex, MutexGuard};
 #[cfg(not(loom))]
 use std::sync::{Condvar, Mutex, MutexGuard};
 
-/// Free bytes in front of a block's data, so that the reader's unread tail can be put there.
-pub(crate) const HEADROOM: usize = if cfg!(loom) { 1 } else { 16 << 10 };
+/// Free bytes before a block's data, so that the reader's unread tail can be put there.
+pub const HEADROOM: usize = if cfg!(loom) { 1 } else { 16 << 10 };
 
-/// Memory with data in `bytes[HEADROOM..end]`.
+/// Memory with data in `bytes[start..end]`.
 #[derive(Debug)]
-pub(crate) struct Block {
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) end: usize,
+pub struct Block {
+    /// The memory.
+    pub bytes: Vec<u8>,
+    /// Where the data begins: at `HEADROOM`, unless a filler has put other memory here.
+    pub start: usize,
+    /// Where it ends.
+    pub end: usize,
 }
 
 impl Block {
     fn new(size: usize) -> Block {
-        Block { bytes: vec![0; HEADROOM + size], end: HEADROOM }
+        Block::over(vec![0; HEADROOM + size])
     }
 
-    fn is_empty(&self) -> bool {
-        self.end == HEADROOM
+    fn over(bytes: Vec<u8>) -> Block {
+        Block { bytes, start: HEADROOM, end: HEADROOM }
+    }
+
+    /// Whether there is no data in it.
+    pub fn is_empty(&self) -> bool {
+        self.end == self.start
     }
 
     /// Whether another read into it is worth a system call.
@@ -53,7 +66,7 @@ impl Block {
 
 /// What the reader gets.
 #[derive(Debug)]
-pub(crate) enum Taken {
+pub enum Taken {
     /// Data.
     Block(Block),
     /// The filler's wait was cancelled; it waits again after this.
@@ -62,15 +75,18 @@ pub(crate) enum Taken {
     End(Option<Error>),
 }
 
-pub(crate) struct Handover {
+/// What filler and reader share.
+pub struct Handover {
     state: Mutex<State>,
     /// The reader sleeps here until there is something to take.
     data: Condvar,
     /// The filler sleeps here until there is a free block.
     room: Condvar,
     block_size: usize,
-    /// How many blocks there may be in the end.
+    /// The maximum number of blocks.
     most: usize,
+    /// Called when there is something to take, after `try_take` found nothing.
+    wake: Option<Box<dyn Fn() + Send + Sync>>,
 }
 
 struct State {
@@ -92,9 +108,9 @@ struct State {
 }
 
 impl Handover {
-    /// Blocks for `start` bytes, and for `most` in the end.
-    pub(crate) fn new(block_size: usize, start: usize, most: usize) -> Handover {
-        // Two is the least: one to fill while the other is read.
+    /// Blocks for `start` bytes, and for `most` at the end.
+    pub fn new(block_size: usize, start: usize, most: usize) -> Handover {
+        // Two is the minimum: one to fill while the other is read.
         let may_exist = (start / block_size).max(2);
         Handover {
             state: Mutex::new(State {
@@ -115,7 +131,14 @@ impl Handover {
             room: Condvar::new(),
             block_size,
             most: (most / block_size).max(may_exist),
+            wake: None,
         }
+    }
+
+    /// The same for a reader that calls `try_take`. `wake` is called on the filler's thread, once for each `try_take` that
+    /// found nothing. It must not call the hand-over, and must not panic.
+    pub fn waking(self, wake: impl Fn() + Send + Sync + 'static) -> Handover {
+        Handover { wake: Some(Box::new(wake)), ..self }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -123,9 +146,16 @@ impl Handover {
         self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    fn wake_reader(&self, state: &State) {
-        if state.reader_waits {
-            self.data.notify_one();
+    fn wake_reader(&self, state: &mut State) {
+        if !state.reader_waits {
+            return;
+        }
+        match &self.wake {
+            Some(wake) => {
+                state.reader_waits = false;
+                wake();
+            }
+            None => self.data.notify_one(),
         }
     }
 
@@ -137,9 +167,9 @@ impl Handover {
 
     // The filler's side.
 
-    /// A block to read into: the open one, if `reads_never_wait` and it has room, else a free one. Waits for
-    /// one. `None` if the reader has told the filler to stop.
-    pub(crate) fn block(&self, reads_never_wait: bool) -> Option<Block> {
+    /// A block to read into: the open one, if `reads_never_wait` and it has space, else a free one. Waits for one.
+    /// `None` if the reader has told the filler to stop.
+    pub fn block(&self, reads_never_wait: bool) -> Option<Block> {
         let mut state = self.lock();
         loop {
             if state.stop {
@@ -152,7 +182,7 @@ impl Handover {
                 return Some(free);
             }
             if state.blocks == state.may_exist && state.reader_waited && state.may_exist < self.most {
-                // Both sides wait in turn: the bursts are larger than what there is.
+                // Both sides wait in turn: the bursts are larger than the available blocks.
                 state.may_exist = (state.may_exist * 2).min(self.most);
                 state.reader_waited = false;
             }
@@ -174,64 +204,52 @@ impl Handover {
         state
     }
 
-    /// Gives a block that was read into, or not, to the reader.
-    pub(crate) fn hand_over(&self, block: Block, reads_never_wait: bool) {
+    /// Gives a block to the reader, or back if nothing was read into it.
+    pub fn hand_over(&self, block: Block, reads_never_wait: bool) {
         let mut state = self.lock();
         if block.is_empty() {
             state.free.push(block);
         } else if reads_never_wait && block.has_room() {
             state.open = Some(block);
         } else {
-            // What is open is older: reads may have begun to wait since, as those of a decoder do.
+            // The open block is older: reads may have begun to wait since, as those of a decoder do.
             let open = state.open.take();
             state.full.extend(open);
             state.full.push_back(block);
         }
-        self.wake_reader(&state);
+        self.wake_reader(&mut state);
     }
 
-    /// Says that a token has cancelled the filler's wait, and waits until the reader has heard it. Returns
-    /// whether to go on.
-    pub(crate) fn cancelled(&self) -> bool {
+    /// Reports that a token has cancelled the filler's wait, and waits until the reader has noticed. Returns whether to
+    /// continue.
+    pub fn cancelled(&self) -> bool {
         let mut state = self.lock();
         state.cancelled = true;
-        self.wake_reader(&state);
+        self.wake_reader(&mut state);
         while state.cancelled && !state.stop {
             state = self.sleep_filler(state);
         }
         !state.stop
     }
 
-    /// Says that the filler has ended.
-    pub(crate) fn end(&self, error: Option<Error>) {
+    /// Reports that the filler has ended.
+    pub fn end(&self, error: Option<Error>) {
         let mut state = self.lock();
         state.end.get_or_insert(error);
-        self.wake_reader(&state);
+        self.wake_reader(&mut state);
     }
 
     // The reader's side.
 
     /// Takes what has been read, the oldest first; waits for it. Returns how long it has waited.
-    pub(crate) fn take(&self) -> (Taken, Duration) {
+    pub fn take(&self) -> (Taken, Duration) {
         let mut state = self.lock();
         let mut waited = Duration::ZERO;
         let taken = loop {
-            if let Some(block) = state.full.pop_front().or_else(|| state.open.take()) {
-                break Taken::Block(block);
+            if let Some(taken) = self.next(&mut state) {
+                break taken;
             }
-            if let Some(error) = state.end.as_mut() {
-                break Taken::End(error.take());
-            }
-            if state.cancelled {
-                state.cancelled = false;
-                self.wake_filler(&state);
-                break Taken::Cancelled;
-            }
-            state.reader_waits = true;
-            state.reader_waited = true;
-            if !state.free.is_empty() {
-                self.wake_filler(&state);
-            }
+            self.reader_wants(&mut state);
             let start = now();
             state = self.data.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner());
             waited += since(start);
@@ -240,17 +258,52 @@ impl Handover {
         (taken, waited)
     }
 
+    /// Takes what has been read, the oldest first. `None` if there is nothing: then the reader's function is called once
+    /// there is.
+    pub fn try_take(&self) -> Option<Taken> {
+        let mut state = self.lock();
+        let taken = self.next(&mut state);
+        match taken {
+            Some(_) => state.reader_waits = false,
+            None => self.reader_wants(&mut state),
+        }
+        taken
+    }
+
+    fn next(&self, state: &mut State) -> Option<Taken> {
+        if let Some(block) = state.full.pop_front().or_else(|| state.open.take()) {
+            return Some(Taken::Block(block));
+        }
+        if let Some(error) = state.end.as_mut() {
+            return Some(Taken::End(error.take()));
+        }
+        if state.cancelled {
+            state.cancelled = false;
+            self.wake_filler(state);
+            return Some(Taken::Cancelled);
+        }
+        None
+    }
+
+    fn reader_wants(&self, state: &mut State) {
+        state.reader_waits = true;
+        state.reader_waited = true;
+        if !state.free.is_empty() {
+            self.wake_filler(state);
+        }
+    }
+
     /// Whether there is something to take.
-    pub(crate) fn has_news(&self) -> bool {
+    pub fn has_news(&self) -> bool {
         let state = self.lock();
         !state.full.is_empty() || state.open.is_some() || state.end.is_some() || state.cancelled
     }
 
     /// Gives back the memory of a block that has been read.
-    pub(crate) fn give_back(&self, memory: Vec<u8>) {
-        // A buffer that grew for a long record is not kept: sixteen of them would be.
+    pub fn give_back(&self, memory: Vec<u8>) {
+        // A buffer that grew for a long record is not kept: otherwise up to sixteen of them would be.
         let block = match memory.len() == HEADROOM + self.block_size {
-            true => Block { bytes: memory, end: HEADROOM },
+            true => Block::over(memory),
             false => Block::new(self.block_size),
         };
         let mut state = self.lock();
@@ -261,14 +314,14 @@ impl Handover {
     }
 
     /// Tells the filler to stop.
-    pub(crate) fn stop(&self) {
+    pub fn stop(&self) {
         let mut state = self.lock();
         state.stop = true;
         self.wake_filler(&state);
     }
 
     /// How long the filler has waited for free blocks since this was last asked.
-    pub(crate) fn filler_waited(&self) -> Duration {
+    pub fn filler_waited(&self) -> Duration {
         std::mem::take(&mut self.lock().filler_waited)
     }
 }
@@ -298,7 +351,7 @@ mod tests {
                 thread::spawn(move || {
                     for byte in 0..reads {
                         let reads_never_wait = byte < waits_from;
-                        let mut block = handover.block(reads_never_wait).expect("nobody stops this filler");
+                        let mut block = handover.block(reads_never_wait).expect("no caller stops this filler");
                         block.bytes[block.end] = byte;
                         block.end += 1;
                         handover.hand_over(block, reads_never_wait);
@@ -314,7 +367,7 @@ mod tests {
                         handover.give_back(block.bytes);
                     }
                     Taken::End(error) => break assert!(error.is_none()),
-                    Taken::Cancelled => unreachable!("nobody cancels"),
+                    Taken::Cancelled => unreachable!("no caller cancels"),
                 }
             }
             assert_eq!(got, (0..reads).collect::<Vec<_>>());
@@ -362,6 +415,53 @@ mod tests {
     }
 
     #[test]
+    fn handover_wakes_a_reader_that_must_not_sleep() {
+        loom::model(|| {
+            // What wakes an event loop: a number of wake-ups, and somebody who waits for the next.
+            let woken = Arc::new((Mutex::new(0), Condvar::new()));
+            let handover = Arc::new({
+                let woken = woken.clone();
+                Handover::new(1, 2, 2).waking(move || {
+                    *woken.0.lock().unwrap() += 1;
+                    woken.1.notify_one();
+                })
+            });
+            let filler = {
+                let handover = handover.clone();
+                thread::spawn(move || {
+                    for byte in 0..2 {
+                        let mut block = handover.block(true).expect("nobody stops this filler");
+                        block.bytes[block.end] = byte;
+                        block.end += 1;
+                        handover.hand_over(block, true);
+                    }
+                    handover.end(None);
+                })
+            };
+            let mut got = Vec::new();
+            loop {
+                match handover.try_take() {
+                    Some(Taken::Block(block)) => {
+                        got.extend_from_slice(&block.bytes[block.start..block.end]);
+                        handover.give_back(block.bytes);
+                    }
+                    Some(Taken::End(error)) => break assert!(error.is_none()),
+                    Some(Taken::Cancelled) => unreachable!("nobody cancels"),
+                    None => {
+                        let mut count = woken.0.lock().unwrap();
+                        while *count == 0 {
+                            count = woken.1.wait(count).unwrap();
+                        }
+                        *count -= 1;
+                    }
+                }
+            }
+            assert_eq!(got, [0, 1]);
+            filler.join().unwrap();
+        });
+    }
+
+    #[test]
     fn handover_reports_a_cancelled_wait_and_goes_on() {
         loom::model(|| {
             let handover = Arc::new(Handover::new(1, 2, 2));
@@ -369,7 +469,7 @@ mod tests {
                 let handover = handover.clone();
                 thread::spawn(move || {
                     if handover.cancelled() {
-                        let mut block = handover.block(true).expect("nobody stops this filler");
+                        let mut block = handover.block(true).expect("no caller stops this filler");
                         block.end += 1;
                         handover.hand_over(block, true);
                         handover.end(None);

@@ -1,13 +1,12 @@
 //! Where the next lines end, found many at a time.
 //!
-//! Looking for one newline after another costs a call and a mispredicted branch each; finding all of a block at
-//! once is three times as fast on short lines. The index looks a block ahead and then hands out one end after
-//! the other, so that `next_line` is a load, an addition and a compare.
+//! Searching for one newline after another costs a call and a mispredicted branch each; finding all of a block at once
+//! is three times as fast on short lines. The index looks a block ahead and then returns one end after another, so that
+//! `next_line` is a load, an addition and a compare.
 
-use crate::buffer::Buffer;
-use crate::frame::simd;
+use millstream_core::internal::{self, Buffer};
 
-/// How much is looked at ahead. It stays in the first-level cache until its lines are handed out.
+/// How far it looks ahead. The block stays in the first-level cache until its lines are used.
 const BLOCK: usize = 16 << 10;
 
 #[derive(Default)]
@@ -38,8 +37,7 @@ impl LineIndex {
         self.scanned = 0;
     }
 
-    /// Looks further ahead in `buffer`, when [`next`](LineIndex::next) knows no more. Returns whether it found
-    /// an end.
+    /// Looks further ahead in `buffer`, when [`next`](LineIndex::next) finds no more. Returns whether it found an end.
     pub(crate) fn look_ahead(&mut self, buffer: &Buffer) -> bool {
         self.ends.clear();
         self.next = 0;
@@ -50,13 +48,13 @@ impl LineIndex {
             let block = &unread[from - pos..];
             let block = &block[..block.len().min(BLOCK)];
             self.base = from;
-            from += simd::index(block, b'\n', 0, usize::MAX, &mut self.ends);
+            from += internal::index(block, b'\n', 0, usize::MAX, &mut self.ends);
         }
         self.scanned = from;
         !self.ends.is_empty()
     }
 
-    /// Bytes after `pos` that are known to hold no newline, to be carried over a fill, which moves positions.
+    /// Bytes after `pos` that are known to contain no newline, to be carried over a fill, which moves positions.
     pub(crate) fn scanned_ahead(&self, buffer: &Buffer) -> usize {
         self.scanned.saturating_sub(buffer.pos())
     }

@@ -1,40 +1,46 @@
-//! The reading end: one linear buffer, filled from a source, out of which records are taken.
+//! The reading end: one linear buffer, filled from a source, from which records are taken.
 //!
-//! It promises: every byte that the source delivered is delivered; then the end, if the source succeeded, or one
-//! error that says how it failed, and a plain end after that. A record is handed out as soon as it is there.
-//! Memory is bounded by the buffer, the read-ahead and the longest record, which has a limit.
+//! It promises: every byte that the source delivered is delivered; then the end, if the source succeeded, or one error
+//! that says how it failed, and a plain end after that. A record is returned as soon as it is complete. Memory is
+//! bounded by the buffer, the read-ahead and the longest record, which has a limit.
 //!
-//! It knows no records: [`frame`](crate::frame) finds them.
+//! It knows nothing about records: [`frame`](crate::frame) finds them.
 
+mod apart;
 mod builder;
-mod handover;
+pub mod handover;
 mod index;
+mod records;
 mod scan;
 mod supply;
 
+use crate::os::{AsFd, BorrowedFd, OwnedFd};
 use std::io::{BufRead, Read};
 use std::net::ToSocketAddrs;
 use std::ops::Range;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-pub use builder::{Decode, DecodeLimit, Follow, Latency, ReadAhead, ReaderBuilder};
+pub use crate::source::{Pin, Source};
+pub use builder::{Decode, Follow, Latency, ReaderBuilder};
 pub use scan::Values;
 
-use crate::buffer::Buffer;
-use crate::command::Command;
+use crate::Format;
 use crate::error::{CommandEnd, Error, ErrorKind, Result};
-use crate::format::Format;
-use crate::frame::{Batch, Delimiter, Framer, Lines, Step, Trim};
+use crate::frame::{Batch, Delimiter, Framer, Lines, Resume, Step, Trim};
+use crate::os::command::Command;
 use index::LineIndex;
+use millstream_core::internal::Buffer;
 use scan::Scanning;
 use supply::Supply;
-pub use supply::Waits;
+pub use supply::{ReadAhead, Waits};
 
-/// How much of the buffer one batch covers at most: what fits the second-level cache with its offsets.
+/// How many bytes of an unfinished record a message shows.
+const SHOWN: usize = 40;
+
+/// The largest part of the buffer that one batch covers: what fits into the second-level cache with its offsets.
 const BATCH_BYTES: usize = 256 << 10;
 
 /// Reads a source record by record.
@@ -66,7 +72,7 @@ const BATCH_BYTES: usize = 256 << 10;
 /// ```
 ///
 /// Dropping a reader before its end stops its commands as [`close`](Reader::close) does, which may take two seconds,
-/// and reports nothing. For borrowed memory there are the framers: a reader owns what it reads.
+/// and reports nothing. For borrowed memory use the framers: a reader owns what it reads.
 pub struct Reader {
     buffer: Buffer,
     index: LineIndex,
@@ -74,57 +80,65 @@ pub struct Reader {
     records: u64,
     /// The longest record so far.
     longest: usize,
-    /// A line of this length or less is neither the longest nor too long.
+    /// A line of at most this length is neither the longest nor too long.
     unremarkable: usize,
     supply: Supply,
     state: State,
     /// A record was too long: nothing follows it until it is skipped.
     too_long: bool,
-    /// The record that is being skipped, where a token has ended that in its middle.
+    /// The record being skipped, if a token interrupted that in the middle.
     skip: Option<Skip>,
-    /// The beginning of a document whose reading a token has ended in its middle, and the offset behind that.
-    begun: (Vec<u8>, u64),
+    /// The part of a long record that [`ReadRecords`](millstream_core::ReadRecords) keeps, and the offset after it.
+    partial: (Vec<u8>, u64),
     /// The offsets of the last batch.
     offsets: Vec<u32>,
     /// Whether the last batch has left records in the buffer.
     leaves_records: bool,
+    /// The position after the last batch, while its bytes are still before it.
+    batch_end: Option<usize>,
     record_limit: usize,
     name: String,
     meter: Meter,
     observer: Option<Observer>,
     ends: Vec<CommandEnd>,
+    /// The error that ended the reading, once it has been reported.
+    failure: Option<Error>,
 }
 
-/// What the source tells of itself while it is read, perhaps on another thread.
+/// What the source reports while it is read, perhaps on another thread.
 #[derive(Clone, Debug)]
 struct Meter {
     opened: Instant,
     bytes: Arc<AtomicU64>,
     format: Arc<OnceLock<Format>>,
     size: Option<u64>,
-    /// The source is lent memory: what is revealed is read.
+    /// The source is lent memory: bytes are read as they are revealed.
     lent: bool,
 }
 
 enum State {
     /// There may be more bytes.
     Open,
-    /// There are no more bytes. At their end, whether the source succeeded is asked when all of them are
-    /// consumed; an error waits until all whole records are.
+    /// There are no more bytes. Whether the source succeeded is not known yet: a token interrupted the wait for that.
+    Asking,
+    /// There are no more bytes, and the source succeeded, or failed as the error says. This is reported once all bytes
+    /// are consumed; an error, once all complete records are.
     Ending(Option<Error>),
-    /// The end has been reported. Bytes that [`Reader::fill`] has left unread are still records.
+    /// The end has been reported. Bytes left unread by [`Reader::fill`] are still records.
     Ended,
-    /// An error has been reported. What is still unread is no record.
+    /// An error has been reported. The remaining unread bytes are not a record.
     Failed,
 }
 
-/// How far the skipping of a record has come.
+/// The progress of skipping a record.
 #[derive(Clone, Copy)]
 struct Skip {
     /// The offset where the record begins.
     start: u64,
-    /// How many of its bytes are left; 0 where its length is not known.
-    left: usize,
+    /// The number of its remaining bytes; 0 if its length is not known.
+    left: u64,
+    /// What the framer noted about the bytes that are gone.
+    resume: Resume,
 }
 
 struct Observer {
@@ -133,7 +147,7 @@ struct Observer {
     call: Box<dyn FnMut(&Progress) + Send>,
 }
 
-/// Where a reader is, from the start of the stream.
+/// The position of a reader, from the start of the stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Position {
     /// Bytes consumed, after decoding.
@@ -142,7 +156,7 @@ pub struct Position {
     pub records: u64,
 }
 
-/// How a reader gets on.
+/// The progress of a reader.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
@@ -152,11 +166,11 @@ pub struct Progress {
     pub records: u64,
     /// Bytes read from the source, before decoding.
     pub source_bytes: u64,
-    /// How many of these there are in all, where that is known.
+    /// The total number of these, if known.
     pub source_size: Option<u64>,
     /// Since the reader was opened.
     pub elapsed: Duration,
-    /// For how long the consumer has waited for bytes.
+    /// How long the consumer has waited for bytes.
     pub waited: Duration,
     /// The longest record so far, in bytes, with its delimiter or prefix.
     pub longest_record: usize,
@@ -164,7 +178,7 @@ pub struct Progress {
     pub format: Option<Format>,
 }
 
-/// How the source of a reader gets on, for any thread and at any time: also while the reader waits, when its observer is
+/// The progress of a reader's source, for any thread and at any time: even while the reader waits, when its observer is
 /// not called, and after it is closed. Made by [`Reader::progress_handle`].
 ///
 /// ```
@@ -189,7 +203,7 @@ impl ProgressHandle {
         self.0.bytes.load(Ordering::Relaxed)
     }
 
-    /// How many of these there are in all, where that is known.
+    /// The total number of these, if known.
     pub fn source_size(&self) -> Option<u64> {
         self.0.size
     }
@@ -232,8 +246,8 @@ impl Reader {
         Reader::builder().borrow_fd(fd)
     }
 
-    /// Starts a command and reads its standard output. The end of the stream is its end of file *and* exit status
-    /// 0; anything else is [`ErrorKind::CommandFailed`], after every byte it wrote. See [`ReaderBuilder::command`].
+    /// Starts a command and reads its standard output. The end of the stream means end of file *and* exit status 0;
+    /// anything else is [`ErrorKind::CommandFailed`], after every byte it wrote. See [`ReaderBuilder::command`].
     pub fn command(command: impl Into<Command>) -> Result<Reader> {
         Reader::builder().command(command)
     }
@@ -243,7 +257,7 @@ impl Reader {
         Reader::builder().pipeline(commands)
     }
 
-    /// Starts a line of shell and reads its standard output. Never pass it what a user typed or a file name.
+    /// Starts a shell line and reads its standard output. Never pass it user input or a file name.
     pub fn shell(line: impl AsRef<std::ffi::OsStr>) -> Result<Reader> {
         Reader::builder().shell(line)
     }
@@ -263,9 +277,14 @@ impl Reader {
         Reader::builder().from_read(read)
     }
 
-    /// Reads what a callback puts into the slice it is given; it returns how many bytes, 0 at the end.
+    /// Reads what a callback writes into the slice it is given; it returns the number of bytes, 0 at the end.
     pub fn callback(fill: impl FnMut(&mut [u8]) -> std::io::Result<usize> + Send + 'static) -> Result<Reader> {
         Reader::builder().callback(fill)
+    }
+
+    /// Reads a source that the program defines.
+    pub fn source(source: impl Source + 'static) -> Result<Reader> {
+        Reader::builder().source(source)
     }
 
     /// Reads memory, without a copy.
@@ -281,8 +300,8 @@ impl Reader {
 
 /// Bytes.
 impl Reader {
-    /// Reads at least one more byte behind the unread ones, and returns how many; 0 is the end, and says that
-    /// the source succeeded. The unread bytes stay; their addresses change.
+    /// Reads at least one more byte after the unread ones, and returns how many; 0 is the end, and means that the
+    /// source succeeded. The unread bytes stay; their addresses change.
     ///
     /// ```
     /// let mut reader = millstream::Reader::memory("hello")?;
@@ -323,15 +342,15 @@ impl Reader {
     pub fn consume(&mut self, count: usize) {
         self.settle();
         if count > 0 {
-            // Who takes bytes of a record that is too long says where the next one begins.
+            // A caller that takes bytes of a record that is too long decides where the next one begins.
             self.too_long = false;
             self.skip = None;
         }
         self.buffer.consume(count);
     }
 
-    /// Consumes all of [`buffer`](Reader::buffer) without copying it: the reader goes on in `memory`, and `memory` becomes what
-    /// it had, with those bytes in the range that is returned. For who hands them to another thread.
+    /// Consumes all of [`buffer`](Reader::buffer) without copying it: the reader continues in `memory`, and `memory`
+    /// becomes its former buffer, with those bytes in the returned range. For callers that pass them to another thread.
     ///
     /// ```
     /// let mut reader = millstream::Reader::from_read(&b"hello"[..])?;
@@ -349,27 +368,22 @@ impl Reader {
         self.buffer.exchange(memory)
     }
 
-    /// Keeps the beginning of a document, which ends here.
-    pub(crate) fn keep_begun(&mut self, bytes: Vec<u8>) {
-        self.begun = (bytes, self.buffer.offset());
-    }
-
-    /// The beginning that was kept, unless something behind it has been taken since; empty where there is none.
-    pub(crate) fn take_begun(&mut self) -> Vec<u8> {
-        let (bytes, end) = std::mem::take(&mut self.begun);
-        if end == self.buffer.offset() { bytes } else { Vec::new() }
-    }
-
     /// Reads once. False: there are no more bytes, and [`finish`](Reader::finish) knows why.
     fn read_more(&mut self) -> Result<bool> {
-        if !matches!(self.state, State::Open) {
-            return Ok(false);
+        match self.state {
+            State::Open => {}
+            State::Asking => return self.ask().map(|()| false),
+            State::Ending(_) | State::Ended | State::Failed => return Ok(false),
         }
         self.observe();
-        // What a delimiter may add to the longest record, and a byte that shows that it goes on.
+        self.batch_end = None;
+        // What a delimiter may add to the longest record, plus one byte that shows that the record is longer.
         let max = self.record_limit.saturating_add(64);
         match self.supply.fill(&mut self.buffer, max) {
-            Ok(0) => self.state = State::Ending(None),
+            Ok(0) => {
+                self.state = State::Asking;
+                self.ask()?;
+            }
             Ok(_) => {
                 if self.meter.lent {
                     let revealed = self.buffer.offset() + self.buffer.unread().len() as u64;
@@ -383,47 +397,72 @@ impl Reader {
         Ok(false)
     }
 
-    /// At the end of the bytes: reports how it came, once.
+    /// At the end of the bytes: asks whether the source succeeded. That decides whether a last record without its end
+    /// is a record, so it is asked before all bytes are consumed.
+    fn ask(&mut self) -> Result<()> {
+        self.state = match self.supply.finish(&mut self.ends) {
+            Ok(()) => State::Ending(None),
+            Err(error) if error.kind() == ErrorKind::Cancelled => return Err(self.locate(error)),
+            Err(error) => State::Ending(Some(error)),
+        };
+        Ok(())
+    }
+
+    /// At the end of the bytes: reports the reason, once.
     fn finish(&mut self) -> Result<()> {
         if self.is_at_end() {
             self.count_open_line();
         }
         let State::Ending(error) = &mut self.state else { return Ok(()) };
-        let result = match error.take() {
-            Some(error) => Err(error),
-            None => self.supply.finish(&mut self.ends),
-        };
-        match result {
-            Ok(()) => {
+        match error.take() {
+            None => {
                 self.state = State::Ended;
                 self.observe_now();
                 Ok(())
             }
-            Err(error) => {
-                if error.kind() != ErrorKind::Cancelled {
-                    self.state = State::Failed;
-                }
-                Err(self.locate(error))
+            Some(error) => {
+                let error = self.locate(error);
+                Err(self.fail(error))
             }
         }
     }
 
-    /// Forgets what only the next line or the next value would have used.
+    /// As [`finish`](Reader::finish), for records: the remaining bytes of a failed source are part of a record, and the
+    /// error shows them.
+    fn finish_records(&mut self) -> Result<()> {
+        if let State::Ending(Some(error)) = &mut self.state
+            && !self.buffer.unread().is_empty()
+        {
+            let cause = std::mem::replace(error, Error::new(ErrorKind::Internal));
+            *error = with_unfinished(cause, self.buffer.unread()).with_record(self.records);
+        }
+        self.finish()
+    }
+
+    /// Nothing follows this error; closing reports it again.
+    fn fail(&mut self, error: Error) -> Error {
+        self.state = State::Failed;
+        self.failure = Some(error.again());
+        error
+    }
+
+    /// Drops what only the next line or the next value would have used.
     #[inline]
     fn settle(&mut self) {
+        self.batch_end = None;
         self.index.clear();
         if self.is_scanning() {
             self.end_scanning();
         }
     }
 
-    /// Adds the name and where we are.
+    /// Adds the name and the position.
     fn locate(&self, error: Error) -> Error {
         let end = self.buffer.offset() + self.buffer.unread().len() as u64;
         error.with_name(&self.name).with_offset(end)
     }
 
-    /// Whether the unread bytes are the stream's last: not if an error cut it off.
+    /// Whether the unread bytes are the last of the stream: not if an error cut it off.
     fn is_at_end(&self) -> bool {
         matches!(self.state, State::Ending(None) | State::Ended)
     }
@@ -431,15 +470,15 @@ impl Reader {
 
 /// Records.
 impl Reader {
-    /// The next line, without its `\n` or `\r\n`; `None` at the end, which says that the source succeeded.
-    /// (After an error has been reported, `None` says only that there is nothing more.)
+    /// The next line, without its `\n` or `\r\n`; `None` at the end, which means that the source succeeded. (After an
+    /// error has been reported, `None` only means that there is nothing more.)
     ///
-    /// The last line need not end in a newline. Any bytes are fine: [`frame::text`](crate::frame::text) checks
-    /// for UTF-8 where text is needed.
+    /// The last line need not end in a newline. Any bytes are accepted: [`frame::text`](crate::frame::text) checks for
+    /// UTF-8 if you need text.
     ///
     /// # Errors
-    /// How the source failed, once, after all it delivered; [`ErrorKind::RecordTooLong`], which
-    /// [`skip_record`](Reader::skip_record) gets over.
+    /// How the source failed, once, after everything it delivered; [`ErrorKind::RecordTooLong`], after which
+    /// [`skip_record`](Reader::skip_record) continues.
     #[inline]
     pub fn next_line(&mut self) -> Result<Option<&[u8]>> {
         let end = match self.index.next() {
@@ -459,11 +498,11 @@ impl Reader {
         }))
     }
 
-    /// The next line, if the buffer has all of it: this never reads. `None` says nothing about the end, which is for
-    /// [`next_line`](Reader::next_line) to say, as is what goes wrong.
+    /// The next line, if the buffer contains all of it: this never reads. `None` says nothing about the end or about
+    /// errors: [`next_line`](Reader::next_line) reports them.
     ///
-    /// It is for those who give something up while they wait, such as a lock of their language's, and need not where
-    /// nothing has to be waited for.
+    /// It is for callers that release something while they wait, such as an interpreter lock, and need not release it
+    /// if there is no wait.
     ///
     /// ```
     /// let mut reader = millstream::Reader::memory("one\ntwo\nthree")?;
@@ -476,6 +515,23 @@ impl Reader {
     /// ```
     #[inline]
     pub fn buffered_line(&mut self) -> Option<&[u8]> {
+        Some(match self.buffered_line_raw()? {
+            [line @ .., b'\r', b'\n'] | [line @ .., b'\n'] => line,
+            line => line,
+        })
+    }
+
+    /// The same with its line feed and all other bytes, as other languages return lines of files.
+    ///
+    /// ```
+    /// let mut reader = millstream::Reader::memory("one\ntwo\r\nthree")?;
+    /// assert_eq!(reader.next_line()?, Some(&b"one"[..]));
+    /// assert_eq!(reader.buffered_line_raw(), Some(&b"two\r\n"[..]));
+    /// assert_eq!(reader.buffered_line_raw(), None);
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    #[inline]
+    pub fn buffered_line_raw(&mut self) -> Option<&[u8]> {
         let end = match self.index.next() {
             Some(end) => end,
             None => self.find_buffered_line()?,
@@ -484,10 +540,7 @@ impl Reader {
             return None;
         }
         self.records += 1;
-        Some(match self.buffer.take_to(end) {
-            [line @ .., b'\r', b'\n'] | [line @ .., b'\n'] => line,
-            line => line,
-        })
+        Some(self.buffer.take_to(end))
     }
 
     #[cold]
@@ -498,7 +551,8 @@ impl Reader {
         self.index.next()
     }
 
-    /// The next record, if the buffer has all of it: as [`buffered_line`](Reader::buffered_line), for any framer.
+    /// The next record, if the buffer contains all of it: like [`buffered_line`](Reader::buffered_line), for any
+    /// framer.
     ///
     /// ```
     /// use millstream::{Reader, frame::Delimiter};
@@ -515,7 +569,9 @@ impl Reader {
         if !self.goes_on() || self.buffer.unread().is_empty() {
             return None;
         }
-        let Step::Record { len, terminated } = framer.step(self.buffer.unread(), 0, false) else { return None };
+        let Step::Record { len, terminated } = framer.step(self.buffer.unread(), Resume::START, false) else {
+            return None;
+        };
         let trim = framer.trim();
         let content = trim.apply(&self.buffer.unread()[..len], terminated).len();
         self.check_record(len, content).ok()?;
@@ -523,17 +579,17 @@ impl Reader {
         Some(trim.apply(self.buffer.take_to(self.buffer.pos() + len), terminated))
     }
 
-    /// Whether nothing stands between the unread bytes and their being records.
+    /// Whether the unread bytes can be read as records.
     fn goes_on(&self) -> bool {
         !self.too_long && self.skip.is_none() && !matches!(self.state, State::Failed)
     }
 
-    /// The position after the next line, where the index does not know it.
+    /// The position after the next line, if the index does not know it.
     #[cold]
     fn find_line(&mut self) -> Result<Option<usize>> {
         if self.is_scanning() {
-            // The rest of a line, after which values are scanned again as a rule: the index would look at many lines
-            // for this one, each time. From the next line on it is used.
+            // The rest of a line, after which values are usually scanned again: the index would search many lines for
+            // this one, each time. From the next line on it is used.
             let found = self.find_frame(&mut Lines::new())?;
             return Ok(found.map(|(len, _)| self.buffer.pos() + len));
         }
@@ -552,14 +608,14 @@ impl Reader {
             }
             let scanned = self.index.scanned_ahead(&self.buffer);
             let more = self.read_more();
-            // Also after a wait that was cancelled: positions have moved all the same.
+            // Also after a cancelled wait: positions have moved anyway.
             self.index.carry(&self.buffer, scanned);
             if more? {
                 continue;
             }
             return match unread > 0 && self.is_at_end() {
                 true => Ok(Some(self.buffer.end())),
-                false => self.finish().map(|()| None),
+                false => self.finish_records().map(|()| None),
             };
         }
     }
@@ -573,7 +629,7 @@ impl Reader {
         self.check_record(line.len(), trim.apply(line, terminated).len())
     }
 
-    /// Notes the length of a record, and its content's: an error if that is over the limit.
+    /// Records the length of a record and of its content: an error if it is over the limit.
     fn check_record(&mut self, len: usize, content: usize) -> Result<()> {
         if content > self.record_limit {
             return self.stop_at_long_record(content);
@@ -583,8 +639,8 @@ impl Reader {
         Ok(())
     }
 
-    /// A record that was too long is still there until it is skipped, and one that is being skipped is skipped to
-    /// its end: neither may look like the end of the stream.
+    /// A record that was too long remains until it is skipped, and one being skipped is skipped to its end: neither may
+    /// look like the end of the stream.
     fn check_resumed<F: Framer + ?Sized>(&mut self, framer: &mut F) -> Result<()> {
         if self.skip.is_some() {
             self.skip_record(framer)?;
@@ -603,15 +659,15 @@ impl Reader {
 
     fn record_too_long(&self, found: usize) -> Error {
         Error::new(ErrorKind::RecordTooLong)
-            .with_found(format!("{found} bytes without its end"))
+            .with_found(format!("{found} bytes without the end of the record"))
             .with_expected(format!("at most {}", self.record_limit))
             .with_name(&self.name)
             .with_offset(self.buffer.offset())
             .with_record(self.records)
     }
 
-    /// The bytes before the next `delimiter`, or before the end; `None` at the end. For another delimiter than
-    /// one byte, see [`next_frame`](Reader::next_frame).
+    /// The bytes before the next `delimiter`, or before the end; `None` at the end. For a delimiter of several bytes,
+    /// see [`next_frame`](Reader::next_frame).
     ///
     /// # Errors
     /// As [`next_line`](Reader::next_line).
@@ -619,7 +675,7 @@ impl Reader {
         self.next_frame(&mut Delimiter::byte(delimiter))
     }
 
-    /// The next record, as `framer` finds and trims it; `None` at the end.
+    /// The next record, as found and trimmed by `framer`; `None` at the end.
     ///
     /// ```
     /// use millstream::{Reader, frame::Delimiter};
@@ -634,28 +690,13 @@ impl Reader {
     /// ```
     ///
     /// # Errors
-    /// As [`next_line`](Reader::next_line); and what `framer` complains of, with offset and record, which is
-    /// the end: where one record of announced length is wrong, nobody knows where the next begins.
+    /// As [`next_line`](Reader::next_line); and the framer's errors, with offset and record, which end the stream: if
+    /// one record of announced length is wrong, the start of the next is unknown.
     pub fn next_frame<F: Framer + ?Sized>(&mut self, framer: &mut F) -> Result<Option<&[u8]>> {
         let Some((len, terminated)) = self.find_frame(framer)? else { return Ok(None) };
         self.records += 1;
         let record = self.buffer.take_to(self.buffer.pos() + len);
         Ok(Some(framer.trim().apply(record, terminated)))
-    }
-
-    /// Takes the first `len` unread bytes as `count` records, which somebody else has found; the longest has `longest`.
-    #[inline]
-    pub(crate) fn take_records(&mut self, len: usize, count: u64, longest: usize) -> &[u8] {
-        self.settle();
-        (self.too_long, self.skip) = (false, None);
-        self.records += count;
-        self.longest = self.longest.max(longest);
-        self.buffer.take_to(self.buffer.pos() + len)
-    }
-
-    /// The longest record that may be, in bytes.
-    pub(crate) fn record_limit(&self) -> usize {
-        self.record_limit
     }
 
     /// Finds the next record and checks it.
@@ -668,7 +709,7 @@ impl Reader {
         let trim = framer.trim();
         let around = trim.head as usize + trim.tail as usize + usize::from(trim.carriage_return);
         let longest = self.record_limit.saturating_add(around);
-        let mut scanned = 0;
+        let mut resume = Resume::START;
         loop {
             let input = self.buffer.unread();
             if input.is_empty() {
@@ -677,21 +718,30 @@ impl Reader {
                 }
                 return self.finish().map(|()| None);
             }
-            match framer.step(input, scanned, self.is_at_end()) {
+            let eof = self.is_at_end();
+            match framer.step(input, resume, eof) {
+                Step::Record { len, .. } if len == 0 || len > input.len() => {
+                    let error = no_record(len, input.len());
+                    return self.stop_at_bad_record(error);
+                }
                 Step::Record { len, terminated } => {
                     let content = trim.apply(&input[..len], terminated).len();
                     self.check_record(len, content)?;
                     return Ok(Some((len, terminated)));
                 }
-                Step::More { scanned: now, need } => {
-                    let found = need.max(input.len());
+                Step::More { resume: now, need } => {
+                    let found = usize::try_from(need).unwrap_or(usize::MAX).max(input.len());
                     if found > longest {
                         return self.stop_at_long_record(found);
                     }
-                    scanned = now;
+                    if eof {
+                        let error = no_end(input.len(), need);
+                        return self.stop_at_bad_record(error);
+                    }
+                    resume = now;
                     if !self.read_more()? && !self.is_at_end() {
-                        // An error cut the stream off within this record.
-                        return self.finish().map(|()| None);
+                        // The source failed within this record.
+                        return self.finish_records().map(|()| None);
                     }
                 }
                 Step::Bad(error) => return self.stop_at_bad_record(error),
@@ -699,14 +749,14 @@ impl Reader {
         }
     }
 
-    /// A record that is none: the end. If the source failed, that is the cause of a record cut short.
+    /// No record: the end. If the source failed, that is the cause of a record cut short.
     fn stop_at_bad_record<T>(&mut self, error: Error) -> Result<T> {
         self.finish()?;
-        self.state = State::Failed;
-        Err(error.with_name(&self.name).with_offset(self.buffer.offset()).with_record(self.records))
+        let error = error.with_name(&self.name).with_offset(self.buffer.offset()).with_record(self.records);
+        Err(self.fail(error))
     }
 
-    /// The next records, as many as are there: waits for one, never for a second. `None` at the end.
+    /// The next records, as many as are available: waits for one, never for a second. `None` at the end.
     ///
     /// Within a batch a record is a piece of one block of bytes; see [`Batch`].
     ///
@@ -725,9 +775,9 @@ impl Reader {
         }
         let mut terminated = self.find_batch(framer, max);
         if self.offsets.len() == 1 {
-            // None, or a bad or long one at the front.
+            // No record, or an invalid or long one at the front.
             let Some((len, is_terminated)) = self.find_frame(framer)? else { return Ok(None) };
-            // More came with it, as a rule.
+            // Usually more bytes arrived with it.
             terminated = self.find_batch(framer, max);
             if self.offsets.len() == 1 {
                 // It is longer than a batch.
@@ -741,12 +791,69 @@ impl Reader {
         // It ended at its limit, not where the records did.
         self.leaves_records = self.offsets.len() > max || (most == BATCH_BYTES && len < self.buffer.unread().len());
         let (offset, first_record) = (self.buffer.offset(), self.records - (self.offsets.len() as u64 - 1));
+        self.batch_end = Some(self.buffer.pos() + len);
         let bytes = self.buffer.take_to(self.buffer.pos() + len);
         Ok(Some(Batch::new(bytes, &self.offsets, framer.trim(), terminated).at(offset, first_record)))
     }
 
-    /// Whether the next batch has to be waited for: for those who read from several readers in turn. Only of use between two
-    /// batches.
+    /// Makes the last `count` records of the last batch unread again: for a loop over single records that stops in the
+    /// middle of a batch, so that the next call continues after the last record that was used. It has to be the first
+    /// call after the batch.
+    ///
+    /// ```
+    /// use millstream::{Reader, frame::Lines};
+    /// let mut reader = Reader::memory("header\none\ntwo\n")?;
+    /// assert_eq!(reader.next_batch(&mut Lines::new())?.map(|batch| batch.len()), Some(3));
+    /// reader.give_back(2)?;
+    /// assert_eq!(reader.next_line()?, Some(&b"one"[..]));
+    /// assert_eq!(reader.position().records, 2);
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::ArgumentInvalid`] if the last batch had fewer records, or if the reader was used after it.
+    pub fn give_back(&mut self, count: usize) -> Result<()> {
+        if count == 0 {
+            return Ok(());
+        }
+        let had = match self.batch_end {
+            Some(end) if end == self.buffer.pos() => self.offsets.len() - 1,
+            _ => 0,
+        };
+        if count > had {
+            return Err(Error::new(ErrorKind::ArgumentInvalid)
+                .with_found(format!("{count} records to put back"))
+                .with_expected(format!("at most {had}, which can be put back right after their batch"))
+                .with_name(&self.name));
+        }
+        let len = self.offsets[had] - self.offsets[had - count];
+        self.settle();
+        self.buffer.give_back(len as usize);
+        self.records -= count as u64;
+        self.leaves_records = true;
+        Ok(())
+    }
+
+    /// Ends the reading with the error [`ErrorKind::Stalled`], which the next call reports once no complete record is
+    /// left: for callers that wait with [`waits_for`](Reader::waits_for) and have waited longer than the reader's stall
+    /// timeout. Without a stall timeout, and after the end, this does nothing.
+    ///
+    /// ```
+    /// use millstream::{ErrorKind, Reader};
+    /// let timeout = std::time::Duration::from_secs(1);
+    /// let mut reader = Reader::builder().stall_timeout(timeout).command(["sleep", "60"])?;
+    /// reader.stall(); // an event loop has waited for a second
+    /// assert_eq!(reader.next_line().unwrap_err().kind(), ErrorKind::Stalled);
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    pub fn stall(&mut self) {
+        if let (State::Open, Some(error)) = (&self.state, self.supply.stalled()) {
+            self.state = State::Ending(Some(error));
+        }
+    }
+
+    /// Whether the next batch requires a wait: for programs that read from several readers in turn. Only useful between
+    /// two batches.
     pub fn waits(&self) -> Waits {
         match self.state {
             State::Open if !self.leaves_records => self.supply.waits(),
@@ -754,13 +861,13 @@ impl Reader {
         }
     }
 
-    /// The file descriptor that becomes readable when a [`fill`](Reader::fill) has something to read or has come to the end:
-    /// for an event loop that must not be held up. `None` where there is none to wait for: of a file, a callback, a
-    /// compressed stream, with a thread that reads ahead, and behind the end.
+    /// The file descriptor that becomes readable when a [`fill`](Reader::fill) has something to read or has reached the
+    /// end: for an event loop that must not block. `None` if there is none to wait for: for a file, a callback, a
+    /// compressed stream, with a thread that reads ahead, and past the end.
     ///
-    /// It is the reader's, and may be waited for by any means that does not read it. One fill then waits for next to
-    /// nothing: for the rest of a compressed stream's first bytes, to get more out of a fast pipe, or for a command that has
-    /// closed its output to exit.
+    /// It belongs to the reader, and may be waited for by any means that does not read it. One fill then waits hardly
+    /// at all: for the rest of a compressed stream's first bytes, to get more out of a fast pipe, or for a command that
+    /// has closed its output to exit.
     ///
     /// ```
     /// let mut reader = millstream::Reader::command(["echo", "hello"])?;
@@ -776,14 +883,14 @@ impl Reader {
         }
     }
 
-    /// Finds the offsets of the whole records in the buffer, and whether the last of them is terminated.
+    /// Finds the offsets of the complete records in the buffer, and whether the last of them is terminated.
     fn find_batch<F: Framer + ?Sized>(&mut self, framer: &mut F, max: usize) -> bool {
         self.offsets.clear();
         self.offsets.push(0);
         let unread = self.buffer.unread();
         let input = &unread[..unread.len().min(BATCH_BYTES)];
         let eof = self.is_at_end() && input.len() == unread.len();
-        // An error is about the first record that is not in the batch: the next call meets it again.
+        // An error is about the first record that is not in the batch: the next call finds it again.
         let terminated = framer.batch(input, eof, max.max(1), &mut self.offsets).unwrap_or(true);
         match self.offsets.len() {
             1 => terminated,
@@ -791,7 +898,7 @@ impl Reader {
         }
     }
 
-    /// Notes the longest record of a batch, and ends the batch before one that is over the limit. `terminated` and
+    /// Records the longest record of a batch, and ends the batch before one that is over the limit. `terminated` and
     /// the result: whether the last record is.
     fn check_batch(&mut self, trim: Trim, mut terminated: bool) -> bool {
         let longest = self.offsets.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0) as usize;
@@ -811,8 +918,8 @@ impl Reader {
         terminated
     }
 
-    /// Skips one record, however long it is, and returns whether there was one. After
-    /// [`ErrorKind::RecordTooLong`] it is the one that was too long, and the reader goes on behind it.
+    /// Skips one record, however long it is, and returns whether there was one. After [`ErrorKind::RecordTooLong`] it
+    /// is the one that was too long, and the reader continues after it.
     ///
     /// ```
     /// use millstream::{ErrorKind, Reader, frame::Lines};
@@ -830,10 +937,10 @@ impl Reader {
     /// As [`next_frame`](Reader::next_frame), but for the record's length.
     pub fn skip_record<F: Framer + ?Sized>(&mut self, framer: &mut F) -> Result<bool> {
         self.settle();
-        let mut skip = self.skip.take().unwrap_or(Skip { start: self.buffer.offset(), left: 0 });
+        let mut skip = self.skip.take().unwrap_or(Skip { start: self.buffer.offset(), left: 0, resume: Resume::START });
         let skipped = self.skip_rest(framer, &mut skip);
         let interrupted = matches!(&skipped, Err(error) if error.kind() == ErrorKind::Cancelled);
-        // Until the rest is skipped too, it must not be taken for a record.
+        // Until the rest is skipped too, it must not be returned as a record.
         self.too_long = interrupted;
         self.skip = interrupted.then_some(skip);
         skipped
@@ -843,9 +950,9 @@ impl Reader {
         loop {
             let input = self.buffer.unread();
             if skip.left > 0 {
-                let count = skip.left.min(input.len());
+                let count = input.len().min(usize::try_from(skip.left).unwrap_or(usize::MAX));
                 self.buffer.consume(count);
-                skip.left -= count;
+                skip.left -= count as u64;
                 if skip.left == 0 {
                     self.records += 1;
                     return Ok(true);
@@ -855,7 +962,7 @@ impl Reader {
                     return self.stop_at_bad_record(
                         Error::new(ErrorKind::FrameTruncated)
                             .with_found(format!("{found} bytes"))
-                            .with_expected(format!("{} bytes", found + skip.left as u64))
+                            .with_expected(format!("{} bytes", found + skip.left))
                             .with_offset(skip.start),
                     );
                 }
@@ -868,18 +975,28 @@ impl Reader {
                 self.records += u64::from(skipped);
                 return if skipped { Ok(true) } else { self.finish().map(|()| false) };
             } else {
-                match framer.step(input, 0, self.is_at_end()) {
+                let eof = self.is_at_end();
+                match framer.step(input, skip.resume, eof) {
+                    Step::Record { len, .. } if len == 0 || len > input.len() => {
+                        let error = no_record(len, input.len()).with_offset(skip.start);
+                        return self.stop_at_bad_record(error);
+                    }
                     Step::Record { len, .. } => {
                         self.buffer.consume(len);
                         self.records += 1;
                         return Ok(true);
                     }
                     Step::More { need, .. } if need > 0 => skip.left = need,
-                    Step::More { scanned, .. } => {
-                        // The end may begin in the bytes that are not scanned.
-                        self.buffer.consume(scanned);
+                    Step::More { .. } if eof => {
+                        let error = no_end(input.len(), 0).with_offset(skip.start);
+                        return self.stop_at_bad_record(error);
+                    }
+                    Step::More { resume, .. } => {
+                        // The end may begin in the bytes that have not been scanned.
+                        self.buffer.consume(resume.scanned());
+                        skip.resume = resume.dropped();
                         if !self.read_more()? && !self.is_at_end() {
-                            return self.finish().map(|()| false);
+                            return self.finish_records().map(|()| false);
                         }
                     }
                     Step::Bad(error) => return self.stop_at_bad_record(error.with_offset(skip.start)),
@@ -889,7 +1006,24 @@ impl Reader {
     }
 }
 
-/// Knowing where we are, and ending.
+/// The error for a framer that returns an impossible record.
+fn no_record(len: usize, there: usize) -> Error {
+    Error::new(ErrorKind::LengthInvalid)
+        .with_found(format!("a framer that finds a record of {len} bytes"))
+        .with_expected(format!("1 to {there} bytes, the ones available"))
+}
+
+/// The error for a framer that asks for more at the end.
+fn no_end(there: usize, need: u64) -> Error {
+    Error::new(ErrorKind::FrameTruncated)
+        .with_found(format!("the end of the stream after {there} bytes of a record"))
+        .with_expected(match need {
+            0 => "a framer that ends the record there".to_string(),
+            _ => format!("{need} bytes"),
+        })
+}
+
+/// Position, progress and ending.
 impl Reader {
     /// The name of the source.
     pub fn name(&self) -> &str {
@@ -901,7 +1035,7 @@ impl Reader {
         Position { bytes: self.buffer.offset(), records: self.records + self.lines_scanned() }
     }
 
-    /// How we get on.
+    /// The progress so far.
     pub fn progress(&self) -> Progress {
         Progress {
             bytes: self.buffer.offset(),
@@ -915,7 +1049,7 @@ impl Reader {
         }
     }
 
-    /// What another thread may ask, also while this one waits for the source.
+    /// What another thread may query, even while this one waits for the source.
     pub fn progress_handle(&self) -> ProgressHandle {
         ProgressHandle(self.meter.clone())
     }
@@ -934,36 +1068,74 @@ impl Reader {
         }
     }
 
-    /// How the source's commands ended, all of them: after the end, and after an error that was theirs.
+    /// How all the source's commands ended: available after the end, and after an error caused by them.
     pub fn command_ends(&self) -> &[CommandEnd] {
         &self.ends
     }
 
-    /// Ends the reading, wherever it is, and returns how the source's commands ended.
+    /// Ends the reading at the current position, and returns how the source's commands ended.
     ///
-    /// Before the end of the stream our side of the pipe is closed; a command that is still there after a second
-    /// gets SIGTERM, and after another one SIGKILL. How it ends then was our doing and is no error.
+    /// Before the end of the stream, our side of the pipe is closed; a command still running after a second gets
+    /// SIGTERM, and after another second SIGKILL. A source that is not read to its end is not asked whether it
+    /// succeeded: however its commands end, that is not an error, and the result has their status.
     ///
     /// ```
     /// let mut reader = millstream::Reader::command(["yes"])?;
     /// assert_eq!(reader.next_line()?, Some(&b"y"[..]));
     /// let ends = reader.close()?;
-    /// assert_eq!(ends[0].status.to_string(), "was ended by signal 13 (SIGPIPE)");
+    /// assert_eq!(ends[0].status.to_string(), "was killed by signal 13 (SIGPIPE)");
     /// # Ok::<(), millstream::Error>(())
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::CommandFailed`] if a command had failed by itself before this; the source's error, if all
-    /// its bytes have been consumed but the end was not asked for.
+    /// The error that ended the reading, again: a failure that was ignored is not lost.
     pub fn close(mut self) -> Result<Vec<CommandEnd>> {
+        self.try_close()?;
+        Ok(std::mem::take(&mut self.ends))
+    }
+
+    /// As [`close`](Reader::close), for callers that need to know how the commands ended even after an error:
+    /// [`command_ends`](Reader::command_ends) has that from then on. Nothing more is read.
+    ///
+    /// ```
+    /// let mut reader = millstream::Reader::command(["sh", "-c", "echo one; exit 3"])?;
+    /// while reader.next_line().unwrap_or(None).is_some() {} // overlooks the failure
+    /// assert_eq!(reader.try_close().unwrap_err().kind(), millstream::ErrorKind::CommandFailed);
+    /// assert_eq!(reader.command_ends()[0].status.to_string(), "exited with status 3");
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`close`](Reader::close).
+    pub fn try_close(&mut self) -> Result<()> {
         if matches!(self.state, State::Ending(_)) && self.buffer.unread().is_empty() {
-            self.finish()?;
+            // Its end has been reached; only the call that would have reported it is missing. Its result is kept.
+            let _ = self.finish();
         }
         if self.ends.is_empty() {
-            // Nobody has waited for the commands yet: before the end, and after an error that was not theirs.
-            self.supply.close(&mut self.ends).map_err(|error| self.locate(error))?;
+            // The commands have not been waited for yet: before the end, and after an error not caused by them.
+            self.supply.close(&mut self.ends);
         }
-        Ok(std::mem::take(&mut self.ends))
+        self.state = State::Failed;
+        self.failure.as_ref().map_or(Ok(()), |failure| Err(failure.again()))
+    }
+}
+
+/// Ending without waiting.
+impl Reader {
+    /// Ends the reading at the current position without waiting: for a finalizer, which must not delay its program. Our
+    /// side of the pipe is closed, and a command still running gets SIGTERM immediately; if it is still running after
+    /// two seconds, a separate thread kills it with SIGKILL. Nothing more is read, and no status is known.
+    ///
+    /// ```
+    /// let mut reader = millstream::Reader::command(["sleep", "60"])?;
+    /// reader.abort();
+    /// assert_eq!(reader.next_line()?, None);
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    pub fn abort(&mut self) {
+        self.supply.abandon();
+        self.state = State::Failed;
     }
 }
 
@@ -997,4 +1169,17 @@ impl std::fmt::Debug for Reader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Reader").field("name", &self.name).field("position", &self.position()).finish_non_exhaustive()
     }
+}
+
+/// The error with the remaining bytes of a record whose source failed inside it.
+fn with_unfinished(error: Error, rest: &[u8]) -> Error {
+    let first = &rest[..rest.len().min(SHOWN)];
+    let more = if first.len() < rest.len() { "..." } else { "" };
+    let bytes = if rest.len() == 1 { "byte" } else { "bytes" };
+    let unfinished = format!("{} {bytes} of an unfinished record, \"{}\"{more}", rest.len(), first.escape_ascii());
+    let found = match error.found() {
+        Some(found) => format!("{found}, and {unfinished}"),
+        None => unfinished,
+    };
+    error.with_found(found)
 }

@@ -1,8 +1,8 @@
 //! Numbers and words straight from the buffer.
 //!
-//! A value that is right and whole in the buffer costs only inlined code ([`quick`]); everything else goes through
-//! [`Reader::scan_carefully`], which reads on where a value is cut by the end of the buffer and knows the errors. Lines
-//! are counted where the scanned bytes are about to go, all at once.
+//! A value that is valid and complete in the buffer costs only inlined code ([`quick`]); everything else goes through
+//! [`Reader::scan_carefully`], which reads on if a value is cut by the end of the buffer and reports the errors. Lines
+//! are counted when the scanned bytes are about to be dropped, all at once.
 
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,25 +10,25 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::{Reader, State};
 use crate::error::{Error, Result};
 use crate::frame::Lines;
-use crate::scan::token::{Extent, Tokens};
-use crate::scan::{Scan, Separator, quick};
+use crate::scan::{Scan, Separator};
+use millstream_core::internal::{Extent, Tokens, quick};
 
-/// A value may have so many bytes, however low the record limit is: more than [`quick`] takes for any, so that it needs
-/// not look at the limit.
+/// A value may have this many bytes, however low the record limit is: more than [`quick`] accepts for any, so that it
+/// need not check the limit.
 const SHORT: usize = 1 << 10;
 
 /// What scanning keeps between two calls.
 #[derive(Default)]
 pub(super) struct Scanning {
-    /// The last that was taken was scanned: the index of lines is empty, and nothing forbids to go on.
+    /// The last value was scanned: the index of lines is empty, and scanning may continue.
     is_on: bool,
     /// While on: up to this position of the buffer, lines are in the reader's count.
     counted: usize,
-    /// What was counted from there on because somebody asked: bytes in the upper half, lines in the lower one. It
-    /// spares the next one who asks those bytes. Calls of `&self` may come from several threads; all of them count the
-    /// same bytes, so that any value that was stored is right.
+    /// Lines counted from there on for a caller that asked: bytes in the upper half, lines in the lower one. It saves
+    /// the next query counting those bytes. Calls of `&self` may come from several threads; all of them count the same
+    /// bytes, so that any value that was stored is right.
     asked: AtomicU64,
-    /// Where scanning left a line of which it took something but not the end.
+    /// Where scanning stopped inside a line.
     open_line: Option<u64>,
 }
 
@@ -58,7 +58,7 @@ impl Scanning {
 ///
 /// A line end that is scanned over counts as a record.
 impl Reader {
-    /// The next value, a number or a tuple of numbers separated by white space; `None` at the end, which says that the
+    /// The next value, a number or a tuple of numbers separated by white space; `None` at the end, which means that the
     /// source succeeded.
     ///
     /// ```
@@ -75,12 +75,12 @@ impl Reader {
     /// ```
     ///
     /// # Errors
-    /// How the source failed, once, after all it delivered; a number that its failure cut off is none. Else, with the
-    /// offset and the record (the line, the first is 0) of the token:
+    /// How the source failed, once, after everything it delivered; a number cut off by its failure is not a number.
+    /// Otherwise, with the offset and the record (the line, the first is 0) of the token:
     ///
     /// - [`NumberInvalid`](crate::ErrorKind::NumberInvalid), [`NumberOverflow`](crate::ErrorKind::NumberOverflow): see
-    ///   [the room](crate::scan) for what is a number. Nothing is consumed but white space, also of a tuple; the error
-    ///   comes again until the token is taken by other means: [`next_word`](Reader::next_word), a wider type, or
+    ///   [the module](crate::scan) for what is a number. Nothing but white space is consumed, also for a tuple; the
+    ///   error repeats until the token is read in another way: [`next_word`](Reader::next_word), a wider type, or
     ///   [`skip_record`](Reader::skip_record) for the rest of the line.
     /// - [`ValueMissing`](crate::ErrorKind::ValueMissing): the input ended within a tuple, whose values are still there.
     /// - [`RecordTooLong`](crate::ErrorKind::RecordTooLong): a value, or a tuple with the white space in it, is longer than the
@@ -105,7 +105,7 @@ impl Reader {
     /// ```
     ///
     /// # Errors
-    /// As [`scan`](Reader::scan). An empty field is no number. Where a byte that may be part of a number separates them
+    /// As [`scan`](Reader::scan). An empty field is not a number. If a byte that may be part of a number separates them
     /// (such as `-`), it does so everywhere.
     #[inline]
     pub fn scan_delimited<T: Scan>(&mut self, separator: u8) -> Result<Option<T>> {
@@ -114,7 +114,7 @@ impl Reader {
 
     #[inline(always)]
     fn scan_separated<T: Scan>(&mut self, separator: Separator) -> Result<Option<T>> {
-        // The value is taken out of what the call returns: so the compiler keeps that of the quick way in registers,
+        // The value is extracted from the result of the call: so the compiler keeps that of the fast path in registers,
         // instead of storing its numbers and loading them again before the stores are done.
         let value = match self.scan_quickly(separator) {
             Some(value) => value,
@@ -136,7 +136,7 @@ impl Reader {
         Some(value)
     }
 
-    /// The next value, which must be there.
+    /// The next value, which is required.
     ///
     /// # Errors
     /// As [`scan`](Reader::scan), and [`ValueMissing`](crate::ErrorKind::ValueMissing) at the end.
@@ -158,7 +158,7 @@ impl Reader {
         }
     }
 
-    /// The next value, separated as by [`scan_delimited`](Reader::scan_delimited), which must be there.
+    /// The next value, separated as by [`scan_delimited`](Reader::scan_delimited), which is required.
     ///
     /// # Errors
     /// As [`require`](Reader::require).
@@ -170,7 +170,7 @@ impl Reader {
         }
     }
 
-    /// The values up to the end, one after the other. After an error it gives nothing more; the reader does.
+    /// The values up to the end, one after another. After an error the iterator ends; the reader does not.
     ///
     /// ```
     /// use millstream::Reader;
@@ -199,8 +199,8 @@ impl Reader {
     /// ```
     ///
     /// # Errors
-    /// How the source failed, once, after all it delivered; [`RecordTooLong`](crate::ErrorKind::RecordTooLong), which
-    /// [`skip_record`](Reader::skip_record) gets over, with the rest of the line.
+    /// How the source failed, once, after everything it delivered; [`RecordTooLong`](crate::ErrorKind::RecordTooLong),
+    /// after which [`skip_record`](Reader::skip_record) continues, skipping the rest of the line as well.
     pub fn next_word(&mut self) -> Result<Option<&[u8]>> {
         match self.find_tokens(1, Separator::Space, self.record_limit)? {
             Some(len) => Ok(Some(self.buffer.take_to(self.buffer.pos() + len))),
@@ -208,12 +208,12 @@ impl Reader {
         }
     }
 
-    /// The rest of the line, without blanks and tabs in front of it and without its line end; `None` at the end.
+    /// The rest of the line, without blanks and tabs before it and without its line end; `None` at the end.
     ///
     /// Right after a number or a word it is the rest of *their* line, which may be empty, also where the input ends
-    /// without a line end. So it also is what takes the line end after the last number of a line before
-    /// [`next_line`](Reader::next_line) reads the lines that follow.
-    /// (That takes the rest of a line too, with the blanks in front.)
+    /// without a line end. So it also consumes the line end after the last number of a line before
+    /// [`next_line`](Reader::next_line) reads the lines that follow. (That also takes the rest of a line, with its
+    /// leading blanks.)
     ///
     /// # Errors
     /// As [`next_line`](Reader::next_line).
@@ -227,15 +227,15 @@ impl Reader {
                 let start = line.iter().position(|&byte| byte != b' ' && byte != b'\t').unwrap_or(line.len());
                 Some(&line[start..])
             }
-            // What was taken before was all of a last line that has no end.
+            // A last line without an end has been taken completely.
             None if is_open => Some(&[]),
             None => None,
         })
     }
 
-    /// The unread bytes, for code that scans them itself: the inlined functions of other languages. They are none after
-    /// an error of the source, whose unread bytes are no value. [`consume_scanned`](Reader::consume_scanned) takes what
-    /// was scanned; a value that is not whole here, or is wrong, is what [`scan`](Reader::scan) is for.
+    /// The unread bytes, for code that scans them itself: the inlined functions of other languages. They are empty
+    /// after an error of the source, whose unread bytes are not values. [`consume_scanned`](Reader::consume_scanned)
+    /// takes what was scanned; use [`scan`](Reader::scan) for a value that is incomplete here, or invalid.
     ///
     /// ```
     /// use millstream::Reader;
@@ -257,7 +257,7 @@ impl Reader {
         }
     }
 
-    /// Takes `count` bytes from the front of [`scan_window`](Reader::scan_window), in which values were scanned: as
+    /// Takes `count` bytes from the front of [`scan_window`](Reader::scan_window), in which values were scanned: like
     /// [`consume`](Reader::consume), but line ends among them count as records.
     ///
     /// # Panics
@@ -269,7 +269,7 @@ impl Reader {
         }
     }
 
-    /// The next value, wherever it is and whatever it is.
+    /// The next value, in any state.
     #[cold]
     #[inline(never)]
     fn scan_carefully<T: Scan>(&mut self, separator: Separator) -> Result<Option<T>> {
@@ -295,7 +295,7 @@ impl Reader {
         }
     }
 
-    /// The error of a value that is not there, at the end.
+    /// The error of a missing value at the end.
     #[cold]
     fn value_missing<T: Scan>(&mut self, separator: Separator) -> Error {
         match T::take(&mut Tokens::new(&[], separator)) {
@@ -304,8 +304,8 @@ impl Reader {
         }
     }
 
-    /// Reads until `count` tokens are whole, or as many as there are before the end. Returns where the last one ends,
-    /// from the first unread byte; `None` if there is none.
+    /// Reads until `count` tokens are complete, or as many as there are before the end. Returns where the last one
+    /// ends, from the first unread byte; `None` if there is none.
     fn find_tokens(&mut self, count: usize, separator: Separator, limit: usize) -> Result<Option<usize>> {
         if !self.begin_scanning()? {
             return Ok(None);
@@ -328,12 +328,12 @@ impl Reader {
             }
             self.count_scanned();
             let more = self.read_more();
-            // Also after a wait that was cancelled: positions have moved all the same.
+            // Also after a cancelled wait: positions have moved anyway.
             self.scanning.count_from(self.buffer.pos());
             if !more? && (len == 0 || !self.is_at_end()) {
-                // The end, or an error that cut the stream off within this value.
+                // The end, or a source that failed within this value.
                 self.settle();
-                return self.finish().map(|()| None);
+                return self.finish_records().map(|()| None);
             }
         }
     }
@@ -352,7 +352,7 @@ impl Reader {
         Ok(true)
     }
 
-    /// The bytes scanned are about to go, or something else is about to be read: counts their lines.
+    /// The scanned bytes are about to be dropped, or something else is about to be read: counts their lines.
     #[cold]
     pub(super) fn end_scanning(&mut self) {
         self.count_scanned();
@@ -384,7 +384,7 @@ impl Reader {
         }
     }
 
-    /// Whether scanning has taken something of the line that goes on here, as far as scanned bytes are counted.
+    /// Whether scanning has taken part of the current line, as far as scanned bytes are counted.
     fn is_in_open_line(&self) -> bool {
         self.scanning.open_line == Some(self.buffer.offset())
     }

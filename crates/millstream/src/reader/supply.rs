@@ -1,46 +1,61 @@
-//! Who reads the source, and when: the caller's thread, or a filler that reads ahead.
+//! Where reads happen: on the caller's thread, or on a filler that reads ahead.
 //!
-//! On the caller's thread a pipe at a high rate is read in larger pieces by waiting a moment before the read
+//! On the caller's thread, a pipe with a high rate is read in larger pieces by waiting a moment before the read
 //! ([`Pace`]). The filler hands blocks over ([`Handover`]). `Auto` begins on the caller's thread and measures
-//! ([`Window`]); every 8 MiB it looks at what it saw.
+//! ([`Window`]); every 8 MiB it evaluates the measurements.
 
+use crate::os::BorrowedFd;
 use std::fs::File;
-use std::os::fd::BorrowedFd;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::ReadAhead;
-use super::handover::{HEADROOM, Handover, Taken};
-use crate::buffer::Buffer;
-use crate::cancel::{CancelToken, Wait, is_readable};
+use super::handover::{Handover, Taken};
 use crate::error::{CommandEnd, Error, ErrorKind, Result};
-use crate::source::mapped::check_length;
-use crate::source::{Nature, Source};
+use crate::os::cancel::{CancelToken, Wait, is_readable};
+use crate::os::source::mapped::check_length;
+use crate::os::source::stamp::Stamp;
+use crate::source::{ByteSource, Nature, Pin};
+use millstream_core::internal::Buffer;
 
 /// The size of a block that the filler reads into.
-const BLOCK: usize = 256 << 10;
+pub(super) const BLOCK: usize = 256 << 10;
 
 /// How much of lent memory is revealed at a time.
 const REVEAL: usize = 1 << 20;
+
+/// Whether a thread reads ahead while the consumer works.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReadAhead {
+    /// Decided by measurements while the stream runs: only while both sides wait in turn, or a decoder and the consumer
+    /// both work.
+    #[default]
+    Auto,
+    /// From the start, except for a source that must stay on the caller's thread: a callback, a followed file.
+    On,
+    /// Never.
+    Off,
+}
 
 /// How the source is to be read.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) read_ahead: ReadAhead,
-    /// Bytes that may be read ahead: at first, and in the end.
+    /// How much may be read ahead: initially, and at most.
     pub(crate) ahead: (usize, usize),
-    /// Whether reads may be put off a little to make them larger.
+    /// Whether reads may be delayed a little to make them larger.
     pub(crate) coalesce: bool,
     pub(crate) wait: Wait,
+    /// What must not change about a mapped file.
+    pub(crate) pin: Pin,
 }
 
-/// Whether reading has to wait. What need not be waited for comes first.
+/// Whether reading has to wait. The values that require no wait come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Waits {
     /// There is something, or the end.
     No,
-    /// Nobody can say, as with somebody's `Read`.
+    /// Unknown, as with a caller's `Read`.
     Unknown,
     /// Nothing is there.
     Yes,
@@ -60,22 +75,22 @@ pub(crate) struct Supply {
 
 enum Mode {
     /// On the caller's thread.
-    Direct(Box<dyn Source>),
+    Direct(Box<dyn ByteSource>),
     /// By a filler.
     Ahead(Ahead),
-    /// The buffer has all of it already. A mapped file's length is checked.
-    Lent { left: usize, file: Option<(File, u64)> },
+    /// The buffer has all of it already. A mapped file is checked again.
+    Lent { left: usize, file: Option<(File, Stamp)> },
     /// Only while the mode changes, and after `close`.
     Gone,
 }
 
 impl Supply {
-    pub(crate) fn new(source: Box<dyn Source>, plan: Plan) -> Supply {
+    pub(crate) fn new(source: Box<dyn ByteSource>, plan: Plan) -> Supply {
         Supply::with_mode(Mode::Direct(source), plan)
     }
 
-    pub(crate) fn lent(len: usize, file: Option<File>, plan: Plan) -> Supply {
-        Supply::with_mode(Mode::Lent { left: len, file: file.map(|file| (file, len as u64)) }, plan)
+    pub(crate) fn lent(len: usize, file: Option<(File, Stamp)>, plan: Plan) -> Supply {
+        Supply::with_mode(Mode::Lent { left: len, file }, plan)
     }
 
     fn with_mode(mode: Mode, plan: Plan) -> Supply {
@@ -140,9 +155,10 @@ impl Supply {
         self.waited += waited;
         match taken {
             Taken::Block(mut block) => {
-                let count = block.end - HEADROOM;
-                buffer.append_block(&mut block.bytes, HEADROOM..block.end, max);
+                let count = block.end - block.start;
+                let appended = buffer.append_block(&mut block.bytes, block.start..block.end, max);
                 ahead.handover.give_back(block.bytes);
+                appended?;
                 if self.plan.read_ahead == ReadAhead::Auto && !ahead.retiring {
                     self.window.ahead(waited, count);
                     if self.window.is_over() && self.window.wants_caller(ahead.handover.filler_waited(), Instant::now())
@@ -170,8 +186,8 @@ impl Supply {
     fn fill_lent(&mut self, buffer: &mut Buffer) -> Result<usize> {
         let Mode::Lent { left, file } = &mut self.mode else { unreachable!("called in this mode") };
         let count = (*left).min(REVEAL);
-        if let Some((file, mapped)) = file {
-            check_length(file, *mapped)?;
+        if let Some((file, stamp)) = file {
+            check_length(file, stamp.size)?;
         }
         *left -= count;
         buffer.reveal(count);
@@ -193,7 +209,7 @@ impl Supply {
         }
     }
 
-    /// What an event loop has to wait for before the next fill, if there is such a thing.
+    /// What an event loop has to wait for before the next fill, if anything.
     pub(crate) fn waits_for(&self) -> Option<BorrowedFd<'_>> {
         match &self.mode {
             Mode::Direct(source) => source.waits_for(),
@@ -201,32 +217,55 @@ impl Supply {
         }
     }
 
+    /// The error of a wait that took longer than the limit, if there is one.
+    pub(crate) fn stalled(&self) -> Option<Error> {
+        self.plan.wait.limit().map(|_| self.plan.wait.stalled())
+    }
+
     /// After the end of the bytes: whether the source succeeded. Adds how its commands ended to `ends`.
     pub(crate) fn finish(&mut self, ends: &mut Vec<CommandEnd>) -> Result<()> {
         match &mut self.mode {
             Mode::Direct(source) => source.finish(&self.plan.wait, ends),
             Mode::Ahead(_) => unreachable!("a filler's end makes the mode direct"),
-            Mode::Lent { .. } | Mode::Gone => Ok(()),
+            Mode::Lent { file: Some((file, stamp)), .. } => stamp.check(file, stamp.size, self.plan.pin),
+            Mode::Lent { file: None, .. } | Mode::Gone => Ok(()),
         }
     }
 
     /// Stops before the end of the bytes. Adds how the source's commands ended to `ends`.
-    pub(crate) fn close(&mut self, ends: &mut Vec<CommandEnd>) -> Result<()> {
+    pub(crate) fn close(&mut self, ends: &mut Vec<CommandEnd>) {
         match std::mem::replace(&mut self.mode, Mode::Gone) {
             Mode::Direct(source) => source.close(ends),
             Mode::Ahead(mut ahead) => {
                 ahead.stop();
-                match ahead.interruptible {
-                    true => ahead.join()?.close(ends),
-                    // Its thread may wait in somebody's `read` for ever, and ends after that.
-                    false => Ok(()),
+                // If it is not interruptible, its thread may wait in a `read` of the caller's, and ends after that.
+                if ahead.interruptible
+                    && let Ok(source) = ahead.join()
+                {
+                    source.close(ends);
                 }
             }
-            Mode::Lent { .. } | Mode::Gone => Ok(()),
+            Mode::Lent { .. } | Mode::Gone => {}
         }
     }
 
-    /// Starts a filler; where that is impossible the caller goes on reading.
+    /// The same without waiting for the source's commands.
+    pub(crate) fn abandon(&mut self) {
+        match std::mem::replace(&mut self.mode, Mode::Gone) {
+            Mode::Direct(source) => source.abandon(),
+            Mode::Ahead(mut ahead) => {
+                ahead.stop();
+                if ahead.interruptible
+                    && let Ok(source) = ahead.join()
+                {
+                    source.abandon();
+                }
+            }
+            Mode::Lent { .. } | Mode::Gone => {}
+        }
+    }
+
+    /// Starts a filler; if that is impossible the caller continues reading.
     fn go_ahead(&mut self) {
         if let Mode::Direct(source) = &self.mode
             && source.nature() != Nature::CallerOnly
@@ -240,24 +279,24 @@ impl Supply {
 
 impl Drop for Supply {
     fn drop(&mut self) {
-        let _ = self.close(&mut Vec::new());
+        self.close(&mut Vec::new());
     }
 }
 
-/// A filler at work.
+/// A running filler.
 struct Ahead {
     handover: Arc<Handover>,
     stop: CancelToken,
-    thread: Option<JoinHandle<Option<Box<dyn Source>>>>,
+    thread: Option<JoinHandle<Option<Box<dyn ByteSource>>>>,
     /// Whether `stop` can end a read that waits.
     interruptible: bool,
-    /// It has been told to stop, and the caller will go on with the source.
+    /// It has been told to stop, and the caller will continue with the source.
     retiring: bool,
 }
 
 impl Ahead {
-    /// Starts the thread, which waits for its source: where there are no threads left, the caller still has it.
-    fn start(plan: &Plan, interruptible: bool) -> Result<(Ahead, mpsc::Sender<Box<dyn Source>>)> {
+    /// Starts the thread, which waits for its source: if there are no threads left, the caller still has it.
+    fn start(plan: &Plan, interruptible: bool) -> Result<(Ahead, mpsc::Sender<Box<dyn ByteSource>>)> {
         let handover = Arc::new(Handover::new(BLOCK, plan.ahead.0, plan.ahead.1));
         let stop = CancelToken::new()?;
         let filler = Filler {
@@ -285,7 +324,7 @@ impl Ahead {
     }
 
     /// Waits for the filler's end and takes the source back.
-    fn join(&mut self) -> Result<Box<dyn Source>> {
+    fn join(&mut self) -> Result<Box<dyn ByteSource>> {
         let joined = self.thread.take().map(JoinHandle::join);
         match joined {
             Some(Ok(Some(source))) => Ok(source),
@@ -300,7 +339,7 @@ impl Drop for Ahead {
         if self.interruptible
             && let Some(thread) = self.thread.take()
         {
-            // The source it returns is dropped here, so that its commands are gone when the reader is.
+            // The source it returns is dropped here, so that its commands have ended when the reader is gone.
             let _ = thread.join();
         }
     }
@@ -316,8 +355,8 @@ struct Filler {
 }
 
 impl Filler {
-    fn run(self, mut source: Box<dyn Source>) -> Box<dyn Source> {
-        // Whatever happens to this thread, the reader must not wait for it for ever.
+    fn run(self, mut source: Box<dyn ByteSource>) -> Box<dyn ByteSource> {
+        // Whatever happens to this thread, the reader must not wait for it indefinitely.
         let _end = EndOnDrop(&self.handover);
         let mut pace = Pace::new(Instant::now());
         let error = loop {
@@ -337,7 +376,7 @@ impl Filler {
     }
 
     /// Reads once and hands it over. Returns whether there may be more.
-    fn read(&self, source: &mut dyn Source, pace: &mut Pace) -> Result<bool> {
+    fn read(&self, source: &mut dyn ByteSource, pace: &mut Pace) -> Result<bool> {
         if self.coalesce
             && let Nature::Pipe(size) = source.nature()
         {
@@ -351,7 +390,7 @@ impl Filler {
             false => source.read(&mut block.bytes[block.end..], &self.wait),
         };
         block.end += *count.as_ref().unwrap_or(&0);
-        // Also with an error: what the block held before was read before.
+        // Also with an error: the existing content of the block was read before.
         self.handover.hand_over(block, reads_never_wait);
         pace.after_read(*count.as_ref().unwrap_or(&0), Instant::now());
         Ok(count? > 0)
@@ -366,11 +405,11 @@ impl Drop for EndOnDrop<'_> {
     }
 }
 
-/// Makes the reads of a fast pipe larger by putting them off a moment.
+/// Makes the reads of a fast pipe larger by delaying them a moment.
 ///
-/// A wake-up across cores costs more than 20 µs. A producer that writes 16 KiB at a time at 200 MB/s causes
-/// 12,000 of them a second; with a wait of 300 µs before each read there are 3,000. Only where the rate is high,
-/// so that no record waits for nothing, and never after a read that found the producer idle.
+/// A wake-up across cores costs more than 20 µs. A producer that writes 16 KiB at a time at 200 MB/s causes 12,000 of
+/// them a second; with a wait of 300 µs before each read there are 3,000. Only at a high rate, so that no record waits
+/// for nothing, and never after a read that found the producer idle.
 struct Pace {
     /// Bytes per second, over the last period.
     rate: f64,
@@ -381,7 +420,7 @@ struct Pace {
 }
 
 impl Pace {
-    /// At this rate the wait pays.
+    /// From this rate on the wait pays off.
     const RATE: f64 = 64e6;
     /// Reads of this size are large enough.
     const ENOUGH: usize = 128 << 10;
@@ -394,10 +433,10 @@ impl Pace {
         Pace { rate: 0.0, period: now, bytes: 0, last_end: now, last_count: 0 }
     }
 
-    /// `away`: how long the consumer has been at work since the last read; that time has collected bytes too.
+    /// `away`: how long the consumer has been working since the last read; bytes arrived during that time too.
     fn before_read(&mut self, pending: usize, pipe: usize, away: Duration, wait: &Wait) -> Result<()> {
         let small = self.last_count < Pace::ENOUGH && pending < Pace::ENOUGH;
-        // While we nap, the pipe must not fill: then both sides would stand still.
+        // The pipe must not fill during the wait: then both sides would stand still.
         let arriving = self.rate * Pace::NAP.as_secs_f64();
         let has_room = pending as f64 + arriving <= pipe as f64 / 4.0;
         if small && has_room && self.rate >= Pace::RATE && away < Pace::NAP {
@@ -419,14 +458,14 @@ impl Pace {
     }
 }
 
-/// What `Auto` saw of the last megabytes.
+/// What `Auto` measured for the last megabytes.
 struct Window {
-    /// The end of the read before them. `None` until the first: a command's start is nobody's speed.
+    /// The end of the read before them. `None` until the first: the start of a command does not count.
     start: Option<Instant>,
     bytes: usize,
-    /// How long reads took that had to wait or to work.
+    /// The time of reads that had to wait or to work.
     reading: Duration,
-    /// How long the producer cannot have gone on, because its pipe was full.
+    /// How long the producer could not continue because its pipe was full.
     producer_held: Duration,
     /// Windows to let pass before the next change: changing back and forth costs too.
     patience: u32,
@@ -472,7 +511,7 @@ impl Window {
                     self.producer_held += away;
                 }
             }
-            // Nobody can see how full the other side is: while the consumer worked, it may have been.
+            // The fill level of the other side is not visible: it may have been full while the consumer worked.
             _ => {
                 self.reading += reading;
                 self.producer_held += away;
@@ -501,7 +540,7 @@ impl Window {
         self.change_if(both && nature != Nature::File && has_two_cores(), now)
     }
 
-    /// Whether one side alone decides the speed, so that a filler only costs.
+    /// Whether one side alone determines the speed, so that a filler only costs.
     fn wants_caller(&mut self, filler_waited: Duration, now: Instant) -> bool {
         let total = self.since(now);
         let (reader, filler) = (self.reading.as_secs_f64() / total, filler_waited.as_secs_f64() / total);

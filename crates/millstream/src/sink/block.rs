@@ -3,11 +3,11 @@
 use std::ops::{Deref, DerefMut};
 
 use memmap2::MmapMut;
-use rustix::io::Errno;
 
 use crate::error::{Error, Result};
+use crate::os::out_of_memory;
 
-/// A block of bytes. What they hold is arbitrary, but initialised.
+/// A block of bytes. Their content is arbitrary, but initialised.
 pub(crate) enum Block {
     /// The writer's own, of any length.
     Own(Vec<u8>),
@@ -16,10 +16,10 @@ pub(crate) enum Block {
 }
 
 impl Block {
-    /// Makes it at least `len` bytes long, by memory of the writer's own. What it holds stays.
+    /// Makes it at least `len` bytes long, using the writer's own memory. Its content stays.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`](crate::ErrorKind::Io) with ENOMEM where there is not so much memory. Nothing has changed then.
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) with ENOMEM if there is not enough memory. Nothing has changed then.
     pub(crate) fn grow(&mut self, len: usize) -> Result<()> {
         match self {
             _ if self.len() >= len => {}
@@ -36,8 +36,8 @@ impl Block {
 }
 
 fn lengthen(bytes: &mut Vec<u8>, len: usize) -> Result<()> {
-    // Whoever asks for more than there is hears of it. Vec itself would end the process.
-    bytes.try_reserve_exact(len - bytes.len()).map_err(|_| Error::from_io(Errno::NOMEM.into()))?;
+    // A request for more than there is must return an error. Vec itself would end the process.
+    bytes.try_reserve_exact(len - bytes.len()).map_err(|_| Error::from_io(out_of_memory()))?;
     bytes.resize(len, 0);
     Ok(())
 }

@@ -1,13 +1,13 @@
-//! Sinks that are code of the caller: any `std::io::Write`, or a function.
+//! Sinks that are the caller's code: any `std::io::Write`, or a function.
 //!
-//! Neither can be interrupted while it runs; a cancel token is looked at between calls. `Interrupted` is tried
-//! again; `WouldBlock` is an error like any other, because there is nothing to wait for: the bytes stay in the
-//! writer's buffer and a later flush tries again.
+//! Neither can be interrupted while it runs; a cancel token is looked at between calls. `Interrupted` is retried;
+//! `WouldBlock` is an error like any other, because there is nothing to wait for: the bytes stay in the writer's buffer
+//! and a later flush tries again.
 
 use std::io;
 
-use crate::cancel::Wait;
 use crate::error::{Error, Result};
+use crate::os::cancel::Wait;
 use crate::sink::Sink;
 
 /// An arbitrary [`io::Write`].
@@ -35,7 +35,7 @@ impl<W: io::Write + Send> Sink for WriteSink<W> {
     }
 }
 
-/// A function that takes bytes and says how many.
+/// A function that takes bytes and returns how many.
 pub(crate) struct CallbackSink<F> {
     pub(crate) function: F,
     pub(crate) wait: Wait,
@@ -52,9 +52,9 @@ fn call(wait: &Wait, bytes: &[u8], mut write: impl FnMut(&[u8]) -> io::Result<us
         wait.check()?;
         match write(bytes) {
             Ok(0) if !bytes.is_empty() => return Err(Error::from_io(io::ErrorKind::WriteZero.into())),
-            // It is the caller's code: one that counts wrongly must not make us lose our place.
+            // It is the caller's code: a wrong count must not corrupt our position.
             Ok(taken) if taken > bytes.len() => {
-                return Err(Error::from_io(io::Error::other("it took more bytes than it was given"))
+                return Err(Error::from_io(io::Error::other("the callback accepted more bytes than it was given"))
                     .with_found(format!("{taken} bytes"))
                     .with_expected(format!("at most {}", bytes.len())));
             }

@@ -1,19 +1,19 @@
 //! Compression on the way out: gzip, bgzf and zstd around another sink.
 //!
-//! It promises a complete stream: after `finish` the trailers are there, and every decoder accepts it; an empty
-//! stream is a valid one, too. `flush` makes everything accepted decodable by a reader at that point, at some cost
-//! in size, so it is for followers, not for every record.
+//! It promises a complete stream: after `finish` the trailers are written, and every decoder accepts it; an empty
+//! stream is also valid. `flush` makes everything accepted decodable by a reader at that point, at some cost in size,
+//! so it is for followers, not for every record.
 //!
-//! The codecs write into memory and the compressed bytes go on from here. So an error of the sink leaves the
-//! compressed bytes in place, a later call tries again, and the sink is called on the caller's thread even where
-//! bgzf blocks are compressed by several.
+//! The codecs write into memory and the compressed bytes continue from here. So an error of the sink leaves the
+//! compressed bytes in place, a later call tries again, and the sink is called on the caller's thread even where bgzf
+//! blocks are compressed by several.
 
 use std::io::{self, Write};
 
-use crate::error::{Error, Result};
-use crate::format::Format;
+use crate::Format;
+use crate::error::{Error, ErrorKind, Result};
 use crate::sink::Sink;
-use crate::writer::WriterEnd;
+use crate::sink::WriterEnd;
 
 mod blocks;
 
@@ -28,7 +28,7 @@ pub(crate) struct EncodeSink {
     start: usize,
     /// The codec has taken bytes since it was last flushed. Flushing it again would only add to the size.
     holds_back: bool,
-    /// The codec has ended its stream; what is in `out` remains to be passed on.
+    /// The codec has ended its stream; the content of `out` remains to be passed on.
     ended: bool,
     sink: Box<dyn Sink>,
 }
@@ -47,8 +47,7 @@ impl Codec {
             Codec::Bgzf(codec) => codec.write_all(bytes)?,
             Codec::Zstd(codec) => codec.write_all(bytes)?,
         }
-        self.collect(out);
-        Ok(())
+        self.collect(out)
     }
 
     fn flush(&mut self, out: &mut Vec<u8>) -> io::Result<()> {
@@ -57,8 +56,7 @@ impl Codec {
             Codec::Bgzf(codec) => codec.flush()?,
             Codec::Zstd(codec) => codec.flush()?,
         }
-        self.collect(out);
-        Ok(())
+        self.collect(out)
     }
 
     fn finish(&mut self, out: &mut Vec<u8>) -> io::Result<()> {
@@ -67,21 +65,21 @@ impl Codec {
             Codec::Bgzf(codec) => codec.finish()?,
             Codec::Zstd(codec) => codec.do_finish()?,
         }
-        self.collect(out);
-        Ok(())
+        self.collect(out)
     }
 
-    fn collect(&mut self, out: &mut Vec<u8>) {
+    fn collect(&mut self, out: &mut Vec<u8>) -> io::Result<()> {
         match self {
             Codec::Gzip(codec) => out.append(codec.get_mut()),
-            Codec::Bgzf(codec) => codec.collect(out),
+            Codec::Bgzf(codec) => codec.collect(out)?,
             Codec::Zstd(codec) => out.append(codec.get_mut()),
         }
+        Ok(())
     }
 }
 
 impl EncodeSink {
-    /// Compresses for `sink`. `level` is one of [`Format::levels`], or the usual one.
+    /// Compresses for `sink`. `level` is one of [`Format::levels`], or the default.
     pub(crate) fn new(format: Format, level: Option<u32>, sink: Box<dyn Sink>) -> Result<EncodeSink> {
         let level = level.unwrap_or(format.usual_level());
         let codec = match format {
@@ -92,6 +90,7 @@ impl EncodeSink {
                 codec.include_checksum(true)?; // as the zstd command does: damage is found when it is read
                 Codec::Zstd(codec)
             }
+            other => return Err(Error::new(ErrorKind::Unsupported).with_found(format!("{other} data"))),
         };
         Ok(EncodeSink { codec, out: Vec::new(), start: 0, holds_back: false, ended: false, sink })
     }
@@ -109,7 +108,7 @@ impl EncodeSink {
 
 impl Sink for EncodeSink {
     fn write(&mut self, bytes: &[u8]) -> Result<usize> {
-        // Before taking more, not after: an error after taking could not say that nothing was taken.
+        // Before taking more, not after: an error after that could not mean that nothing was taken.
         if self.out.len() >= CHUNK {
             self.pass_on()?;
         }
@@ -139,5 +138,9 @@ impl Sink for EncodeSink {
 
     fn close(&mut self, end: &mut WriterEnd) -> Result<()> {
         self.sink.close(end)
+    }
+
+    fn abandon(&mut self) {
+        self.sink.abandon();
     }
 }

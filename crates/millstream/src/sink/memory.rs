@@ -1,8 +1,8 @@
-//! Sinks without a system behind them: memory, and nowhere.
+//! Sinks without the system: memory, and nowhere.
 
 use crate::error::Result;
 use crate::sink::Sink;
-use crate::writer::WriterEnd;
+use crate::sink::WriterEnd;
 
 /// Keeps everything, for [`WriterEnd::memory`].
 #[derive(Default)]

@@ -1,7 +1,7 @@
-//! Where bytes go: the edge towards the operating system, one file per kind of sink.
+//! Where bytes go, one file per kind of sink. The sinks that belong to the operating system are in `os`.
 //!
-//! A [`Sink`] takes bytes and says how many, or fails having taken none. It never takes part of them *and* fails:
-//! this one rule is what the writer's promise stands on that nothing accepted is lost.
+//! A [`Sink`] takes bytes and returns how many, or fails having taken none. It never takes part of them *and* fails:
+//! the writer's promise that nothing accepted is lost relies on this rule.
 //!
 //! A sink does not collect bytes into larger blocks (the writer's buffer does), and it knows nothing of records.
 
@@ -10,58 +10,58 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::cancel::{CancelToken, Wait};
 use crate::error::Result;
+use crate::os::cancel::{CancelToken, Wait};
 use crate::sink::block::Block;
-use crate::writer::WriterEnd;
 
+#[cfg(feature = "compression")]
+pub(crate) mod append;
 pub(crate) mod block;
 pub(crate) mod call;
-pub(crate) mod command;
 #[cfg(feature = "compression")]
 pub(crate) mod encode;
-pub(crate) mod fd;
-#[cfg(target_os = "linux")]
-mod lend;
-pub(crate) mod mapped;
 pub(crate) mod memory;
-pub(crate) mod path;
-pub(crate) mod socket;
+mod options;
+
+pub use options::{Durability, Existing, Partial, WriterEnd};
 
 /// Takes bytes. Sinks are stacked: encoding and metering are sinks around another one.
 pub(crate) trait Sink: Send {
-    /// Takes some of `bytes`, at least one unless there is none, and returns how many. On an error it has taken
-    /// none of them, and the call may be repeated.
+    /// Takes some of `bytes`, at least one unless there are none, and returns how many. On an error it has taken none
+    /// of them, and the call may be repeated.
     fn write(&mut self, bytes: &[u8]) -> Result<usize>;
 
-    /// The same for bytes of the writer's block, in which those that were taken must not be written again before
+    /// The same for bytes of the writer's block; those that were taken must not be overwritten before
     /// [`renew`](Sink::renew): the sink may have lent them.
     fn write_block(&mut self, block: &Block, range: Range<usize>) -> Result<usize> {
         self.write(&block[range])
     }
 
-    /// All of the block is taken but `rest`: moves that to the front of it, or of another block that may be written.
+    /// All of the block is taken except `rest`: moves that to the front of it, or of another block that may be written.
     fn renew(&mut self, block: &mut Block, rest: Range<usize>) {
         block.copy_within(rest, 0);
     }
 
-    /// Hands everything taken so far to the system.
+    /// Passes everything taken so far to the system.
     fn flush(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// There will be no more bytes: hands over what ends the stream, such as the trailer of a compressed one. After an
-    /// error the call may be repeated, and what is already done is not done again.
+    /// There will be no more bytes: writes what ends the stream, such as the trailer of a compressed one. After an
+    /// error the call may be repeated, and completed steps are not repeated.
     fn finish(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// Makes the finished stream count: renames the file, waits for the command. Adds to `end` what it learns. After an
+    /// Completes the finished stream: renames the file, waits for the command. Adds to `end` what it learns. After an
     /// error the call may be repeated.
     fn close(&mut self, end: &mut WriterEnd) -> Result<()> {
         let _ = end;
         Ok(())
     }
+
+    /// It is given up and will be dropped: ends anything that would wait for the system.
+    fn abandon(&mut self) {}
 }
 
 /// A sink that was opened, and what the writer's defaults depend on.
@@ -75,48 +75,61 @@ pub(crate) struct Opened {
 
 impl Opened {
     pub(crate) fn new(sink: impl Sink + 'static, name: impl Into<String>, medium: Medium) -> Opened {
-        Opened { sink: Box::new(sink), name: name.into(), medium, on_drop: OnDrop::Finish }
+        Opened { sink: Box::new(sink), name: name.into(), medium, on_drop: OnDrop::Flush }
     }
 }
 
-/// What may end a sink's waits early.
+/// How long the peer of a connection gets to close by default.
+const LINGER: Duration = Duration::from_secs(30);
+
+/// What may interrupt a sink's waits.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Limits {
     pub(crate) token: Option<CancelToken>,
-    /// How long the sink may take nothing.
+    /// How long the sink may accept nothing.
     pub(crate) stall: Option<Duration>,
+    /// How long a connection's peer may take to close, if that was given.
+    pub(crate) linger: Option<Duration>,
+    /// Ends the waits of a flushing thread, when the writer is given up.
+    pub(crate) halt: Option<CancelToken>,
 }
 
 impl Limits {
-    /// The wait that both end.
+    /// The wait that all of them interrupt.
     pub(crate) fn wait(&self) -> Wait {
-        Wait::new(self.token.clone(), self.stall)
+        let wait = Wait::new(self.token.clone(), self.stall);
+        self.halt.iter().fold(wait, |wait, halt| wait.and(halt))
     }
 
-    /// The wait that only the token ends, for what may take long without being stuck.
+    /// How long a connection's peer may take to close.
+    pub(crate) fn linger(&self) -> Duration {
+        self.linger.or(self.stall).unwrap_or(LINGER)
+    }
+
+    /// The wait that only the token interrupts, for operations that may take long without being stuck.
     pub(crate) fn patient(&self) -> Wait {
         Wait::new(self.token.clone(), None)
     }
 }
 
-/// What kind of thing takes the bytes.
+/// The kind of medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Medium {
     /// A regular file, or a disk.
     File,
-    /// A socket, a device, memory, code of the caller.
+    /// A socket, a device, memory, the caller's code.
     Plain,
     /// A pipe: larger writes mean fewer wake-ups of its reader.
     Pipe,
-    /// A person reads along.
+    /// A terminal: a person is reading along.
     Terminal,
 }
 
 /// What dropping the writer does with bytes that are still in the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OnDrop {
-    /// Writes them and ends the stream.
-    Finish,
+    /// Writes them, and leaves the stream without its end.
+    Flush,
     /// Nothing: the output would not appear anyway.
     Discard,
 }
@@ -191,5 +204,9 @@ impl Sink for Metered {
 
     fn close(&mut self, end: &mut WriterEnd) -> Result<()> {
         self.sink.close(end)
+    }
+
+    fn abandon(&mut self) {
+        self.sink.abandon();
     }
 }

@@ -1,15 +1,15 @@
-//! Other people's code as a source: any `Read`, and callbacks.
+//! Caller-supplied code as a source: any `Read`, and callbacks.
 
 use std::io::{ErrorKind, Read};
 
-use super::{Nature, Source};
-use crate::cancel::Wait;
+use super::{ByteSource, Nature};
 use crate::error::{Error, Result};
+use crate::os::cancel::Wait;
 
-/// Any `std::io::Read`. It may be read on another thread, and no token can end a read of it that blocks.
+/// Any `std::io::Read`. It may be read on another thread, and no token can interrupt a blocked read of it.
 pub(crate) struct ReadSource<R>(pub(crate) R);
 
-impl<R: Read + Send> Source for ReadSource<R> {
+impl<R: Read + Send> ByteSource for ReadSource<R> {
     fn read(&mut self, space: &mut [u8], wait: &Wait) -> Result<usize> {
         read_patiently(|space| self.0.read(space), space, wait)
     }
@@ -26,7 +26,7 @@ impl<R: Read + Send> Source for ReadSource<R> {
 /// A callback that fills a slice. It is only ever called on the caller's thread.
 pub(crate) struct CallbackSource<F>(pub(crate) F);
 
-impl<F: FnMut(&mut [u8]) -> std::io::Result<usize> + Send> Source for CallbackSource<F> {
+impl<F: FnMut(&mut [u8]) -> std::io::Result<usize> + Send> ByteSource for CallbackSource<F> {
     fn read(&mut self, space: &mut [u8], wait: &Wait) -> Result<usize> {
         read_patiently(&mut self.0, space, wait)
     }
@@ -36,8 +36,8 @@ impl<F: FnMut(&mut [u8]) -> std::io::Result<usize> + Send> Source for CallbackSo
     }
 }
 
-/// Calls `read` until it does something. `WouldBlock` is answered by a short sleep: there is nothing to poll.
-fn read_patiently(
+/// Calls `read` until it makes progress. `WouldBlock` is answered by a short sleep: there is nothing to poll.
+pub(crate) fn read_patiently(
     mut read: impl FnMut(&mut [u8]) -> std::io::Result<usize>,
     space: &mut [u8],
     wait: &Wait,
@@ -49,7 +49,7 @@ fn read_patiently(
             Ok(count) if count <= space.len() => return Ok(count),
             Ok(count) => {
                 return Err(Error::new(crate::ErrorKind::Io)
-                    .with_found(format!("a read that says it filled {count} bytes"))
+                    .with_found(format!("a read that reports {count} bytes"))
                     .with_expected(format!("at most the {} bytes it was given", space.len())));
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => {}

@@ -1,26 +1,29 @@
-//! Where bytes come from. The only code, with `sink`, that calls the operating system.
+//! Where bytes come from. The sources that belong to the operating system are in `os`.
 //!
-//! A [`Source`] delivers bytes, says whether it succeeded, and can be stopped early. It knows no records and
-//! holds no bytes beyond what decoding needs.
+//! A [`ByteSource`] delivers bytes, reports whether it succeeded, and can be stopped early. It knows no records and holds
+//! no bytes beyond what decoding needs. A [`Source`] is the part of it that a program can define.
 
-pub(crate) mod command;
 #[cfg(feature = "compression")]
 pub(crate) mod decode;
-pub(crate) mod fd;
 pub(crate) mod foreign;
-pub(crate) mod mapped;
+mod options;
+pub(crate) mod own;
 
-use std::os::fd::BorrowedFd;
+use crate::os::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::cancel::Wait;
 use crate::error::{CommandEnd, Result};
+use crate::os::cancel::Wait;
 
-/// A source of bytes.
-pub(crate) trait Source: Send {
-    /// Reads at least one byte into `space`, which is not empty, and returns how many; 0 is the end of the bytes,
-    /// of which [`finish`](Source::finish) says whether it was the right one.
+pub(crate) use options::DecodeLimit;
+pub use options::Pin;
+pub use own::Source;
+
+/// A source of bytes, with everything that a reader wants to know about it.
+pub(crate) trait ByteSource: Send {
+    /// Reads at least one byte into `space`, which is not empty, and returns how many; 0 is the end of the bytes, and
+    /// [`finish`](ByteSource::finish) tells whether the source succeeded.
     fn read(&mut self, space: &mut [u8], wait: &Wait) -> Result<usize>;
 
     /// After the end of the bytes: whether the source succeeded. Adds how its commands ended to `ends`, also with
@@ -29,13 +32,14 @@ pub(crate) trait Source: Send {
         Ok(())
     }
 
-    /// Stops before the end of the bytes. Adds how its commands ended to `ends`; an error is about a command
-    /// that had failed before it was stopped.
-    fn close(self: Box<Self>, _ends: &mut Vec<CommandEnd>) -> Result<()> {
-        Ok(())
-    }
+    /// Stops before the end of the bytes: no more are wanted, so whether it succeeded is not asked. Adds how its commands
+    /// ended to `ends`.
+    fn close(self: Box<Self>, _ends: &mut Vec<CommandEnd>) {}
 
-    /// What its reads are like, as far as it is known by now.
+    /// The same without waiting for anything, and without a result.
+    fn abandon(self: Box<Self>) {}
+
+    /// The kind of its reads, as far as it is known by now.
     fn nature(&self) -> Nature;
 
     /// The file descriptor that polls as readable when a read would not block.
@@ -43,13 +47,13 @@ pub(crate) trait Source: Send {
         None
     }
 
-    /// The file descriptor that somebody waits for whose wait is not ours. The read after it may wait a little all the
-    /// same, for the rest of what the first bytes have begun.
+    /// The file descriptor for a caller that waits by other means than ours. The read after it may wait a little
+    /// anyway, for the rest of an incomplete format header.
     fn waits_for(&self) -> Option<BorrowedFd<'_>> {
         self.ready_fd()
     }
 
-    /// How many bytes are there to be read at once, of a pipe.
+    /// How many bytes of a pipe can be read immediately.
     fn pending(&self) -> usize {
         0
     }
@@ -60,20 +64,20 @@ pub(crate) trait Source: Send {
     }
 }
 
-/// What the reads of a source are like: from this follows who reads it, and when.
+/// The kind of reads of a source: it decides on which thread it is read, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Nature {
     /// Not known before the first bytes.
     #[cfg(feature = "compression")]
     Unknown,
-    /// A regular file: reads do not wait for anybody.
+    /// A regular file: reads do not wait for another process.
     File,
     /// A pipe that holds up to this many bytes (0: not known). Reads wait for the other side, and a token ends
     /// the wait.
     Pipe(usize),
     /// A socket, terminal or device. Reads wait for the other side, and a token ends the wait.
     Device,
-    /// Somebody's `Read`, or a decoder: reads take time, and a token may be unable to end them.
+    /// A caller's `Read`, or a decoder: reads take time, and a token may be unable to end them.
     Foreign,
     /// It must be read on the caller's thread, as a callback must.
     CallerOnly,
@@ -85,13 +89,13 @@ pub(crate) struct Counted<S> {
     count: Arc<AtomicU64>,
 }
 
-impl<S: Source> Counted<S> {
+impl<S: ByteSource> Counted<S> {
     pub(crate) fn new(source: S, count: Arc<AtomicU64>) -> Counted<S> {
         Counted { source, count }
     }
 }
 
-impl<S: Source> Source for Counted<S> {
+impl<S: ByteSource> ByteSource for Counted<S> {
     fn read(&mut self, space: &mut [u8], wait: &Wait) -> Result<usize> {
         let count = self.source.read(space, wait)?;
         self.count.fetch_add(count as u64, Ordering::Relaxed);
@@ -102,8 +106,12 @@ impl<S: Source> Source for Counted<S> {
         self.source.finish(wait, ends)
     }
 
-    fn close(self: Box<Self>, ends: &mut Vec<CommandEnd>) -> Result<()> {
-        Box::new(self.source).close(ends)
+    fn close(self: Box<Self>, ends: &mut Vec<CommandEnd>) {
+        Box::new(self.source).close(ends);
+    }
+
+    fn abandon(self: Box<Self>) {
+        Box::new(self.source).abandon();
     }
 
     fn nature(&self) -> Nature {

@@ -1,36 +1,41 @@
 //! How a [`Writer`] is made: every option, then the kind of sink.
 
+use crate::os::{AsFd, AsRawFd, OwnedFd};
 use std::fmt;
 use std::io;
 use std::net::ToSocketAddrs;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::cancel::CancelToken;
-use crate::command::Command;
-use crate::error::{Error, ErrorKind, Result, refuse};
-use crate::format::Format;
+use crate::Format;
+use crate::error::{Error, ErrorKind, Result};
+use crate::os;
+use crate::os::cancel::CancelToken;
+use crate::os::command::Command;
+use crate::os::sink::fd::{FdSink, Handle};
+use crate::os::sink::path::{Access, Manner};
+#[cfg(feature = "compression")]
+use crate::sink;
 use crate::sink::call::{CallbackSink, WriteSink};
-use crate::sink::fd::{FdSink, Handle};
 use crate::sink::memory::{MemorySink, NowhereSink};
-use crate::sink::path::{Access, Manner};
-use crate::sink::{self, Limits, Medium, Meter, Metered, Opened, Sink};
+use crate::sink::{Durability, Existing, Limits, Medium, Meter, Metered, Opened, Partial, Sink};
 use crate::writer::delay::DelaySink;
 use crate::writer::{Prompt, Writer};
+use millstream_core::internal::Known;
+use millstream_core::internal::refuse;
 
-/// The buffer's size where nothing speaks for another one. Between 8 KiB and 4 MiB there is no difference for files.
+/// The default size of the buffer. Between 8 KiB and 4 MiB there is no difference for files.
 const CAPACITY: usize = 64 << 10;
 
 /// For pipes: each write can wake the reader, and that is the main cost (125 ms with 256 KiB and a pipe of 1 MiB,
 /// 330 ms with 32 KiB and the default pipe for the same records).
 const PIPE_CAPACITY: usize = 256 << 10;
 
-/// The most that a buffer may hold at first: as much as a reader's.
+/// The maximum initial capacity of a buffer: the same as a reader's.
 const MOST: usize = (u32::MAX - 0xffff) as usize;
 
-/// When a writer hands its bytes to the sink, apart from [`flush`](Writer::flush) and [`close`](Writer::close).
+/// When a writer passes its bytes to the sink, apart from [`flush`](Writer::flush) and [`close`](Writer::close).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FlushPolicy {
@@ -39,107 +44,114 @@ pub enum FlushPolicy {
     Auto,
     /// When the buffer is full: the fastest.
     WhenFull,
-    /// At each line end: after a write that holds a newline, all up to the last newline is on its way.
+    /// At each line end: after a write that contains a newline, everything up to the last newline has been passed on.
     Line,
-    /// When the buffer is full, and at the latest this long after a byte was written, also while the producer is
-    /// idle: a thread sees to that, and an error that it meets is reported by the next call. Not for callbacks,
-    /// which run only on the caller's thread.
+    /// When the buffer is full, and at most this long after a byte was written, even while the producer is idle: a
+    /// thread does that, and the next call reports its errors. Not for callbacks, which run only on the caller's
+    /// thread.
     ///
-    /// A new file appears under its name only when the writer is closed, whatever the delay. Who wants to follow it
-    /// earlier combines this with [`Existing::Append`] or [`Partial::Keep`].
+    /// A new file appears under its name only when the writer is closed, whatever the delay. To follow it earlier,
+    /// combine this with [`Existing::Append`] or [`Partial::Keep`].
     Delay(Duration),
 }
 
-/// Whether the bytes are compressed on their way to the sink.
+/// Whether the bytes are compressed on the way to the sink.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Encode {
-    /// By the ending of a path's name: `.gz` gzip, `.bgz` and `.bgzf` bgzf, `.zst` zstd. Of other sinks, not.
+    /// According to the suffix of a path: `.gz` gzip, `.bgz` and `.bgzf` bgzf, `.zst` zstd, in upper or lower case. A
+    /// name that implies another compressed format, such as `.xz`, is [`ErrorKind::Unsupported`]. Not for other sinks.
     #[default]
     Auto,
     /// As they are.
     Off,
     /// gzip.
     Gzip,
-    /// bgzf: gzip in blocks, as samtools and tabix like it, compressed by several threads.
+    /// bgzf: gzip in blocks, as used by samtools and tabix, compressed by several threads.
     Bgzf,
     /// Zstandard.
     Zstd,
 }
 
 impl Encode {
-    /// What [`Encode::Auto`] makes of a path: the encoding that its name asks for, or [`Encode::Off`].
+    /// The result of [`Encode::Auto`] for a path: the encoding that its name implies, or [`Encode::Off`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] if the name implies a format that cannot be written.
     ///
     /// ```
     /// use millstream::Encode;
-    /// assert_eq!(Encode::of_name("reads.txt.GZ"), Encode::Gzip);
-    /// assert_eq!(Encode::of_name("reads.txt"), Encode::Off);
+    /// assert_eq!(Encode::of_name("reads.txt.GZ")?, Encode::Gzip);
+    /// assert_eq!(Encode::of_name("reads.txt")?, Encode::Off);
+    /// assert!(Encode::of_name("reads.txt.xz").is_err());
+    /// # Ok::<(), millstream::Error>(())
     /// ```
-    pub fn of_name(path: impl AsRef<Path>) -> Encode {
-        match Format::of_name(path.as_ref()) {
+    pub fn of_name(path: impl AsRef<Path>) -> Result<Encode> {
+        Ok(match format_of_name(path.as_ref())? {
             Some(Format::Gzip) => Encode::Gzip,
             Some(Format::Bgzf) => Encode::Bgzf,
             Some(Format::Zstd) => Encode::Zstd,
+            Some(other) => return Err(Error::new(ErrorKind::Unsupported).with_found(format!("{other} data"))),
             None => Encode::Off,
+        })
+    }
+
+    /// Fails if bytes of this encoding cannot be appended to the file of this name, because it exists and is not
+    /// complete: this is the check of [`Existing::Append`]. `progress` is called with how many bytes have been read and
+    /// how many there are, if all of them have to be read.
+    ///
+    /// # Errors
+    /// [`ErrorKind::OpenFailed`]; [`ErrorKind::Unsupported`] as for [`of_name`](Encode::of_name).
+    pub fn check_append(self, path: impl AsRef<Path>, mut progress: impl FnMut(u64, u64)) -> Result<()> {
+        let path = path.as_ref();
+        let format = match self {
+            Encode::Auto => format_of_name(path)?,
+            encode => encode.format(),
+        };
+        #[cfg(feature = "compression")]
+        if let Some(format) = format {
+            sink::append::check(path, format, None, &mut progress)?;
+        }
+        let _ = (format, &mut progress);
+        Ok(())
+    }
+
+    /// The format, if one is named.
+    fn format(self) -> Option<Format> {
+        match self {
+            Encode::Auto | Encode::Off => None,
+            Encode::Gzip => Some(Format::Gzip),
+            Encode::Bgzf => Some(Format::Bgzf),
+            Encode::Zstd => Some(Format::Zstd),
         }
     }
 }
 
-/// What to do with a regular file that exists.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Existing {
-    /// The new content takes its place.
-    #[default]
-    Replace,
-    /// The new bytes go behind its own. They are there as soon as they are written, also if the rest fails.
-    Append,
+/// The format that a name implies.
+fn format_of_name(path: &Path) -> Result<Option<Format>> {
+    let format = Known::of_name(path).map(Known::encoded).transpose();
+    format.map_err(|error| error.with_name(path.display().to_string()))
 }
 
-/// What to do with output that is not complete.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Partial {
-    /// A file appears whole, when the writer is closed, or not at all.
-    #[default]
-    Remove,
-    /// A file is written in place: it is truncated first, and what was written stays, whatever happens then.
-    Keep,
-}
-
-/// Whether a pipe is lent the pages of the writer's buffer, instead of a copy of them (vmsplice(2) of Linux).
+/// Whether a pipe is lent the pages of the writer's buffer instead of a copy (vmsplice(2) of Linux).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LendPages {
     /// The pipe gets a copy.
     #[default]
     No,
-    /// Whoever reads the pipe copies what it reads, by read(2), as nearly all programs do.
+    /// The reader of the pipe copies what it reads, with read(2), as nearly all programs do.
     ///
-    /// That is a promise of yours about the other side. The writer writes its pages again as soon as they have left the
-    /// pipe. A reader that takes them out without a copy, by splice(2) or tee(2) (such as `pv`, or a proxy), and passes
-    /// them on, passes on memory that changes under its hands: its output would be wrong, and nobody would know.
+    /// You promise that about the other side. The writer writes its pages again as soon as they have left the pipe. A
+    /// reader that takes the pages without a copy, with splice(2) or tee(2) (such as `pv`, or a proxy), passes on
+    /// memory that keeps changing: its output would be silently wrong.
     ///
-    /// What is no pipe, such as standard output that is redirected to a file, is written as ever; so are pieces of less
-    /// than a quarter of the buffer, and where the system cannot lend.
+    /// Anything but a pipe, such as standard output redirected to a file, is written normally; so are pieces of less
+    /// than a quarter of the buffer, and pipes that the system cannot lend to.
     ConsumerCopies,
 }
 
-/// What a regular file's [`close`](Writer::close) waits for, before the file takes its name.
-///
-/// It always hears of what the file system reports when a file is closed, as NFS and quotas do of a full disk. It does
-/// not wait for the disk unless asked to: a power failure within the next half minute or so may cost the file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Durability {
-    /// The system has the bytes, and writes them to the disk when it likes.
-    #[default]
-    Cached,
-    /// The bytes are on the disk (fdatasync(2)): who finds the new file finds all of it.
-    Data,
-    /// And so are the file's attributes and its name (fsync(2) of the file, and then of its directory): after `close`
-    /// the new file is what is found.
-    All,
-}
-
-/// Options for a [`Writer`]; its last call, which names the sink, opens it. Options that cannot be, or not together or
-/// not with the sink, are [`ErrorKind::InvalidOption`] then, and nothing is opened.
+/// Options for a [`Writer`]; its last call, which names the sink, opens it. Invalid options, and options that cannot be
+/// combined or do not apply to the sink, are [`ErrorKind::InvalidOption`] then, and nothing is opened.
 ///
 /// ```
 /// use millstream::{Encode, FlushPolicy, Writer};
@@ -169,15 +181,17 @@ pub struct WriterBuilder {
     name: Option<String>,
 }
 
+/// Options. Invalid options, and options that cannot be combined or do not apply to the sink, are
+/// [`ErrorKind::InvalidOption`] when the sink is named; nothing is opened then.
 impl WriterBuilder {
-    /// The buffer's size in bytes, at least 1 and less than 4 GiB: 64 KiB unless told otherwise, 256 KiB for pipes. Memory is taken when
-    /// the first byte is written.
+    /// The buffer's size in bytes, at least 1 and less than 4 GiB: 64 KiB by default, 256 KiB for pipes. Memory is
+    /// allocated when the first byte is written.
     pub fn capacity(mut self, bytes: usize) -> WriterBuilder {
         self.capacity = Some(bytes);
         self
     }
 
-    /// When bytes are handed to the sink.
+    /// When bytes are passed to the sink.
     pub fn flush_policy(mut self, policy: FlushPolicy) -> WriterBuilder {
         self.flush_policy = policy;
         self
@@ -189,21 +203,39 @@ impl WriterBuilder {
         self
     }
 
-    /// The level of compression, where there is one: 0 to 9 for gzip and bgzf (6 unless told otherwise), 1 to 22 for zstd (3).
+    /// The level of compression, if there is one: 0 to 9 for gzip and bgzf (6 by default), 1 to 22 for zstd (3).
     pub fn level(mut self, level: u32) -> WriterBuilder {
         self.level = Some(level);
         self
     }
 
-    /// What to do with a file that exists, of a path.
+    /// What to do with an existing file, for a path.
     pub fn existing(mut self, existing: Existing) -> WriterBuilder {
         self.existing = existing;
         self
     }
 
-    /// What to do with a file that is not complete, of a path.
+    /// What to do with an incomplete file, for a path.
     pub fn partial(mut self, partial: Partial) -> WriterBuilder {
         self.partial = partial;
+        self
+    }
+
+    /// Whether a pipe is lent the buffer's pages. See [`LendPages::ConsumerCopies`] for what that requires of the other
+    /// side. Not for sinks that are never a pipe, and not together with an encoding or a flush delay, which have
+    /// their own buffers.
+    ///
+    /// ```
+    /// use millstream::{LendPages, Writer};
+    /// let mut writer = Writer::builder().lend_pages(LendPages::ConsumerCopies).command(["wc", "-c"])?;
+    /// for _ in 0..1_000_000 {
+    ///     writer.write(b"hello\n")?;
+    /// }
+    /// writer.close()?;
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    pub fn lend_pages(mut self, lend_pages: LendPages) -> WriterBuilder {
+        self.lend_pages = lend_pages;
         self
     }
 
@@ -222,69 +254,67 @@ impl WriterBuilder {
         self
     }
 
-    /// Whether a pipe is lent the buffer's pages. Read at [`LendPages::ConsumerCopies`] what that asks of the other side.
-    /// Not for sinks that are never a pipe, and not together with an encoding or [`FlushPolicy::Delay`], which have
-    /// buffers of their own.
-    ///
-    /// ```
-    /// use millstream::{LendPages, Writer};
-    /// let mut writer = Writer::builder().lend_pages(LendPages::ConsumerCopies).command(["wc", "-c"])?;
-    /// for _ in 0..1_000_000 {
-    ///     writer.write(b"hello\n")?;
-    /// }
-    /// writer.close()?;
-    /// # Ok::<(), millstream::Error>(())
-    /// ```
-    pub fn lend_pages(mut self, lend_pages: LendPages) -> WriterBuilder {
-        self.lend_pages = lend_pages;
-        self
-    }
-
-    /// Lets this token end every wait for the sink, with [`ErrorKind::Cancelled`]. Code of the caller
-    /// ([`callback`](Self::callback), [`from_write`](Self::from_write)) and the lookup of a host name
-    /// cannot be interrupted.
-    pub fn cancel(mut self, token: &CancelToken) -> WriterBuilder {
-        self.limits.token = Some(token.clone());
-        self
-    }
-
-    /// Fails with [`ErrorKind::Stalled`] when the sink takes nothing for this long. Not for code of the caller. A
-    /// command may work for as long as it likes after its input has ended.
+    /// Fails with [`ErrorKind::Stalled`] when the sink accepts nothing for this long. Not for the caller's code. After
+    /// the end of its input a command may run for any length of time.
     pub fn stall_timeout(mut self, limit: Duration) -> WriterBuilder {
         self.limits.stall = Some(limit);
         self
     }
 
-    /// What errors call the sink, instead of its path, address or command line.
+    /// How long [`close`](Writer::close) waits for the peer of a connection to close its side, which confirms that it
+    /// has read everything. By default this is the [`stall_timeout`](Self::stall_timeout), or else 30 s; then closing
+    /// fails with [`ErrorKind::Stalled`]. With zero it does not wait, and receipt is not confirmed.
+    ///
+    /// Only for connections. A descriptor that stays the caller's, such as that of [`borrow_fd`](Self::borrow_fd), is
+    /// shut down only if this is set.
+    pub fn linger(mut self, limit: Duration) -> WriterBuilder {
+        self.limits.linger = Some(limit);
+        self
+    }
+
+    /// Lets this token interrupt every wait for the sink, with [`ErrorKind::Cancelled`]. The caller's code
+    /// ([`callback`](Self::callback), [`from_write`](Self::from_write)) and the lookup of a host name cannot be
+    /// interrupted.
+    pub fn cancel(mut self, token: &CancelToken) -> WriterBuilder {
+        self.limits.token = Some(token.clone());
+        self
+    }
+
+    /// The name of the sink in error messages, instead of its path, address or command line.
     pub fn name(mut self, name: impl Into<String>) -> WriterBuilder {
         self.name = Some(name.into());
         self
     }
+}
 
-    // The sinks. Options that cannot be, or not together or not with the sink, are refused before it is opened.
-
+/// Sinks.
+impl WriterBuilder {
     /// See [`Writer::path`].
     ///
     /// # Errors
     /// [`ErrorKind::OpenFailed`] for a directory, a missing parent directory, no permission: nothing is created then.
-    pub fn path(self, path: impl AsRef<Path>) -> Result<Writer> {
+    pub fn path(mut self, path: impl AsRef<Path>) -> Result<Writer> {
         let path = path.as_ref();
-        let format = self.format_of(path);
+        let format = self.format_of(path)?;
         self.check(Kind::Path, format)?;
-        let opened = sink::path::open(path, &self.manner(Access::Write), &self.limits)?;
+        #[cfg(feature = "compression")]
+        if let (Existing::Append, Some(format)) = (self.existing, format) {
+            sink::append::check(path, format, self.limits.token.as_ref(), &mut |_, _| ())?;
+        }
+        let opened = os::sink::path::open(path, &self.manner(Access::Write), &self.limits)?;
         self.build(opened, format)
     }
 
     /// See [`Writer::mapped`].
     ///
     /// # Errors
-    /// As [`path`](Self::path); [`ErrorKind::OpenFailed`] for anything that is no regular file,
-    /// [`ErrorKind::InvalidOption`] for [`Existing::Append`].
-    pub fn mapped(self, path: impl AsRef<Path>) -> Result<Writer> {
+    /// As [`path`](Self::path); [`ErrorKind::OpenFailed`] for anything but a regular file, [`ErrorKind::InvalidOption`]
+    /// for [`Existing::Append`].
+    pub fn mapped(mut self, path: impl AsRef<Path>) -> Result<Writer> {
         let path = path.as_ref();
-        let format = self.format_of(path);
+        let format = self.format_of(path)?;
         self.check(Kind::Mapped, format)?;
-        let opened = sink::path::open(path, &self.manner(Access::Mapped), &self.limits)?;
+        let opened = os::sink::path::open(path, &self.manner(Access::Mapped), &self.limits)?;
         self.build(opened, format)
     }
 
@@ -311,17 +341,17 @@ impl WriterBuilder {
     /// # Errors
     /// [`ErrorKind::Io`] if the process has no standard output.
     pub fn stdout(self) -> Result<Writer> {
-        self.descriptor(Handle::Stdout, "standard output".into())
+        self.descriptor(Handle::Stdout, "standard output".into(), Owner::Caller)
     }
 
     /// See [`Writer::fd`].
     ///
     /// # Errors
-    /// [`ErrorKind::Io`] if the system knows nothing of it.
+    /// [`ErrorKind::Io`] if the descriptor is not open.
     pub fn fd(self, fd: impl Into<OwnedFd>) -> Result<Writer> {
         let fd = fd.into();
         let name = format!("file descriptor {}", fd.as_raw_fd());
-        self.descriptor(Handle::Owned(fd), name)
+        self.descriptor(Handle::Owned(fd), name, Owner::Writer)
     }
 
     /// See [`Writer::borrow_fd`].
@@ -331,15 +361,20 @@ impl WriterBuilder {
     pub fn borrow_fd(self, fd: impl AsFd) -> Result<Writer> {
         let name = format!("file descriptor {}", fd.as_fd().as_raw_fd());
         let copy = fd.as_fd().try_clone_to_owned()?;
-        self.descriptor(Handle::Owned(copy), name)
+        self.descriptor(Handle::Owned(copy), name, Owner::Caller)
     }
 
-    fn descriptor(self, handle: Handle, name: String) -> Result<Writer> {
+    fn descriptor(mut self, handle: Handle, name: String, owner: Owner) -> Result<Writer> {
         let format = self.format();
         self.check(Kind::Descriptor, format)?;
-        let (sink, medium) = FdSink::new(handle, self.limits.wait())
-            .and_then(|(sink, medium)| Ok((sink.durable(self.durability)?.lending(self.lend()), medium)))
-            .map_err(|error| error.with_name(name.as_str()))?;
+        let open = || {
+            let (sink, medium) = FdSink::new(handle, self.limits.wait())?;
+            let sink = sink.durable(self.durability)?.lending(self.lend());
+            // A connection that others also use is shut down only if that was requested.
+            let may_end = owner == Owner::Writer || self.limits.linger.is_some();
+            Ok((if may_end { sink.ending_connection(&self.limits)? } else { sink }, medium))
+        };
+        let (sink, medium) = open().map_err(|error: Error| error.with_name(name.as_str()))?;
         self.build(Opened::new(sink, name, medium), format)
     }
 
@@ -347,10 +382,10 @@ impl WriterBuilder {
     ///
     /// # Errors
     /// [`ErrorKind::CommandNotStarted`].
-    pub fn command(self, command: impl Into<Command>) -> Result<Writer> {
+    pub fn command(mut self, command: impl Into<Command>) -> Result<Writer> {
         let format = self.format();
         self.check(Kind::Command, format)?;
-        let opened = sink::command::open(command.into(), self.lend(), &self.limits)?;
+        let opened = os::sink::command::open(command.into(), self.lend(), &self.limits)?;
         self.build(opened, format)
     }
 
@@ -358,10 +393,10 @@ impl WriterBuilder {
     ///
     /// # Errors
     /// [`ErrorKind::OpenFailed`].
-    pub fn tcp(self, addr: impl ToSocketAddrs + fmt::Display) -> Result<Writer> {
+    pub fn tcp(mut self, addr: impl ToSocketAddrs + fmt::Display) -> Result<Writer> {
         let format = self.format();
         self.check(Kind::Connection, format)?;
-        let opened = sink::socket::tcp(addr, &self.limits)?;
+        let opened = os::sink::socket::tcp(addr, &self.limits)?;
         self.build(opened, format)
     }
 
@@ -369,18 +404,18 @@ impl WriterBuilder {
     ///
     /// # Errors
     /// [`ErrorKind::OpenFailed`].
-    pub fn unix(self, path: impl AsRef<Path>) -> Result<Writer> {
+    pub fn unix(mut self, path: impl AsRef<Path>) -> Result<Writer> {
         let format = self.format();
         self.check(Kind::Connection, format)?;
-        let opened = sink::socket::unix(path.as_ref(), &self.limits)?;
+        let opened = os::sink::socket::unix(path.as_ref(), &self.limits)?;
         self.build(opened, format)
     }
 
     /// See [`Writer::from_write`].
     ///
     /// # Errors
-    /// Only those of the options.
-    pub fn from_write(self, inner: impl io::Write + Send + 'static) -> Result<Writer> {
+    /// Only those from the options.
+    pub fn from_write(mut self, inner: impl io::Write + Send + 'static) -> Result<Writer> {
         let format = self.format();
         self.check(Kind::Program, format)?;
         let sink = WriteSink { inner, wait: self.limits.wait() };
@@ -390,8 +425,8 @@ impl WriterBuilder {
     /// See [`Writer::callback`].
     ///
     /// # Errors
-    /// Only those of the options.
-    pub fn callback(self, function: impl FnMut(&[u8]) -> io::Result<usize> + Send + 'static) -> Result<Writer> {
+    /// Only those from the options.
+    pub fn callback(mut self, function: impl FnMut(&[u8]) -> io::Result<usize> + Send + 'static) -> Result<Writer> {
         let format = self.format();
         self.check(Kind::Callback, format)?;
         let sink = CallbackSink { function, wait: self.limits.wait() };
@@ -401,8 +436,8 @@ impl WriterBuilder {
     /// See [`Writer::memory`].
     ///
     /// # Errors
-    /// Only those of the options.
-    pub fn memory(self) -> Result<Writer> {
+    /// Only those from the options.
+    pub fn memory(mut self) -> Result<Writer> {
         let format = self.format();
         self.check(Kind::Memory, format)?;
         self.build(Opened::new(MemorySink::default(), "memory", Medium::Plain), format)
@@ -411,36 +446,31 @@ impl WriterBuilder {
     /// See [`Writer::nowhere`].
     ///
     /// # Errors
-    /// Only those of the options.
-    pub fn nowhere(self) -> Result<Writer> {
+    /// Only those from the options.
+    pub fn nowhere(mut self) -> Result<Writer> {
         let format = self.format();
         self.check(Kind::Memory, format)?;
         self.build(Opened::new(NowhereSink, "nowhere", Medium::Plain), format)
     }
 
     /// The format of a file of this name.
-    fn format_of(&self, path: &Path) -> Option<Format> {
+    fn format_of(&self, path: &Path) -> Result<Option<Format>> {
         match self.encode {
-            Encode::Auto => Format::of_name(path),
-            _ => self.format(),
+            Encode::Auto => format_of_name(path),
+            _ => Ok(self.format()),
         }
     }
 
-    /// The format asked for by name.
+    /// The format given by name.
     fn format(&self) -> Option<Format> {
-        match self.encode {
-            Encode::Auto | Encode::Off => None,
-            Encode::Gzip => Some(Format::Gzip),
-            Encode::Bgzf => Some(Format::Bgzf),
-            Encode::Zstd => Some(Format::Zstd),
-        }
+        self.encode.format()
     }
 
-    /// Whether the options can be, and together: asked before anything is opened, so that a mistake leaves no trace.
-    fn check(&self, kind: Kind, format: Option<Format>) -> Result<()> {
+    /// Whether the options are valid, individually and together: checked before anything is opened, so that a mistake
+    /// leaves no trace. Creates what they need.
+    fn check(&mut self, kind: Kind, format: Option<Format>) -> Result<()> {
         let encoding = format.map(|format| format.to_string()).unwrap_or_default();
         let is_path = matches!(kind, Kind::Path | Kind::Mapped);
-        let may_encode = format.is_some() || (is_path && self.encode == Encode::Auto);
         let levels = format.map_or(0..=u32::MAX, |format| format.levels());
         let level = self.level.unwrap_or(*levels.start());
         let lends = self.lend_pages != LendPages::No;
@@ -452,7 +482,11 @@ impl WriterBuilder {
                 &format_args!("a capacity of {} bytes", self.capacity.unwrap_or_default()),
                 &format_args!("at most {MOST}"),
             ),
-            (self.level.is_some() && !may_encode, &"a level without an encoding", &"an encoding, or no level"),
+            (
+                self.level.is_some() && format.is_none(),
+                &"a compression level for uncompressed output",
+                &"an encoding, a name that implies one, or no level",
+            ),
             (
                 !levels.contains(&level),
                 &format_args!("level {level} for {encoding}"),
@@ -461,12 +495,12 @@ impl WriterBuilder {
             (
                 lends && !matches!(kind, Kind::Path | Kind::Descriptor | Kind::Command),
                 &format_args!("lent pages for {kind}"),
-                &"what may be a pipe",
+                &"an output that may be a pipe",
             ),
-            (lends && format.is_some(), &"lent pages, and an encoding", &"one of them"),
+            (lends && format.is_some(), &"lent pages with an encoding", &"one of them"),
             (
                 lends && matches!(self.flush_policy, FlushPolicy::Delay(_)),
-                &"lent pages, and a flush delay",
+                &"lent pages with a flush delay",
                 &"one of them",
             ),
             (
@@ -475,29 +509,43 @@ impl WriterBuilder {
                 &"another policy: callbacks run only on the caller's thread",
             ),
             (
-                kind != Kind::Path && self.existing == Existing::Append,
-                &format_args!("Existing::Append for {kind}"),
+                kind != Kind::Path && self.existing != Existing::Replace,
+                &format_args!("Existing::{:?} for {kind}", self.existing),
                 &"a path",
             ),
             (!is_path && self.partial == Partial::Keep, &format_args!("Partial::Keep for {kind}"), &"a path"),
+            (
+                self.existing == Existing::Append && self.partial == Partial::Keep,
+                &"Existing::Append with Partial::Keep",
+                &"one of them: appended bytes stay in any case",
+            ),
+            (
+                self.limits.linger.is_some() && !matches!(kind, Kind::Connection | Kind::Descriptor),
+                &format_args!("a linger time for {kind}"),
+                &"a connection",
+            ),
             (
                 self.durability != Durability::Cached && !is_path && kind != Kind::Descriptor,
                 &format_args!("Durability::{:?} for {kind}", self.durability),
                 &"a regular file",
             ),
-            (self.limits.stall == Some(Duration::ZERO), &"a stall timeout of 0 s", &"a longer one, or none"),
+            (self.limits.stall == Some(Duration::ZERO), &"a stall timeout of 0 s", &"a longer one, or no timeout"),
             (
                 runs_in_program && self.limits.stall.is_some(),
                 &format_args!("a stall timeout for {kind}"),
-                &"none: code of the program cannot be interrupted",
+                &"none: a callback cannot be interrupted",
             ),
         ])?;
-        match format {
-            Some(format) if cfg!(not(feature = "compression")) => Err(Error::new(ErrorKind::Unsupported)
+        if let Some(format) = format.filter(|_| cfg!(not(feature = "compression"))) {
+            return Err(Error::new(ErrorKind::Unsupported)
                 .with_found(format!("{format:?}"))
-                .with_expected("a build with the feature `compression`")),
-            _ => Ok(()),
+                .with_expected("a build with the feature `compression`"));
         }
+        // A thread of ours may be waiting for the sink then, and giving up must not wait for that thread.
+        if matches!(self.flush_policy, FlushPolicy::Delay(_)) && !runs_in_program {
+            self.limits.halt = Some(CancelToken::new()?);
+        }
+        Ok(())
     }
 
     fn build(self, opened: Opened, format: Option<Format>) -> Result<Writer> {
@@ -518,7 +566,8 @@ impl WriterBuilder {
             (FlushPolicy::Line, _) | (FlushPolicy::Auto, Medium::Terminal) => Prompt::Line,
             (FlushPolicy::WhenFull | FlushPolicy::Auto, _) => Prompt::WhenFull,
             (FlushPolicy::Delay(delay), _) => {
-                sink = Box::new(DelaySink::new(sink, capacity, delay));
+                let halt = self.limits.halt.map_or_else(CancelToken::new, Ok)?;
+                sink = Box::new(DelaySink::new(sink, capacity, delay, halt));
                 Prompt::AtOnce
             }
         };
@@ -526,7 +575,14 @@ impl WriterBuilder {
     }
 }
 
-/// What is written to, as far as it decides which options can be.
+/// Who owns a descriptor: a connection that others also use is not ours to shut down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Owner {
+    Writer,
+    Caller,
+}
+
+/// The kind of sink, as far as it decides which options are valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Path,

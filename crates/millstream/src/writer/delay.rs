@@ -1,8 +1,8 @@
-//! The bounded delay: a sink that holds bytes back for so long and no longer.
+//! The bounded delay: a sink that holds bytes back for a limited time.
 //!
-//! The writer hands each record over at once; here it waits behind a lock for company. A thread sends off what has
-//! waited for its time, also while the producer is idle. Only this policy pays for the lock and the thread, which
-//! starts with the first byte.
+//! The writer passes each record on immediately; here it waits behind a lock for more. A thread writes bytes whose time
+//! has passed, even while the producer is idle. Only this policy pays for the lock and the thread, which starts with
+//! the first byte.
 //!
 //! The thread's error is kept for the next call, and the bytes stay where they are: the call after that tries again.
 
@@ -11,14 +11,20 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::os::cancel::CancelToken;
 use crate::sink::Sink;
-use crate::writer::WriterEnd;
+use crate::sink::WriterEnd;
+
+/// How long the thread waits after a flush that a token has ended.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// Holds bytes back for at most `delay`.
 pub(crate) struct DelaySink {
     shared: Arc<Shared>,
     delay: Duration,
     capacity: usize,
+    /// Ends the thread's waits for the sink.
+    halt: CancelToken,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -30,12 +36,12 @@ struct Shared {
 
 struct State {
     sink: Box<dyn Sink>,
-    /// The bytes from `start` on wait for being sent.
+    /// The bytes from `start` on have not been written yet.
     pending: Vec<u8>,
     start: usize,
-    /// Since when something waits, here or further down: the thread's clock.
+    /// Since when bytes have been waiting, here or further down: the thread's clock.
     since: Option<Instant>,
-    /// What the thread met.
+    /// The thread's error.
     error: Option<Error>,
     ending: bool,
 }
@@ -51,7 +57,7 @@ impl State {
     }
 
     fn flush(&mut self) -> Result<()> {
-        // Also if it fails: the error is known, and trying again every so often is the caller's decision.
+        // Also if it fails: the error is known, and retrying periodically is the caller's decision.
         self.since = None;
         self.send()?;
         self.sink.flush()
@@ -63,10 +69,11 @@ impl State {
 }
 
 impl DelaySink {
-    pub(crate) fn new(sink: Box<dyn Sink>, capacity: usize, delay: Duration) -> DelaySink {
+    /// `halt` ends the waits of `sink`.
+    pub(crate) fn new(sink: Box<dyn Sink>, capacity: usize, delay: Duration, halt: CancelToken) -> DelaySink {
         let state = State { sink, pending: Vec::new(), start: 0, since: None, error: None, ending: false };
         let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
-        DelaySink { shared, delay, capacity, thread: None }
+        DelaySink { shared, delay, capacity, halt, thread: None }
     }
 
     fn start_thread(&mut self) -> Result<()> {
@@ -85,14 +92,14 @@ impl DelaySink {
                 state.ending = true;
             }
             self.shared.changed.notify_one();
-            let _ = thread.join(); // a panic shows itself by the poisoned lock
+            let _ = thread.join(); // a panic is visible as the poisoned lock
         }
     }
 }
 
 impl Shared {
     /// # Errors
-    /// The sink has panicked on the thread, and it cannot be known what it took.
+    /// The sink has panicked on the thread, so it is not known what it accepted.
     fn lock(&self) -> Result<MutexGuard<'_, State>> {
         self.state
             .lock()
@@ -100,17 +107,28 @@ impl Shared {
     }
 }
 
-/// The thread: sends off what has waited for `delay`.
+/// The thread: writes bytes that have waited for `delay`.
 fn send_off(shared: &Shared, delay: Duration) {
     let Ok(mut state) = shared.lock() else { return };
     while !state.ending {
-        // A delay beyond the clock's range is never over.
+        // A delay beyond the clock's range never ends.
         let due = state.since.and_then(|since| since.checked_add(delay));
         let woken = match due.map(|due| due.saturating_duration_since(Instant::now())) {
             None => shared.changed.wait(state).ok(),
             Some(Duration::ZERO) => {
-                state.error = state.flush().err();
-                Some(state)
+                let since = state.since;
+                match state.flush() {
+                    // A token ends waits, and bindings end them to check for signals. The bytes are still due; a caller
+                    // that waits for the lock comes first.
+                    Err(error) if error.kind() == ErrorKind::Cancelled => {
+                        state.since = since;
+                        shared.changed.wait_timeout(state, PAUSE).ok().map(|(state, _)| state)
+                    }
+                    flushed => {
+                        state.error = flushed.err();
+                        Some(state)
+                    }
+                }
             }
             Some(left) => shared.changed.wait_timeout(state, left).ok().map(|(state, _)| state),
         };
@@ -159,6 +177,14 @@ impl Sink for DelaySink {
     fn close(&mut self, end: &mut WriterEnd) -> Result<()> {
         self.stop_thread();
         self.shared.lock()?.sink.close(end)
+    }
+
+    fn abandon(&mut self) {
+        self.halt.cancel();
+        self.stop_thread();
+        if let Ok(mut state) = self.shared.lock() {
+            state.sink.abandon();
+        }
     }
 }
 

@@ -1,44 +1,45 @@
-//! The writer: one buffer, and bytes that are either where they belong or accounted for.
+//! The writer: one buffer; every byte is either where it belongs or accounted for.
 //!
 //! ```text
-//!     taken by the sink        accepted           room
+//!     taken by the sink        accepted           spare capacity
 //!   [ ................. | xxxxxxxxxxxxxxxxxxx | ......... ]
 //!   0                 start                  end       capacity
 //!
-//!   always start <= end; no bytes are left of `start` but after a failed write; the rest: `space`
+//!   always start <= end; `start` > 0 only after a failed write; index arithmetic is in `space`
 //! ```
 //!
 //! It promises:
 //! - **All or nothing.** A write that fails has accepted none of its bytes; one that succeeds has accepted all.
-//! - **Nothing accepted is lost.** What the sink did not take stays in the buffer, and a later call tries again. When
-//!   that is not to be, the error says how many bytes the sink took ([`Error::written`]).
-//! - **No waiting for company.** When the bytes go out is a choice ([`FlushPolicy`]); a terminal sees whole lines.
+//! - **Nothing accepted is lost.** What the sink did not accept stays in the buffer, and a later call tries again. If
+//!   bytes are lost after all, the error says how many the sink accepted ([`Error::written`]).
+//! - **No hidden delay.** You choose when the bytes are passed on ([`FlushPolicy`]); a terminal gets whole lines.
 //!
-//! Room for a small write is one comparison: everything that needs a closer look (no buffer yet, a policy that acts on
+//! Whether a small write fits is one comparison: everything that needs more work (no buffer yet, a policy that acts on
 //! each write, an error to report) makes that comparison fail and is handled out of line.
 //!
-//! It does not know what a record is, and it waits for no disk unless asked to ([`Durability`]).
+//! It does not know what a record is, and it does not wait for the disk unless requested ([`Durability`]).
 
+use crate::os::{AsFd, OwnedFd};
 use std::fmt;
 use std::io;
 use std::net::ToSocketAddrs;
-use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::command::Command;
-use crate::error::{CommandEnd, Error, ErrorKind, Result};
-use crate::put;
+use crate::error::{Error, ErrorKind, Result};
+use crate::os::command::Command;
 use crate::sink::{Meter, OnDrop, Sink};
+use millstream_core::internal;
 
 mod builder;
 mod delay;
 mod shared;
-#[allow(unsafe_code)] // one pointer into memory that the same type owns, and parts that are put there
+#[allow(unsafe_code)] // one pointer into memory that the same type owns, and parts that are written there
 mod space;
 
-pub use builder::{Durability, Encode, Existing, FlushPolicy, LendPages, Partial, WriterBuilder};
+pub use crate::sink::{Durability, Existing, Partial, WriterEnd};
+pub use builder::{Encode, FlushPolicy, LendPages, WriterBuilder};
 pub use shared::SharedWriter;
 use space::Space;
 
@@ -60,29 +61,31 @@ use space::Space;
 /// # Ok::<(), millstream::Error>(())
 /// ```
 ///
-/// Dropping a writer does its best silently: it writes what is in the buffer and ends a compressed stream, a command
-/// gets its end of input and a little time; but a file that is to appear whole does *not* appear. Only
-/// [`close`](Self::close) says whether all went well.
+/// A writer dropped without being closed is finished as far as possible without reporting errors: it writes what is in
+/// the buffer, and a command gets the end of its input and a little time. But output that has not been closed is not
+/// complete: a file that would appear complete does *not* appear, and a compressed stream gets no end, so that its
+/// readers notice. Only [`close`](Self::close) reports whether everything succeeded; [`abort`](Self::abort) gives up
+/// without waiting for the sink.
 ///
-/// A pipe or connection that nobody reads any more is [`ErrorKind::BrokenPipe`]. That is what Rust programs, Python,
-/// Node and Julia get, because they ignore SIGPIPE; a program that leaves SIGPIPE at its default is ended by it when
-/// it writes to a closed pipe (not to a closed connection). This library never changes what signals do.
+/// Writing to a pipe or connection without a reader is [`ErrorKind::BrokenPipe`]. That is what Rust programs, Python,
+/// Node and Julia get, because they ignore SIGPIPE; a program that leaves SIGPIPE at its default is killed by it when
+/// it writes to a closed pipe (not to a closed connection). This library never changes signal dispositions.
 ///
-/// Other output of the program to the same place, as by `println!`, is not in order with what waits in the buffer:
-/// [`flush`](Self::flush) before it.
+/// Other output of the program to the same place, for example by `println!`, is not ordered relative to the bytes in
+/// the buffer: [`flush`](Self::flush) before it.
 ///
 /// It is a [`std::io::Write`] too, so `write!` and every library can use it. Errors travel inside [`io::Error`]s, and
 /// [`Error::from_io`] gets them out.
 pub struct Writer {
-    /// Without memory until the first byte; then of `capacity`, or longer after a long record.
+    /// No memory until the first byte; then `capacity` bytes, or more after a long record.
     space: Space,
     start: usize,
-    /// Bytes that went from here to the sink; its own count is of bytes after encoding.
+    /// Bytes passed from here to the sink; the sink's own count is of bytes after encoding.
     delivered: u64,
     prompt: Prompt,
     capacity: usize,
     on_drop: OnDrop,
-    /// An error whose call had to succeed, because its bytes were accepted: for the next call.
+    /// A deferred error of a call that had to succeed because its bytes were accepted: reported by the next call.
     deferred: Option<Error>,
     /// Closing has begun: the stream may have been ended, so that no more bytes can be accepted.
     closing: bool,
@@ -92,7 +95,7 @@ pub struct Writer {
     name: String,
 }
 
-/// When accepted bytes go to the sink, short of a full buffer.
+/// When accepted bytes are passed to the sink before the buffer is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Prompt {
     /// Not before.
@@ -103,20 +106,6 @@ enum Prompt {
     AtOnce,
 }
 
-/// How a writer ended: what [`Writer::close`] returns.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct WriterEnd {
-    /// Bytes accepted.
-    pub bytes: u64,
-    /// Bytes handed to the system, after encoding.
-    pub written: u64,
-    /// How the command ended, if the sink was one.
-    pub commands: Vec<CommandEnd>,
-    /// All that was written, if the sink was [`Writer::memory`].
-    pub memory: Option<Vec<u8>>,
-}
-
 impl Writer {
     /// A writer with options.
     pub fn builder() -> WriterBuilder {
@@ -125,11 +114,11 @@ impl Writer {
 
     /// Writes a file, compressed if its name ends in `.gz`, `.bgz`, `.bgzf` or `.zst`.
     ///
-    /// A regular or absent path appears whole when the writer is [closed](Self::close): until then the bytes are in a
-    /// temporary file beside it, whose name begins with a dot. An existing file's permissions are kept; a symbolic
-    /// link is followed. FIFOs and devices are written directly; opening a FIFO waits for its reader. `/dev/stdout`
-    /// is [`stdout`](Self::stdout). Where the directory takes no new files, [`Partial::Keep`] writes in place. It is not
-    /// synced to its disk, unless [`durability`](WriterBuilder::durability) says so.
+    /// A regular or absent path appears complete when the writer is [closed](Self::close): until then the bytes are in
+    /// a temporary file next to it, whose name begins with a dot. An existing file's permissions are kept; a symbolic
+    /// link is followed. FIFOs and devices are written directly; opening a FIFO waits for its reader. `/dev/stdout` is
+    /// [`stdout`](Self::stdout). If no files can be created in the directory, use [`Partial::Keep`], which writes in
+    /// place. It is not synced to disk, unless [`durability`](WriterBuilder::durability) requests it.
     ///
     /// # Errors
     /// [`ErrorKind::OpenFailed`] for a directory, a missing parent directory, no permission: nothing is created then.
@@ -137,15 +126,15 @@ impl Writer {
         Writer::builder().path(path)
     }
 
-    /// Writes a regular file through memory that it is mapped into, in steps for which room is reserved beforehand. In
-    /// all else it is as [`path`](Self::path), and it has its true length after a close, an error and a drop.
+    /// Writes a regular file through mapped memory, in steps for which disk space is reserved beforehand. Otherwise it
+    /// is like [`path`](Self::path), and the file has its true length after a close, an error and a drop.
     ///
-    /// Measure before you take it: for a file in memory a plain write takes three quarters of the time, because the
+    /// Measure before you use it: for a file in memory a plain write takes three quarters of the time, because the
     /// system need not clear pages that a write fills.
     ///
-    /// Nobody may make the file shorter meanwhile: that ends the process with SIGBUS. And where [`Partial::Keep`] writes
-    /// in place, the file is longer than what was written, by zeros, until it has its true length: a
-    /// [`flush`](Self::flush) does not see to that, and a process that is killed leaves it so.
+    /// No process may truncate the file meanwhile: that ends this process with SIGBUS. With [`Partial::Keep`], which
+    /// writes in place, the file is padded with zeros until it gets its true length: a [`flush`](Self::flush) does not
+    /// change that, and a killed process leaves the padding.
     ///
     /// ```
     /// use millstream::Writer;
@@ -159,8 +148,8 @@ impl Writer {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::OpenFailed`], also for anything that is no regular file. While writing,
-    /// [`ErrorKind::Unsupported`] where the file system cannot reserve room: without that a full disk would be a crash.
+    /// [`ErrorKind::OpenFailed`], also for anything but a regular file. While writing, [`ErrorKind::Unsupported`] if
+    /// the file system cannot reserve space: without that a full disk would be a crash.
     pub fn mapped(path: impl AsRef<Path>) -> Result<Writer> {
         Writer::builder().mapped(path)
     }
@@ -173,16 +162,18 @@ impl Writer {
         Writer::builder().stdout()
     }
 
-    /// Writes to a file descriptor and closes it in the end: a file, pipe, socket, terminal or device. Its mode
-    /// (`O_NONBLOCK`) is respected and never changed.
+    /// Writes to a file descriptor and closes it at the end: a file, pipe, socket, terminal or device. Its mode
+    /// (`O_NONBLOCK`) is respected and never changed. A connection is shut down as with [`tcp`](Self::tcp); to read the
+    /// peer's answer, use [`borrow_fd`](Self::borrow_fd).
     ///
     /// # Errors
-    /// [`ErrorKind::Io`] if the system knows nothing of it.
+    /// [`ErrorKind::Io`] if the descriptor is not open.
     pub fn fd(fd: impl Into<OwnedFd>) -> Result<Writer> {
         Writer::builder().fd(fd)
     }
 
-    /// The same for a descriptor that stays the caller's, by a duplicate of it.
+    /// The same for a duplicate of a descriptor; the original stays the caller's. A connection is not shut down, unless
+    /// [`linger`](WriterBuilder::linger) is set.
     ///
     /// # Errors
     /// [`ErrorKind::Io`] if the process has no descriptors left.
@@ -207,7 +198,10 @@ impl Writer {
         Writer::builder().command(command)
     }
 
-    /// Connects to a TCP address, such as `"localhost:7000"`, and writes to it.
+    /// Connects to a TCP address, such as `"localhost:7000"`, and writes to it. What the peer sends is discarded.
+    ///
+    /// [`close`](Self::close) succeeds when the peer has closed the connection too, which confirms that it has read
+    /// everything; [`linger`](WriterBuilder::linger) limits how long that may take. A reset is an error.
     ///
     /// # Errors
     /// [`ErrorKind::OpenFailed`].
@@ -215,7 +209,7 @@ impl Writer {
         Writer::builder().tcp(addr)
     }
 
-    /// Connects to a Unix stream socket and writes to it.
+    /// Connects to a Unix stream socket and writes to it, as [`tcp`](Self::tcp) does.
     ///
     /// # Errors
     /// [`ErrorKind::OpenFailed`].
@@ -223,17 +217,17 @@ impl Writer {
         Writer::builder().unix(path)
     }
 
-    /// Writes to any [`io::Write`]. It cannot be interrupted while it runs; with [`FlushPolicy::Delay`] it is used
-    /// by another thread. [`flush`](Self::flush) flushes it too.
+    /// Writes to any [`io::Write`]. It cannot be interrupted while it runs; with [`FlushPolicy::Delay`] it is used on
+    /// another thread. [`flush`](Self::flush) flushes it too.
     ///
     /// # Errors
-    /// None; a [builder](WriterBuilder)'s options may have some.
+    /// None; a [builder](WriterBuilder)'s options may cause some.
     pub fn from_write(inner: impl io::Write + Send + 'static) -> Result<Writer> {
         Writer::builder().from_write(inner)
     }
 
-    /// Calls `function` with bytes, on the thread that uses the writer; it says how many it took, at least one.
-    /// After an error it is called again with the same bytes, by the next call that needs it to.
+    /// Calls `function` with bytes, on the thread that uses the writer; it returns how many it accepted, at least one.
+    /// After an error, the next call that needs it passes the same bytes again.
     ///
     /// ```
     /// use millstream::Writer;
@@ -249,7 +243,7 @@ impl Writer {
     /// ```
     ///
     /// # Errors
-    /// None; a [builder](WriterBuilder)'s options may have some.
+    /// None; a [builder](WriterBuilder)'s options may cause some.
     pub fn callback(function: impl FnMut(&[u8]) -> io::Result<usize> + Send + 'static) -> Result<Writer> {
         Writer::builder().callback(function)
     }
@@ -257,15 +251,15 @@ impl Writer {
     /// Keeps everything in memory, for [`WriterEnd::memory`].
     ///
     /// # Errors
-    /// None; a [builder](WriterBuilder)'s options may have some.
+    /// None; a [builder](WriterBuilder)'s options may cause some.
     pub fn memory() -> Result<Writer> {
         Writer::builder().memory()
     }
 
-    /// Keeps nothing: for measuring and counting.
+    /// Discards everything: for measuring and counting.
     ///
     /// # Errors
-    /// None; a [builder](WriterBuilder)'s options may have some.
+    /// None; a [builder](WriterBuilder)'s options may cause some.
     pub fn nowhere() -> Result<Writer> {
         Writer::builder().nowhere()
     }
@@ -293,14 +287,14 @@ impl Writer {
         }
     }
 
-    /// Writes all of `bytes`. As long as they fit in the buffer's room, that is a copy; as much as the buffer holds
-    /// goes to the sink directly.
+    /// Writes all of `bytes`. If they fit in the buffer, this only copies them; whole bufferfuls are passed to the sink
+    /// directly.
     ///
     /// # Errors
-    /// What the sink ends with; [`ErrorKind::BrokenPipe`] if nobody reads it any more. None of `bytes` was accepted
-    /// then: what had been accepted before stays in the buffer, and the call may be repeated. When the sink fails
-    /// after part of a large write, the rest is kept, the call succeeds, and the next one reports the error; where there
-    /// is no memory for the rest, this call reports that, and the writer is at its end ([`ErrorKind::Closed`]).
+    /// The errors of the sink; [`ErrorKind::BrokenPipe`] if it has no reader any more. None of `bytes` was accepted
+    /// then: bytes accepted before stay in the buffer, and the call may be repeated. When the sink fails after part of
+    /// a large write, the rest is kept, the call succeeds, and the next one reports the error; if there is no memory
+    /// for the rest, this call reports that, and the writer is at its end ([`ErrorKind::Closed`]).
     #[inline]
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         match self.space.fast_slot(bytes.len()) {
@@ -312,11 +306,11 @@ impl Writer {
         }
     }
 
-    /// Writes all of `bytes` if that is a copy into the buffer and nothing more, and says whether it was: this never calls the
-    /// sink. If not, nothing has happened, and [`write`](Self::write) is to be called.
+    /// Writes all of `bytes` if that only copies them into the buffer, and returns whether it did: this never calls the
+    /// sink. If it did not, nothing has happened: call [`write`](Self::write).
     ///
-    /// It is for those who give something up while they wait, such as a lock of their language's, and need not where nothing
-    /// has to be waited for.
+    /// It is for callers that release something while they wait, such as an interpreter lock, and need not release it
+    /// if there is no wait.
     ///
     /// ```
     /// use millstream::Writer;
@@ -350,11 +344,11 @@ impl Writer {
     /// Writes one record, made of parts by [`put!`](crate::put!).
     ///
     /// # Errors
-    /// As [`write`](Self::write): none of the record was accepted then.
+    /// As [`write`](Self::write): after an error none of the record was accepted.
     #[doc(hidden)]
     #[inline(always)] // so that the parts are seen where they are put
-    pub fn put_parts(&mut self, parts: &impl put::Parts) -> Result<()> {
-        let need = put::need(parts);
+    pub fn put_parts(&mut self, parts: &impl internal::Parts) -> Result<()> {
+        let need = internal::need(parts);
         let slot = match self.space.fast_slot(need) {
             Some(slot) => slot,
             None => {
@@ -366,8 +360,8 @@ impl Writer {
         if self.space.needs_look() { self.settle(len) } else { Ok(()) }
     }
 
-    /// At least `n` bytes of room to fill: what they hold is arbitrary. [`commit`](Self::commit) says how many of them
-    /// count. A record longer than the buffer makes it grow.
+    /// At least `n` bytes of space to fill: their content is arbitrary. [`commit`](Self::commit) accepts bytes of it. A
+    /// record longer than the buffer makes it grow.
     ///
     /// ```
     /// use millstream::Writer;
@@ -380,7 +374,7 @@ impl Writer {
     /// ```
     ///
     /// # Errors
-    /// As [`write`](Self::write); [`ErrorKind::Io`] with ENOMEM where there is no memory for so much.
+    /// As [`write`](Self::write); [`ErrorKind::Io`] with ENOMEM if there is not enough memory.
     #[inline]
     pub fn space(&mut self, n: usize) -> Result<&mut [u8]> {
         if self.space.fast_slot(n).is_none() {
@@ -406,7 +400,7 @@ impl Writer {
     /// accepted then. None otherwise.
     ///
     /// # Panics
-    /// If `n` is more than there was space.
+    /// If `n` is larger than the space.
     #[inline]
     pub fn commit(&mut self, n: usize) -> Result<()> {
         self.space.commit(n);
@@ -416,8 +410,8 @@ impl Writer {
         }
     }
 
-    /// Whether what is accepted stays here until the buffer is full. Then nobody notices when [`commit`](Self::commit)
-    /// is called once for many records instead of after each.
+    /// Whether accepted bytes stay here until the buffer is full. Then it makes no difference whether
+    /// [`commit`](Self::commit) is called once for many records or after each.
     ///
     /// ```
     /// use millstream::{FlushPolicy, Writer};
@@ -429,36 +423,37 @@ impl Writer {
         self.prompt == Prompt::WhenFull
     }
 
-    /// Hands everything accepted so far to the system. A compressed stream can be decoded up to here then.
+    /// Passes everything accepted so far to the system. A compressed stream can then be decoded up to here.
     ///
     /// # Errors
-    /// What the sink ends with. Nothing is lost: the next call tries again.
+    /// The errors of the sink. Nothing is lost: the next call tries again.
     pub fn flush(&mut self) -> Result<()> {
         self.report()?;
         self.drain()?;
         self.with_sink(|sink| sink.flush())
     }
 
-    /// Writes what is left, ends the stream, and makes it count: a file takes its name, a command is waited for.
+    /// Writes what is left, ends the stream, and completes the output: a file gets its name, a command is waited for.
     ///
-    /// It can be done once: where something ends it early, such as a token, what was accepted and is not yet with the
-    /// sink is lost, and the error says how much is safe. [`try_close`](Self::try_close) can be repeated.
+    /// It can be called once: if something interrupts it, such as a token, accepted bytes that have not reached the
+    /// sink are lost, and the error says how much had been written. [`try_close`](Self::try_close) can be repeated.
     ///
     /// # Errors
-    /// What the sink ends with; [`ErrorKind::CommandFailed`] if the command did not succeed. [`Error::written`] says
-    /// how many bytes the sink took; a file that was to appear whole does not appear.
+    /// The errors of the sink; [`ErrorKind::CommandFailed`] if the command did not succeed. [`Error::written`] says how
+    /// many bytes the sink accepted; a file that would appear complete does not appear.
     pub fn close(mut self) -> Result<WriterEnd> {
         let end = self.try_close();
-        // Whatever happened: dropping the writer must not try again.
+        // In any case: dropping the writer must not try again.
         self.sink = None;
         end
     }
 
-    /// [Closes](Self::close) the writer, and leaves it as it is where that fails: what was accepted waits for the next
-    /// call, which goes on where this one stopped. So a close that a token or the time limit has ended loses nothing,
-    /// and neither does one that met a full disk.
+    /// [Closes](Self::close) the writer, and keeps its state if that fails: accepted bytes wait for the next call,
+    /// which continues where this one stopped. So a close interrupted by a token or the time limit loses nothing, and
+    /// neither does one that found a full disk.
     ///
-    /// From the first call on the writer accepts no more bytes, whether it succeeds or not: [`ErrorKind::Closed`].
+    /// From the first call on, the writer accepts no more bytes, whether the call succeeds or not:
+    /// [`ErrorKind::Closed`].
     ///
     /// ```
     /// use millstream::{CancelToken, ErrorKind, Writer};
@@ -474,13 +469,13 @@ impl Writer {
     /// ```
     ///
     /// # Errors
-    /// As [`close`](Self::close): a command that has failed has failed for the next call too. [`ErrorKind::Closed`]
-    /// after a call that succeeded.
+    /// As [`close`](Self::close): if a command failed, the next call reports that again. [`ErrorKind::Closed`] after a
+    /// call that succeeded.
     pub fn try_close(&mut self) -> Result<WriterEnd> {
         self.closing = true;
         self.look_if_needed();
         let end = self.report_deferred().and_then(|()| self.close_sink());
-        self.space.give_up_room(); // nor can space of before be committed
+        self.space.give_up_room(); // and space obtained before cannot be committed
         end
     }
 
@@ -497,12 +492,51 @@ impl Writer {
         Ok(end)
     }
 
+    /// Gives up: the content of the buffer is discarded, a file that would appear complete does not appear, and a
+    /// compressed stream gets no end, so that its readers notice. It never waits for the sink to accept anything; a
+    /// command gets the end of its input and is stopped if it does not exit soon. Later calls fail with
+    /// [`ErrorKind::Closed`].
+    ///
+    /// ```
+    /// use millstream::Writer;
+    /// let (reader, pipe) = std::io::pipe()?;
+    /// let mut writer = Writer::builder().capacity(1 << 24).fd(pipe)?;
+    /// writer.write(&vec![b'x'; 1 << 20])?;
+    /// writer.abort(); // the pipe is smaller than that, and nothing reads it
+    /// # drop(reader);
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    pub fn abort(&mut self) {
+        self.closing = true;
+        self.look_if_needed();
+        self.space.give_up_room();
+        if let Some(mut sink) = self.sink.take() {
+            sink.abandon();
+        }
+    }
+
+    /// The first step of dropping, with its error: bindings to garbage-collected languages report that, and limit the
+    /// wait. Follow it with [`abort`](Self::abort).
+    ///
+    /// # Errors
+    /// Those of [`flush`](Self::flush).
+    #[doc(hidden)]
+    pub fn hand_over(&mut self) -> Result<()> {
+        // A failed close has reported it, and a second attempt could complete a file that the caller considers
+        // incomplete.
+        if self.sink.is_none() || self.on_drop == OnDrop::Discard || self.closing {
+            return Ok(());
+        }
+        self.drain()?;
+        self.with_sink(|sink| sink.flush())
+    }
+
     /// Bytes accepted so far, those in the buffer included.
     pub fn accepted(&self) -> u64 {
         self.delivered + (self.space.end() - self.start) as u64
     }
 
-    /// Bytes handed to the system so far, after encoding.
+    /// Bytes passed to the system so far, after encoding.
     pub fn written(&self) -> u64 {
         self.meter.written()
     }
@@ -512,7 +546,7 @@ impl Writer {
         self.meter.waited()
     }
 
-    /// What errors call the sink: a path, a command line, an address.
+    /// The name of the sink in error messages: a path, a command line, an address.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -522,8 +556,8 @@ impl Writer {
         SharedWriter::new(self)
     }
 
-    /// Gives the sink what `prompt` wants it to have, after `new` bytes came into the buffer. If it fails, they
-    /// are not accepted; or, if the sink has taken some of them, all are, and the error is deferred.
+    /// Passes to the sink what `prompt` requires, after `new` bytes came into the buffer. If it fails, they are not
+    /// accepted; or, if the sink has accepted some of them, all are, and the error is deferred.
     fn settle(&mut self, new: usize) -> Result<()> {
         let to = match self.prompt {
             Prompt::WhenFull => return Ok(()),
@@ -553,18 +587,21 @@ impl Writer {
         }
     }
 
-    /// Gives the sink everything in the buffer.
+    /// Passes everything in the buffer to the sink.
     fn drain(&mut self) -> Result<()> {
         self.deliver(self.space.end())
     }
 
-    /// Gives the sink what is in the buffer up to `to`, and moves the rest to the front.
+    /// Passes the buffer up to `to` to the sink, and moves the rest to the front.
     fn deliver(&mut self, to: usize) -> Result<()> {
         while self.start < to {
-            let Some(sink) = &mut self.sink else {
+            // It is put back when it has returned: see `with_sink`.
+            let Some(mut sink) = self.sink.take() else {
                 return Err(self.explain(Error::new(ErrorKind::Closed)));
             };
-            let taken = sink.write_block(self.space.block(), self.start..to).map_err(|error| self.explain(error))?;
+            let taken = sink.write_block(self.space.block(), self.start..to);
+            self.sink = Some(sink);
+            let taken = taken.map_err(|error| self.explain(error))?;
             self.start += taken;
             self.delivered += taken as u64;
         }
@@ -575,7 +612,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Gives the sink `bytes` past the empty buffer.
+    /// Passes `bytes` to the sink directly, with an empty buffer.
     fn pass_through(&mut self, bytes: &[u8]) -> Result<()> {
         let mut taken = 0;
         while taken < bytes.len() {
@@ -586,10 +623,10 @@ impl Writer {
                 }
                 Err(error) if taken == 0 => return Err(error),
                 Err(error) => {
-                    // Part of it is out, so all of it is accepted.
+                    // Part of it has been written, so all of it is accepted.
                     let rest = &bytes[taken..];
                     if let Err(error) = self.grow(rest.len()) {
-                        // But there is no memory for it. What cannot be whole any more goes no further.
+                        // But there is no memory for it. Output that can no longer be complete is not continued.
                         (self.closing, self.sink) = (true, None);
                         return Err(error);
                     }
@@ -614,7 +651,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Lets writes that fit in the room pass without a closer look, unless something asks for one.
+    /// Lets writes that fit pass without further checks, unless something requires them.
     fn look_if_needed(&mut self) {
         let is_plain = self.prompt == Prompt::WhenFull && self.deferred.is_none() && !self.closing;
         self.space.set_needs_look(!is_plain);
@@ -625,7 +662,7 @@ impl Writer {
         self.look_if_needed();
     }
 
-    /// What stands in the way of a call that the fast path could not serve: an error that was deferred, a close.
+    /// What prevents a call that the fast path could not serve: a deferred error, a close.
     fn report(&mut self) -> Result<()> {
         self.report_deferred()?;
         match self.closing {
@@ -644,18 +681,15 @@ impl Writer {
         }
     }
 
-    /// Gives the sink everything and ends the stream.
-    fn finish(&mut self) -> Result<()> {
-        self.drain()?;
-        self.with_sink(|sink| sink.finish())
-    }
-
+    /// Lets the sink act. If it panics, as the caller's code may, the writer cannot know what the sink accepted: the
+    /// writer is at its end then, and dropping it, perhaps by the same panic, does not call the sink again.
     fn with_sink<T>(&mut self, act: impl FnOnce(&mut dyn Sink) -> Result<T>) -> Result<T> {
-        match &mut self.sink {
-            Some(sink) => act(&mut **sink),
-            None => Err(Error::new(ErrorKind::Closed)),
-        }
-        .map_err(|error| self.explain(error))
+        let Some(mut sink) = self.sink.take() else {
+            return Err(self.explain(Error::new(ErrorKind::Closed)));
+        };
+        let done = act(&mut *sink);
+        self.sink = Some(sink);
+        done.map_err(|error| self.explain(error))
     }
 
     fn explain(&self, error: Error) -> Error {
@@ -665,10 +699,15 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        if self.sink.is_some() && self.on_drop == OnDrop::Finish {
-            // Nobody is there to hear of an error: that is what `close` is for.
-            let _ = self.finish();
-        }
+        // No caller is left to receive an error: that is what `close` is for.
+        let _ = self.hand_over();
+    }
+}
+
+impl millstream_core::WriteRecord for Writer {
+    #[inline]
+    fn write_record(&mut self, record: &[u8]) -> Result<()> {
+        Writer::write(self, record)
     }
 }
 

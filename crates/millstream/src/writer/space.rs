@@ -1,19 +1,19 @@
 //! The memory of a writer, filled from its front: all index arithmetic of the writing side.
 //!
 //! ```text
-//!   filled              room
+//!   filled              spare capacity
 //!   [ xxxxxxxxxxxxxxxxx | ................ ]
 //!   0                   end                capacity         always end <= capacity, fast_end <= capacity
 //! ```
 //!
-//! Whether there is room for something is one comparison with `fast_end`. That is `capacity`, or 0 where each write
-//! needs a closer look.
+//! Whether something fits is one comparison with `fast_end`. That is `capacity`, or 0 if each write needs further
+//! checks.
 
 use std::ops::Range;
 
 use crate::error::Result;
-use crate::put::{Parts, SLACK};
 use crate::sink::block::Block;
+use millstream_core::internal::{Parts, SLACK};
 
 pub(super) struct Space {
     block: Block,
@@ -31,7 +31,7 @@ unsafe impl Send for Space {}
 unsafe impl Sync for Space {}
 
 impl Space {
-    /// No memory at all, and each write needs a closer look.
+    /// No memory at all, and each write needs further checks.
     pub(super) fn new() -> Space {
         let mut block = Block::default();
         Space { base: block.as_mut_ptr(), block, capacity: 0, end: 0, fast_end: 0 }
@@ -43,7 +43,7 @@ impl Space {
         self.end
     }
 
-    /// How long the room is.
+    /// The length of the free space.
     #[inline]
     pub(super) fn left(&self) -> usize {
         self.capacity - self.end
@@ -59,18 +59,18 @@ impl Space {
         &self.block
     }
 
-    /// Everything behind the filled bytes: what it holds is arbitrary.
+    /// Everything after the filled bytes: its content is arbitrary.
     #[inline]
     pub(super) fn room(&mut self) -> &mut [u8] {
         // SAFETY: `base` is the start of `capacity` initialised bytes that `self` owns; `end <= capacity`.
         unsafe { std::slice::from_raw_parts_mut(self.base.add(self.end), self.capacity - self.end) }
     }
 
-    /// A slot for `len` bytes, if no closer look is needed.
+    /// A slot for `len` bytes, if no further checks are needed.
     #[inline(always)]
     pub(super) fn fast_slot(&mut self, len: usize) -> Option<Slot<'_>> {
-        // One comparison: what is left is negative where `fast_end` is 0, and lengths of memory are no more than
-        // `isize::MAX`, as `len` is if it is one.
+        // One comparison: the remainder is negative if `fast_end` is 0, and lengths of memory are at most `isize::MAX`,
+        // as `len` is if it is one.
         let left = self.fast_end.wrapping_sub(self.end) as isize;
         match isize::try_from(len) {
             Ok(wanted) if wanted <= left => Some(Slot { space: self, len }),
@@ -81,34 +81,34 @@ impl Space {
     /// A slot for `len` bytes.
     ///
     /// # Panics
-    /// If the room is shorter.
+    /// If the space is shorter.
     pub(super) fn slot(&mut self, len: usize) -> Slot<'_> {
         assert!(len <= self.left());
         Slot { space: self, len }
     }
 
-    /// Whether writes need a closer look.
+    /// Whether writes need further checks.
     #[inline]
     pub(super) fn needs_look(&self) -> bool {
         self.fast_end == 0
     }
 
-    /// Says whether writes need a closer look. Where there is no memory, they do.
+    /// Sets whether writes need further checks. Without memory they do.
     pub(super) fn set_needs_look(&mut self, needs_look: bool) {
         self.fast_end = if needs_look { 0 } else { self.capacity };
     }
 
-    /// Fills `n` bytes more, with what the room holds.
+    /// Marks `n` more bytes as filled, with their current content.
     ///
     /// # Panics
-    /// If the room is shorter.
+    /// If the space is shorter.
     #[inline]
     pub(super) fn commit(&mut self, n: usize) {
         assert!(n <= self.left(), "commit of more bytes than there was space");
         self.end += n;
     }
 
-    /// Makes the last `n` filled bytes room again.
+    /// Makes the last `n` filled bytes free again.
     pub(super) fn take_back(&mut self, n: usize) {
         assert!(n <= self.end);
         self.end -= n;
@@ -119,7 +119,7 @@ impl Space {
     pub(super) fn renew(&mut self, n: usize, renew: impl FnOnce(&mut Block, Range<usize>)) {
         let rest = n..self.end;
         let needs_look = self.needs_look();
-        // All fields are right while `renew` runs, which may panic: there is no room.
+        // All fields are valid while `renew` runs, which may panic: there is no free space.
         (self.capacity, self.end, self.fast_end) = (0, 0, 0);
         renew(&mut self.block, rest.clone());
         self.refresh();
@@ -128,7 +128,7 @@ impl Space {
         self.set_needs_look(needs_look);
     }
 
-    /// Makes the memory at least `len` bytes long. What it holds stays.
+    /// Makes the memory at least `len` bytes long. Its content stays.
     ///
     /// # Errors
     /// As [`Block::grow`].
@@ -140,7 +140,7 @@ impl Space {
         Ok(())
     }
 
-    /// Gives up the room. Each write needs a closer look then.
+    /// Gives up the free space. Each write needs further checks then.
     pub(super) fn give_up_room(&mut self) {
         self.block = Block::Own(self.filled().to_vec());
         self.fast_end = 0;
@@ -152,23 +152,24 @@ impl Space {
     }
 }
 
-/// Room that has been measured. It promises that `len` bytes at the end of the filled ones are part of the room.
+/// Space that has been measured. It promises that `len` bytes at the end of the filled ones are free.
 pub(super) struct Slot<'a> {
     space: &'a mut Space,
     len: usize,
 }
 
 impl Slot<'_> {
-    /// Fills the room's front with `parts`, and returns how many bytes they are. What lies behind them is arbitrary.
+    /// Fills the front of the space with `parts`, and returns how many bytes they are. The content after them is
+    /// arbitrary.
     ///
     /// # Panics
-    /// If the slot is shorter than what they [need](crate::put::need); then, or if a part panics, nothing is filled.
+    /// If the slot is shorter than what they [need](millstream_core::internal::need); then, or if a part panics, nothing is filled.
     #[inline(always)]
     pub(super) fn put(self, parts: &impl Parts) -> usize {
         let most = parts.max_len();
         assert!(most.saturating_add(SLACK) <= self.len);
-        // SAFETY: `base` is the start of `capacity` initialised bytes that the space owns, and `len` of them, which
-        // are enough, lie behind `end`. Parts only move on, and within `most`.
+        // SAFETY: `base` is the start of `capacity` initialised bytes that the space owns, and `len` of them, which are
+        // enough, lie after `end`. Parts only move forward, and within `most`.
         let len = unsafe {
             let at = self.space.base.add(self.space.end);
             parts.put_unchecked(at, most).offset_from_unsigned(at)
@@ -181,7 +182,7 @@ impl Slot<'_> {
     #[inline(always)]
     pub(super) fn copy(self, bytes: &[u8]) {
         assert!(bytes.len() <= self.len);
-        // SAFETY: the same; `bytes` is borrowed, so it is no part of the space, which is borrowed mutably.
+        // SAFETY: the same; `bytes` is borrowed, so it is not part of the space, which is borrowed mutably.
         unsafe {
             let at = self.space.base.add(self.space.end);
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), at, bytes.len());
@@ -193,9 +194,10 @@ impl Slot<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::put::{Part, Room, fixed, hex, json, need, pad, zero_fill};
+    use crate::put::{Part, Room, fixed, hex, json, pad, zero_fill};
+    use millstream_core::internal::need;
 
-    /// A part of somebody else, made of others.
+    /// A user-defined part, made of others.
     struct Pair(i32, &'static str);
 
     impl Part for Pair {
@@ -209,7 +211,7 @@ mod tests {
         }
     }
 
-    /// Puts `parts` behind `before` bytes into memory that is just long enough, the fast way and the other.
+    /// Puts `parts` after `before` bytes into memory that is just long enough, on the fast path and on the other.
     fn check(parts: &impl Parts, expected: &str) {
         // Under Miri, which needs a minute for one of them, the one that is not aligned.
         for &before in if cfg!(miri) { &[1][..] } else { &[0, 1, 100] } {

@@ -1,4 +1,4 @@
-//! A process of its own for a test that looks at, or changes, what all threads of a process share.
+//! A separate process for a test that looks at, or changes, something that all threads of a process share.
 
 use std::process::{Command, Output, Stdio};
 

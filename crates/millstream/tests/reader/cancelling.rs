@@ -1,4 +1,4 @@
-//! Waits that end early: by a cancel token, by a time limit; and the one that goes on, of a file that grows.
+//! Waits that end early: by a cancel token, by a time limit; and the one that continues, of a file that grows.
 
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
@@ -12,7 +12,7 @@ use crate::deadline::within_seconds;
 use crate::every_way::{EVERY_PULL, every_mode};
 use crate::sample;
 
-/// Opens a source that can be silent for ever, with the way to make it speak.
+/// Opens a source that can be silent indefinitely, with the way to make it speak.
 type Open = fn(ReaderBuilder) -> (Reader, Box<dyn Write>);
 
 const SILENT_SOURCES: [(&str, Open); 4] = [
@@ -57,7 +57,7 @@ fn a_token_ends_a_wait_at_once_and_nothing_is_lost() {
                 assert_eq!(error.kind(), ErrorKind::Cancelled, "{mode:?} {name}: {error}");
                 assert!(since < Duration::from_secs(1), "{mode:?} {name}: {since:?} after cancelling");
 
-                // It stays cancelled until it is reset, and then goes on where it was.
+                // It stays cancelled until it is reset, and then continues where it was.
                 assert!(token.is_cancelled());
                 assert_eq!(reader.next_line().unwrap_err().kind(), ErrorKind::Cancelled, "{mode:?} {name}");
                 token.reset();
@@ -92,7 +92,7 @@ fn a_token_ends_every_way_of_pulling() {
     }
 }
 
-/// One token, many readers; and cancelling and resetting from two threads at once leaves nobody waiting or spinning.
+/// One token, many readers; and cancelling and resetting from two threads at once leaves no thread waiting or spinning.
 #[test]
 fn a_token_is_shared_and_used_often() {
     within_seconds(120, || {
@@ -136,7 +136,7 @@ fn a_stalled_source_is_an_error_after_the_time_limit() {
                 assert_eq!(error.kind(), ErrorKind::Stalled, "{mode:?} {name}: {error}");
                 assert!(start.elapsed() >= limit / 2, "{mode:?} {name}: after {:?}", start.elapsed());
                 drop(writer);
-                reader.close().unwrap();
+                assert_eq!(reader.close().unwrap_err().kind(), ErrorKind::Stalled, "again");
             });
         }
     }
@@ -230,7 +230,7 @@ fn a_followed_file_that_shrinks() {
     }
 }
 
-/// A cancelled wait has moved the unread bytes to the front of the buffer all the same.
+/// A cancelled wait has moved the unread bytes to the front of the buffer anyway.
 #[test]
 fn a_wait_that_was_cancelled_leaves_the_lines_apart() {
     for mode in every_mode() {

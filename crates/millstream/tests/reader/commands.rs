@@ -19,7 +19,7 @@ fn counts() -> Vec<usize> {
     counts
 }
 
-/// A command that writes so many bytes and ends badly: an error, always, and after every byte.
+/// A command that writes this many bytes and ends badly: an error, always, and after every byte.
 fn ends_badly_after_every_count(ending: &str, status: CommandStatus) {
     let directory = sample::directory();
     let data = sample::lines((4 << 20) + 2);
@@ -145,7 +145,7 @@ fn standard_input_can_be_bytes() {
     }
 }
 
-/// Also where somebody else still holds the pipe.
+/// Also if another process still holds the pipe.
 #[test]
 fn a_command_need_not_read_its_standard_input() {
     for line in ["true", "head -n 1 >/dev/null", "exec <&-", "sleep 60 & exit 0"] {

@@ -4,6 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use millstream::frame::{Endian, LengthPrefixed, PrefixCounts, PrefixWidth};
+use millstream::pipe::Pipe;
 use millstream::{Command, CommandEnd, CommandStatus, ErrorKind, Reader, Stderr};
 
 use crate::deadline::within_seconds;
@@ -94,7 +95,7 @@ fn a_grandchild_that_holds_the_pipes_does_not_hold_close() {
             (grandchild, child)
         });
         assert!(!exists(child));
-        // It is the command's child, not ours; a command that wants none left behind has to see to it.
+        // It is the command's child, not ours; a command that must leave none has to take care of that itself.
         crate::processes::kill(grandchild);
         assert_goes(grandchild);
     }
@@ -170,7 +171,68 @@ fn closing_at_once() {
     }
 }
 
-/// A record that is none ends the reading, but not the command: closing still reports that.
+/// Once a source is read no further, whether it succeeds is no matter: not sometimes, but never. That depends on what
+/// the command has got to by then, so each of 200 gets another chance to be faster than we are.
+#[test]
+fn a_command_that_fails_after_enough_was_read_is_no_error() {
+    for round in 0..200 {
+        let read_ahead = EVERY_READ_AHEAD[round % EVERY_READ_AHEAD.len()];
+        let reader = || Reader::builder().read_ahead(read_ahead).command(["sh", "-c", "seq 2; exit 3"]).unwrap();
+        if round % 8 < 2 {
+            thread::sleep(Duration::from_millis(5));
+        }
+        match round % 4 {
+            0 => {
+                let mut reader = reader();
+                assert_eq!(reader.next_line().unwrap(), Some(&b"1"[..]));
+                reader.close().unwrap_or_else(|error| panic!("round {round}: {error}"));
+            }
+            1 => {
+                let mut reader = reader();
+                assert_eq!(reader.next_line().unwrap(), Some(&b"1"[..]));
+                assert_eq!(reader.next_line().unwrap(), Some(&b"2"[..]));
+                thread::sleep(Duration::from_millis(5));
+                reader.close().unwrap_or_else(|error| panic!("round {round}: {error}"));
+            }
+            // The first record, and all of them: a pipe that has as many as it wants asks for no more.
+            take => {
+                let mut pipe = Pipe::from(reader()).lines().take(take as u64 - 1);
+                let summary = pipe.run().unwrap_or_else(|error| panic!("round {round}: {error}"));
+                assert_eq!((summary.items, summary.ended_early), (take as u64 - 1, true));
+                assert_eq!(summary.commands.len(), 1, "the status is in the summary");
+                pipe.close().unwrap();
+            }
+        }
+        let error = Pipe::from(reader()).lines().take(3).run().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::CommandFailed, "one record more is wanted than there are");
+    }
+}
+
+/// Stages that hold items back must not make a difference.
+#[test]
+fn a_pipe_with_threads_stops_early_all_the_same() {
+    for round in 0..200 {
+        let reader = Reader::command(["sh", "-c", "seq 2; exit 3"]).unwrap();
+        let mut pipe = Pipe::from(reader).lines().parallel(2, |stages| stages.map(<[u8]>::to_vec)).take(2);
+        assert_eq!(pipe.collect().unwrap_or_else(|error| panic!("round {round}: {error}")), [b"1", b"2"]);
+    }
+}
+
+#[test]
+fn closing_reports_a_failure_again() {
+    for mode in every_mode() {
+        let mut reader = mode.builder().command(["sh", "-c", "echo one; exit 3"]).unwrap();
+        while reader.next_line().unwrap_or(None).is_some() {}
+        let error = reader.close().unwrap_err();
+        assert_eq!(error.command().unwrap().status, CommandStatus::Exited(3), "{mode:?}");
+    }
+    let mut pipe = Pipe::from(Reader::command(["sh", "-c", "echo one; exit 3"]).unwrap()).lines();
+    let first = pipe.run().unwrap_err();
+    assert_eq!(pipe.run().unwrap_err().kind(), ErrorKind::Closed, "it does not look as if all had been well");
+    assert_eq!(pipe.close().unwrap_err().to_string(), first.to_string());
+}
+
+/// A record that is none ends the reading, but not the command: closing does, and reports the record again.
 #[test]
 fn closing_after_a_bad_record() {
     for mode in every_mode() {
@@ -179,7 +241,8 @@ fn closing_after_a_bad_record() {
             let mut framer = LengthPrefixed::new(PrefixWidth::U8, Endian::Big).counts(PrefixCounts::Itself);
             assert_eq!(reader.next_frame(&mut framer).unwrap_err().kind(), ErrorKind::LengthInvalid);
             assert_eq!(reader.next_frame(&mut framer).unwrap(), None);
-            let ends = reader.close().unwrap();
+            assert_eq!(reader.try_close().unwrap_err().kind(), ErrorKind::LengthInvalid);
+            let ends = reader.command_ends();
             assert_eq!(ends.len(), 1, "{mode:?}");
             assert_eq!(ends[0].status, CommandStatus::Signaled(15));
         });

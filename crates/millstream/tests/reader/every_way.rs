@@ -39,19 +39,29 @@ pub enum Pull {
     BufferedFrames,
     /// `next_batch`.
     Batches,
+    /// The same, giving back half of it.
+    LeftBatches,
     /// `std::io::Read`.
     StdRead,
     /// `std::io::BufRead`.
     StdBufRead,
 }
 
-pub const EVERY_PULL: [Pull; 7] =
-    [Pull::Fill, Pull::FillBits, Pull::Frames, Pull::BufferedFrames, Pull::Batches, Pull::StdRead, Pull::StdBufRead];
+pub const EVERY_PULL: [Pull; 8] = [
+    Pull::Fill,
+    Pull::FillBits,
+    Pull::Frames,
+    Pull::BufferedFrames,
+    Pull::Batches,
+    Pull::LeftBatches,
+    Pull::StdRead,
+    Pull::StdBufRead,
+];
 
 /// All that a reader delivers, and the error at its end if there was one.
 ///
-/// Checks what holds for every reader: an error is reported once and then comes a plain end, the end stays the
-/// end, and the position counts what was delivered.
+/// Checks what holds for every reader: an error is reported once, followed by a plain end, the end stays the end, and
+/// the position counts what was delivered.
 pub fn drain(reader: &mut Reader, pull: Pull) -> (Vec<u8>, Option<Error>) {
     let start = reader.position().bytes;
     let mut bytes = Vec::new();
@@ -65,7 +75,7 @@ pub fn drain(reader: &mut Reader, pull: Pull) -> (Vec<u8>, Option<Error>) {
                 let whole_record_left = reader.buffer().contains(&b'\n');
                 match pull {
                     Pull::Fill | Pull::FillBits => {}
-                    Pull::Frames | Pull::BufferedFrames | Pull::Batches => {
+                    Pull::Frames | Pull::BufferedFrames | Pull::Batches | Pull::LeftBatches => {
                         assert!(!whole_record_left, "{pull:?}: an error too early")
                     }
                     Pull::StdRead | Pull::StdBufRead => assert!(reader.buffer().is_empty(), "{pull:?}: too early"),
@@ -125,6 +135,19 @@ pub fn take(reader: &mut Reader, pull: Pull, out: &mut Vec<u8>) -> Result<bool, 
             for record in &batch {
                 out.extend_from_slice(record);
             }
+            Ok(true)
+        }
+        Pull::LeftBatches => {
+            let before = reader.position();
+            let Some(batch) = reader.next_batch(&mut Lines::untrimmed())? else { return Ok(false) };
+            let (all, used) = (batch.len(), batch.len().div_ceil(2));
+            for record in batch.iter().take(used) {
+                out.extend_from_slice(record);
+            }
+            let used_bytes = u64::from(batch.offsets()[used]);
+            reader.give_back(all - used)?;
+            let after = reader.position();
+            assert_eq!((after.bytes, after.records), (before.bytes + used_bytes, before.records + used as u64));
             Ok(true)
         }
         Pull::StdRead => {

@@ -66,7 +66,7 @@ fn interrupted_calls_and_small_pieces() {
     }
 }
 
-/// A source that has nothing now and says so is asked again; nothing is lost, and it is not taken for the end.
+/// A source that reports that it has nothing yet is asked again; nothing is lost, and this is not taken for the end.
 #[test]
 fn a_read_that_would_block_is_asked_again() {
     let data = sample::lines(3_000);
@@ -116,7 +116,7 @@ fn an_error_in_the_middle_comes_once_after_all_bytes() {
     }
 }
 
-/// A callback that claims more than there was room for is a bug of the caller, never a wrong byte.
+/// A callback that claims more than fits is a bug of the caller, and never gives a wrong byte.
 #[test]
 fn a_callback_that_lies_about_its_length() {
     for mode in every_mode() {
@@ -132,7 +132,7 @@ fn a_callback_that_lies_about_its_length() {
     }
 }
 
-/// A source that panics on our thread: the consumer hears of it, and does not wait for ever.
+/// A source that panics on our thread: the consumer is notified, and does not wait indefinitely.
 #[test]
 fn a_source_that_panics() {
     for mode in every_mode() {

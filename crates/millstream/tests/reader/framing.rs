@@ -4,13 +4,14 @@
 use std::io::Read;
 
 use millstream::frame::{
-    Delimiter, Endian, Fixed, Framer, LengthPrefixed, Lines, Predicate, PrefixCounts, PrefixWidth,
+    Delimiter, Endian, Fixed, Framer, LengthPrefixed, Lines, Predicate, PrefixCounts, PrefixWidth, Resume, Step, Trim,
 };
 use millstream::{Error, ErrorKind, ReadAhead, Reader};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::every_way::EVERY_READ_AHEAD;
+use crate::deadline::within_seconds;
+use crate::every_way::{EVERY_READ_AHEAD, every_mode};
 
 /// Which records there are in the input.
 #[derive(Clone, Debug)]
@@ -415,7 +416,7 @@ fn make(call: &Call, reader: &mut Reader, rest: &[u8]) -> Option<usize> {
 }
 
 proptest! {
-    // The failing case is printed; what it shows belongs into `vectors` or a test of its own, not into a file of seeds.
+    // The failing case is printed; it belongs into `vectors` or a separate test, not into a file of seeds.
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
@@ -430,7 +431,7 @@ proptest! {
         check(&spec, &input, &sizes, capacity, read_ahead, &asks);
     }
 
-    /// What one call has looked at ahead must not show in the next, whatever that is.
+    /// What one call has looked at ahead must not affect the next.
     #[test]
     fn calls_of_all_kinds_can_be_mixed(
         calls in vec(any_call(), 0..60),
@@ -498,4 +499,87 @@ fn a_batch_holds_all_that_was_read_with_its_first_record() {
     let lens = std::iter::from_fn(|| reader.next_batch(&mut lines).unwrap().map(|batch| batch.len()));
     assert_eq!(lens.collect::<Vec<_>>(), [1, 3]);
     assert_eq!(reader.position().records, 4);
+}
+
+#[test]
+fn what_is_given_back_is_there_for_every_other_call() {
+    let mut reader = Reader::memory("header\n1 2\nthree\nlast").unwrap();
+    let mut lines = Lines::new();
+    assert_eq!(reader.next_batch(&mut lines).unwrap().unwrap().len(), 3);
+    // Too many, and then as many as there are: an error changes nothing.
+    let error = reader.give_back(4).unwrap_err();
+    assert_eq!((error.kind(), error.found()), (ErrorKind::ArgumentInvalid, Some("4 records to put back")));
+    reader.give_back(3).unwrap();
+    assert_eq!(reader.next_batch(&mut lines).unwrap().unwrap().len(), 3);
+    reader.give_back(2).unwrap();
+    assert!(reader.give_back(1).is_err(), "a second time");
+    assert_eq!(reader.scan::<u8>().unwrap(), Some(1));
+    assert!(reader.give_back(1).is_err(), "after another call");
+    assert_eq!(reader.rest_of_line().unwrap(), Some(&b"2"[..]));
+    assert_eq!(reader.next_line().unwrap(), Some(&b"three"[..]));
+    // The unterminated last one, at the end of the stream.
+    let batch = reader.next_batch(&mut lines).unwrap().unwrap();
+    assert_eq!((batch.len(), batch.offset()), (1, 17));
+    reader.give_back(1).unwrap();
+    assert_eq!(reader.next_line().unwrap(), Some(&b"last"[..]));
+    assert_eq!(reader.next_line().unwrap(), None);
+    assert!(reader.give_back(1).is_err(), "after the end");
+    assert_eq!((reader.position().bytes, reader.position().records), (21, 4));
+}
+
+#[test]
+fn nothing_is_given_back_after_a_fill_has_moved_it() {
+    let pieces = |mode: ReadAhead| {
+        let mut pieces = [&b"a\nb\n"[..], b"c\nd\n"].into_iter();
+        let callback = move |room: &mut [u8]| {
+            let piece = pieces.next().unwrap_or_default();
+            room[..piece.len()].copy_from_slice(piece);
+            Ok(piece.len())
+        };
+        Reader::builder().read_ahead(mode).callback(callback).unwrap()
+    };
+    for mode in EVERY_READ_AHEAD {
+        let mut reader = pieces(mode);
+        assert_eq!(reader.next_batch(&mut Lines::new()).unwrap().unwrap().len(), 2);
+        reader.fill().unwrap();
+        assert!(reader.give_back(1).is_err());
+        assert_eq!(reader.next_line().unwrap(), Some(&b"c"[..]));
+    }
+}
+
+/// A framer that breaks its promises is an error, not an endless loop.
+#[test]
+fn framers_that_cannot_be_right() {
+    struct Wrong(fn(&[u8]) -> Step);
+    impl Framer for Wrong {
+        fn step(&mut self, input: &[u8], _: Resume, _: bool) -> Step {
+            (self.0)(input)
+        }
+        fn trim(&self) -> Trim {
+            Trim { head: 0, tail: 0, carriage_return: false }
+        }
+    }
+    type Answer = fn(&[u8]) -> Step;
+    let wrongs: [(Answer, ErrorKind); 5] = [
+        (|_| Step::More { resume: Resume::START, need: 0 }, ErrorKind::FrameTruncated),
+        (|input| Step::More { resume: Resume::after(input.len()), need: 0 }, ErrorKind::FrameTruncated),
+        (|input| Step::More { resume: Resume::START, need: input.len() as u64 + 1 }, ErrorKind::FrameTruncated),
+        (|_| Step::Record { len: 0, terminated: true }, ErrorKind::LengthInvalid),
+        (|input| Step::Record { len: input.len() + 1, terminated: true }, ErrorKind::LengthInvalid),
+    ];
+    for (step, kind) in wrongs {
+        for mode in every_mode() {
+            within_seconds(60, move || {
+                let open = || mode.builder().command(["printf", "some bytes"]).unwrap();
+                assert_eq!(open().next_frame(&mut Wrong(step)).unwrap_err().kind(), kind);
+                assert_eq!(open().next_batch(&mut Wrong(step)).map(drop).unwrap_err().kind(), kind);
+                let skipped = open().skip_record(&mut Wrong(step));
+                // Scanned bytes are no longer available when a record is skipped.
+                assert!(
+                    skipped.is_err() || matches!(step(b"x"), Step::More { resume, .. } if resume.scanned() == 1),
+                    "{skipped:?}"
+                );
+            });
+        }
+    }
 }

@@ -47,7 +47,7 @@ enum Take {
 
 const EVERY_TAKE: [Take; 4] = [Take::Line, Take::Batch, Take::Fill, Take::Std];
 
-/// Takes all lines and answers each. If the reader held one back, both sides would wait for ever.
+/// Takes all lines and answers each. If the reader held one back, both sides would wait indefinitely.
 fn answer_each(reader: &mut Reader, take: Take, answers: &mut impl Write) {
     for i in 0..ROUNDS {
         let expected = format!("line {i}\n");

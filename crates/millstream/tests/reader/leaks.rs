@@ -38,7 +38,7 @@ fn use_and_forget(kind: usize, builder: millstream::ReaderBuilder) {
 #[test]
 fn nothing_is_left_after_200_commands() {
     alone("leaks::nothing_is_left_after_200_commands", &[], || {
-        // Once before counting: what is opened once and kept is no leak.
+        // Once before counting: descriptors that are opened once and kept are not leaks.
         for read_ahead in EVERY_READ_AHEAD {
             (0..10).for_each(|kind| use_and_forget(kind, Reader::builder().read_ahead(read_ahead)));
         }

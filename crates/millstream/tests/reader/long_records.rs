@@ -1,8 +1,8 @@
-//! One very long record: delivered whole under the limit; over it an error that says where, and a way past it.
+//! One very long record: delivered whole below the limit; above it, an error with its position, and a way past it.
 
 use std::io::{Read, Write, repeat};
 
-use millstream::frame::{Fixed, Framer, LengthPrefixed, Lines, PrefixWidth};
+use millstream::frame::{Fixed, Framer, LengthPrefixed, Lines, PrefixWidth, Resume, Step};
 use millstream::{CancelToken, ErrorKind, Reader};
 
 use crate::alone::alone;
@@ -61,7 +61,7 @@ fn a_line_of_100_mib_over_the_limit() {
     }
 }
 
-/// The limit counts the content, whatever ends it.
+/// The limit counts the content, without the delimiter.
 #[test]
 fn the_limit_is_exact() {
     for mode in every_mode() {
@@ -90,7 +90,7 @@ fn a_long_record_is_not_lost_by_asking_again() {
         let mut reader = mode.builder().record_limit(16).memory(b"a\n12345678901234567890\nb\n".as_slice()).unwrap();
         assert_eq!(reader.next_line().unwrap(), Some(&b"a"[..]));
         assert_eq!(reader.next_line().unwrap_err().kind(), ErrorKind::RecordTooLong);
-        // Reported once; whatever comes then, it is not the record after it.
+        // Reported once; what comes next is not taken for the record after it.
         if let Ok(Some(line)) = reader.next_line() {
             panic!("{:?} although nobody has skipped", String::from_utf8_lossy(line));
         }
@@ -303,10 +303,10 @@ fn skipping_needs_no_memory() {
 fn a_framer_that_never_finds_an_end() {
     struct Never;
     impl Framer for Never {
-        fn step(&mut self, input: &[u8], _: usize, eof: bool) -> millstream::frame::Step {
+        fn step(&mut self, input: &[u8], _: Resume, eof: bool) -> Step {
             match eof {
-                true => millstream::frame::Step::Record { len: input.len(), terminated: false },
-                false => millstream::frame::Step::More { scanned: input.len(), need: 0 },
+                true => Step::Record { len: input.len(), terminated: false },
+                false => Step::More { resume: Resume::after(input.len()), need: 0 },
             }
         }
 
@@ -319,6 +319,51 @@ fn a_framer_that_never_finds_an_end() {
         assert_eq!(reader.next_frame(&mut Never).unwrap_err().kind(), ErrorKind::RecordTooLong);
         let mut reader = mode.builder().record_limit(MIB).from_read(repeat(1).take(1000)).unwrap();
         assert_eq!(reader.next_frame(&mut Never).unwrap().unwrap().len(), 1000);
+    }
+}
+
+/// What a framer notes about bytes is there again with more of them, also where these bytes are gone because the record is
+/// skipped: none is looked at twice.
+#[test]
+fn a_framer_goes_on_in_the_state_that_it_was_in() {
+    /// Lines in which a line end between quotes is content, and how many bytes it has looked at.
+    struct Quoted(usize);
+    impl Framer for Quoted {
+        fn step(&mut self, input: &[u8], resume: Resume, eof: bool) -> Step {
+            let mut state = resume.state();
+            for (at, &byte) in input.iter().enumerate().skip(resume.scanned()) {
+                self.0 += 1;
+                match byte {
+                    b'"' => state ^= 1,
+                    b'\n' if state == 0 => return Step::Record { len: at + 1, terminated: true },
+                    _ => {}
+                }
+            }
+            match eof {
+                true => Step::Record { len: input.len(), terminated: false },
+                false => Step::More { resume: Resume::after(input.len()).with_state(state), need: 0 },
+            }
+        }
+
+        fn trim(&self) -> millstream::frame::Trim {
+            Lines::new().trim()
+        }
+    }
+    let long = [b"\"".as_slice(), &b"line\n".repeat(4 * MIB / 5), b"\"\n"].concat();
+    let input = [&long[..], b"one\n", &long, b"two\n"].concat();
+    for mode in every_mode() {
+        let reader = |limit| mode.builder().record_limit(limit).from_read(std::io::Cursor::new(input.clone())).unwrap();
+        let (mut framer, mut whole) = (Quoted(0), reader(LONG));
+        assert_eq!(whole.next_frame(&mut framer).unwrap(), Some(&long[..long.len() - 1]));
+        assert_eq!(framer.0, long.len());
+        let (mut framer, mut skipping) = (Quoted(0), reader(MIB));
+        for line in [&b"one"[..], b"two"] {
+            framer.0 = 0;
+            assert!(skipping.skip_record(&mut framer).unwrap());
+            assert_eq!(framer.0, long.len());
+            assert_eq!(skipping.next_frame(&mut framer).unwrap(), Some(line));
+        }
+        assert_eq!(skipping.next_frame(&mut framer).unwrap(), None);
     }
 }
 

@@ -1,7 +1,7 @@
 //! The reader as a user sees it: the public interface only, one topic a file.
 //!
 //! `every_way` runs a case in each way a user can ask for it, `deadline` turns a hang into a failure, `alone` gives a
-//! test a process of its own, `sample` makes text that shows where it was torn, `processes` asks the system who is
+//! test a separate process, `sample` makes text that shows where it was torn, `processes` asks the system who is
 //! still there. The other files are the topics.
 
 mod alone;
@@ -14,13 +14,17 @@ mod cancelling;
 mod commands;
 mod early_stop;
 mod faulty_sources;
+mod following;
 mod framing;
 mod handshake;
 mod leaks;
 mod long_records;
+mod own_sources;
 mod pipelines;
+mod signals;
 mod sources;
 mod stderr;
+mod unfinished;
 
 #[cfg(feature = "compression")]
 mod compressed;

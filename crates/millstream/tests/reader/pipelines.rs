@@ -65,17 +65,33 @@ fn the_cause_is_named_not_its_consequence() {
     }
 }
 
-/// `yes | head` as in a shell with pipefail: the left command was ended by SIGPIPE, and nobody said it might.
+/// `yes | head`: the left command was ended because the right one had enough, and that one succeeded.
 #[test]
-fn a_left_command_that_dies_of_sigpipe_is_not_silent() {
-    let mut reader = Reader::pipeline([sh("exec yes"), sh("head -n 5")]).unwrap();
-    let (bytes, error) = drain(&mut reader, Pull::Frames);
-    assert_eq!(bytes, b"y\ny\ny\ny\ny\n");
-    let error = error.expect("the first command was ended by a signal");
-    assert_eq!(error.command().unwrap().status, CommandStatus::Signaled(13), "{error}");
+fn a_left_command_whose_reader_had_enough_has_not_failed() {
+    // By the signal itself, and as a shell reports it.
+    for left in ["exec yes", "yes; exit $?"] {
+        let mut reader = Reader::pipeline([sh(left), sh("head -n 5")]).unwrap();
+        assert_eq!(drain_whole(&mut reader, Pull::Frames), b"y\ny\ny\ny\ny\n");
+        let status = reader.close().unwrap()[0].status;
+        assert!([CommandStatus::Signaled(13), CommandStatus::Exited(141)].contains(&status), "{status:?}");
 
-    let mut reader = Reader::pipeline([sh("exec yes").allow_failure(), sh("head -n 5")]).unwrap();
-    assert_eq!(drain_whole(&mut reader, Pull::Frames), b"y\ny\ny\ny\ny\n");
+        let mut reader = Reader::pipeline([sh(left), sh("cat"), sh("head -n 1"), sh("cat")]).unwrap();
+        assert_eq!(drain_whole(&mut reader, Pull::Frames), b"y\n");
+        // A later one that may fail does not make it fail.
+        let mut reader = Reader::pipeline([sh(left), sh("head -n 1; exit 3").allow_failure()]).unwrap();
+        assert_eq!(drain_whole(&mut reader, Pull::Frames), b"y\n");
+    }
+}
+
+/// Nothing after the last command can have had enough, as long as we read.
+#[test]
+fn the_last_command_may_not_die_of_sigpipe() {
+    for last in ["cat; kill -PIPE $$", "cat; exit 141"] {
+        for commands in [vec![sh(last)], vec![sh("echo x"), sh(last)]] {
+            let (_, error) = drain(&mut Reader::pipeline(commands).unwrap(), Pull::Frames);
+            assert_eq!(error.unwrap().kind(), ErrorKind::CommandFailed, "{last}");
+        }
+    }
 }
 
 #[test]
@@ -111,7 +127,7 @@ fn without_bash_a_shell_line_is_refused() {
 }
 
 #[test]
-fn an_error_of_one_command_tells_of_all_and_is_no_error_twice() {
+fn an_error_of_one_command_tells_of_all() {
     let commands = [vec!["sh", "-c", "echo x; exit 3"], vec!["cat"], vec!["cat"]];
     let mut reader = Reader::pipeline(commands).unwrap();
     assert_eq!(reader.next_line().unwrap(), Some(&b"x"[..]));
@@ -119,5 +135,6 @@ fn an_error_of_one_command_tells_of_all_and_is_no_error_twice() {
     let codes = |ends: &[millstream::CommandEnd]| ends.iter().map(|end| end.status).collect::<Vec<_>>();
     let all = [3, 0, 0].map(millstream::CommandStatus::Exited);
     assert_eq!(codes(reader.command_ends()), all);
-    assert_eq!(codes(&reader.close().unwrap()), all);
+    assert_eq!(reader.try_close().unwrap_err().kind(), ErrorKind::CommandFailed);
+    assert_eq!(codes(reader.command_ends()), all);
 }

@@ -4,13 +4,14 @@ use std::fs::File;
 use std::io::{BufRead, Cursor, Read, Write};
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use millstream::{Decode, DecodeLimit, ErrorKind, Follow, Reader, ReaderBuilder};
+use millstream::{Decode, ErrorKind, Follow, Pin, Reader, ReaderBuilder};
 
 use crate::alone::alone;
 use crate::deadline::within_seconds;
@@ -125,7 +126,7 @@ fn empty_sources() {
     });
 }
 
-/// Sources whose end falls on a buffer's end, or one byte beside it.
+/// Sources whose end falls on a buffer's end, or one byte next to it.
 #[test]
 fn sources_that_end_at_a_buffers_end() {
     within_seconds(300, || {
@@ -184,7 +185,7 @@ fn standard_input_is_empty() {
     });
 }
 
-/// Files whose size the system does not know, or says is 0.
+/// Files whose size the system does not know, or reports as 0.
 #[test]
 fn files_without_a_size() {
     for mode in every_mode() {
@@ -227,7 +228,7 @@ fn what_cannot_be_opened_is_said_by_name() {
     let directory = sample::directory();
     let missing = directory.path().join("missing");
     let socketless = directory.path().join("no-socket");
-    // Nobody listens at a port that was free a moment ago.
+    // No process listens at a port that was free a moment ago.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let cases = [
         (Reader::path(&missing), missing.display().to_string()),
@@ -279,6 +280,62 @@ fn a_file_that_shrinks_while_it_is_read_is_an_error() {
         assert!(data[first + 1..].starts_with(&rest), "{mode:?}: wrong bytes");
         let error = error.unwrap_or_else(|| panic!("{mode:?}: a clean end"));
         assert_eq!(error.kind(), ErrorKind::SourceShrank, "{error}");
+    }
+}
+
+/// What was read of a file that is written to meanwhile may be a mixture of two contents.
+#[test]
+fn a_file_that_changes_while_it_is_read_is_an_error() {
+    let data = sample::lines(8 << 20);
+    let directory = sample::directory();
+    let touch = |path: &Path, seconds: u64| {
+        let time = std::time::SystemTime::now() + std::time::Duration::from_secs(seconds);
+        File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
+    };
+    for mode in every_mode() {
+        let opens: [fn(ReaderBuilder, &Path) -> Reader; 2] =
+            [|builder, path| builder.path(path).unwrap(), |builder, path| builder.mapped(path).unwrap()];
+        for open in opens {
+            let path = sample::file(&directory, "input", &data);
+            let mut reader = open(mode.builder(), &path);
+            reader.next_line().unwrap();
+            File::options().write(true).open(&path).unwrap().write_all_at(b"X", 7 << 20).unwrap();
+            // However coarse the clock of the file system is.
+            touch(&path, 1);
+            let (_, error) = drain(&mut reader, Pull::Fill);
+            let error = error.unwrap_or_else(|| panic!("{mode:?}: a clean end"));
+            assert_eq!(error.kind(), ErrorKind::SourceChanged, "{error}");
+
+            // Growth is fine, unless it is not.
+            for (pin, expected) in [(Pin::Content, None), (Pin::Identity, Some(ErrorKind::SourceChanged))] {
+                let path = sample::file(&directory, "input", &data);
+                let mut reader = open(mode.builder().pin(pin), &path);
+                reader.next_line().unwrap();
+                File::options().append(true).open(&path).unwrap().write_all(b"more\n").unwrap();
+                touch(&path, 2);
+                let (_, error) = drain(&mut reader, Pull::Fill);
+                assert_eq!(error.map(|error| error.kind()), expected, "{mode:?} {pin:?}");
+            }
+
+            // What its name leads to does not matter.
+            let path = sample::file(&directory, "input", &data);
+            let mut reader = open(mode.builder().pin(Pin::Identity), &path);
+            reader.next_line().unwrap();
+            std::fs::remove_file(&path).unwrap();
+            let (_, error) = drain(&mut reader, Pull::Fill);
+            assert!(error.is_none(), "{mode:?}: {error:?}");
+        }
+    }
+    // Where a part is enough, the rest does not matter either.
+    let path = sample::file(&directory, "input", &data);
+    let mut reader = Reader::path(&path).unwrap();
+    reader.next_line().unwrap();
+    touch(&path, 1);
+    reader.close().unwrap();
+    for refused in
+        [Reader::builder().pin(Pin::Identity).memory("x"), Reader::builder().pin(Pin::Identity).command(["true"])]
+    {
+        assert_eq!(refused.unwrap_err().kind(), ErrorKind::InvalidOption);
     }
 }
 
@@ -412,11 +469,10 @@ fn options_that_cannot_be_are_refused() {
         assert!(error.found().unwrap().contains(found), "{found}: {error}");
         assert!(error.expected().is_some(), "{error}");
     };
-    let limit = DecodeLimit { bytes: Some(1), ratio: None };
     let rows: [(&str, Set); 4] = [
         ("0 bytes", |builder| builder.capacity(0)),
         ("4294967296", |builder| builder.record_limit(1 << 32)),
-        ("2 bytes read ahead at first, 1 at most", |builder| builder.read_ahead_capacity(2, 1)),
+        ("2 bytes of read-ahead at first, 1 at most", |builder| builder.read_ahead_capacity(2, 1)),
         ("0 s", |builder| builder.stall_timeout(Duration::ZERO)),
     ];
     for (found, set) in rows {
@@ -425,13 +481,13 @@ fn options_that_cannot_be_are_refused() {
         }
     }
     for (name, open) in OPEN_NOTHING {
-        let builder = || Reader::builder().decode_limit(limit);
-        refused("decoded", open(builder().decode(Decode::Off)).unwrap_err());
+        let builder = || Reader::builder().decode_limit(1);
+        refused("decoding limit", open(builder().decode(Decode::Off)).unwrap_err());
         if !["path", "fd", "socket"].contains(&name) {
             refused("following", open(Reader::builder().follow(Follow::Growing)).unwrap_err());
         }
         if ["socket", "from_read", "callback"].contains(&name) {
-            refused("decoded", open(builder()).unwrap_err());
+            refused("decoding limit", open(builder()).unwrap_err());
         }
     }
 }
@@ -447,7 +503,7 @@ const OPEN_NOTHING: [(&str, TryOpen); 11] = [
     ("socket", |builder| builder.fd(UnixStream::pair().unwrap().0)),
     ("command", |builder| builder.command(["true"])),
     ("shell", |builder| builder.shell("true")),
-    // Nobody is there: the options come first.
+    // The peer does not exist: the options are checked first.
     ("tcp", |builder| builder.tcp("127.0.0.1:1")),
     ("unix", |builder| builder.unix("/nonexistent")),
     ("from_read", |builder| builder.from_read(std::io::empty())),

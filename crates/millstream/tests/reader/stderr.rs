@@ -46,7 +46,7 @@ fn a_short_standard_error_is_kept_whole() {
     let (_, error) = drain(&mut Reader::command(command).unwrap(), Pull::Frames);
     let error = error.unwrap();
     assert_eq!(error.command().unwrap().stderr_tail, b"a\nb");
-    assert!(error.to_string().contains("it said last: b"), "{error}");
+    assert!(error.to_string().contains("last line of standard error: b"), "{error}");
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn inherit_and_null_keep_no_tail() {
     .inspect(|output| assert_eq!(output.stderr, b"oops\n"));
 }
 
-/// A command may leave a process behind that keeps standard error open; the stream ends all the same.
+/// A command may leave a process behind that keeps standard error open; the stream ends anyway.
 #[test]
 fn a_grandchild_that_holds_standard_error_open_does_not_hold_us() {
     for read_ahead in EVERY_READ_AHEAD {
@@ -132,11 +132,11 @@ fn a_grandchild_that_holds_standard_error_open_does_not_hold_us() {
     }
 }
 
-/// Nobody takes what we forward: the command may wait, but we must not.
+/// What we forward is not read: the command may wait, but we must not.
 #[test]
 fn our_own_standard_error_that_is_full_does_not_hold_close() {
     within_seconds(60, || {
-        // A reader in a process whose standard error is a pipe that nobody reads.
+        // A reader in a process whose standard error is a pipe that is never read.
         let (unread, full) = std::io::pipe().unwrap();
         let this = std::env::current_exe().unwrap();
         let mut child = std::process::Command::new(this)

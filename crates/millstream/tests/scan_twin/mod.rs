@@ -1,4 +1,4 @@
-//! Scanning in the plainest way, by std's `parse`, and a reader's way beside it: for tests and the fuzzer.
+//! Scanning in the plainest way, by std's `parse`, and a reader's way next to it: for tests and the fuzzer.
 
 #![allow(dead_code)] // each user takes what it needs
 
@@ -87,11 +87,13 @@ fn tokens(separator: Separator, input: &[u8]) -> Vec<(usize, Option<&[u8]>)> {
 fn parse(word: &str, token: &[u8]) -> Result<String, ErrorKind> {
     let text = std::str::from_utf8(token).map_err(|_| ErrorKind::NumberInvalid)?;
     if word.starts_with('f') {
-        return match word {
-            "f32" => text.parse::<f32>().map(|number| format!("{number:?}")),
-            _ => text.parse::<f64>().map(|number| format!("{number:?}")),
+        let (number, shown) = match word {
+            "f32" => text.parse::<f32>().map(|number| (f64::from(number), format!("{number:?}"))),
+            _ => text.parse::<f64>().map(|number| (number, format!("{number:?}"))),
         }
-        .map_err(|_| ErrorKind::NumberInvalid);
+        .map_err(|_| ErrorKind::NumberInvalid)?;
+        let is_name = text.bytes().all(|byte| !byte.is_ascii_digit());
+        return if number.is_finite() || is_name { Ok(shown) } else { Err(ErrorKind::NumberOverflow) };
     }
     let digits = text.strip_prefix('+').unwrap_or(text);
     let digits = if word.starts_with('i') && digits == text { text.strip_prefix('-').unwrap_or(text) } else { digits };

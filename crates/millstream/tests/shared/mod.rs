@@ -1,20 +1,38 @@
-//! Finds the test data that is not in the repository, because others have licensed or generated it.
+//! Finds the test data: the repository's own, and what others have licensed and is therefore not in it.
+
+#![allow(dead_code, reason = "each test uses a part of it")]
 
 use std::path::{Path, PathBuf};
 
-/// The folder `shared/corpus/NAME` beside the repository, or the one that `MILLSTREAM_SHARED` names. Without it says
-/// so: a plain clone has none.
-///
-/// # Panics
-/// Without it, if `CI=true`.
-#[track_caller]
+/// The file or folder `vectors/NAME` of the repository.
+pub fn vectors(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors").join(name)
+}
+
+/// The folder `shared/corpus/NAME` next to the repository, or in the folder that `MILLSTREAM_SHARED` names. A plain
+/// clone has none: then this prints what is skipped, in CI too, because the licence keeps the data out of the
+/// repository.
 pub fn corpus(name: &str) -> Option<PathBuf> {
     let around = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().map(|folder| folder.join("shared"));
     let named = std::env::var_os("MILLSTREAM_SHARED").map(PathBuf::from);
     let found = named.into_iter().chain(around).map(|folder| folder.join("corpus").join(name)).find(|it| it.is_dir());
     if found.is_none() {
-        assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "shared/corpus/{name} is missing");
-        crate::skip::say(&format!("shared/corpus/{name} is missing"));
+        crate::skip::say(&format!("shared/corpus/{name} is not next to the repository"));
     }
     found
+}
+
+/// The files with this extension in `vectors/NAME` and `shared/corpus/NAME`, sorted; a file in both counts once.
+pub fn files(name: &str, extension: &str) -> Vec<PathBuf> {
+    let own = Some(vectors(name)).filter(|folder| folder.is_dir());
+    let mut files = std::collections::BTreeMap::new();
+    for folder in own.into_iter().chain(corpus(name)) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|found| found == extension) {
+                files.entry(path.file_name().unwrap().to_owned()).or_insert(path);
+            }
+        }
+    }
+    files.into_values().collect()
 }

@@ -1,4 +1,4 @@
-//! What a test says that cannot run here, so that it does not seem to have passed.
+//! The message of a test that cannot run here, so that it does not seem to have passed.
 
 use std::io::Write;
 

@@ -1,23 +1,8 @@
-# The files of shared/corpus/julia-bson, and the types that they name, in Main, where they were defined.
+# The files in vectors/julia-bson, and the types that they name, in Main, where they were defined.
 
-# The folder beside the repository, or the one that MILLSTREAM_SHARED names; a plain clone has none.
-function corpus_folder()
-    folders = [get(ENV, "MILLSTREAM_SHARED", "")]
-    folder = @__DIR__
-    while dirname(folder) != folder
-        folder = dirname(folder)
-        push!(folders, joinpath(folder, "shared"))
-    end
-    found = filter(isdir, joinpath.(filter(!isempty, folders), "corpus", "julia-bson"))
-    isempty(found) || return first(found)
-    get(ENV, "CI", "") == "true" && error("shared/corpus/julia-bson is missing")
-    @warn "skipped: shared/corpus/julia-bson is missing"
-    nothing
-end
-
-const folder = corpus_folder()
-const names = folder === nothing ? String[] : sort([splitext(f)[1] for f in readdir(folder) if endswith(f, ".bson")])
-@assert folder === nothing || length(names) >= 59
+const folder = normpath(@__DIR__, "..", "..", "..", "..", "..", "vectors", "julia-bson")
+const names = sort([splitext(f)[1] for f in readdir(folder) if endswith(f, ".bson")])
+@assert length(names) >= 55
 
 isdefined(Main, :Corpus) || @eval Main module Corpus
 struct Point

@@ -1,4 +1,4 @@
-# Compares a value with its description in JSON, whose forms are in the README of shared/corpus/julia-bson.
+# Compares a value with its description in JSON, whose forms are in the README of vectors/julia-bson.
 module Describe
 
 # ---- JSON: objects as dictionaries, numbers as their text ----

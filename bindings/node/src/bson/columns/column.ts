@@ -1,18 +1,19 @@
 /**
  * A column's memory: plain typed arrays, in the layout of Apache Arrow (<https://arrow.apache.org/docs/format/Columnar.html>).
  *
- * Where a value is none, its place holds zeros, or nothing where values have no fixed size. Objects are made when they are asked
- * for, one by one.
+ * For a missing value, its place contains zeros, or nothing if values have no fixed size. Objects are made on request,
+ * one by one.
  */
 
-import { Batch, TRIM_NOTHING } from "../../batch.js";
-import { MillstreamError } from "../../error.js";
+import { Batch } from "../../batch.js";
+import { misuse } from "../../error.js";
 import { platform } from "../../text.js";
+import { TRIM_NOTHING } from "../../trim.js";
 import { Decimal128 } from "../decimal.js";
 import { dateOf, ObjectId, Timestamp } from "../values.js";
 import type { DataType, Field } from "./schema.js";
 
-/** Which word of an integer of 64 bits is the high one, on this machine. */
+/** Which word of a 64-bit integer is the high one, on this machine. */
 const HIGH = new Uint8Array(Uint16Array.of(1).buffer)[0];
 
 /** The memory of columns of numbers: dates are milliseconds since 1970, timestamps the seconds times 2³² plus the increment. */
@@ -24,16 +25,16 @@ export interface NumberArrays {
   timestamp: BigUint64Array;
 }
 
-/** How many names of columns an error tells. */
+/** How many names of columns an error lists. */
 const SHOWN = 20;
 
-/** The type of a column: a list and a struct are called so. */
+/** The type of a column, including `list` and `struct`. */
 export type ColumnKind = Column["kind"];
 
 /** A column, by its kind. */
 export type ColumnOf<K extends ColumnKind> = Extract<Column, { readonly kind: K }>;
 
-/** A column: so many values, and which of them are none. */
+/** A column: its values, and which of them are missing. */
 export type Column =
   | NullColumn
   | BoolColumn
@@ -55,9 +56,9 @@ abstract class Values<T> implements Iterable<T | null> {
   constructor(
     /** Its name in the schema. */
     readonly name: string,
-    /** How many rows it has. */
+    /** The number of rows. */
     readonly length: number,
-    /** A bit for each row, the lowest of a byte first: whether there is a value. `undefined` where all are there. */
+    /** A bit for each row, the lowest of a byte first: whether there is a value. `undefined` if every row has a value. */
     readonly validity: Uint8Array | undefined,
   ) {}
 
@@ -67,7 +68,7 @@ abstract class Values<T> implements Iterable<T | null> {
     return this.validity === undefined || isSet(this.validity, row);
   }
 
-  /** The value in this row, as `bson.decode` makes them; `null` for none. */
+  /** The value in this row, as from `bson.decode`; `null` for none. */
   get(row: number): T | null {
     return this.isValid(row) ? this.value(row) : null;
   }
@@ -133,8 +134,8 @@ export class NumberColumn<K extends keyof NumberArrays> extends Values<NumberVal
   }
 
   /**
-   * All values as numbers, with zeros where there is none: for sums over 64-bit integers without a `bigint` for each. They are
-   * rounded where a number does not hold them exactly.
+   * All values as numbers, with zeros for missing ones: for sums over 64-bit integers without a `bigint` for each. They
+   * are rounded if a number cannot represent them exactly.
    */
   toNumbers(): Float64Array {
     const { values, length } = this;
@@ -170,7 +171,7 @@ export class FixedColumn<K extends "objectId" | "decimal"> extends Values<Object
     name: string,
     length: number,
     validity: Uint8Array | undefined,
-    /** One value behind the other. */
+    /** One value after the other. */
     readonly bytes: Uint8Array,
   ) {
     super(name, length, validity);
@@ -202,7 +203,7 @@ export class PieceColumn<K extends keyof PieceValues> extends Values<PieceValues
     super(name, length, validity);
   }
 
-  /** All values as strings, empty ones where there is none: much faster than one by one. */
+  /** All values as strings, empty ones for missing values: much faster than one by one. */
   texts(): string[] {
     return new Batch(this.bytes, this.offsets, TRIM_NOTHING, true).texts();
   }
@@ -255,24 +256,24 @@ export class StructColumn extends Values<{ [key: string]: unknown }> {
 /** Documents as columns: a row for each. */
 export class Columns implements Iterable<Column> {
   constructor(
-    /** Which columns there are. It can be the `schema` of others. */
+    /** Which columns there are. It can be used as the `schema` of others. */
     readonly schema: readonly Field[],
     /** The columns, in the order of the schema. */
     readonly columns: readonly Column[],
-    /** How many rows there are. */
+    /** The number of rows. */
     readonly length: number,
-    /** Which record of the stream the first row is; the stream's first is 0. */
+    /** The record number of the first row; the stream's first is 0. */
     readonly firstRecord: number,
-    /** How many values did not fit, and are none, from the beginning of the stream on: with `mismatch: "null"`. */
+    /** How many values did not fit, and are null, since the beginning of the stream: with `mismatch: "null"`. */
     readonly mismatched: number,
-    /** How many members no column reads, from the beginning of the stream on. */
+    /** How many members had no column, since the beginning of the stream. */
     readonly unknown: number,
   ) {}
 
   /**
-   * The column of this name, which is of this kind, if that is said.
+   * The column of this name, and of this kind, if given.
    *
-   * @throws `argument_invalid` where there is none, or it is of another kind.
+   * @throws `argument_invalid` if there is none, or it is of another kind.
    */
   column(name: string): Column;
   column<K extends ColumnKind>(name: string, kind: K): ColumnOf<K>;
@@ -282,7 +283,7 @@ export class Columns implements Iterable<Column> {
       const found = column === undefined ? `no column "${name}"` : `the column "${name}" of kind ${column.kind}`;
       const some = this.columns.slice(0, SHOWN).map((one) => one.name);
       if (this.columns.length > SHOWN) some.push("…");
-      throw new MillstreamError("argument_invalid", { found, expected: column === undefined ? some.join(", ") : kind });
+      throw misuse({ found, expected: column === undefined ? some.join(", ") : kind });
     }
     return column;
   }
@@ -298,8 +299,8 @@ function isSet(bits: Uint8Array, row: number): boolean {
 }
 
 /**
- * The columns of these fields, out of their memory: of each validity, values or offsets, and the bytes that offsets are for, then
- * those of what is inside. Every part has memory of its own.
+ * The columns of these fields, from their memory: for each, validity, values or offsets, and the bytes that offsets
+ * refer to, then those of inner columns. Every part owns its memory.
  */
 export function assemble(fields: readonly Field[], rows: number, parts: Iterator<Uint8Array>): Column[] {
   return fields.map(({ name, type }) => columnOf(name, type, rows, parts));

@@ -1,72 +1,116 @@
 /** Documents of memory or of a stream as columns. */
 
 import type { Batch } from "../../batch.js";
-import { MillstreamError } from "../../error.js";
+import { Core, core, errorOf } from "../../core.js";
+import { MillstreamError, misuse } from "../../error.js";
 import { documentFramer } from "../../frame.js";
 import { from } from "../../from.js";
+import { boolean, checkOptions, type Rules, whole, word } from "../../options.js";
 import { Reader } from "../../reader.js";
+import { passDocuments } from "../pass.js";
+import { joinPath } from "../path.js";
 import { room } from "../room.js";
-import { PlainFiller } from "./append.js";
 import { assemble, Columns } from "./column.js";
-import type { Filler } from "./filler.js";
-import { Inference } from "./infer.js";
+import { CoreFiller, type Filler, planOf } from "./filler.js";
 import { type Field, fieldsOf, type Schema } from "./schema.js";
 
 /** Options of `bson.columns` and `bson.columnBatches`. */
 export interface ColumnsOptions {
-  /** Which columns there are: those of the first 1,000 documents (or 16 MiB) unless told otherwise. */
+  /** The columns: those of the first documents by default. */
   schema?: Schema;
-  /** Of columns that are found in documents: what one is whose values have types that do not go together; `"json"` unless told otherwise. */
+  /** How many of the first documents (at most 32 MiB) the columns are inferred from: 10,000 by default. */
+  infer?: number;
+  /** For inferred columns: what to do with one whose types do not fit together; `"json"` by default. */
   mixed?: "json" | "error";
-  /** What a value is that does not fit its column: an error unless told otherwise; or none, and counted. */
+  /** What to do with a value that does not fit its column: an error by default; or null, and counted. */
   mismatch?: "error" | "null";
-  /** What a member is that no column reads: counted unless told otherwise, or an error. */
-  unknown?: "count" | "error";
-  /** How many bytes columns can have at most, less than 2 GiB: 1 GiB unless told otherwise. */
+  /**
+   * What to do with a member without a column, and with a key that a document has twice. Each is counted.
+   *
+   * `"error"`: both are errors; the default for inferred columns. `"ignore"`: the member is ignored, the repeated key is an
+   * error; the default with a schema. `"count"`: both are ignored.
+   */
+  unknown?: "error" | "count" | "ignore";
+  /** What to do with a column for which no document had a member: an error by default, as its path may be misspelt; or nulls. */
+  absent?: "error" | "null";
+  /** The most bytes that columns may use, less than 2 GiB: 1 GiB by default. */
   memoryLimit?: number;
-  /** Whether the native part does it: if it is there, unless told otherwise. What comes out is the same. */
+  /** Whether to use the native part: by default if it is installed. The results are the same. */
   native?: boolean;
 }
 
 /** Options of `bson.columnBatches`. */
 export interface ColumnBatchesOptions extends ColumnsOptions {
-  /** From how many bytes on a batch is full: 32 MiB unless told otherwise. */
+  /** The size in bytes at which a batch is full: 32 MiB by default. */
   batchBytes?: number;
 }
 
+const COLUMNS_RULES: Rules<ColumnsOptions> = {
+  schema: {
+    expected: "an object of paths and types, or an array of fields",
+    accepts: (value) => Object(value) === value,
+  },
+  mixed: word("json", "error"),
+  mismatch: word("error", "null"),
+  infer: whole(1),
+  unknown: word("error", "count", "ignore"),
+  absent: word("error", "null"),
+  memoryLimit: {
+    expected: "a number, 0 or more and less than 2 GiB",
+    accepts: (value) => typeof value === "number" && value >= 0 && value < 2 ** 31,
+  },
+  native: boolean,
+};
+
+const BATCHES_RULES: Rules<ColumnBatchesOptions> = {
+  ...COLUMNS_RULES,
+  batchBytes: { expected: "a number above 0", accepts: (value) => typeof value === "number" && value > 0 },
+};
+
 /** How many documents, and how many bytes of them, say what the columns are. */
-const SAMPLE = 1000;
-const SAMPLE_BYTES = 16 << 20;
+const SAMPLE = 10_000;
+const SAMPLE_BYTES = 32 << 20;
 
 /** More than any memory limit. */
 const NEVER_FULL = 2 ** 32 - 1;
 
 /**
- * The documents in these bytes, one behind the other, as columns.
+ * The documents in these bytes, one after another, as columns.
  *
  * @throws What is wrong with a document, with offset and record; `shape_mismatch`, `value_out_of_range` and `key_missing` where it
  * does not fit; `memory_limit`; `invalid_option`.
  */
 export function columns(bytes: Uint8Array, options: ColumnsOptions = {}): Columns {
+  checkOptions("bson.columns", options, COLUMNS_RULES);
   if (!(bytes instanceof Uint8Array)) {
-    throw new MillstreamError("argument_invalid", { found: bytes === null ? "null" : typeof bytes, expected: "bytes" });
+    throw misuse({ found: bytes === null ? "null" : typeof bytes, expected: "bytes" });
   }
   const chunk = { bytes, offset: 0, firstRecord: 0, records: 0 };
-  const fields = options.schema === undefined ? inferred([chunk], options) : fieldsOf(options.schema);
-  const filler = fillerOf(fields, { ...options, batchBytes: NEVER_FULL });
-  const { error, rows } = filler.append(bytes);
-  if (error !== undefined) throw located(error, undefined, 0, rows);
-  return taken(fields, filler, 0);
+  const fields = options.schema === undefined ? inferred([chunk], options, core()) : fieldsOf(options.schema);
+  const filler = fillerOf(fields, { ...options, batchBytes: NEVER_FULL }, core);
+  const { error, documents } = filler.append(bytes);
+  if (error !== undefined) throw located(error, undefined, 0, documents);
+  const { columns, absent } = taken(fields, filler, 0);
+  if (documents > 0) checkPresence(fields, absent, options);
+  return columns;
 }
 
 /**
- * The documents of a file, of memory or of a reader's stream as columns, batch by batch. Compressed files are recognised.
+ * The documents of a file, of memory or of a reader's stream as columns, batch by batch. Compressed files are detected.
  *
- * What came before an error is handed out before it is thrown. A reader that was given stays open.
+ * Rows before an error are returned before it is thrown. A reader passed in stays open.
  */
-export async function* columnBatches(
+export function columnBatches(
   source: string | URL | Uint8Array | Reader<string> | Reader<Uint8Array>,
   options: ColumnBatchesOptions = {},
+): AsyncGenerator<Columns, void, void> {
+  checkOptions("bson.columnBatches", options, BATCHES_RULES);
+  return generate(source, options);
+}
+
+async function* generate(
+  source: string | URL | Uint8Array | Reader<string> | Reader<Uint8Array>,
+  options: ColumnBatchesOptions,
 ): AsyncGenerator<Columns, void, void> {
   if (source instanceof Reader) {
     yield* batchesOf(source, options);
@@ -85,10 +129,10 @@ function readerOf(source: string | URL | Uint8Array): Reader<Uint8Array> {
   const isPath = typeof source === "string" || source instanceof URL;
   if (isPath && room.open !== undefined) return room.open(source);
   const found = isPath ? "a path" : source === null ? "null" : typeof source;
-  throw new MillstreamError("argument_invalid", { found, expected: isPath ? "a reader" : "a path, bytes or a reader" });
+  throw misuse({ found, expected: isPath ? "a reader" : "a path, bytes or a reader" });
 }
 
-/** Whole documents of a stream. */
+/** Complete documents of a stream. */
 interface Chunk {
   readonly bytes: Uint8Array;
   readonly offset: number;
@@ -100,7 +144,7 @@ async function* batchesOf(
   reader: Reader<string> | Reader<Uint8Array>,
   options: ColumnBatchesOptions,
 ): AsyncGenerator<Columns, void, void> {
-  /** What has been read and is in no column yet. */
+  /** What has been read and is not in a column yet. */
   const waiting: Chunk[] = [];
   let failed: { error: unknown } | undefined;
   let isOver = false;
@@ -119,37 +163,43 @@ async function* batchesOf(
   let fields: readonly Field[];
   if (options.schema === undefined) {
     let [documents, bytes] = [0, 0];
-    while (documents < SAMPLE && bytes < SAMPLE_BYTES && (await read())) {
+    const { infer = SAMPLE } = options;
+    while (documents < infer && bytes < SAMPLE_BYTES && (await read())) {
       const last = waiting[waiting.length - 1];
       documents += last.records;
       bytes += last.bytes.length;
     }
-    fields = inferred(waiting, options, reader.name);
+    fields = inferred(waiting, options, new Core(), reader.name);
   } else {
     fields = fieldsOf(options.schema);
   }
-  const filler = fillerOf(fields, options);
+  const filler = fillerOf(fields, options, () => new Core());
   let [first, rows] = [0, 0];
+  let absent: readonly string[] | undefined;
+  const take = (): Columns => {
+    const all = taken(fields, filler, first);
+    absent = all.absent;
+    rows = 0;
+    return all.columns;
+  };
   stream: while (waiting.length > 0 || (!isOver && (await read("reused")))) {
     const { bytes, offset, firstRecord } = waiting.shift() as Chunk;
     for (let at = 0, record = firstRecord; at < bytes.length; ) {
       if (rows === 0) first = record;
       const appended = filler.append(bytes.subarray(at));
       at += appended.bytes;
-      rows += appended.rows;
-      record += appended.rows;
+      rows += appended.documents;
+      record += appended.documents;
       if (appended.error !== undefined) {
         failed = { error: located(appended.error, reader.name, offset + at - appended.bytes, record) };
         break stream;
       }
-      if (filler.isFull) {
-        yield taken(fields, filler, first);
-        rows = 0;
-      }
+      if (appended.isFull) yield take();
     }
   }
-  if (rows > 0) yield taken(fields, filler, first);
+  if (rows > 0) yield take();
   if (failed !== undefined) throw failed.error;
+  if (absent !== undefined) checkPresence(fields, absent, options, reader.name);
 }
 
 function chunkOf({ bytes, offsets, length, offset, firstRecord }: Batch): Chunk {
@@ -158,63 +208,71 @@ function chunkOf({ bytes, offsets, length, offset, firstRecord }: Batch): Chunk 
 }
 
 /** The columns of the first documents. */
-function inferred(chunks: readonly Chunk[], { mixed = "json" }: ColumnsOptions, stream?: string): Field[] {
-  oneOf("mixed", mixed, ["json", "error"]);
-  const inference = new Inference();
-  let [documents, bytes] = [0, 0];
-  for (const chunk of chunks) {
-    for (let at = 0; at < chunk.bytes.length && documents < SAMPLE && bytes < SAMPLE_BYTES; documents++) {
-      try {
-        const end = inference.observe(chunk.bytes, at);
-        bytes += end - at;
-        at = end;
-      } catch (error) {
-        throw located(error, stream, chunk.offset, documents + chunks[0].firstRecord);
-      }
-    }
+function inferred(
+  chunks: readonly Chunk[],
+  { mixed = "json", infer = SAMPLE }: ColumnsOptions,
+  core: Core,
+  stream?: string,
+): Field[] {
+  core.call.sample();
+  let record = chunks[0]?.firstRecord ?? 0;
+  for (const { bytes, offset } of chunks) {
+    const { documents, error, isFull } = passDocuments(bytes, (piece, isLast) => {
+      core.call.observe(core.put(piece), isLast, infer, SAMPLE_BYTES);
+      return core.reply();
+    });
+    record += documents;
+    if (error !== undefined) throw located(error, stream, offset, record);
+    if (isFull) break;
   }
-  return inference.schema(mixed);
+  core.call.fields(mixed === "json");
+  const fields = core.reply();
+  if (!Array.isArray(fields)) throw errorOf(fields);
+  return fields;
 }
 
-function fillerOf(fields: readonly Field[], options: ColumnBatchesOptions): Filler {
-  const { mismatch = "error", unknown = "count", memoryLimit = 1 << 30, batchBytes = 32 << 20 } = options;
-  oneOf("mismatch", mismatch, ["error", "null"]);
-  oneOf("unknown", unknown, ["count", "error"]);
-  if (!(memoryLimit >= 0 && memoryLimit < 2 ** 31)) {
-    const found = `a memory limit of ${memoryLimit} bytes`;
-    throw new MillstreamError("invalid_option", { found, expected: "less than 2 GiB" });
-  }
-  if (!(batchBytes > 0)) {
-    const found = `batches of ${batchBytes} bytes`;
-    throw new MillstreamError("invalid_option", { found, expected: "1 or more" });
-  }
+function fillerOf(fields: readonly Field[], options: ColumnBatchesOptions, instance: () => Core): Filler {
+  const {
+    mismatch = "error",
+    unknown = options.schema ? "ignore" : "error",
+    memoryLimit = 1 << 30,
+    batchBytes = 32 << 20,
+  } = options;
   const given = {
     mismatchIsNull: mismatch === "null",
-    unknownIsError: unknown === "error",
+    unknown,
     memoryLimit: Math.floor(memoryLimit),
     batchBytes: Math.min(Math.ceil(batchBytes), NEVER_FULL),
   };
-  const native = options.native === false ? undefined : room.filler?.(fields, given);
+  const plan = planOf(fields, given);
+  const native = options.native === false ? undefined : room.filler?.(plan);
   if (native === undefined && options.native === true) {
     const found = room.reason?.() ?? "a platform without one";
     throw new MillstreamError("unsupported", { found, expected: "the native part of this package" });
   }
-  return native ?? new PlainFiller(fields, given);
+  return native ?? new CoreFiller(plan, instance());
 }
 
-function oneOf(option: string, value: unknown, words: readonly string[]): void {
-  if (words.includes(value as string)) return;
-  const expected = words.map((word) => JSON.stringify(word)).join(" or ");
-  throw new MillstreamError("invalid_option", { found: `${option} ${JSON.stringify(value)}`, expected });
-}
-
-function taken(fields: readonly Field[], filler: Filler, firstRecord: number): Columns {
-  const { rows, mismatched, unknown, parts } = filler.take();
+function taken(fields: readonly Field[], filler: Filler, firstRecord: number) {
+  const { rows, mismatched, unknown, absent, parts } = filler.take();
   const columns = assemble(fields, rows, parts.values());
-  return new Columns(fields, columns, rows, firstRecord, mismatched, unknown);
+  return { columns: new Columns(fields, columns, rows, firstRecord, mismatched, unknown), absent };
 }
 
-/** An error of a document, with its place in the stream instead of that in some of its bytes. */
+/** At the end: whether some document had a member for each column. */
+function checkPresence(
+  fields: readonly Field[],
+  absent: readonly string[],
+  options: ColumnsOptions,
+  stream?: string,
+): void {
+  const field = fields.find(({ name }) => absent.includes(name));
+  if (field === undefined || options.absent === "null") return;
+  const found = "no document with this member";
+  throw new MillstreamError("key_missing", { stream, found, path: joinPath(field.keys) });
+}
+
+/** An error of a document, with its position in the stream instead of that in some of its bytes. */
 function located(error: unknown, stream: string | undefined, offset: number, record: number): unknown {
   if (!(error instanceof MillstreamError)) return error;
   const { kind, found, expected, path, offset: inside = 0 } = error;

@@ -1,37 +1,69 @@
-/** What fills columns: TypeScript, or the native part where it is there. Both do the same. */
+/** What fills columns: the core as WebAssembly, or in the native part if that is installed. */
 
-/** How columns are filled: numbers of bytes, and what is no error. */
+import { type Core, errorOf } from "../../core.js";
+import { platform } from "../../text.js";
+import { type Passed, passDocuments } from "../pass.js";
+import type { Field } from "./schema.js";
+
+/** How columns are filled: sizes in bytes, and which errors to count. */
 export interface FillerOptions {
   readonly mismatchIsNull: boolean;
-  readonly unknownIsError: boolean;
+  readonly unknown: "error" | "count" | "ignore";
   readonly batchBytes: number;
   readonly memoryLimit: number;
 }
 
-/** How far `append` came. */
-export interface Appended {
-  /** How many documents are rows now, and how many bytes these have. */
-  readonly rows: number;
-  readonly bytes: number;
-  /** What is wrong with the next one, its offset counted from the first byte of the call. */
-  readonly error?: unknown;
-}
-
-/** Rows that have been taken. */
-export interface Taken {
+/** What the core replies to `take`: `parts` are the lengths of the memory that `assemble` wants. */
+export interface TakeReply {
   readonly rows: number;
   readonly mismatched: number;
   readonly unknown: number;
-  /** As `assemble` wants them. */
-  readonly parts: Uint8Array[];
+  /** The names of the columns for which no document had a member, from the beginning on. */
+  readonly absent: readonly string[];
+  readonly parts: readonly number[];
 }
+
+/** Rows that have been taken, with that memory. */
+export type Taken = Omit<TakeReply, "parts"> & { readonly parts: readonly Uint8Array[] };
 
 /** Columns that grow by a row for each document. */
 export interface Filler {
-  /** Whether the rows take as much as a batch should. */
-  readonly isFull: boolean;
   /** Appends the documents in these bytes, until a batch is full. */
-  append(bytes: Uint8Array): Appended;
-  /** The rows; there is none then. */
+  append(bytes: Uint8Array): Passed;
+  /** The rows; afterwards there are none. */
   take(): Taken;
+}
+
+/** The fields and options as the core wants them. */
+export function planOf(fields: readonly Field[], options: FillerOptions): string {
+  return JSON.stringify({ fields, ...options });
+}
+
+/** In WebAssembly, in an instance that nothing else uses meanwhile. */
+export class CoreFiller implements Filler {
+  readonly #core: Core;
+
+  constructor(plan: string, core: Core) {
+    this.#core = core;
+    if (!core.call.columns(core.put(platform.encode(plan)))) throw errorOf(core.reply());
+  }
+
+  append(bytes: Uint8Array): Passed {
+    const core = this.#core;
+    return passDocuments(bytes, (piece, isLast) => {
+      core.call.append(core.put(piece), isLast);
+      return core.reply();
+    });
+  }
+
+  take(): Taken {
+    const core = this.#core;
+    const places = core.call.take();
+    const { parts: lengths, ...taken }: TakeReply = core.reply();
+    const starts = core.words(places, lengths.length);
+    return {
+      ...taken,
+      parts: lengths.map((length, index) => core.memory.slice(starts[index], starts[index] + length)),
+    };
+  }
 }

@@ -1,6 +1,6 @@
 /** Which columns there are, and of what types. */
 
-import { MillstreamError } from "../../error.js";
+import { MillstreamError, misuse } from "../../error.js";
 import { joinPath, splitPath } from "../path.js";
 
 /** What a column holds, by MongoDB's names of types; `json` is any value as the text of relaxed Extended JSON. */
@@ -18,7 +18,7 @@ export type ScalarName =
   | "decimal"
   | "json";
 
-/** A type: one by its name, arrays of one, or documents with these members. */
+/** A type: its name, an array of a type, or documents with these members. */
 export type DataType = ScalarName | { readonly list: DataType } | { readonly struct: readonly Field[] };
 
 /** A column: its name, where its values are, and their type. */
@@ -27,13 +27,13 @@ export interface Field {
   /** The keys to its values, from the outermost on; of a member of a `struct` it is one. */
   readonly keys: readonly string[];
   readonly type: DataType;
-  /** Whether its values may be missing; else that is an error of kind `key_missing`. */
+  /** Whether its values may be missing; otherwise that is an error of kind `key_missing`. */
   readonly nullable: boolean;
 }
 
 /**
- * A type as people write it: a name, with `!` where a value must be there; `["string"]` are arrays; `{ key: type }` are documents
- * with these members.
+ * A type as users write it: a name, with `!` for a required value; `["string"]` are arrays; `{ key: type }` are
+ * documents with these members.
  */
 export type ColumnType =
   | ScalarName
@@ -63,10 +63,10 @@ const SCALARS = new Set<string>([
 const MOST_DEPTH = 64;
 
 /**
- * The fields of a schema, looked at.
+ * The checked fields of a schema.
  *
- * @throws `invalid_option` for a type that is none, where two columns have one name, or one is inside of another, and where types
- * are nested deeper than 64; `text_invalid` for a path that cannot be split, or is empty.
+ * @throws `invalid_option` for an unknown type, if two columns have the same name, or one is inside another, and if
+ * types are nested deeper than 64; `text_invalid` for a path that cannot be split, or is empty.
  */
 export function fieldsOf(schema: Schema): readonly Field[] {
   const fields = Array.isArray(schema) ? (schema as Field[]) : pathFields(schema as { [path: string]: ColumnType });
@@ -75,7 +75,7 @@ export function fieldsOf(schema: Schema): readonly Field[] {
 }
 
 function refuse(found: string, expected: string): MillstreamError {
-  return new MillstreamError("invalid_option", { found, expected });
+  return misuse({ found, expected }, "invalid_option");
 }
 
 function pathFields(schema: { readonly [path: string]: ColumnType | undefined }): Field[] {
@@ -95,7 +95,7 @@ function fieldOf(name: string, keys: readonly string[], type: ColumnType | undef
 }
 
 function typeOf(name: string, type: ColumnType | undefined, depth: number): DataType {
-  // Looked at again by `check`, but something that is in itself would never end.
+  // `check` checks it again, but an object that contains itself would never end.
   if (depth > MOST_DEPTH) throw refuse(`the column ${name} at depth ${depth}`, "at most 64");
   if (typeof type === "string" && SCALARS.has(type)) return type as ScalarName;
   if (Array.isArray(type) && type.length === 1) return { list: typeOf(name, type[0], depth + 1) };
@@ -114,7 +114,7 @@ function check(fields: readonly Field[], depth: number): void {
   const paths = new Set<string>();
   for (const { name, keys } of fields) {
     const path = joinPath(keys);
-    if (names.has(name) || paths.has(path)) throw refuse(`two columns "${name}"`, "one of a name and of a path");
+    if (names.has(name) || paths.has(path)) throw refuse(`two columns "${name}"`, "one for each name and each path");
     names.add(name);
     paths.add(path);
   }
@@ -122,7 +122,7 @@ function check(fields: readonly Field[], depth: number): void {
     if (keys.length === 0) throw refuse(`the column ${name} without a key`, "at least one");
     for (let length = 1; length < keys.length; length++) {
       const outer = joinPath(keys.slice(0, length));
-      if (paths.has(outer)) throw refuse(`the column ${name} inside of ${outer}`, "one of both");
+      if (paths.has(outer)) throw refuse(`the column ${name} inside ${outer}`, "one of both");
     }
     if (depth > 0 && keys.length !== 1) throw refuse(`the member ${name}`, "a member with one key");
     let inside = type;

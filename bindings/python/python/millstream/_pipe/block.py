@@ -1,4 +1,4 @@
-"""Items on their way through a pipe: a list of them, and the trail back to the records that they were made of."""
+"""Items on their way through a pipe: a list of them, and the trail back to the records that they were made from."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any, Protocol, TypeAlias
 
 
 class Records(Protocol):
-    """What the source delivered at once."""
+    """What the source delivered in one piece."""
 
     @property
     def name(self) -> str | None:
-        """What errors call their source."""
+        """The name of their source in errors."""
 
     @property
     def first_record(self) -> int:
@@ -22,21 +22,21 @@ class Records(Protocol):
         ...
 
     def record(self, index: int) -> Any:
-        """One of them, as it came."""
+        """One of them, unchanged."""
 
     def offset(self, index: int) -> int | None:
-        """Where it begins in the source, in bytes."""
+        """Its position in the source, in bytes."""
 
 
 class Back(Protocol):
-    """A step of the trail: from the place of an item to that of the item it was made of. Processes exchange them."""
+    """A step of the trail: from the place of an item to that of the item it was made from. Processes exchange them."""
 
     def __call__(self, place: int, /) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Shifted:
-    """Behind a cut: so many items were in front."""
+    """After a cut: this many items were before it."""
 
     count: int
 
@@ -68,9 +68,9 @@ class Spread:
 class Failure:
     """A stage raised."""
 
-    #: For which of the items that it was given.
+    #: The position of the failed item among those that the stage received.
     index: int
-    #: How far the trail went to these.
+    #: The length of the trail that led to these items.
     depth: int
     stage: str
     error: Exception
@@ -90,27 +90,27 @@ class Block:
     def __init__(self, items: list[Any], records: Records | None, goes_on: bool, trail: tuple[Back, ...] = ()) -> None:
         self.items = items
         self.records = records
-        #: Whether a failure costs the item only.
+        #: Whether a failure loses only the item.
         self.goes_on = goes_on
         self.trail = trail
         self.failures: list[Failure] = []
 
     def record_of(self, failure: Failure) -> int:
-        """Which record a stage raised for."""
+        """Which record a stage raised an exception for."""
         return _walk(self.trail[: failure.depth], failure.index)
 
     def is_behind(self, place: int, failure: Failure) -> bool:
-        """Whether an item would have come behind this failure, had items come one at a time."""
+        """Whether an item would have come after this failure if items came one at a time."""
         return failure.index < _walk(self.trail[failure.depth :], place)
 
     def step(self, items: list[Any], back: Back | None = None) -> None:
-        """Goes on with other items."""
+        """Continues with other items."""
         self.items = items
         if back is not None:
             self.trail = (*self.trail, back)
 
     def pieces(self, size: Callable[[], int]) -> Blocks:
-        """Cuts it into blocks of so many items at most, each with the failures in front of its last item."""
+        """Cuts it into blocks of at most this many items, each with the failures before its last item."""
         start, failures = 0, self.failures
         while len(self.items) - start > (count := size()):
             piece = Block(self.items[start : start + count], self.records, self.goes_on, (*self.trail, Shifted(start)))
@@ -125,8 +125,8 @@ class Block:
         yield self
 
     def each(self, stage: str, function: Callable[[Any], Any], then: Callable[[Any], Any] | None = None) -> list[Any]:
-        """What `function`, and behind it `then`, make of each item. The items that they raise for, and those behind the
-        first of them unless the pipe goes on, are no items any more."""
+        """The results of `function`, followed by `then`, for each item. Items for which they raise an exception, and
+        items after the first of them unless the pipe continues, are dropped."""
         items, made, wrong = self.items, list[Any](), list[int]()
         rest = iter(items)
         while True:
@@ -135,7 +135,7 @@ class Block:
                 made.extend(results if then is None else map(then, results))
                 if len(made) + len(wrong) == len(items):
                     break
-                # `map` takes it for the end of the items.
+                # `map` treats it as the end of the items.
                 raise RuntimeError("a stage's function raised StopIteration")
             except Exception as error:
                 place = len(made) + len(wrong)
@@ -152,5 +152,5 @@ class Block:
         return made
 
 
-#: Blocks on their way. To close it is to say that no more are wanted.
+#: Blocks in transit. Closing it means that no more are wanted.
 Blocks: TypeAlias = Generator[Block, None, None]

@@ -1,19 +1,22 @@
 """Stages on several workers, with the order kept.
 
-Lots of items go to the workers, at most twice as many as there are workers, and their results are taken in order: so
-memory is bounded, and a slow sink stops the source. A lot is what a worker needs some milliseconds for.
-"""
+Chunks of items go to the workers, at most twice as many as there are workers, and their results are taken in order: so
+memory is bounded, and a slow sink stops the source. A chunk takes a worker some milliseconds."""
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import pickle
 import signal
+import threading
 import traceback
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
+from multiprocessing.connection import wait
 from time import perf_counter
 from typing import Any, Literal, TypeVar, overload
 
@@ -29,7 +32,7 @@ C = TypeVar("C")
 D = TypeVar("D")
 E = TypeVar("E")
 
-#: How long a worker is to be busy with a lot, in seconds: long against handing it over, short against waiting for it.
+#: The target time of a worker for one lot, in seconds: much longer than passing it on takes, and short to wait for.
 _LOT_TIME = 0.01
 _LARGEST_LOT = 4096
 
@@ -80,25 +83,36 @@ def parallel(
 def parallel(
     *stages: Any, workers: int | None = None, using: Literal["threads", "processes"] = "threads"
 ) -> Stage[Any, Any]:
-    """Runs `map`, `filter`, `flat_map` and `inspect` stages on several workers, as many as there are processors unless
-    told otherwise. The order is kept.
+    """Runs `map`, `filter`, `flat_map` and `inspect` stages on several workers: by default, one for each processor. The
+    order is kept.
 
-    Threads are for functions that wait, or compute without the interpreter's lock, as numpy's do. Processes are for
-    functions that compute in Python; items, results and (unless processes are forked) functions are pickled for them.
-    """
+    Threads are for functions that wait, or compute without the interpreter lock, as numpy's do. Processes are for
+    functions that compute in Python. Items, results and functions are pickled for them, so a function must be
+    importable by name from a module: no lambda, and no nested function. The workers are never forks of this process,
+    since a fork of a process with threads can hang: they come from a fork server (or are spawned, if `multiprocessing`
+    is set to that start method), and import the main module. Protect the code of a script with `if __name__ ==
+    "__main__":`."""
     for stage in stages:
         if not isinstance(stage, Stateless):
             raise option_error(getattr(stage, "name", repr(stage)), "map, filter, flat_map or inspect in parallel()")
-    if workers is not None and (not isinstance(workers, int) or workers < 1):
+    if workers is not None and (not isinstance(workers, int) or isinstance(workers, bool) or workers < 1):
         raise option_error(f"workers={workers!r}", "1 or more")
     if using not in ("threads", "processes"):
         raise option_error(f"using={using!r}", '"threads" or "processes"')
+    if using == "processes":
+        try:
+            pickle.dumps(stages)
+        except Exception as error:
+            raise option_error(
+                f'a function that cannot be pickled in parallel(using="processes"): {error}',
+                'a function that can be imported by name from a module, or using="threads"',
+            ) from error
     return Parallel("parallel", stages, workers or len(os.sched_getaffinity(0)), using)
 
 
 @dataclass(frozen=True, slots=True)
 class _Lot:
-    """What workers have made of a lot."""
+    """The results of the workers for a chunk."""
 
     items: list[Any]
     trail: tuple[Back, ...]
@@ -115,17 +129,17 @@ class Workers:
         self._name = source.name
         self._pending: deque[tuple[Block, Future[_Lot]]] = deque()
         self._size = 1
-        #: Seconds that all workers were busy.
+        #: Seconds that the workers were busy, in total.
         self.busy = 0.0
 
     def run(self, blocks: Blocks) -> Blocks:
-        """The blocks with what became of their items, in order."""
+        """The blocks with the results for their items, in order."""
         pending, most = self._pending, 2 * self._parallel.workers
         executor, submit = _start(self._parallel)
         try:
             failed = None
             while True:
-                # What is ready is not to be late because the source has nothing.
+                # Finished results must not be delayed because the source has no data.
                 while pending and (pending[0][1].done() or self._source_waits()):
                     yield self._finish()
                 try:
@@ -133,7 +147,7 @@ class Workers:
                 except Cancelled:
                     raise
                 except Exception as error:
-                    # All that came before it comes through before it is told.
+                    # Everything before it is delivered before it is reported.
                     block, failed = None, error
                 if block is None:
                     break
@@ -153,11 +167,11 @@ class Workers:
         try:
             lot = future.result()
         except Exception as error:
-            # No stage has raised: a process has died, or something could not be pickled.
+            # No stage raised an exception: a process has died, or something could not be pickled.
             raise self._lost(block, error) from error
         self.busy += lot.elapsed
         if block.items:
-            # It grows step by step, since one item is not as quick as the next.
+            # It grows step by step, since the time per item varies.
             fitting = int(len(block.items) * _LOT_TIME / max(lot.elapsed, 1e-9))
             self._size = max(1, min(fitting, 2 * self._size, _LARGEST_LOT))
         for failure in lot.failures:
@@ -170,15 +184,26 @@ class Workers:
         record = None
         if block.records is not None and block.items:
             record = block.records.first_record + block.record_of(Failure(0, len(block.trail), "parallel", error))
-        return pipe_error("stage_failed", self._name, record, None, f"in parallel: {type(error).__name__}: {error}")
+        found = f"in parallel: {type(error).__name__}: {error}"
+        if isinstance(error, BrokenProcessPool):
+            found += " (are its functions importable by name from a module, and is the code of the script "
+            found += 'protected by if __name__ == "__main__"?)'
+        return pipe_error("stage_failed", self._name, record, None, found)
 
 
 def _start(parallel: Parallel[Any, Any]) -> tuple[Executor, Callable[[list[Any], bool], Future[_Lot]]]:
     if parallel.using == "threads":
         threads = ThreadPoolExecutor(parallel.workers, "millstream worker")
         return threads, lambda items, goes_on: threads.submit(_work, parallel.stages, items, goes_on)
-    processes = ProcessPoolExecutor(parallel.workers, initializer=_set_up, initargs=(parallel.stages,))
+    processes = ProcessPoolExecutor(parallel.workers, _start_method(), initializer=_set_up, initargs=(parallel.stages,))
     return processes, lambda items, goes_on: processes.submit(_work_here, items, goes_on)
+
+
+def _start_method() -> Any:
+    """A way to start processes without forking one that has threads: a fork has their locks, but not the threads."""
+    methods = multiprocessing.get_all_start_methods()
+    spawns = multiprocessing.get_start_method(allow_none=True) == "spawn" or "forkserver" not in methods
+    return multiprocessing.get_context("spawn" if spawns else "forkserver")
 
 
 def _work(stages: tuple[Step, ...], items: list[Any], goes_on: bool) -> _Lot:
@@ -189,15 +214,24 @@ def _work(stages: tuple[Step, ...], items: list[Any], goes_on: bool) -> _Lot:
     return _Lot(block.items, block.trail, block.failures, perf_counter() - began)
 
 
-#: Of a worker process: its stages, which it is given once.
+#: In a worker process: its stages, which it receives once.
 _stages: tuple[Step, ...] = ()
 
 
 def _set_up(stages: tuple[Step, ...]) -> None:
     global _stages
     _stages = stages
-    # The process that has started us hears it, too, and ends us.
+    # The process that started us gets it too, and ends us.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # If that process is killed, our work would never end.
+    threading.Thread(target=_end_with_parent, name="millstream parent", daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
 
 
 def _work_here(items: list[Any], goes_on: bool) -> _Lot:
@@ -207,7 +241,7 @@ def _work_here(items: list[Any], goes_on: bool) -> _Lot:
 
 
 def _portable(error: Exception) -> Exception:
-    """The same as another process can have it, with its traceback as a note."""
+    """The same error in a form for another process, with its traceback as a note."""
     error.add_note("in a worker process:\n" + "".join(traceback.format_exception(error)))
     try:
         pickle.loads(pickle.dumps(error))

@@ -145,15 +145,15 @@ def pipe(
 @overload
 def pipe(source: Iterable[Any], /, *parts: Any, on_error: OnError = "stop") -> Any: ...
 def pipe(source: Iterable[Any], /, *parts: Any, on_error: OnError = "stop") -> Any:
-    """Sends the records of a source through stages into a sink, and returns what the sink comes to.
+    """Sends the records of a source through stages into a sink, and returns the result of the sink.
 
-    The source is a reader, any iterable, a pipe without a sink, or several by `merge`; the sink is a `Writer`, or what
-    `for_each`, `collect`, `count` and `fold` make. Without a sink there is a `Pipe`, to be iterated over or run.
+    The source is a reader, any iterable, a pipe without a sink, or several combined with `merge`; the sink is a
+    `Writer`, or made by `for_each`, `collect`, `count` or `fold`. Without a sink the result is a `Pipe`, to be iterated
+    over or run.
 
-    The pipe owns its source, its sink and the writers of `tee`: it closes the one, and finishes the others or gives
-    them up after an error. What a stage raises becomes a `StageFailed` with the record's number, and is its cause; what
-    came before it has reached the sink.
-    """
+    The pipe owns its source, its sink and the writers of `tee`: it closes the source, and finishes the others, or
+    aborts them after an error. An exception in a stage becomes a `StageFailed` with the record's number, and is its
+    cause; earlier results have reached the sink."""
     if parts and isinstance(parts[-1], (Sink, Writer)):
         return Pipe[Any](source, parts[:-1], on_error).run(parts[-1])
     return Pipe[Any](source, parts, on_error)

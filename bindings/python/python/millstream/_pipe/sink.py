@@ -1,4 +1,4 @@
-"""Where a pipe ends: a writer, or a value that is made of all items."""
+"""Where a pipe ends: a writer, or a value made from all items."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from .._native import Writer
+from .._native import Writer, option_error
 
 if TYPE_CHECKING:
     from .summary import Summary
@@ -21,20 +21,20 @@ class Sinking(Generic[R]):
     """A sink at work."""
 
     def take(self, items: list[Any]) -> None:
-        """Takes items, when it can."""
+        """Takes items as soon as it can."""
         raise NotImplementedError
 
     def finish(self, summary: Summary) -> R:
-        """Behind the last one: what the pipe comes to."""
+        """After the last one: the result of the pipe."""
         raise NotImplementedError
 
     def abandon(self) -> None:
-        """Instead of `finish`, when something went wrong."""
+        """Instead of `finish`, after an error."""
 
 
 @dataclass(frozen=True)
 class Sink(Generic[A, R]):
-    """What takes items of type `A` and comes to an `R`. It may be used in several pipes."""
+    """Takes items of type `A` and results in an `R`. It may be used in several pipes."""
 
     start: Callable[[], Sinking[R]]
 
@@ -83,7 +83,7 @@ class _Folding(Sinking[Any]):
 
 
 class Writing(Sinking["Summary"]):
-    """Into a writer, which is closed at the end, or given up."""
+    """Into a writer, which is closed at the end, or aborted."""
 
     def __init__(self, writer: Writer, terminator: bytes) -> None:
         self._writer = writer
@@ -111,8 +111,16 @@ class Writing(Sinking["Summary"]):
         self._writer.abort()
 
 
+def a_function(function: Any) -> Any:
+    """The argument, if it is a function."""
+    if callable(function):
+        return function
+    raise option_error(type(function).__name__, "a function")
+
+
 def for_each(function: Callable[[A], object]) -> Sink[A, Summary]:
     """Calls a function for each item."""
+    a_function(function)
     return Sink(lambda: _Calling(function))
 
 
@@ -122,10 +130,11 @@ def collect() -> Sink[A, list[A]]:
 
 
 def count() -> Sink[Any, int]:
-    """How many items there are."""
+    """The number of items."""
     return Sink(_Counting)
 
 
 def fold(initial: S, function: Callable[[S, A], S]) -> Sink[A, S]:
-    """One value of all items: `function` makes the next one of the last and an item."""
+    """One value from all items: `function` makes the next value from the last one and an item."""
+    a_function(function)
     return Sink(lambda: _Folding(initial, function))

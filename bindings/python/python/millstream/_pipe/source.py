@@ -1,4 +1,4 @@
-"""Where a pipe's items come from: a reader's batches, what any iterable yields, or several of these in turn."""
+"""Where a pipe's items come from: a reader's batches, the items of any iterable, or several of these in turn."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .block import Block, Blocks
 
 A = TypeVar("A")
 
-#: Of an iterable: how many items are taken at once at most, and how long that may take, in seconds.
+#: For an iterable: how many items are taken at a time at most, and how long that may take, in seconds.
 _MOST = 1024
 _LONGEST = 0.001
 
@@ -24,17 +24,17 @@ _LONGEST = 0.001
 class Source:
     """A source at work."""
 
-    #: What errors call it.
+    #: Its name in error messages.
     name: str | None = None
-    #: What ends a record, where it is written again.
+    #: The terminator of records when they are written.
     terminator = b"\n"
 
     def blocks(self, goes_on: bool) -> Blocks:
-        """All there is, block by block. An error comes behind the items before it."""
+        """Everything, block by block. An error is raised after the items before it."""
         raise NotImplementedError
 
     def waits(self) -> bool:
-        """Whether the next block has to be waited for, as far as one can say."""
+        """Whether the next block requires a wait, as far as known."""
         return False
 
     def ends(self) -> list[CommandEnd]:
@@ -45,7 +45,7 @@ class Source:
         """Ends a wait of another thread."""
 
     def close(self) -> None:
-        """Leaves it, wherever it is."""
+        """Closes it, at any position."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class _BatchRecords:
 
 
 class ReaderSource(Source):
-    """Batches as the reader has them: what is there, without waiting for more."""
+    """Batches as the reader delivers them: what is available, without waiting for more."""
 
     def __init__(self, reader: Reader[Any]) -> None:
         self._reader = reader
@@ -86,7 +86,7 @@ class ReaderSource(Source):
     def waits(self) -> bool:
         waits = self._reader.waits()
         if waits is None and (fd := self._reader.waits_for()) is not None:
-            # Its first bytes, which will say how to go on.
+            # Its first bytes, which decide how to continue.
             poll = select.poll()
             poll.register(fd, select.POLLIN)
             return not poll.poll(0)
@@ -116,7 +116,7 @@ class _ListRecords:
 
 
 class IterableSource(Source):
-    """Items of an iterable: so many at once as it yields in a millisecond, so that none is late."""
+    """Items of an iterable: as many at once as it yields in a millisecond, so that none is delayed."""
 
     def __init__(self, iterable: Iterable[Any]) -> None:
         self._iterable = iterable
@@ -144,12 +144,12 @@ class IterableSource(Source):
 
 
 class MergedSource(Source):
-    """Several sources, which take turns, a block at a time. One that would have to be waited for is passed over while
+    """Several sources, which take turns, one block at a time. A source that would require a wait is skipped while
     another would not."""
 
     def __init__(self, sources: Sequence[Source]) -> None:
         self._sources = sources
-        #: Those that have not ended, the one whose turn it is in front.
+        #: Those that have not ended; the next one is first.
         self._running = deque(sources)
         if sources:
             self.terminator = sources[0].terminator
@@ -187,7 +187,7 @@ class MergedSource(Source):
 
 
 class Merged(Generic[A]):
-    """Sources that are one to a pipe. Made by `merge`."""
+    """Sources that a pipe treats as one. Made by `merge`."""
 
     def __init__(self, sources: Sequence[Iterable[A]]) -> None:
         self.source = MergedSource([source_of(source) for source in sources])
@@ -200,10 +200,9 @@ class Merged(Generic[A]):
 def merge(*sources: Iterable[A]) -> Merged[A]:
     """The items of several sources, for a pipe: `pipe(merge(a, b), ...)`.
 
-    They take turns, a batch at a time, and a reader that has nothing at the moment is passed over while another source
-    has something; where all have to be waited for, it is the one whose turn it is. The items of each stay in order, and
-    a record's number is that in its own source. The end means that all have succeeded; one that fails ends the pipe.
-    """
+    They take turns, one batch at a time, and a reader without data is skipped while another source has some; if all
+    require a wait, the next in turn is waited for. The items of each stay in order, and a record's number is its number
+    in its own source. The end means that all of them succeeded; one that fails ends the pipe."""
     return Merged(sources)
 
 

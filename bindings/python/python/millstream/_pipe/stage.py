@@ -1,4 +1,4 @@
-"""What is done with items on their way. A stage only describes; it may be used in several pipes."""
+"""What to do with items on their way. A stage is only a description; it may be used in several pipes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from .._native import Writer, option_error
 from .block import Block, Kept, Shifted, Spread
-from .sink import Writing
+from .sink import Writing, a_function
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -20,7 +20,7 @@ S = TypeVar("S")
 class Step:
     """A stage at work in one pipe."""
 
-    #: Whether it wants no more items.
+    #: Whether it needs no more items.
     is_done = False
 
     def run(self, block: Block) -> None:
@@ -29,9 +29,9 @@ class Step:
 
 @dataclass(frozen=True)
 class Stage(Generic[A, B]):
-    """What makes items of type `B` of items of type `A`."""
+    """Makes items of type `B` from items of type `A`."""
 
-    #: What statistics and errors call it.
+    #: Its name in statistics and error messages.
     name: str
 
     def start(self) -> Step:
@@ -41,7 +41,7 @@ class Stage(Generic[A, B]):
 
 @dataclass(frozen=True)
 class Stateless(Stage[A, B], Step):
-    """A stage that remembers nothing: any thread or process can do its work."""
+    """A stage without state: any thread or process can run it."""
 
     function: Callable[[Any], Any]
 
@@ -118,7 +118,7 @@ class Teeing(Step):
             self._writing.take(block.items)
 
     def finish(self) -> None:
-        """All have gone through."""
+        """All items have passed."""
         self._writer.close()
 
     def abandon(self) -> None:
@@ -143,7 +143,7 @@ class _Taking(Step):
         items = block.items
         if len(items) >= self.left:
             self.is_done = True
-            # One item at a time, those behind this one would not have been worked on.
+            # If items came one at a time, later items would not have been processed.
             block.failures = [failure for failure in block.failures if block.is_behind(self.left - 1, failure)]
             block.step(items[: self.left])
         self.left -= len(block.items)
@@ -170,48 +170,47 @@ class _Skipping(Step):
 
 @dataclass(frozen=True)
 class Batch(Stage[A, A]):
-    """A border between stages: it hands on so many items at most."""
+    """A boundary between stages: it passes on at most this many items at a time."""
 
     count: int
 
 
 def map(function: Callable[[A], B]) -> Stage[A, B]:
-    """Each item becomes what `function` makes of it."""
-    return _Map("map", _function(function))
+    """Each item becomes the result of `function` for it."""
+    return _Map("map", a_function(function))
 
 
 def filter(function: Callable[[A], object]) -> Stage[A, A]:
-    """Keeps the items that `function` says are wanted."""
-    return _Filter("filter", _function(function))
+    """Keeps the items for which `function` returns true."""
+    return _Filter("filter", a_function(function))
 
 
 def flat_map(function: Callable[[A], Iterable[B]]) -> Stage[A, B]:
-    """Each item becomes none, one or several: those of an iterable, but not the parts of text or bytes."""
-    return _FlatMap("flat_map", _function(function))
+    """Each item becomes none, one or several: the items of an iterable, but not the characters of text or bytes."""
+    return _FlatMap("flat_map", a_function(function))
 
 
 def inspect(function: Callable[[A], object]) -> Stage[A, A]:
-    """Shows each item to `function`, and hands it on."""
-    return _Inspect("inspect", _function(function))
+    """Calls `function` with each item, and passes the item on."""
+    return _Inspect("inspect", a_function(function))
 
 
 def scan_state(initial: S, function: Callable[[S, A], tuple[S, B]]) -> Stage[A, B]:
-    """Each item becomes what `function` makes of it and of those before: it is given a state and an item, and returns
-    the next state and what the item becomes. The state begins as `initial` in each pipe; where the function raises, it
-    stays as it was.
+    """Each item becomes what `function` makes from it and the items before: it is called with a state and an item, and
+    returns the next state and the new item. The state starts as `initial` in each pipe; if the function raises an
+    exception, it keeps its value.
 
         pipe(names, scan_state(1, lambda number, name: (number + 1, f"{number} {name}")), collect())
     """
-    return _ScanState("scan_state", initial, _function(function))
+    return _ScanState("scan_state", initial, a_function(function))
 
 
 def tee(writer: Writer) -> Stage[Any, Any]:
-    """Writes each item to a writer as well, which the pipe owns as it does its sink. A slow one stops the source, and
-    one that fails ends the pipe.
+    """Writes each item to a writer as well, which the pipe owns as it does its sink. A slow writer stops the source,
+    and one that fails ends the pipe.
 
-    Items go through stages many at a time: it may have written some that are behind one that a later stage raises for,
-    or that a later `take` drops. A `batch(1)` in front forbids that.
-    """
+    Items go through stages many at a time: it may have written some that follow one that a later stage raises an
+    exception for, or that a later `take` drops. Put `batch(1)` first to prevent that."""
     if isinstance(writer, Writer):
         return Tee("tee", writer)
     raise option_error(f"{type(writer).__name__} in tee()", "a Writer")
@@ -220,9 +219,8 @@ def tee(writer: Writer) -> Stage[Any, Any]:
 def take(count: int) -> Stage[Any, Any]:
     """The first `count` items; then the pipe ends, and its source is closed.
 
-    Items go through stages many at a time: stages in front of this one may have run on some that it drops. A `batch(1)`
-    in front of them forbids that.
-    """
+    Items go through stages many at a time: earlier stages may have run on some that it drops. Put `batch(1)` first to
+    prevent that."""
     return _Take("take", _whole(count, 0))
 
 
@@ -232,17 +230,11 @@ def skip(count: int) -> Stage[Any, Any]:
 
 
 def batch(count: int) -> Stage[Any, Any]:
-    """The stages behind it run on `count` items at a time at most. It makes no lists: each item stays one."""
+    """The stages after it run on at most `count` items at a time. It creates no lists: each item stays one."""
     return Batch("batch", _whole(count, 1))
 
 
-def _function(function: Any) -> Any:
-    if callable(function):
-        return function
-    raise option_error(type(function).__name__, "a function")
-
-
 def _whole(count: Any, least: int) -> int:
-    if isinstance(count, int) and count >= least:
+    if isinstance(count, int) and not isinstance(count, bool) and count >= least:
         return count
     raise option_error(repr(count), f"a whole number, {least} or more")

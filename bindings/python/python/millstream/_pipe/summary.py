@@ -1,4 +1,4 @@
-"""What a pipe has done."""
+"""The statistics of a pipe."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from .._native import WriterEnd
 
 @dataclass
 class StageStats:
-    """What one stage has done."""
+    """The statistics of one stage."""
 
     name: str
-    #: Items that came out.
+    #: Items that it produced.
     items: int = 0
-    #: Seconds inside of it; of `parallel`, of all workers.
+    #: Seconds inside the stage; for `parallel`, the total of all workers.
     time: float = 0.0
 
 
 @dataclass
 class Summary:
-    """What a pipe has done."""
+    """The statistics of a pipe."""
 
     #: Records that the source has delivered.
     records: int = 0
-    #: Items that came out behind the last stage.
+    #: Items that the last stage produced.
     items: int = 0
-    #: Records that a stage raised for and that were passed over, as `on_error` allows.
+    #: Records that a stage raised for and that were skipped, as `on_error` allows.
     failed: int = 0
     #: Whether a stage such as `take` ended it before its source did.
     ended_early: bool = False
-    #: Seconds in all, and of these waiting for the source.
+    #: The total time in seconds, and the part of it spent waiting for the source.
     elapsed: float = 0.0
     source_waited: float = 0.0
     stages: list[StageStats] = field(default_factory=list)

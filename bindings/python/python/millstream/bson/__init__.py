@@ -65,9 +65,12 @@ T = TypeVar("T")
 
 Columns = _native.Columns
 
-#: Which classes stand for what Python has no word for: ours, or those of pymongo's package `bson`.
+#: Which classes represent types that Python lacks: ours, or those of pymongo's package `bson`.
 Classes: TypeAlias = Literal["millstream", "pymongo"]
-#: What a date is: Python's, with a `DatetimeMS` where that cannot be; or always a `DatetimeMS`.
+#: The type of a column: a name (bool, int, long, double, string, binData, objectId, date, timestamp, decimal, json, or
+#: null; with a `!` if every document has a value), a list of one type for arrays, or a dict of members for documents.
+ColumnType: TypeAlias = "str | list[Any] | dict[str, Any]"
+#: How dates are represented: as Python's, or as a `DatetimeMS` outside of its range; or always as a `DatetimeMS`.
 Dates: TypeAlias = Literal["datetime", "milliseconds"]
 
 
@@ -92,7 +95,7 @@ class ObjectId:
 
 @dataclass(frozen=True, slots=True)
 class Decimal128:
-    """A decimal number of 34 digits: 16 bytes as they lie."""
+    """A decimal number of 34 digits: 16 bytes, as stored."""
 
     bid: bytes
 
@@ -119,7 +122,7 @@ class Decimal128:
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    """Bytes of a subtype other than 0, which says what they are."""
+    """Bytes of a subtype other than 0, which tells their meaning."""
 
     data: bytes
     subtype: int = 0
@@ -127,7 +130,7 @@ class Binary:
 
 @dataclass(frozen=True, slots=True)
 class Regex:
-    """A regular expression, which need not be one of Python's."""
+    """A regular expression, not necessarily in Python's syntax."""
 
     pattern: str
     flags: str = ""
@@ -135,7 +138,7 @@ class Regex:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """JavaScript, which is text here and never run."""
+    """JavaScript, which is treated as text and never executed."""
 
     code: str
     scope: dict[str, Any] | None = None
@@ -150,7 +153,7 @@ class Timestamp:
 
 
 class DatetimeMS(int):
-    """A date that Python's cannot be, in milliseconds since 1970."""
+    """A date outside Python's range, in milliseconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +168,7 @@ class MaxKey:
 
 @cache
 def _types(classes: Classes, dates: Dates = "datetime") -> _native.Types:
-    """The classes as the native part wants them."""
+    """The classes in the form the native part needs."""
     if classes not in get_args(Classes) or dates not in get_args(Dates):
         raise _native.option_error(
             f"classes={classes!r}, dates={dates!r}", '"millstream" or "pymongo", "datetime" or "milliseconds"'
@@ -213,7 +216,7 @@ class Options(TypedDict, total=False):
 class TypedOptions(Options, total=False):
     """The options of decoding into a type."""
 
-    #: Whether a member that the type does not know is an error.
+    #: Whether a member that the type does not have is an error.
     forbid_unknown: bool
 
 
@@ -231,16 +234,17 @@ def loads(
     dates: Dates = "datetime",
     forbid_unknown: bool = False,
 ) -> Any:
-    """The dict of one document, or an object of `type`. Dates are aware, in UTC; or all `DatetimeMS`, as `dates` says.
+    """The dict of one document, or an object of `type`. Dates are aware, in UTC; or all are `DatetimeMS`, depending on
+    `dates`.
 
-    A type is a dataclass or a `msgspec.Struct`, of fields that are Python's or ours, lists, tuples, sets and dicts of
-    them, `Optional` and other unions, `Literal`, enumerations, and again such classes. An `int` takes a double without
-    a fraction, a `float` an integer that it can be exactly; nothing else is converted. Members that the type does not
-    know are left aside, or an error with `forbid_unknown`. A Struct is read by msgspec, by its own rules.
+    A type is a dataclass or a `msgspec.Struct` whose fields are Python's types or Millstream's, lists, tuples, sets and
+    dicts of them, `Optional` and other unions, `Literal`, enumerations, and nested classes of this kind. An `int`
+    accepts a double without a fraction, a `float` an integer that it represents exactly; nothing else is converted.
+    Members that the type does not have are ignored, or an error with `forbid_unknown`. A Struct is read by msgspec,
+    according to its own rules.
 
-    Raises `DocumentError`, with the byte at which something is wrong; or, where a document is not of its type, with the
-    `path` of keys. A member that is missing and has no default is a `DocumentKeyError`.
-    """
+    Raises `DocumentError`, with the position of the error; or, if a document is not of its type, with the `path` of
+    keys. A member that is missing and has no default is a `DocumentKeyError`."""
     document = _native.bson_loads(data, _types(classes, dates))
     return document if type is None else _typed.convert(document, type, forbid_unknown)
 
@@ -250,7 +254,7 @@ def decode(data: bytes | bytearray, type: builtins.type[T], **options: Unpack[Ty
 @overload
 def decode(data: bytes | bytearray, type: Any, **options: Unpack[TypedOptions]) -> Any: ...
 def decode(data: bytes | bytearray, type: Any, **options: Unpack[TypedOptions]) -> Any:
-    """One document as an object of `type`, as `loads` makes it."""
+    """One document as an object of `type`, like `loads`."""
     return loads(data, type=type, **options)
 
 
@@ -268,11 +272,10 @@ def decode_all(
     dates: Dates = "datetime",
     forbid_unknown: bool = False,
 ) -> list[Any]:
-    """The dicts, or objects of `type`, of documents that follow each other, as mongodump writes them. See `loads`.
+    """The dicts, or objects of `type`, of consecutive documents, as written by mongodump. See `loads`.
 
-    The collector of cycles rests meanwhile: it would look through all the dicts again and again, and there are none.
-    Raises `DocumentError`, with the document at which something is wrong as its `record`.
-    """
+    The garbage collector is paused meanwhile: it would scan all the dicts again and again, and there is nothing to
+    collect. Raises `DocumentError`, with the invalid document as its `record`."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -294,10 +297,11 @@ class _MsgspecStruct(Protocol):
 
 
 def dumps(document: Mapping[str, Any] | _Dataclass | _MsgspecStruct) -> bytes:
-    """The document of a mapping, or of an object that `loads` can make: a dataclass or a `msgspec.Struct`.
+    """The document of a mapping, or of an object that `loads` can return: a dataclass or a `msgspec.Struct`.
 
-    The classes of pymongo are taken as well as ours, and numbers of numpy. An integer takes 32 bits if it fits, else
-    64. A date without a zone is taken to be UTC.
+    The classes of pymongo are accepted as well as Millstream's, and numpy numbers. An integer takes 32 bits if it fits,
+    else
+    64. A date without a time zone is taken as UTC.
     """
     members = document if isinstance(document, dict) else _members(document)
     if members is None:
@@ -308,7 +312,7 @@ def dumps(document: Mapping[str, Any] | _Dataclass | _MsgspecStruct) -> bytes:
 
 
 def _members(value: Any) -> dict[str, Any] | None:
-    """The members of an object that has a document's; those of Julia's values are no such objects."""
+    """The members of an object that has a document's; Julia values are not such objects."""
     kind = type(value)
     if isinstance(value, Mapping):
         return dict(value)
@@ -325,7 +329,7 @@ _MILLISECOND = datetime.timedelta(milliseconds=1)
 
 
 def _other(value: Any) -> tuple[str, tuple[Any, ...]]:
-    """What an object is that is none of Python's simplest: a word and its parts, for the native part."""
+    """Classifies an object that is not of a simple built-in type: a word and its parts, for the native part."""
     match value:
         case datetime.datetime():
             aware = value if value.tzinfo else value.replace(tzinfo=datetime.UTC)
@@ -373,7 +377,7 @@ def _other(value: Any) -> tuple[str, tuple[Any, ...]]:
         return "as", (value.item(),)
     if hasattr(value, "tolist"):
         return "as", (value.tolist(),)
-    raise TypeError(f"no type of BSON is a {type(value).__qualname__}")
+    raise TypeError(f"BSON has no type for a {type(value).__qualname__}")
 
 
 def _letters(flags: int) -> str:
@@ -381,24 +385,50 @@ def _letters(flags: int) -> str:
     return "".join(letter for flag, letter in letters if flags & flag)
 
 
-def columns(source: bytes | str | os.PathLike[str]) -> Columns:
-    """The documents of a file, or in memory, as columns: an object that pyarrow, pandas and polars take over, once.
+def columns(
+    source: bytes | str | os.PathLike[str] | _native.Reader[Any],
+    *,
+    schema: Mapping[str, ColumnType] | None = None,
+    infer: int | None = None,
+    mixed: Literal["json", "error"] | None = None,
+    mismatch: Literal["error", "null"] | None = None,
+    unknown: Literal["error", "count", "ignore"] | None = None,
+    absent: Literal["error", "null"] | None = None,
+) -> Columns:
+    """The documents of a file, in memory or of a reader as columns, which pyarrow, pandas and polars accept.
 
         pyarrow.table(bson.columns("dump/orders.bson.gz"))
         polars.DataFrame(bson.columns(data))
+        pyarrow.table(bson.columns(data, schema={"_id": "objectId", "customer.city": "string", "tags": ["string"]}))
 
-    The types of the columns are those of the first thousand documents; values of several types are Extended JSON.
-    """
-    return _native.Columns(source)
+    The columns are those of `schema`, whose keys are paths; or they are inferred from the first `infer` documents
+    (10,000 by default, at most 32 MiB). The options are those of the command `millstream bson convert`:
+
+    - `mixed`: an inferred column whose types do not fit together is Extended JSON ("json"), or an error.
+    - `mismatch`: a value that does not fit its column is an error, or "null" and counted in `mismatched`.
+    - `unknown`: a member without a column, and a duplicate key, is an error (the default without a schema), or omitted
+      and counted in `unknown` ("count"); "ignore" (the default with a schema) omits the member and refuses the
+      duplicate key.
+    - `absent`: a column of the schema that no document has is an error at the end, or a column of nulls ("null").
+
+    An error of a document is raised after the batches before it. The consumer of the columns raises it as its own
+    exception. Columns can be taken once. A reader cannot be used otherwise afterwards."""
+    return _native.Columns(
+        source,
+        schema=None if schema is None else dict(schema),
+        infer=infer,
+        mixed=mixed,
+        mismatch=mismatch,
+        unknown=unknown,
+        absent=absent,
+    )
 
 
 class Document(Mapping[str, Any]):
-    """A document of a mapped file: nothing is read before it is asked for, and arrays of numbers are not copied.
+    """A document of a mapped file: nothing is read until it is accessed, and arrays of numbers are not copied.
 
-    `doc["key"]` is a `Document` where there is a document or an array, a read-only memoryview where there is binary
-    data, an object of Python's otherwise. It keeps the file mapped, as does every view; the file must not be changed
-    meanwhile.
-    """
+    `doc["key"]` is a `Document` for a document or an array, a read-only memoryview for binary data, a Python object
+    otherwise. It keeps the file mapped, as does every view; the file must not be changed meanwhile."""
 
     def __init__(self, file: _native.Mapped, path: list[str]) -> None:
         self._file = file
@@ -411,7 +441,7 @@ class Document(Mapping[str, Any]):
         return memoryview(value) if isinstance(value, _native.Memory) else value
 
     def array(self, key: str, dtype: Any) -> np.ndarray[Any, Any]:
-        """The binary data of this key as an array of numpy's, read-only, where it lies in the file."""
+        """The binary data of this key as a read-only numpy array, directly on the mapped file."""
         import numpy
 
         _, value, _ = self._find(key)
@@ -420,7 +450,7 @@ class Document(Mapping[str, Any]):
         return numpy.frombuffer(memoryview(value), dtype)
 
     def to_dict(self) -> Any:
-        """All of it, as objects of Python's."""
+        """All of it, as Python objects."""
         return self._file.object(self._path)
 
     def __iter__(self) -> Iterator[str]:

@@ -1,8 +1,8 @@
-"""Documents as types: dicts that were decoded become dataclasses, and what those are made of.
+"""Documents as types: decoded dicts become dataclasses, and the types of their fields.
 
 A type's plan is a function that takes a value of a document and returns it as that type; plans of dataclasses are kept.
-What does not fit is a `_Misfit`, which collects the keys on its way out: a document that fits pays nothing for them.
-"""
+A value that does not fit raises a `_Misfit`, which collects the keys on its way out: a document that fits pays nothing
+for them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class _Misfit(Exception):
     def __init__(self, kind: Kind, found: str, expected: str, keys: Iterable[str] = ()) -> None:
         self.kind: Kind = kind
         self.found, self.expected = found, expected
-        #: From the innermost on.
+        #: The innermost first.
         self.keys = list(keys)
 
     def under(self, key: object) -> None:
@@ -84,7 +84,9 @@ def _plan(hint: Any, forbid_unknown: bool) -> Plan:
     if kind is None:
         return _SCALARS[type(None)]
     if not isinstance(hint, type) or origin is not None:
-        raise option_error(f"the type {_name(hint)}", "a dataclass, a msgspec.Struct, or what they are made of")
+        raise option_error(
+            f"the type {_name(hint)}", "a dataclass, a msgspec.Struct, or a type that their fields can have"
+        )
     if hint in _SCALARS:
         return _SCALARS[hint]
     if dataclasses.is_dataclass(hint) and hint.__module__ != __package__:
@@ -110,7 +112,7 @@ def _instance(kind: type) -> Plan:
 
 
 def _exactly(kind: type) -> Plan:
-    """Python calls a `bool` an `int`; a document does not."""
+    """For Python a `bool` is an `int`; for a document it is not."""
 
     def plan(value: Any) -> Any:
         if type(value) is kind:
@@ -171,7 +173,7 @@ def _union(hint: Any, plans: list[Plan]) -> Plan:
         return None if value is None else inner(value)
 
     def plan(value: Any) -> Any:
-        """The first member that it fits, but one that it already is goes before others."""
+        """The first member that fits, but a member whose exact type it is takes precedence."""
         if type(value) in get_args(hint):
             return value
         for member in plans:
@@ -283,7 +285,7 @@ _CONTAINERS: dict[Any, Callable[[tuple[Any, ...], bool], Plan]] = {
 
 
 class _Dataclass:
-    """The plan of a dataclass. Its fields are looked at when it is used first, since they can lead back to it."""
+    """The plan of a dataclass. Its fields are resolved on first use, since they can refer back to it."""
 
     def __init__(self, kind: Any, forbid_unknown: bool) -> None:
         self._kind = kind
@@ -291,7 +293,7 @@ class _Dataclass:
 
     @cached_property
     def _fields(self) -> list[tuple[str, Plan, bool]]:
-        """Names, plans, and whether they have to be there."""
+        """Names, plans, and whether they are required."""
         hints = typing.get_type_hints(self._kind, localns={self._kind.__name__: self._kind})
         return [
             (
@@ -325,18 +327,18 @@ class _Dataclass:
             raise _Misfit("shape_mismatch", str(refused), f"what {_name(self._kind)} takes") from refused
 
 
-# For as many types as a program has; a program that makes types without end has no use for the old ones.
+# Enough for the types of most programs; a program that keeps creating types does not need the old ones.
 _dataclass = lru_cache(maxsize=1024)(_Dataclass)
 
 
 def _is_struct(kind: type) -> bool:
-    # Whoever has such a class has loaded its package.
+    # A program that has one of these classes has loaded its package.
     msgspec = sys.modules.get("msgspec")
     return msgspec is not None and issubclass(kind, msgspec.Struct)
 
 
 def _struct(kind: type, forbid_unknown: bool) -> Plan:
-    """Its package knows best. What it says of an error is text."""
+    """Its package knows best. Its errors are text only."""
     import msgspec
 
     if forbid_unknown:

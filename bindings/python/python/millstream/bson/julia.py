@@ -5,8 +5,8 @@ from millstream.bson import julia
 model = julia.load("model.bson")["model"]
 model.type, model.fields
 
-No code is run and no name is looked up, whatever a file says. What is one object in Julia is one object here, also
-where it contains itself.
+No code is executed and no name is looked up, whatever a file contains. Shared objects stay shared, even if they contain
+themselves.
 
 | Julia | Python |
 |---|---|
@@ -57,7 +57,7 @@ __all__ = [
 
 
 class Struct:
-    """A value with fields, in the order of their declaration. Like Julia's, it is equal to itself only."""
+    """A value with fields, in the order of their declaration. As in Julia, it is equal to itself only."""
 
     __slots__ = ("__weakref__", "fields", "type")
 
@@ -93,13 +93,13 @@ class Pair(_NamedTuple):
 
 
 class Symbol(str):
-    """A name; to Python it is equal to the text."""
+    """A name; Python compares it as text."""
 
     __slots__ = ()
 
 
 class Char(str):
-    """One character; to Python it is equal to the text."""
+    """One character; Python compares it as text."""
 
     __slots__ = ()
 
@@ -124,7 +124,7 @@ class Function(str):
 
 @dataclass(frozen=True, slots=True)
 class Primitive:
-    """A value as it lies in memory, the lowest byte first: of a type whose content the file does not describe."""
+    """A value as its bytes in memory, the lowest first: of a type whose content the file does not describe."""
 
     type: str
     data: bytes
@@ -132,7 +132,7 @@ class Primitive:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """No value, in statistics."""
+    """A missing value, in statistics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,11 +147,11 @@ undef = Undef()
 def load(
     path: str | os.PathLike[str], *, memory: int = 1 << 30, types: Mapping[str, Sequence[str]] | None = None
 ) -> Any:
-    """The values of a file: a dict as a rule.
+    """The values of a file: usually a dict.
 
-    The file is mapped, and arrays of numbers are seen where they lie: it must not be changed as long as they are used.
-    What is read takes `memory` bytes at most, arrays of numbers not counted. `types` says of immutable structs what the
-    types of their fields are, so that arrays of them are more than bytes: `{"Main.Point": ["Float64", "Float64"]}`.
+    The file is mapped, and arrays of numbers are views of it: it must not be changed while they are in use. The result
+    takes at most `memory` bytes, arrays of numbers not counted. `types` gives the field types of immutable structs, so
+    that arrays of them are more than bytes: `{"Main.Point": ["Float64", "Float64"]}`.
 
     Raises `DocumentError`, and `TooMuchMemory`.
     """
@@ -159,7 +159,7 @@ def load(
 
 
 def loads(data: bytes | bytearray, *, memory: int = 1 << 30, types: Mapping[str, Sequence[str]] | None = None) -> Any:
-    """The same of bytes, from which arrays are copied."""
+    """The same for bytes, from which arrays are copied."""
     return _native.julia_load(_MODULE, None, data, memory, _described(types))
 
 
@@ -170,10 +170,10 @@ def _described(types: Mapping[str, Sequence[str]] | None) -> list[tuple[str, lis
     return [(name, list(fields)) for name, fields in (types or {}).items()]
 
 
-# What the native part makes objects by. What can change comes with a function that fills it: what it contains may not
-# be there yet.
+# How the native part makes objects. Mutable objects come with a function that fills them: their content may not exist
+# yet.
 
-#: The type of Julia's, and of numpy's.
+#: Julia's type, and numpy's.
 _NUMBERS = {
     "Bool": "?",
     **{f"Int{8 * size}": f"<i{size}" for size in (1, 2, 4, 8)},
@@ -230,7 +230,7 @@ def _set(of: str, elements: list[Any]) -> Any:
 
 
 def _are_distinct(keys: list[Any]) -> bool:
-    """They are so in Julia; but Python cannot hash a list, and takes 0.0 for -0.0."""
+    """They are in Julia; but Python cannot hash a list, and treats 0.0 as equal to -0.0."""
     try:
         return len(set(keys)) == len(keys)
     except TypeError:

@@ -1,4 +1,6 @@
-//! What is written is read back by other code than ours, and compared.
+//! The output is read back by independent code, and compared.
+
+use std::io;
 
 use super::*;
 use arrow_array::cast::AsArray;
@@ -22,7 +24,7 @@ fn orders() -> Documents {
     ])
 }
 
-/// What is written, and what is told.
+/// The output, and the messages.
 fn converted(source: Documents, options: &Options) -> (Vec<u8>, Converted) {
     let mut sink = Writer::memory().unwrap();
     let converted = convert(source, options, &mut sink, |_| {}).unwrap();
@@ -51,7 +53,7 @@ fn check_orders(batches: &[RecordBatch]) {
 #[test]
 fn arrow_comes_back() {
     let (bytes, converted) = converted(orders(), &Options::new(Format::Arrow));
-    assert_eq!((converted.documents, converted.mismatched, converted.unknown), (2, 0, 0));
+    assert_eq!((converted.documents, converted.counts.mismatched, converted.counts.unknown), (2, 0, 0));
     let reader = arrow_ipc::reader::FileReader::try_new(io::Cursor::new(bytes), None).unwrap();
     check_orders(&reader.map(|batch| batch.unwrap()).collect::<Vec<_>>());
     let (bytes, _) = self::converted(orders(), &Options::new(Format::ArrowStream));
@@ -88,6 +90,30 @@ fn csv_is_flat() {
 }
 
 #[test]
+fn empty_text_and_null_differ_in_csv() {
+    let source = || documents(&[r#"{"s": "", "n": 1}"#, r#"{"s": null, "n": 2}"#, r#"{"s": "NA", "n": null}"#]);
+    let mut options = Options::new(Format::Csv);
+    assert_eq!(converted(source(), &options).0, b"s,n\n\"\",1\n,2\nNA,\n");
+    options.null = "NA".into();
+    assert_eq!(converted(source(), &options).0, b"s,n\n\"\",1\nNA,2\n\"NA\",NA\n");
+    let source =
+        documents(&[r#"{"a b": "x\ny", "c,d": "\"", "e": "\r", "f": {"$binary": {"base64": "", "subType": "00"}}}"#]);
+    let (bytes, _) = converted(source, &Options::new(Format::Csv));
+    assert_eq!(bytes, b"a b,\"c,d\",e,f\n\"x\ny\",\"\"\"\",\"\r\",\"\"\n");
+}
+
+#[test]
+fn rows_without_a_column_are_refused_where_they_would_be_lost() {
+    for format in [Format::Parquet, Format::Csv] {
+        let failed = convert(documents(&["{}", "{}"]), &Options::new(format), &mut Writer::nowhere().unwrap(), |_| {});
+        assert_eq!(failed.unwrap_err().error.found(), Some("documents without a member"), "{format:?}");
+    }
+    let (bytes, _) = converted(documents(&["{}", "{}"]), &Options::new(Format::ArrowStream));
+    let reader = arrow_ipc::reader::StreamReader::try_new(&bytes[..], None).unwrap();
+    assert_eq!(reader.map(|batch| batch.unwrap().num_rows()).sum::<usize>(), 2);
+}
+
+#[test]
 fn ndjson_is_extended_json() {
     let (bytes, _) = converted(documents(&[r#"{"n": 1}"#, "{}"]), &Options::new(Format::Ndjson));
     assert_eq!(bytes, b"{\"n\":1}\n{}\n");
@@ -108,15 +134,19 @@ fn what_an_inferred_schema_does_not_know_is_an_error() {
     assert_eq!(failed(&options), (ErrorKind::ShapeMismatch, Some("n".into()), Some(2)));
     options.mismatch = OnMismatch::Null;
     let (_, converted) = converted(source(), &options);
-    assert_eq!((converted.documents, converted.mismatched, converted.unknown), (3, 1, 1));
+    assert_eq!((converted.documents, converted.counts.mismatched, converted.counts.unknown), (3, 1, 1));
 }
 
 #[test]
 fn a_schema_chooses() {
     let schema = Schema::new([Field::new("customer.city", DataType::String).unwrap().named("city")]).unwrap();
-    let (bytes, converted) = converted(orders(), &Options::new(Format::Csv).with_schema(schema));
-    assert_eq!(bytes, "city\nKöln\n\"\"\n".as_bytes());
-    assert!(converted.unknown > 0);
+    let mut options = Options::new(Format::Csv).with_schema(schema);
+    let error = convert(orders(), &options, &mut Writer::memory().unwrap(), |_| {}).unwrap_err().error;
+    assert_eq!(error.kind(), ErrorKind::InvalidOption, "an empty line is no row to most readers");
+    options.null = "NA".into();
+    let (bytes, converted) = converted(orders(), &options);
+    assert_eq!(bytes, "city\nKöln\nNA\n".as_bytes());
+    assert!(converted.counts.unknown > 0);
 }
 
 #[test]
@@ -204,6 +234,9 @@ fn columns_of_wide_types_come_back() {
 fn no_document_and_no_value() {
     for format in [Format::Arrow, Format::ArrowStream, Format::Parquet, Format::Csv, Format::Ndjson] {
         for texts in [&[][..], &["{}"], &[r#"{"a": null, "l": [], "d": {}}"#]] {
+            if texts == ["{}"] && matches!(format, Format::Parquet | Format::Csv) {
+                continue;
+            }
             let (_, converted) = converted(documents(texts), &Options::new(format));
             assert_eq!(converted.documents, texts.len() as u64, "{format:?} {texts:?}");
         }

@@ -1,4 +1,4 @@
-//! Blocks: whole records, at most so many bytes of them.
+//! Blocks: whole records, of at most this many bytes together.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use millstream::Error;
 pub(super) struct Block {
     /// The first is 0.
     pub(super) index: u64,
-    /// Where it begins in all that is given to copies.
+    /// Its position in everything that is given to copies.
     pub(super) offset: u64,
     pub(super) first_record: u64,
     pub(super) records: u64,
@@ -17,11 +17,11 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// The error of a copy that was given this block, with the place where the block is. `which` copy is said in front.
+    /// The error of a copy that was given this block, with the place where the block is. `which` copy is named first.
     pub(super) fn locate(&self, which: &str, error: Error) -> Error {
         let (first, last) = (self.first_record, self.first_record + self.records.saturating_sub(1));
         let records = if first == last { format!("record {first}") } else { format!("records {first} to {last}") };
-        // Without the place where the copy's own output ended.
+        // Without the position where the copy's own output ended.
         let error = match error.command() {
             Some(end) => Error::new(error.kind()).with_command(end.clone()),
             None => error,

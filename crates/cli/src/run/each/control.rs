@@ -1,8 +1,8 @@
-//! What the reading side and the copies agree on: who gets which block, whose output goes out, and when it is over.
+//! What the reading side and the copies share: who gets which block, whose output is written, and when it is over.
 //!
-//! It promises that memory is bounded: a block or so waits to be taken, and of the outputs whose turn has not come so much
-//! is held that [`Policy::hold`] says; beyond that a copy is not read, until its turn comes. Nobody waits for ever: the copy
-//! whose turn it is never waits for room, and its block was taken before all those behind it.
+//! It promises that memory is bounded: about one block waits to be taken, and held outputs whose turn has not come are
+//! limited by [`Policy::hold`]; beyond that a copy is not read until its turn comes. No copy waits indefinitely: the
+//! copy whose turn it is never waits for space, and its block was taken before all later ones.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -13,9 +13,9 @@ use crate::message;
 use crate::run::outputs::Outputs;
 
 use super::block::Block;
-use super::options::OnError;
+use crate::run::each_options::OnError;
 
-/// What an output costs that waits for its turn, besides its bytes: there may be many of no bytes at all.
+/// The cost of an output that waits for its turn, besides its bytes: there may be many empty ones.
 const PARKED: usize = 4096;
 
 /// How it is to be done.
@@ -32,16 +32,16 @@ pub(super) struct Policy {
 pub(super) enum Order {
     /// In that of the blocks.
     Blocks,
-    /// As the copies end.
+    /// As soon as the copies end.
     Ends,
 }
 
-/// The common ground of the reading thread and of those that each look after a copy.
+/// The state shared by the reading thread and the threads that each look after a copy.
 pub(super) struct Control {
     policy: Policy,
     state: Mutex<State>,
     changed: Condvar,
-    /// Written to by the one whose turn it is; taken back in the end.
+    /// Written to by the one whose turn it is; taken back at the end.
     outputs: Mutex<Option<Outputs>>,
     /// Ends waiting for the sources.
     input: CancelToken,
@@ -49,22 +49,24 @@ pub(super) struct Control {
 
 #[derive(Default)]
 struct State {
-    /// Blocks that nobody has taken yet.
+    /// Blocks that have not been taken yet.
     queue: VecDeque<Block>,
     /// Whether there will be no more of them.
     is_closed: bool,
-    /// The blocks that are worked on, and what ends that.
+    /// The blocks in progress, and what ends the work on them.
     active: Vec<(u64, CancelToken)>,
-    /// In order: the block whose output goes out. Otherwise: the one that has the outputs for itself.
+    /// In order: the block whose output is written. Otherwise: the one that has the outputs for itself.
     turn: Option<u64>,
     /// Outputs of copies that have ended before their turn.
     parked: BTreeMap<u64, Vec<u8>>,
     /// How many bytes of output wait for their turn.
     held: usize,
-    /// Nothing behind this block is wanted any more.
+    /// Nothing after this block is wanted any more.
     last: Option<u64>,
     /// Nothing is wanted any more.
     is_over: bool,
+    /// A caller ended everything from outside: the output is not complete.
+    is_cancelled: bool,
     report: Report,
     failure: Option<(u64, Error)>,
     /// An output failed, or the system.
@@ -90,6 +92,8 @@ pub(super) struct Ended {
     pub(super) fatal: Option<Error>,
     /// The first failure of a copy, in the order of blocks.
     pub(super) failure: Option<Error>,
+    /// Whether everything was [cancelled](Control::cancel), which is neither a failure of a copy nor the end.
+    pub(super) is_cancelled: bool,
 }
 
 impl State {
@@ -105,7 +109,7 @@ impl Control {
         Control { policy, state, changed: Condvar::new(), outputs: Mutex::new(Some(outputs)), input }
     }
 
-    /// Gives a block to whoever takes it, and waits while another one lies there.
+    /// Passes a block to the next copy, and waits while another one is pending.
     ///
     /// # Errors
     /// [`ErrorKind::Cancelled`] if none is wanted any more.
@@ -155,8 +159,8 @@ impl Control {
         }
     }
 
-    /// Takes what the copy of a block has written. It goes out if its turn has come; else it is held, behind what is held
-    /// already, and where that is too much its turn is waited for.
+    /// Takes what the copy of a block has written. It is written if its turn has come; else it is held, after what is
+    /// held already, and if that is too much its turn is waited for.
     ///
     /// # Errors
     /// [`ErrorKind::Cancelled`] if it is not wanted any more.
@@ -184,8 +188,8 @@ impl Control {
         self.put(&held).and_then(|()| self.put(bytes))
     }
 
-    /// The copy of a block has ended. What is held of its output goes out when its turn has come, by this thread or by
-    /// the one whose turn it is.
+    /// The copy of a block has ended. What is held of its output is written when its turn has come, by this thread or
+    /// by the one whose turn it is.
     pub(super) fn end(&self, block: &Block, held: Vec<u8>, result: Result<()>) {
         let index = block.index;
         let mut state = self.lock();
@@ -219,7 +223,7 @@ impl Control {
         self.changed.notify_all();
     }
 
-    /// The turn goes on from this block: outputs that are complete go out, up to the first that is not.
+    /// The turn passes on from this block: complete outputs are written, up to the first that is not.
     fn pass_on(&self, index: u64) {
         let mut next = index;
         let mut state = self.lock();
@@ -228,7 +232,7 @@ impl Control {
                 Order::Blocks => {
                     next += 1;
                     state.turn = Some(next);
-                    // Nothing goes out behind a block that failed.
+                    // Nothing is written after a block that failed.
                     if state.wants(next) { state.parked.remove(&next) } else { None }
                 }
                 Order::Ends => state.parked.pop_first().map(|(_, output)| output),
@@ -268,7 +272,7 @@ impl Control {
         })
     }
 
-    /// A copy did not do its work on this block.
+    /// A copy failed to process this block.
     fn failed(&self, state: &mut State, index: u64, error: Error) {
         match error.kind() {
             ErrorKind::Cancelled => return,
@@ -317,7 +321,7 @@ impl Control {
         self.lock().report.blocks += 1;
     }
 
-    /// Puts out a piece of what such a copy has written.
+    /// Writes a piece of the output of such a copy.
     pub(super) fn write_piece(&self, piece: &[u8]) -> Result<()> {
         self.check()?;
         self.lock().report.output_bytes += piece.len() as u64;
@@ -334,7 +338,7 @@ impl Control {
         self.failed(&mut self.lock(), last.map_or(0, |block| block.index), error);
     }
 
-    /// Whether the others go on when a copy fails.
+    /// Whether the others continue if a copy fails.
     pub(super) fn goes_on(&self) -> bool {
         self.policy.on_error == OnError::Skip
     }
@@ -351,9 +355,11 @@ impl Control {
         self.changed.notify_all();
     }
 
-    /// Ends everything, because somebody asked for it.
+    /// Ends everything, because a caller requested it.
     pub(super) fn cancel(&self) {
-        self.break_off(&mut self.lock(), Error::new(ErrorKind::Cancelled));
+        let mut state = self.lock();
+        state.is_cancelled = true;
+        self.break_off(&mut state, Error::new(ErrorKind::Cancelled));
     }
 
     /// Takes the outputs back, after the last copy has ended.
@@ -362,7 +368,7 @@ impl Control {
         if self.policy.order == Order::Ends && state.failure.is_some() && state.fatal.is_none() {
             let parked = std::mem::take(&mut state.parked);
             drop(state);
-            // Where it fails, that has become the reason.
+            // If it fails, that is the reason to report.
             let _ = parked.values().try_for_each(|output| self.put(output));
             state = self.lock();
         }
@@ -372,6 +378,7 @@ impl Control {
             report: state.report,
             fatal: state.fatal.take(),
             failure: state.failure.take().map(|(_, error)| error),
+            is_cancelled: state.is_cancelled,
         }
     }
 

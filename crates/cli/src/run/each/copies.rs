@@ -3,39 +3,56 @@
 use std::ffi::OsStr;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use millstream::{CancelToken, Command, Decode, ReadAhead, Reader, Result, Stdin};
+
+use crate::guard;
 
 use super::block::Block;
 use super::control::Control;
 
-/// Starts threads that look after `jobs` copies at a time.
+/// Starts threads that look after `jobs` copies at a time. A copy that writes nothing for `timeout` has failed.
 ///
 /// # Errors
 /// Those of starting them; the ones that have been started end.
-pub(super) fn start(line: &OsStr, jobs: usize, control: &Arc<Control>) -> Result<Vec<JoinHandle<()>>> {
+pub(super) fn start(
+    line: &OsStr,
+    jobs: usize,
+    timeout: Option<Duration>,
+    control: &Arc<Control>,
+) -> Result<Vec<JoinHandle<()>>> {
     let mut threads = Vec::new();
     for _ in 0..jobs {
         let (line, control) = (line.to_owned(), control.clone());
         let thread = std::thread::Builder::new().name("copy".into());
-        threads.push(thread.spawn(move || work(&line, &control))?);
+        threads.push(thread.spawn(move || work(&line, timeout, &control))?);
     }
     Ok(threads)
 }
 
 /// Looks after one copy after another until there are no more blocks.
-fn work(line: &OsStr, control: &Control) {
+fn work(line: &OsStr, timeout: Option<Duration>, control: &Control) {
     while let Some((block, token)) = control.take() {
         let mut held = Vec::new();
-        let result = run(line, &block, &token, |bytes| control.write(block.index, &mut held, bytes));
+        let result = run(line, &block, timeout, &token, |bytes| control.write(block.index, &mut held, bytes));
         control.end(&block, held, result);
     }
 }
 
 /// Runs one copy, and gives what it writes to `write`.
-fn run(line: &OsStr, block: &Block, token: &CancelToken, mut write: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
-    let command = Command::shell(line)?.stdin(Stdin::Bytes(block.bytes.clone()));
-    let builder = Reader::builder().read_ahead(ReadAhead::Off).decode(Decode::Off).cancel(token);
+fn run(
+    line: &OsStr,
+    block: &Block,
+    timeout: Option<Duration>,
+    token: &CancelToken,
+    mut write: impl FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    let command = guard::command(Command::shell(line)?).stdin(Stdin::Bytes(block.bytes.clone()));
+    let mut builder = Reader::builder().read_ahead(ReadAhead::Off).decode(Decode::Off).cancel(token);
+    if let Some(timeout) = timeout {
+        builder = builder.stall_timeout(timeout);
+    }
     let mut reader = builder.command(command)?;
     loop {
         let count = reader.fill()?;

@@ -1,4 +1,4 @@
-//! `--each`: blocks of records, each to a copy of a command; what the copies write is the output.
+//! `--each`: blocks of records, each to a copy of a command; the output of the copies is the output.
 //!
 //! The reading thread cuts blocks and gives them to threads that look after one copy each. Every copy's status counts. No
 //! copy is left behind, whatever happens, and memory is bounded: see [`control`].
@@ -6,16 +6,14 @@
 mod block;
 mod control;
 mod copies;
-mod options;
 mod round_robin;
-
-pub(crate) use options::EachOptions;
 
 pub(super) use control::Report;
 
 use std::ffi::OsStr;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use millstream::frame::Framer;
 use millstream::{CancelToken, Command, Error, ErrorKind, Result};
@@ -23,12 +21,13 @@ use millstream::{CancelToken, Command, Error, ErrorKind, Result};
 use crate::signals::Signals;
 
 use super::count_text;
+use super::each_options::EachOptions;
 use super::outputs::Outputs;
 use block::{Block, Cutter};
 use control::{Control, Order, Policy};
 use round_robin::RoundRobin;
 
-/// The least that may be held of outputs whose turn has not come.
+/// The minimum to hold of outputs whose turn has not come.
 const HOLD: usize = 16 << 20;
 
 /// Copies at work.
@@ -40,7 +39,7 @@ pub(super) struct Each {
 
 /// Who looks after the copies.
 enum Copies {
-    /// These threads start a fresh one for each block.
+    /// These threads start a new one for each block.
     Fresh(Vec<JoinHandle<()>>),
     /// They are kept alive.
     Kept(RoundRobin),
@@ -54,7 +53,7 @@ impl Copies {
         }
     }
 
-    /// Waits until the last copy has ended. An error if nobody was left to read a block.
+    /// Waits until the last copy has ended. An error if no copy was left to read a block.
     fn close(self, control: &Control) -> Result<()> {
         control.close();
         match self {
@@ -75,14 +74,14 @@ impl Copies {
 pub(super) struct Ended {
     pub(super) outputs: Outputs,
     pub(super) report: Report,
-    /// Why the outputs are not what they should be.
+    /// Why the outputs are not complete.
     pub(super) result: Result<()>,
-    /// Copies that failed while the others were to go on: the outputs lack what these would have written.
+    /// Copies that failed while the others were to continue: the outputs lack what the failed ones would have written.
     pub(super) skipped: Result<()>,
 }
 
 impl Each {
-    /// Starts to look after copies of `command`. `input` is what is cancelled when no more blocks are wanted, and `framer`
+    /// Starts to manage copies of `command`. `input` is cancelled when no more blocks are wanted, and `framer`
     /// makes framers for the records.
     ///
     /// # Errors
@@ -90,6 +89,7 @@ impl Each {
     pub(super) fn start(
         command: &OsStr,
         options: &EachOptions,
+        timeout: Option<Duration>,
         outputs: Outputs,
         input: &CancelToken,
         signals: &Signals,
@@ -106,8 +106,8 @@ impl Each {
         let cancelled = control.clone();
         signals.on_arrival(move || cancelled.cancel());
         let copies = match options.round_robin {
-            true => RoundRobin::start(command, jobs, &control, framer).map(Copies::Kept),
-            false => copies::start(command, jobs, &control).map(Copies::Fresh),
+            true => RoundRobin::start(command, jobs, timeout, &control, framer).map(Copies::Kept),
+            false => copies::start(command, jobs, timeout, &control).map(Copies::Fresh),
         };
         match copies {
             Ok(copies) => Ok(Each { cutter: Cutter::new(block), control, copies }),
@@ -142,6 +142,8 @@ impl Each {
         let (result, skipped) = match (read, ended.fatal, ended.failure, self.control.goes_on()) {
             (Err(error), ..) if !is_cancelled => (Err(error), Ok(())),
             (_, Some(error), ..) | (_, None, Some(error), false) => (Err(error), Ok(())),
+            // Copies that were ended have recorded nothing, and the queue looks as it does after the last block.
+            (..) if ended.is_cancelled => (Err(Error::new(ErrorKind::Cancelled)), Ok(())),
             (..) if unread.is_err() => (unread, Ok(())),
             (read, None, None, _) => (read, Ok(())),
             (read, None, Some(_), true) => (read, Err(some_failed(report))),
@@ -150,9 +152,9 @@ impl Each {
     }
 }
 
-/// The error of a run whose copies were allowed to fail: each has been told already.
+/// The error of a run whose copies were allowed to fail: each failure has been reported already.
 fn some_failed(report: Report) -> Error {
     Error::new(ErrorKind::CommandFailed)
         .with_found(format!("{} of the command", count_text(report.failed, "failure")))
-        .with_expected("none; the output lacks what these would have written")
+        .with_expected("none; the output lacks what the failed copies would have written")
 }

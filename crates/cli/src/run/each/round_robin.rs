@@ -1,18 +1,31 @@
 //! `--round-robin`: copies that stay alive and are given blocks in turn.
 //!
-//! Each copy has two threads: one writes blocks to it, the other one takes what it writes and puts that out in pieces of
-//! whole records. A copy that is busy is passed over. One that stops reading gets nothing more; that is no failure by
-//! itself, but when the last one has stopped and there are still records, that is one.
+//! Each copy has two threads: one writes blocks to it, the other reads its output and writes it in pieces of whole
+//! records. A busy copy is passed over. One that stops reading before the end of its input has failed: the blocks it
+//! was given are lost, and how much of them is not known.
 
 use std::ffi::OsStr;
+use std::io::PipeWriter;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use millstream::frame::Framer;
 use millstream::{CancelToken, Command, Decode, Error, ErrorKind, ReadAhead, Reader, Result, Stdin, Writer};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use crate::guard;
 
 use super::block::Block;
 use super::control::Control;
+
+/// How long we wait before we check again whether a copy has read everything, or has done anything.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
+const LONGEST_PAUSE: Duration = Duration::from_millis(20);
+
+/// How much a copy is given at once if its progress is watched.
+const WATCHED_PIECE: usize = 4096;
 
 /// Copies that stay alive.
 pub(super) struct RoundRobin {
@@ -21,41 +34,72 @@ pub(super) struct RoundRobin {
     /// Whose turn it is.
     turn: usize,
     threads: Vec<JoinHandle<()>>,
-    /// A block that nobody was left to read.
+    /// A block that no copy was left to read.
     unread: Option<Error>,
 }
 
-/// Says that something has changed in one of the seats.
+/// Signals that something has changed in one of the seats.
 #[derive(Default)]
 struct Rota {
     changes: Mutex<u64>,
     changed: Condvar,
 }
 
-/// Where a copy's next block lies.
+/// Where a copy's next block is put.
 #[derive(Default)]
 struct Seat(Mutex<Place>);
 
 #[derive(Default)]
 struct Place {
-    /// Whether the feeding thread waits for a block: one that lies here will be taken.
+    /// Whether the feeding thread waits for a block: one that is put here will be taken.
     is_waiting: bool,
     block: Option<Block>,
-    /// The last that was taken from here: what a failure is located by.
+    /// The last block taken from here: the place of a failure.
     last: Option<Block>,
     is_closed: bool,
     /// The copy reads no more.
     is_left: bool,
+    /// What happened to its blocks, once there will be no more.
+    fed: Option<Fed>,
+    /// It has ended successfully, before its input did.
+    ended_early: bool,
+    /// What it has taken and written, for the time limit.
+    activity: Activity,
+}
+
+/// What happened to the blocks that a copy was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fed {
+    /// It has read all of them.
+    Read,
+    /// It stopped reading before.
+    Unread,
+}
+
+/// The progress of a copy. While it does not change, and something is expected of the copy, time runs against it.
+#[derive(Default)]
+struct Activity {
+    /// The pipe to it, until it is closed.
+    pipe: Option<PipeWriter>,
+    /// How many bytes were put into the pipe.
+    given: u64,
+    /// How many bytes it has written.
+    written: u64,
+    /// Its output is being written: it cannot write more.
+    is_held_up: bool,
+    has_ended: bool,
 }
 
 impl RoundRobin {
-    /// Starts `jobs` copies. `framer` makes framers for what they write.
+    /// Starts `jobs` copies. `framer` makes framers for what they write. A copy that neither reads its input nor writes
+    /// for `timeout` ends the run.
     ///
     /// # Errors
     /// Those of starting them.
     pub(super) fn start(
         line: &OsStr,
         jobs: usize,
+        timeout: Option<Duration>,
         control: &Arc<Control>,
         mut framer: impl FnMut() -> Result<Box<dyn Framer + Send>>,
     ) -> Result<RoundRobin> {
@@ -63,40 +107,74 @@ impl RoundRobin {
         let mut robin =
             RoundRobin { seats: Vec::new(), rota: rota.clone(), turn: 0, threads: Vec::new(), unread: None };
         for _ in 0..jobs {
-            if let Err(error) = robin.add(line, control, framer()?) {
+            if let Err(error) = robin.add(line, timeout.is_some(), control, framer()?) {
                 control.cancel();
                 let _ = robin.close();
                 return Err(error);
             }
         }
+        if let Some(timeout) = timeout {
+            let (seats, watched) = (robin.seats.clone(), control.clone());
+            let watch = move || watch(&seats, timeout, &rota, &watched);
+            match std::thread::Builder::new().name("timeout".into()).spawn(watch) {
+                Ok(thread) => robin.threads.push(thread),
+                Err(error) => {
+                    control.cancel();
+                    let _ = robin.close();
+                    return Err(error.into());
+                }
+            }
+        }
         Ok(robin)
     }
 
-    fn add(&mut self, line: &OsStr, control: &Arc<Control>, mut framer: Box<dyn Framer + Send>) -> Result<()> {
+    fn add(
+        &mut self,
+        line: &OsStr,
+        is_watched: bool,
+        control: &Arc<Control>,
+        mut framer: Box<dyn Framer + Send>,
+    ) -> Result<()> {
         let token = CancelToken::new()?;
         control.watch(&token);
         let (theirs, ours) = std::io::pipe()?;
-        let command = Command::shell(line)?.stdin(Stdin::Fd(theirs.into()));
+        let pipe = ours.try_clone()?;
+        let command = guard::command(Command::shell(line)?).stdin(Stdin::Fd(theirs.into()));
         let builder = Reader::builder().read_ahead(ReadAhead::Off).decode(Decode::Off).cancel(&token);
         let mut reader = builder.command(command)?;
         let mut writer = Writer::builder().cancel(&token).fd(ours)?;
         let seat = Arc::<Seat>::default();
+        if is_watched {
+            seat.lock().activity.pipe = Some(pipe.try_clone()?);
+        }
         self.seats.push(seat.clone());
-        let (feeding, rota) = (seat.clone(), self.rota.clone());
+        let (feeding, ending, rota, failing) = (seat.clone(), token.clone(), self.rota.clone(), control.clone());
         let feed = move || {
-            while let Some(block) = feeding.take(&rota) {
-                // Why it reads no more is what its status says.
-                if writer.write(&block.bytes).and_then(|()| writer.flush()).is_err() {
-                    break;
-                }
-            }
-            feeding.leave(&rota);
+            let piece = if is_watched { WATCHED_PIECE } else { usize::MAX };
+            let fed = feed(&feeding, &rota, &mut writer, piece).and_then(|fed| match fed {
+                Fed::Read => is_read(&pipe, &ending),
+                Fed::Unread => Ok(Fed::Unread),
+            });
+            // It is not the copy's fault, and it is known before the copy can mistake the end of its pipe for that of
+            // its input.
+            let fed = fed.unwrap_or_else(|error| {
+                failing.left(feeding.lock().last.as_ref(), Err(error));
+                Fed::Unread
+            });
+            feeding.finish(fed, &rota);
         };
         self.threads.push(std::thread::Builder::new().name("feed".into()).spawn(feed)?);
         let (control, rota) = (control.clone(), self.rota.clone());
         let drain = move || {
-            let result = drain(&mut reader, &mut *framer, &control).and_then(|()| reader.close().map(drop));
+            let result = drain(&mut reader, &mut *framer, &seat, &control).and_then(|()| reader.close().map(drop));
             seat.leave(&rota);
+            // A process that it left behind may hold its input open.
+            token.cancel();
+            let result = result.and_then(|()| match seat.wait_until_fed(&rota) {
+                Fed::Read => Ok(()),
+                Fed::Unread => Err(ended_early()),
+            });
+            seat.end(result.is_ok());
             let last = seat.lock().last.clone();
             control.left(last.as_ref(), result);
             rota.tell();
@@ -127,13 +205,20 @@ impl RoundRobin {
                         reading += 1;
                         block
                     }
-                    Put::Left(block) => block,
+                    Put::Left(block) => {
+                        // It has read everything that it was given. But it was to read more.
+                        if self.seats[at].takes_blame() {
+                            control.left(Some(&block), Err(ended_early()));
+                            control.check()?;
+                        }
+                        block
+                    }
                 };
             }
             if reading == 0 {
                 let error = Error::new(ErrorKind::CommandFailed)
-                    .with_found("no copy of the command that still reads")
-                    .with_expected("one for each block that is left");
+                    .with_found("no copy of the command that is still reading")
+                    .with_expected("one for each remaining block");
                 // Why they stopped is known when they have ended.
                 self.unread.get_or_insert(block.locate("front of ", error));
                 return Err(Error::new(ErrorKind::Cancelled));
@@ -142,7 +227,7 @@ impl RoundRobin {
         }
     }
 
-    /// There are no more blocks: waits for the copies. An error if nobody was left to read one.
+    /// There are no more blocks: waits for the copies. An error if no copy was left to read one.
     pub(super) fn close(self) -> Result<()> {
         for seat in &self.seats {
             seat.lock().is_closed = true;
@@ -157,15 +242,91 @@ impl RoundRobin {
     }
 }
 
-/// Puts out what a copy writes.
-fn drain(reader: &mut Reader, framer: &mut dyn Framer, control: &Control) -> Result<()> {
+/// The error of a copy that exits with status 0 before its input has ended. What it was given, and did not read, is lost.
+fn ended_early() -> Error {
+    Error::new(ErrorKind::CommandFailed)
+        .with_found("a copy of the command that stopped reading before the end of its input")
+        .with_expected("one that reads all of it; without --round-robin it need not")
+}
+
+/// Writes blocks to a copy, in pieces of this many bytes, until there are no more or it reads no more.
+///
+/// # Errors
+/// Those of writing, except the one that means that it reads no more.
+fn feed(seat: &Seat, rota: &Rota, writer: &mut Writer, piece: usize) -> Result<Fed> {
+    while let Some(block) = seat.take(rota) {
+        for bytes in block.bytes.chunks(piece.min(block.bytes.len()).max(1)) {
+            match writer.write(bytes).and_then(|()| writer.flush()) {
+                Ok(()) => seat.lock().activity.given += bytes.len() as u64,
+                Err(error) if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::Cancelled) => {
+                    return Ok(Fed::Unread);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(Fed::Read)
+}
+
+/// Waits until a copy has read all that is in the pipe to it, or reads no more.
+fn is_read(pipe: &PipeWriter, token: &CancelToken) -> Result<Fed> {
+    let mut pause = SHORTEST_PAUSE;
+    loop {
+        let time = Timespec { tv_sec: 0, tv_nsec: pause.subsec_nanos().into() };
+        // Only whether it is broken matters: that is always reported.
+        let mut polled = [PollFd::new(pipe, PollFlags::empty())];
+        let is_broken = match poll(&mut polled, Some(&time)) {
+            Ok(_) => polled[0].revents().contains(PollFlags::ERR),
+            Err(Errno::INTR) => false,
+            Err(error) => return Err(Error::from_io(error.into())),
+        };
+        match rustix::io::ioctl_fionread(pipe) {
+            Ok(0) => return Ok(Fed::Read),
+            Ok(_) if is_broken || token.is_cancelled() => return Ok(Fed::Unread),
+            Ok(_) => pause = (2 * pause).min(LONGEST_PAUSE),
+            Err(error) => return Err(Error::from_io(error.into())),
+        }
+    }
+}
+
+/// Writes the output of a copy.
+fn drain(reader: &mut Reader, framer: &mut dyn Framer, seat: &Seat, control: &Control) -> Result<()> {
     while let Some(batch) = reader.next_batch(framer)? {
-        control.write_piece(batch.bytes())?;
+        seat.lock().activity.is_held_up = true;
+        let put = control.write_piece(batch.bytes());
+        let activity = &mut seat.lock().activity;
+        activity.is_held_up = false;
+        activity.written += batch.bytes().len() as u64;
+        put?;
     }
     Ok(())
 }
 
-/// What became of a block.
+/// Ends the run when a copy has done nothing of what it should for `timeout`.
+fn watch(seats: &[Arc<Seat>], timeout: Duration, rota: &Rota, control: &Control) {
+    let mut seen: Vec<_> = seats.iter().map(|_| (None, Instant::now())).collect();
+    let pause = (timeout / 8).clamp(SHORTEST_PAUSE, Duration::from_millis(200));
+    while !seats.iter().all(|seat| seat.lock().activity.has_ended) {
+        for (seat, (before, since)) in seats.iter().zip(&mut seen) {
+            let place = seat.lock();
+            let now = place.expects();
+            if now.is_none() || now != *before {
+                (*before, *since) = (now, Instant::now());
+            } else if since.elapsed() >= timeout {
+                let last = place.last.clone();
+                drop(place);
+                let found = format!("no progress by a copy of the command for {} s", timeout.as_secs_f64());
+                let error = Error::new(ErrorKind::Stalled)
+                    .with_found(found)
+                    .with_expected("that it reads or writes something within that time");
+                return control.left(last.as_ref(), Err(error));
+            }
+        }
+        rota.wait_for(pause);
+    }
+}
+
+/// What happened to a block.
 enum Put {
     Taken,
     Busy(Block),
@@ -199,8 +360,11 @@ impl Seat {
             }
             let is_news = !std::mem::replace(&mut place.is_waiting, true);
             drop(place);
-            // Our own news is no reason to look again.
-            rota.wait(if is_news { rota.tell() } else { seen });
+            if is_news {
+                rota.tell();
+            }
+            // Our own change is no reason to check again. Any other one is: a block may have been put here meanwhile.
+            rota.wait(seen + u64::from(is_news));
         }
     }
 
@@ -209,8 +373,52 @@ impl Seat {
         rota.tell();
     }
 
+    /// The copy is given nothing more.
+    fn finish(&self, fed: Fed, rota: &Rota) {
+        let mut place = self.lock();
+        place.fed = Some(fed);
+        place.is_left = true;
+        place.activity.pipe = None;
+        drop(place);
+        rota.tell();
+    }
+
+    /// Waits until the feeding thread has done all it can.
+    fn wait_until_fed(&self, rota: &Rota) -> Fed {
+        loop {
+            let seen = *rota.lock();
+            if let Some(fed) = self.lock().fed {
+                return fed;
+            }
+            rota.wait(seen);
+        }
+    }
+
+    /// The copy has ended.
+    fn end(&self, is_well: bool) {
+        let mut place = self.lock();
+        place.activity.has_ended = true;
+        place.ended_early = is_well && !place.is_closed;
+    }
+
+    /// Whether the copy has ended successfully before its input did; only once.
+    fn takes_blame(&self) -> bool {
+        std::mem::take(&mut self.lock().ended_early)
+    }
+
     fn lock(&self) -> MutexGuard<'_, Place> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Place {
+    /// The progress of the copy, if it should do something: it has not read everything that it was given, or its input
+    /// has ended.
+    fn expects(&self) -> Option<(u64, u64, u64)> {
+        let Activity { pipe, given, written, is_held_up, has_ended } = &self.activity;
+        let unread = pipe.as_ref().map_or(0, |pipe| rustix::io::ioctl_fionread(pipe).unwrap_or(0));
+        let is_idle = unread == 0 && !self.is_closed && self.fed.is_none();
+        (!is_idle && !is_held_up && !has_ended).then_some((*given, *written, unread))
     }
 }
 
@@ -219,17 +427,53 @@ impl Rota {
         self.changes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Something has changed. Returns the number of changes so far.
-    fn tell(&self) -> u64 {
-        let mut changes = self.lock();
-        *changes += 1;
+    /// Something has changed.
+    fn tell(&self) {
+        *self.lock() += 1;
         self.changed.notify_all();
-        *changes
     }
 
     /// Waits until something has changed since `seen`.
     fn wait(&self, seen: u64) {
         let changes = self.changed.wait_while(self.lock(), |changes| *changes == seen);
         drop(changes.unwrap_or_else(PoisonError::into_inner));
+    }
+    /// Waits for a change, and no longer than this.
+    fn wait_for(&self, time: Duration) {
+        let changes = self.lock();
+        drop(self.changed.wait_timeout(changes, time).unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    /// The thread that feeds a copy is about to wait when it is given a block: it must see it.
+    #[test]
+    fn every_block_that_is_put_is_taken() {
+        const BLOCKS: usize = 300_000;
+        let (seat, rota) = (Arc::<Seat>::default(), Arc::<Rota>::default());
+        let (taking, told, (done, taken)) = (seat.clone(), rota.clone(), mpsc::channel());
+        std::thread::spawn(move || done.send(std::iter::from_fn(|| taking.take(&told)).count()));
+        std::thread::spawn(move || {
+            let bytes = Arc::default();
+            for _ in 0..BLOCKS {
+                let mut block = Block { index: 0, offset: 0, first_record: 0, records: 1, bytes: Arc::clone(&bytes) };
+                loop {
+                    let seen = *rota.lock();
+                    match seat.put(block) {
+                        Put::Taken => break rota.tell(),
+                        Put::Busy(back) | Put::Left(back) => block = back,
+                    }
+                    rota.wait(seen);
+                }
+            }
+            seat.lock().is_closed = true;
+            rota.tell();
+        });
+        assert_eq!(taken.recv_timeout(Duration::from_secs(60)), Ok(BLOCKS));
     }
 }

@@ -1,9 +1,9 @@
-//! What of a record is its content.
+//! Which part of a record is its content.
 
 use millstream::frame::{Framer, Trim};
 
-/// The rule that says which bytes of a record a stage looks at. The others stay what they are: a record that came with a
-/// carriage return and a line feed, or without an end, goes out like that.
+/// The rule that decides which bytes of a record a stage sees. The others stay unchanged: a record that arrived with a
+/// carriage return and a line feed, or without an end, is written like that.
 #[derive(Clone, Debug)]
 pub(super) struct Content {
     trim: Trim,
@@ -25,7 +25,7 @@ impl Content {
         Content { trim: framer.trim(), terminator: framer.terminator().to_vec() }
     }
 
-    /// What ends a record, nothing if that is not how they are found.
+    /// The terminator of a record, empty if records are not found by it.
     pub(super) fn terminator(&self) -> &[u8] {
         &self.terminator
     }

@@ -1,7 +1,8 @@
 //! `--stage`: small functions between the sources and the outputs.
 //!
-//! A stage looks at the content of a record; what it lets through goes out as it came, with what ends it. Where a record
-//! that has no end, the last one of a source, is followed by another one, it gets one: two records must not become one.
+//! A stage sees the content of a record; records that it passes are written unchanged, including their terminator. If a
+//! record without a terminator, the last one of a source, is followed by another one, it gets one: two records must not
+//! become one.
 
 mod content;
 mod text;
@@ -17,7 +18,9 @@ use millstream::pipe::StageStats;
 use millstream::{Error, ErrorKind, Result};
 
 use content::Content;
-use text::Work;
+
+/// How many bytes of the results are collected before they are passed on.
+const PIECE: usize = 1 << 20;
 
 /// The stages of a run.
 pub(super) struct Stages {
@@ -25,36 +28,34 @@ pub(super) struct Stages {
     passed: Passed,
 }
 
-/// What has come through of a batch: whole records, and where they end.
+/// Results that have not been passed on yet: whole records, and their ends.
 struct Passed {
     content: Arc<Content>,
     bytes: Vec<u8>,
     offsets: Vec<u32>,
-    /// What of the batch goes out as it is, and is not copied yet: records one behind the other.
+    /// The part of the batch that is written unchanged, and not copied yet: consecutive records.
     run: Range<usize>,
-    /// A record that has no end, until it is known whether another one follows.
+    /// A record without a terminator, until it is known whether another one follows.
     open: Option<Vec<u8>>,
-    /// Whether there was more than offsets can say.
-    is_too_long: bool,
 }
 
 impl Stages {
-    /// Stages for the records that `framer` finds.
+    /// Stages for the records that `framer` finds. None of them may make a record of more bytes than `limit`.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidOption`] for a stage that would change records whose size is written down.
-    pub(super) fn new(asked: &[StageText], framer: &dyn Framer) -> Result<Stages> {
+    /// [`ErrorKind::InvalidOption`] for a stage that would change records whose size is part of their format.
+    pub(super) fn new(asked: &[StageText], framer: &dyn Framer, limit: usize) -> Result<Stages> {
         let content = Arc::new(Content::of(framer));
         for stage in asked {
-            if content.terminator().is_empty() && matches!(stage.work, Work::Fields { .. } | Work::Replace { .. }) {
+            if content.terminator().is_empty() && stage.work.changes_length() {
                 return Err(Error::new(ErrorKind::InvalidOption)
                     .with_found(format!("--stage {}, which changes the length of records", stage.text))
                     .with_expected("records that end with a delimiter, such as lines"));
             }
         }
-        let stages = asked.iter().map(|stage| work::stage(stage, &content)).collect::<Result<_>>()?;
-        let passed = Passed { content, bytes: Vec::new(), offsets: vec![0], run: 0..0, open: None, is_too_long: false };
-        Ok(Stages { stages: millstream::pipe::Stages::new(stages), passed })
+        let stages = asked.iter().map(|stage| work::stage(stage, &content, limit)).collect::<Result<_>>()?;
+        let passed = Passed { content, bytes: Vec::new(), offsets: vec![0], run: 0..0, open: None };
+        Ok(Stages { stages: millstream::pipe::Stages::new(stages).record_limit(limit), passed })
     }
 
     /// The same, measured for [`stats`](Stages::stats).
@@ -63,23 +64,34 @@ impl Stages {
         self
     }
 
-    /// What becomes of the records of a batch: bytes, and the n + 1 offsets of n records.
-    pub(super) fn pass(&mut self, batch: Batch<'_>) -> Result<(&[u8], &[u32])> {
+    /// Passes the results for the records of a batch to `send`, in pieces: bytes, and the n + 1 offsets of n records.
+    ///
+    /// # Errors
+    /// That of a stage, after earlier results; and that of `send`.
+    pub(super) fn pass(&mut self, batch: Batch<'_>, mut send: impl FnMut(&[u8], &[u32]) -> Result<()>) -> Result<()> {
         let passed = &mut self.passed;
         passed.clear();
         let bytes = batch.bytes();
         let whole = Batch::new(bytes, batch.offsets(), Trim::NOTHING, true).at(batch.offset(), batch.first_record());
-        self.stages.pass(whole, |_, record| passed.add(record, bytes))?;
+        let mut sent = Ok(());
+        let worked = self.stages.pass(whole, |_, record| {
+            if sent.is_err() {
+                return;
+            }
+            passed.add(record, bytes);
+            if passed.len() >= PIECE {
+                passed.end_run(bytes);
+                sent = send(&passed.bytes, &passed.offsets);
+                passed.clear();
+            }
+        });
         passed.end_run(bytes);
-        if passed.is_too_long {
-            return Err(Error::new(ErrorKind::RecordTooLong)
-                .with_found("more than 4 GB behind a stage, made of one batch")
-                .with_record(batch.first_record()));
-        }
-        Ok((&passed.bytes, &passed.offsets))
+        sent?;
+        send(&passed.bytes, &passed.offsets)?;
+        worked
     }
 
-    /// What was kept until it was known that nothing follows.
+    /// The record kept until it was known that nothing follows.
     pub(super) fn rest(&mut self) -> (&[u8], &[u32]) {
         let passed = &mut self.passed;
         passed.clear();
@@ -89,12 +101,12 @@ impl Stages {
         (&passed.bytes, &passed.offsets)
     }
 
-    /// Whether nothing more will come through.
+    /// Whether nothing more will be passed on.
     pub(super) fn is_done(&self) -> bool {
         self.stages.is_done()
     }
 
-    /// What each stage has done.
+    /// The statistics of each stage.
     pub(super) fn stats(&self) -> Vec<StageStats> {
         self.stages.stats()
     }
@@ -102,12 +114,15 @@ impl Stages {
 
 impl Passed {
     fn clear(&mut self) {
-        self.bytes.clear();
+        match self.bytes.capacity() > 4 * PIECE {
+            true => self.bytes = Vec::new(), // one long record should not make it large for the rest of the run
+            false => self.bytes.clear(),
+        }
         self.offsets.truncate(1);
         self.run = 0..0;
     }
 
-    /// Adds a record; one that still lies in `batch` is copied later, together with its neighbours.
+    /// Adds a record; one that is still part of `batch` is copied later, together with its neighbours.
     #[inline]
     fn add(&mut self, record: &[u8], batch: &[u8]) {
         if let Some(mut open) = self.open.take() {
@@ -145,12 +160,14 @@ impl Passed {
         self.run = 0..0;
     }
 
-    /// A record ends here.
+    fn len(&self) -> usize {
+        self.bytes.len() + self.run.len()
+    }
+
+    /// A record ends here. There are less than [`PIECE`] bytes before it, and no record has more than the limit of 2
+    /// GiB and its terminator: 32-bit offsets are enough.
     #[inline]
     fn push_end(&mut self) {
-        match u32::try_from(self.bytes.len() + self.run.len()) {
-            Ok(end) => self.offsets.push(end),
-            Err(_) => self.is_too_long = true,
-        }
+        self.offsets.push(u32::try_from(self.len()).expect("a piece and a record have less than 4 GiB"));
     }
 }

@@ -1,4 +1,4 @@
-//! What a `--stage` says: `match:REGEX` and the others.
+//! The text of a `--stage`: `match:REGEX` and the others.
 
 use std::ops::RangeInclusive;
 
@@ -11,10 +11,10 @@ use crate::escape;
 const ACCEPTED: &str = "noop, match:REGEX, not:REGEX, fields:LIST[:SEP], replace/REGEX/TEXT, take:N, skip:N, \
                         sample:P[:SEED] or uniq";
 
-/// How much of an expression is shown where it is wrong.
+/// How much of an invalid expression is shown.
 const SHOWN: usize = 20;
 
-/// A stage, as it was asked for.
+/// A stage, as requested.
 #[derive(Clone, Debug)]
 pub(crate) struct StageText {
     /// The whole word.
@@ -36,7 +36,18 @@ pub(super) enum Work {
     Uniq,
 }
 
-/// What matches are replaced by.
+impl Work {
+    /// Whether it makes records of another length.
+    pub(super) fn changes_length(&self) -> bool {
+        match self {
+            Work::Fields { .. } | Work::Replace { .. } => true,
+            Work::Noop | Work::Match(_) | Work::Not(_) | Work::Take(_) | Work::Skip(_) => false,
+            Work::Sample { .. } | Work::Uniq => false,
+        }
+    }
+}
+
+/// The replacement for matches.
 #[derive(Clone, Debug)]
 pub(super) enum Template {
     /// These bytes.
@@ -50,7 +61,7 @@ pub(super) enum Template {
 pub(super) struct Fields(pub(super) Vec<RangeInclusive<usize>>);
 
 impl StageText {
-    /// Understands the value of a `--stage`.
+    /// Parses the value of a `--stage`.
     pub(crate) fn parse(text: &str) -> Result<StageText, String> {
         let end = text.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(text.len());
         let (name, rest) = text.split_at(end);
@@ -71,7 +82,7 @@ impl StageText {
 }
 
 fn nothing(rest: &str) -> Result<(), String> {
-    if rest.is_empty() { Ok(()) } else { Err(format!("expected nothing behind the name, found {rest:?}")) }
+    if rest.is_empty() { Ok(()) } else { Err(format!("expected nothing after the name, found {rest:?}")) }
 }
 
 fn behind_colon<'a>(rest: &'a str, form: &str) -> Result<&'a str, String> {
@@ -84,7 +95,7 @@ fn number(text: &str) -> Result<u64, String> {
     number.ok_or_else(|| format!("expected a number of records, such as 10, found {text:?}"))
 }
 
-/// An expression, or where it is wrong. Records are bytes: `(?-u:\xff)` matches one that is no text.
+/// An expression, or the position of its error. Records are bytes: `(?-u:\xff)` matches bytes that are not text.
 fn regex(text: &str) -> Result<Regex, String> {
     let parsed = regex_syntax::ParserBuilder::new().utf8(false).build().parse(text);
     let (kind, at) = match &parsed {
@@ -98,15 +109,15 @@ fn regex(text: &str) -> Result<Regex, String> {
     Err(format!("expected a regular expression, found {rest:?} at character {} of it: {kind}", before + 1))
 }
 
-/// `SEP REGEX SEP TEXT`, where SEP is any sign. A backslash takes its meaning.
+/// `SEP REGEX SEP TEXT`, where SEP is any character. A backslash removes its meaning.
 fn replace(rest: &str) -> Result<Work, String> {
-    const FORM: &str = "replace/REGEX/TEXT, or any other sign in place of '/'";
+    const FORM: &str = "replace/REGEX/TEXT, or any other character in place of '/'";
     let separator = rest.chars().next().filter(|&c| c.is_ascii_punctuation() && !r"\<>".contains(c));
     let Some(separator) = separator else { return Err(format!("expected {FORM}")) };
     let parts = split(&rest[separator.len_utf8()..], separator);
     let [expression, text] = &parts[..] else {
         return Err(format!(
-            "expected {FORM}: two of {separator:?}, found {}; \\{separator} stands for the sign itself",
+            "expected {FORM}: two of {separator:?}, found {}; \\{separator} is the character itself",
             parts.len()
         ));
     };
@@ -114,7 +125,7 @@ fn replace(rest: &str) -> Result<Work, String> {
         return Err(format!("expected {FORM}, found an empty REGEX"));
     }
     let regex = regex(expression)?;
-    // In the expression a backslash before a sign is right already; in the text it has done its work.
+    // In the expression a backslash before a separator is valid as it is; in the text it is removed.
     let text = text.replace(&format!("\\{separator}"), &separator.to_string());
     let text = if text.is_empty() { Vec::new() } else { escape::parse(&text)? };
     Ok(Work::Replace { text: template(text, &regex)?, regex })
@@ -134,7 +145,7 @@ fn split(text: &str, separator: char) -> Vec<&str> {
     parts
 }
 
-/// A group that is not in the expression would be replaced by nothing, and nobody would notice.
+/// A group that is not in the expression would silently be replaced by nothing.
 fn template(text: Vec<u8>, regex: &Regex) -> Result<Template, String> {
     if !text.contains(&b'$') {
         return Ok(Template::Plain(text));
@@ -159,7 +170,7 @@ fn template(text: Vec<u8>, regex: &Regex) -> Result<Template, String> {
     match missing.or(names.into_iter().next()) {
         None => Ok(Template::Groups(text)),
         Some(name) => Err(format!(
-            "expected a group of REGEX behind '$', found {name:?}; ${{1}}a is group 1 and an a, $$ is a dollar sign"
+            "expected a group of REGEX after '$', found {name:?}; ${{1}}a is group 1 and an a, $$ is a dollar sign"
         )),
     }
 }
@@ -219,7 +230,7 @@ fn sample(text: &str) -> Result<Work, String> {
     };
     match value {
         Ok(part) if (0.0..=1.0).contains(&part) => Ok(Work::Sample { part, seed }),
-        _ => Err(format!("expected a part of the records from 0 to 1, such as 0.01 or 1%, found {part:?}")),
+        _ => Err(format!("expected a fraction of the records from 0 to 1, such as 0.01 or 1%, found {part:?}")),
     }
 }
 
@@ -259,7 +270,7 @@ mod tests {
         for (text, part) in [
             ("", "expected noop, match:REGEX"),
             ("grep:a", "expected noop, match:REGEX"),
-            ("noop:", "expected nothing behind the name, found \":\""),
+            ("noop:", "expected nothing after the name, found \":\""),
             ("match", "expected match:REGEX"),
             ("match:", "expected match:REGEX"),
             ("match:aé(b", "found \"(b\" at character 3 of it: unclosed group"),
@@ -272,7 +283,7 @@ mod tests {
             ("replace", "expected replace/REGEX/TEXT"),
             ("replace a b", "expected replace/REGEX/TEXT"),
             ("replace/a", "two of '/', found 1"),
-            ("replace/a/b/", "two of '/', found 3; \\/ stands for the sign itself"),
+            ("replace/a/b/", "two of '/', found 3; \\/ is the character itself"),
             ("replace//b", "found an empty REGEX"),
             ("replace/(a)/$2", "found \"2\""),
             ("replace/(a)/$1x", "found \"1x\""),

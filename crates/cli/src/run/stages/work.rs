@@ -1,4 +1,4 @@
-//! From what was asked for to stages that do it.
+//! Turns the requested stages into code.
 
 use std::sync::Arc;
 
@@ -7,13 +7,15 @@ use millstream::pipe::{Pipe, Stage};
 use millstream::{Error, Result};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
-use regex::bytes::Regex;
+use regex::bytes::{Captures, Regex};
+use regex_automata::util::interpolate;
 
 use super::content::{Content, Parts};
 use super::text::{Fields, StageText, Template, Work};
 
-/// The stage that was asked for, for records with this content.
-pub(super) fn stage(asked: &StageText, content: &Arc<Content>) -> Result<Stage> {
+/// The requested stage, for records with this content. It writes at most one match beyond `limit` bytes for a record;
+/// the caller reports that this is too much.
+pub(super) fn stage(asked: &StageText, content: &Arc<Content>, limit: usize) -> Result<Stage> {
     let (name, content) = (asked.text.as_str(), content.clone());
     Ok(match asked.work.clone() {
         Work::Noop => Pipe::stages().boxed(name),
@@ -25,14 +27,14 @@ pub(super) fn stage(asked: &StageText, content: &Arc<Content>) -> Result<Stage> 
                 .rewrite(move |record, out| select(&content.split(record), &list, &separator, &finder, out))
                 .boxed(name)
         }
-        Work::Replace { regex, text } => {
-            Pipe::stages().rewrite(move |record, out| replace(&content.split(record), &regex, &text, out)).boxed(name)
-        }
+        Work::Replace { regex, text } => Pipe::stages()
+            .rewrite(move |record, out| replace(&content.split(record), &regex, &text, limit, out))
+            .boxed(name),
         Work::Take(count) => Pipe::stages().take(count).boxed(name),
         Work::Skip(count) => Pipe::stages().skip(count).boxed(name),
         Work::Sample { part, seed } => {
             let mut random = generator(seed)?;
-            // Of the 2^64 numbers that may be drawn, so many let a record through.
+            // Of the 2^64 possible numbers, this many let a record pass.
             let wanted = (part * 2_f64.powi(64)) as u128;
             Pipe::stages().filter(move |_| u128::from(random.next_u64()) < wanted).boxed(name)
         }
@@ -43,7 +45,7 @@ pub(super) fn stage(asked: &StageText, content: &Arc<Content>) -> Result<Stage> 
     })
 }
 
-/// Numbers that are the same on every machine for the same seed, and others each time without one.
+/// Random numbers that are the same on every machine for the same seed, and different each time without one.
 fn generator(seed: Option<u64>) -> Result<Xoshiro256PlusPlus> {
     let seed = match seed {
         Some(seed) => seed,
@@ -52,8 +54,8 @@ fn generator(seed: Option<u64>) -> Result<Xoshiro256PlusPlus> {
     Ok(Xoshiro256PlusPlus::seed_from_u64(seed))
 }
 
-/// As `cut -f` does it: the fields in the order they have, each once; those that a record does not have are left out; a
-/// record without any separator is left as it is.
+/// As in `cut -f`: the fields in their order, each once; missing ones are omitted; a record without any separator is
+/// unchanged.
 fn select(record: &Parts<'_>, list: &Fields, separator: &[u8], finder: &memmem::Finder<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(record.head);
     let content = record.content;
@@ -85,7 +87,7 @@ fn select(record: &Parts<'_>, list: &Fields, separator: &[u8], finder: &memmem::
     out.extend_from_slice(record.tail);
 }
 
-fn replace(record: &Parts<'_>, regex: &Regex, text: &Template, out: &mut Vec<u8>) {
+fn replace(record: &Parts<'_>, regex: &Regex, text: &Template, limit: usize, out: &mut Vec<u8>) {
     let (content, mut last) = (record.content, 0);
     out.extend_from_slice(record.head);
     match text {
@@ -94,19 +96,39 @@ fn replace(record: &Parts<'_>, regex: &Regex, text: &Template, out: &mut Vec<u8>
                 out.extend_from_slice(&content[last..found.start()]);
                 out.extend_from_slice(text);
                 last = found.end();
+                if out.len() > limit {
+                    return;
+                }
             }
         }
         Template::Groups(text) => {
             for captures in regex.captures_iter(content) {
                 let found = captures.get_match();
                 out.extend_from_slice(&content[last..found.start()]);
-                captures.expand(text, out);
+                expand(&captures, regex, text, limit, out);
                 last = found.end();
+                if out.len() > limit {
+                    return;
+                }
             }
         }
     }
     out.extend_from_slice(&content[last..]);
     out.extend_from_slice(record.tail);
+}
+
+/// Appends the text with the matches of the groups, but no group beyond `limit`.
+fn expand(captures: &Captures<'_>, regex: &Regex, text: &[u8], limit: usize, out: &mut Vec<u8>) {
+    interpolate::bytes(
+        text,
+        |group, out| {
+            if let Some(group) = captures.get(group).filter(|_| out.len() <= limit) {
+                out.extend_from_slice(group.as_bytes());
+            }
+        },
+        |name| regex.capture_names().position(|known| known == Some(name)),
+        out,
+    );
 }
 
 /// Whether a record differs from the one before it.

@@ -22,10 +22,10 @@ pub trait Pack: Item + 'static {
     /// Adds one. If it is a part of `whole`, that may be copied later, by [`seal`](Pack::seal).
     fn pack(packed: &mut Self::Packed, record: u64, item: Self::Of<'_>, whole: &[u8]);
 
-    /// Copies what is still to be copied: `whole` goes away, or another one comes.
+    /// Copies what has not been copied yet: `whole` is dropped or replaced.
     fn seal(_packed: &mut Self::Packed, _whole: &[u8]) {}
 
-    /// Moves all items of `more` behind those of `packed`; both are sealed.
+    /// Moves all items of `more` after those of `packed`; both are sealed.
     fn append(packed: &mut Self::Packed, more: &mut Self::Packed);
 
     /// How many there are.
@@ -34,16 +34,16 @@ pub trait Pack: Item + 'static {
     /// How much memory they take.
     fn weight(packed: &Self::Packed) -> usize;
 
-    /// Their size as statistics tell it; see [`Item::size`].
+    /// Their size for statistics; see [`Item::size`].
     fn size_of_all(packed: &Self::Packed) -> usize;
 
-    /// Takes all items out, where the lot stays for as long as they are looked at.
+    /// Takes all items out, while the lot stays valid.
     fn open<'l>(packed: &'l mut Self::Packed) -> impl Iterator<Item = (u64, Self::Of<'l>)>;
 
-    /// Takes all items out, where they have to live as long as a batch.
+    /// Takes all items out, if they have to live as long as a batch.
     fn land<'a>(packed: &mut Self::Packed, arena: &'a Bump) -> impl Iterator<Item = (u64, Self::Of<'a>)>;
 
-    /// Forgets what is left, and keeps the memory.
+    /// Drops what is left, and keeps the memory.
     fn clear(packed: &mut Self::Packed);
 }
 
@@ -60,7 +60,7 @@ pub struct Block {
     items: Vec<(u64, Range<usize>)>,
 }
 
-/// So many bytes between two items are copied with them: delimiters are fewer.
+/// Up to this many bytes between two items are copied with them: delimiters are shorter.
 const GAP: usize = 8;
 
 impl Block {
@@ -90,7 +90,7 @@ impl Pack for Bytes {
 
     #[inline]
     fn pack(packed: &mut Block, record: u64, item: &[u8], whole: &[u8]) {
-        // Where it is in the batch; far behind its end if it is no part of it.
+        // Where it is in the batch; far past its end if it is no part of it.
         let at = item.as_ptr().addr().wrapping_sub(whole.as_ptr().addr());
         let end = at.wrapping_add(item.len());
         if at.wrapping_sub(packed.run.end) <= GAP && end <= whole.len() {
@@ -185,19 +185,19 @@ impl<T: Send + 'static> Pack for Value<T> {
     }
 }
 
-/// Items for one thread at a time, what it has to know, and what becomes of them. It goes to a thread and comes back, and
-/// is used again with its memory.
+/// Items for one thread at a time, the information it needs, and the results. It goes to a thread and comes back, and
+/// is reused with its memory.
 pub(super) struct Lot<I: SendItem, O: SendItem> {
     pub(super) given: I::Packed,
     pub(super) made: O::Packed,
     /// Where the records came from.
     pub(super) origins: Vec<Arc<Origin>>,
     pub(super) on_error: OnFailure,
-    /// What went wrong, each with how many items came out before.
+    /// The errors, each with how many items came out before.
     pub(super) failures: Vec<(usize, Failure)>,
-    /// `Break` after a failure that is the end.
+    /// `Break` after a failure that ends the pipe.
     pub(super) flow: Flow,
-    /// How many items went in, and for how long the thread worked on them.
+    /// How many items went in, and how long the thread worked on them.
     pub(super) work: (usize, Duration),
 }
 
@@ -218,7 +218,7 @@ impl<I: SendItem, O: SendItem> Lot<I, O> {
         I::count(&self.given) == 0
     }
 
-    /// Forgets all but the memory.
+    /// Drops everything but the memory.
     pub(super) fn clear(&mut self) {
         I::clear(&mut self.given);
         O::clear(&mut self.made);
@@ -232,8 +232,8 @@ impl<I: SendItem, O: SendItem> Lot<I, O> {
 mod tests {
     use super::*;
 
-    /// Parts of a batch in any order, overlapping, empty, and items that are no part of it; then another batch; then another
-    /// block behind it.
+    /// Parts of a batch in any order, overlapping, empty, and items that are no part of it; then another batch; then
+    /// another block after it.
     #[test]
     fn what_is_copied_together_comes_out_apart() {
         let batches = [b"one\ntwo\nthree\n............four\n", b"FIVE\nsix\n----------------------"];

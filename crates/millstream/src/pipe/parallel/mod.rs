@@ -1,15 +1,16 @@
 //! Stages on several threads, with the order kept.
 //!
-//! The pipe's own thread reads the source, runs the stages before and behind, and feeds the sink. It packs items into lots,
-//! gives these to the other threads, and hands on what has become of them, lot by lot, in the order of their going out if
-//! that is wanted. There are at most twice as many lots under way as threads: then it works on one itself that no thread is
-//! free for, or waits, and so a slow sink stops the source, and memory is bounded. A lot is as large as half a millisecond's
-//! work, but at most 64 KiB, and goes out earlier when the source has nothing at the moment.
+//! The pipe's own thread reads the source, runs the stages before and after, and feeds the sink. It packs items into
+//! lots, gives these to the other threads, and passes on the results, lot by lot, in the original order if required. At
+//! most twice as many lots are in progress as there are threads: beyond that it processes one itself that no thread is
+//! free for, or waits, and so a slow sink stops the source, and memory is bounded. A lot contains about half a
+//! millisecond of work, but at most 64 KiB, and is sent earlier when the source has no data at the moment.
 //!
-//! Failures travel with their lot, so that all that came before has reached the sink when they are told.
+//! Failures travel with their lot, so that everything before them has reached the sink when they are reported.
 
 mod crew;
 mod lot;
+mod queue;
 mod worker;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -19,7 +20,6 @@ pub use lot::SendItem;
 
 use super::chain::{Chain, MOMENT, Start, Then, hand_on};
 use super::item::Item;
-use super::origin::Origin;
 use super::scope::{Flow, Scope};
 use super::stages::{Filter, FilterMap, FlatMap, Inspect, Map, MapBytes, Pieces, Rewrite, TryFilter, TryMap};
 use super::stats::StageStats;
@@ -29,30 +29,31 @@ use lot::Lot;
 use sealed::Sealed;
 use worker::Worker;
 
-/// How many threads run the stages of [`Pipe::parallel`], the caller's among them, and in which order comes out what they
-/// make. A number alone keeps the order.
+/// How many threads run the stages of [`Pipe::parallel`], including the caller's, and the order of the results. A
+/// number alone keeps the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Threads {
     count: usize,
     order: Order,
 }
 
-/// In which order items come out that were worked on at the same time.
+/// The order of items that were processed at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     /// As they went in.
     Kept,
-    /// As they are ready.
+    /// As soon as they are ready.
     AsTheyCome,
 }
 
 impl Threads {
-    /// So many threads (at least 1); items come out in the order they went in.
+    /// This many threads (at least 1); items come out in the order they went in.
     pub fn ordered(count: usize) -> Threads {
         Threads { count: count.max(1), order: Order::Kept }
     }
 
-    /// So many threads (at least 1); items come out as they are ready, a lot at a time. Within a lot they are in order.
+    /// This many threads (at least 1); items come out as soon as they are ready, one lot at a time. Within a lot they
+    /// are in order.
     pub fn unordered(count: usize) -> Threads {
         Threads { count: count.max(1), order: Order::AsTheyCome }
     }
@@ -64,12 +65,12 @@ impl From<usize> for Threads {
     }
 }
 
-/// Stages that remember nothing from one item to the next, so that several threads can each have a copy: `map`,
-/// `filter_map`, `try_map`, `flat_map`, `filter`, `try_filter`, `inspect`, `map_bytes`, `pieces`, `rewrite`, and chains of them.
+/// Stages without state between items, so that several threads can each have a copy: `map`, `filter_map`, `try_map`,
+/// `flat_map`, `filter`, `try_filter`, `inspect`, `map_bytes`, `pieces`, `rewrite`, and chains of them.
 pub trait Stateless: Sealed {}
 
 mod sealed {
-    /// Nobody else can say so of a stage.
+    /// Other types cannot implement this.
     pub trait Sealed {}
 }
 
@@ -99,20 +100,20 @@ impl<C: Stateless, S: Stateless> Stateless for Then<C, S> {}
 
 /// Stages on threads.
 impl<F, I: Item, C: Chain<I, Out = M>, M: SendItem> Pipe<F, I, C, M> {
-    /// Runs stages on several threads at once, each with its own copy of them. The source, all other stages and the sink stay
-    /// on the caller's thread, which is one of the several: where the others are behind, it works on these stages too
-    /// instead of waiting.
+    /// Runs stages on several threads at once, each with its own copy of them. The source, all other stages and the
+    /// sink stay on the caller's thread, which is one of the threads: while waiting for the others, it processes a lot
+    /// itself.
     ///
     /// - Items come out in order, unless [`Threads::unordered`] says otherwise.
-    /// - It pays where the stages compute: packing an item for another thread costs some nanoseconds.
-    /// - Memory is bounded, and a slow sink stops the source: about twice as many lots of at most 64 KiB are under way as
-    ///   there are threads, and what the stages make of them.
-    /// - When the source has nothing at the moment, what is under way is waited for and handed on at once. Of a source that
-    ///   cannot tell, such as somebody's `Read`, records are handed on when later ones come, or at the end.
-    /// - A record that fails, or that a stage panics at, is told when all before it has reached the sink. Stages may have run
-    ///   on records behind it by then, and on those that a later `take` drops.
-    /// - When the pipe is dropped, and when nothing more is wanted, the threads end. One that is within a function of yours is
-    ///   waited for.
+    /// - It pays off if the stages compute: packing an item for another thread costs some nanoseconds.
+    /// - Memory is bounded, and a slow sink stops the source: about twice as many lots of at most 64 KiB are in
+    ///   progress as there are threads, plus what the stages make of them.
+    /// - When the source has no data at the moment, lots in progress are waited for and passed on immediately. For a
+    ///   source that cannot tell, such as a caller's `Read`, records are passed on when later ones come, or at the end.
+    /// - A record that fails, or that a stage panics at, is reported when everything before it has reached the sink.
+    ///   Stages may have run on records after it by then, and on those that a later `take` drops.
+    /// - When the pipe is dropped, and when nothing more is wanted, the threads end. A thread inside one of your
+    ///   functions is waited for.
     ///
     /// ```
     /// use millstream::{Reader, pipe::Pipe};
@@ -139,7 +140,7 @@ impl<F, I: Item, C: Chain<I, Out = M>, M: SendItem> Pipe<F, I, C, M> {
     }
 }
 
-/// A chain with stages on threads behind it.
+/// A chain with stages on threads after it.
 pub struct Parallel<C, P, M: SendItem, O: SendItem> {
     chain: C,
     section: Section<P, M, O>,
@@ -205,17 +206,17 @@ where
     }
 }
 
-/// A lot has at most about so many bytes.
+/// A lot has at most about this many bytes.
 const LOT_BYTES: usize = 64 << 10;
-/// A lot is about as much work as this: enough that handing it over does not count, and little enough that all threads have
-/// something to do and the first results come soon.
+/// The amount of work in a lot: enough that the overhead does not matter, and little enough that all threads have work
+/// and the first results come soon.
 const LOT_WORK: Duration = Duration::from_micros(500);
-/// How many items the first lots have, when nobody knows yet what an item costs.
+/// How many items the first lots have, before the cost of an item is known.
 const FIRST_LOTS: usize = 16;
 /// How many items a lot has at most.
 const LOT_ITEMS: usize = 8192;
 
-/// The stages on threads, and what is on its way to them and from them.
+/// The stages on threads, and the items on their way to them and from them.
 struct Section<P, M: SendItem, O: SendItem> {
     /// The caller's own, when it works on lots too.
     worker: Worker<P>,
@@ -226,14 +227,14 @@ struct Section<P, M: SendItem, O: SendItem> {
     lot: Lot<M, O>,
     /// How many items it may have.
     most: usize,
-    /// Lots of the batch that is being worked on, which have not gone out.
+    /// Lots of the current batch, which have not been sent.
     ready: VecDeque<Lot<M, O>>,
     /// How many lots have gone out, and how many of them have been handed on.
     sent: u64,
     handed: u64,
-    /// Those that came back before their turn.
+    /// Lots that came back before their turn.
     early: BTreeMap<u64, Lot<M, O>>,
-    /// Those that have been handed on, to be filled again: new memory for each would cost as much as a light stage.
+    /// Lots that have been passed on, to be filled again: new memory for each would cost as much as a light stage.
     empty: Vec<Lot<M, O>>,
     /// For how long the caller's thread has worked on lots.
     worked: Duration,
@@ -266,8 +267,8 @@ impl<P, M: SendItem, O: SendItem> Section<P, M, O> {
         StageStats { elsewhere: self.stats.time.saturating_sub(self.worked), ..self.stats.clone() }
     }
 
-    /// Adds an item to a lot. Nothing goes out while the stages before are at work: what goes wrong there must find all that
-    /// was before it still to be handed on, and nothing handed on twice.
+    /// Adds an item to a lot. Nothing is sent while earlier stages are running: an error there must find everything
+    /// before it still to be passed on, and nothing passed on twice.
     #[inline]
     fn push(&mut self, record: u64, item: M::Of<'_>, whole: &[u8]) {
         let lot = &mut self.lot.given;
@@ -286,7 +287,7 @@ impl<P, M: SendItem, O: SendItem> Section<P, M, O> {
         }
     }
 
-    /// Keeps the memory of a lot that has been handed on, unless it is out of the ordinary.
+    /// Keeps the memory of a lot that has been passed on, unless it is unusually large.
     fn recycle(&mut self, mut lot: Lot<M, O>) {
         let is_large = O::weight(&lot.made) > 2 * LOT_BYTES || M::weight(&lot.given) > 2 * LOT_BYTES;
         if !is_large && self.empty.len() < 2 * self.how.count {
@@ -295,7 +296,7 @@ impl<P, M: SendItem, O: SendItem> Section<P, M, O> {
         }
     }
 
-    /// Forgets all that is under way, and ends the threads: nothing more is wanted.
+    /// Drops everything in progress, and ends the threads: nothing more is wanted.
     fn abandon(&mut self) {
         self.crew = None;
         self.lot = Lot::new();
@@ -310,7 +311,7 @@ impl<P, M: SendItem, O: SendItem> Section<P, M, O>
 where
     P: Chain<M, Out = O> + Clone + Send + 'static,
 {
-    /// The stages before have done a batch, and this is what they say. Gives out what is ready, and hands on what has come
+    /// The earlier stages have finished a batch, with this result. Sends what is ready, and passes on what has come
     /// back; all of it, if nothing more will come.
     fn go_on<'a>(&mut self, flow: Flow, scope: Scope<'a>, sink: &mut impl FnMut(u64, O::Of<'a>) -> Flow) -> Flow {
         self.note_origins(scope);
@@ -337,14 +338,14 @@ where
             return;
         }
         let mut origins = scope.run.handed.borrow().clone();
-        origins.extend(Origin::of(scope));
+        origins.extend(scope.origin());
         for lot in lots {
             lot.on_error = scope.run.on_error;
             lot.origins.extend_from_slice(&origins);
         }
     }
 
-    /// Gives out lots while there is room for them. Whether all have gone out.
+    /// Sends lots while there is capacity for them. Whether all have gone out.
     fn send(&mut self) -> bool {
         let room = 2 * self.how.count;
         while self.sent - self.handed < room as u64 {
@@ -357,8 +358,8 @@ where
         self.ready.is_empty()
     }
 
-    /// Puts those that follow into a lot, as long as it does not become too large. They are small where nobody knew yet what
-    /// an item costs; all are of one batch.
+    /// Adds the following ones to a lot, while it does not become too large. They are small if the cost of an item was
+    /// not known yet; all are of one batch.
     fn fill_up(&mut self, lot: &mut Lot<M, O>) {
         while let Some(next) = self.ready.front() {
             let count = M::count(&lot.given) + M::count(&next.given);
@@ -371,7 +372,7 @@ where
         }
     }
 
-    /// Gives out what there is room for, and hands on the next lot that is done, if there is one by then.
+    /// Sends as many as there is capacity for, and passes on the next lot that is done, if there is one by then.
     fn hand_on_one<'a>(
         &mut self,
         patience: Duration,
@@ -389,7 +390,8 @@ where
         flow
     }
 
-    /// The lot whose turn it is, if it is done by then. Works on one that no other thread is free for, rather than wait.
+    /// The lot whose turn it is, if it is done by then. Processes one that no other thread is free for, rather than
+    /// wait.
     fn next_done(&mut self, patience: Duration) -> Option<Lot<M, O>> {
         if self.sent == self.handed {
             return None;
@@ -425,7 +427,7 @@ where
         Some((turn, lot))
     }
 
-    /// How large lots should be, and what is told of the stages.
+    /// The size of lots, and the statistics of the stages.
     fn learn(&mut self, lot: &Lot<M, O>, scope: Scope<'_>) {
         let (items, time) = lot.work;
         let wanted = items as u128 * LOT_WORK.as_nanos() / time.as_nanos().max(1);
@@ -438,7 +440,7 @@ where
     }
 }
 
-/// Hands on what became of a lot: its items, and what went wrong where it went wrong.
+/// Passes on the results of a lot: its items, and its errors at their positions.
 fn unpack<'a, M: SendItem, O: SendItem>(
     lot: &mut Lot<M, O>,
     scope: Scope<'a>,

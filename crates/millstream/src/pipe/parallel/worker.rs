@@ -1,4 +1,4 @@
-//! What works on lots: stages, and what they need besides. Each thread has one, the caller's too.
+//! What processes lots: stages, and what else they need. Each thread has one, the caller's too.
 
 use std::time::Instant;
 

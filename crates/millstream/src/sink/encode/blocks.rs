@@ -1,146 +1,144 @@
-//! bgzf blocks, compressed by several threads into memory.
+//! bgzf blocks, compressed into memory by several threads.
 //!
-//! noodles-bgzf compresses and orders the blocks. What it lacks is a flush that waits until they are all there;
-//! here the blocks that arrive tell how many bytes they hold.
+//! A block is a member of gzip with an extra field that holds its size (SAM specification, section 4.1). Every block
+//! but the last before a flush holds the maximum, whatever the pieces in which the bytes arrive.
 
-use std::io::{self, Write};
-use std::num::NonZero;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::io;
 
-use noodles_bgzf::io::MultithreadedWriter;
-use noodles_bgzf::io::multithreaded_writer::Builder;
-use noodles_bgzf::io::writer::CompressionLevel;
+use zlib_rs::{Deflate, DeflateFlush, Status};
 
-/// More threads than this compress faster than anything here produces.
-const MAX_WORKERS: usize = 8;
+use crate::error::{Error, ErrorKind};
+use crate::source::decode::BGZF_END;
+use crate::workers::{Work, Workers};
 
-/// A block has its own length, less one, in these two bytes of its header (SAM specification, 4.1).
-const BLOCK_SIZE_AT: usize = 16;
+/// The maximum content of a block: the same as htslib's. Stored without compression it still fits into 64 KiB with
+/// header and trailer.
+const MOST: usize = 0xff00;
+
+/// Header, extra field included.
+const HEADER: usize = 18;
+
+/// CRC and size of the content.
+const TRAILER: usize = 8;
 
 /// Compresses into memory; [`collect`](BlockEncoder::collect) takes what is ready.
 pub(super) struct BlockEncoder {
-    /// `None` once finished.
-    writer: Option<MultithreadedWriter<Inlet>>,
-    arrived: Arc<Arrivals>,
-    /// How many bytes went in.
-    taken: u64,
+    workers: Workers<Block>,
+    level: u32,
+    /// What the next block will hold.
+    data: Vec<u8>,
+    /// Blocks that are done and not yet collected.
+    done: Vec<u8>,
+    /// The memory of blocks that are done.
+    spare: Vec<Block>,
 }
 
 #[derive(Default)]
-struct Arrivals {
-    state: Mutex<State>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct State {
-    /// Blocks in order. The last one may still be incomplete.
-    bytes: Vec<u8>,
-    /// Where in `bytes` the first block starts that is not counted in `decoded_len`.
-    counted: usize,
-    /// How many bytes the complete blocks hold that have arrived so far.
-    decoded_len: u64,
-    /// The thread that delivers blocks has ended.
-    ended: bool,
-}
-
-/// The end of [`Arrivals`] that the delivering thread has.
-struct Inlet(Arc<Arrivals>);
-
-impl Write for Inlet {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut state = self.0.lock();
-        state.bytes.extend_from_slice(bytes);
-        if state.count_blocks() {
-            self.0.changed.notify_one();
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Drop for Inlet {
-    fn drop(&mut self) {
-        self.0.lock().ended = true;
-        self.0.changed.notify_one();
-    }
-}
-
-impl Arrivals {
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl State {
-    /// Counts the blocks that are complete by now; whether there is a new one.
-    fn count_blocks(&mut self) -> bool {
-        let before = self.counted;
-        while let Some(size) = self.bytes[self.counted..].get(BLOCK_SIZE_AT..BLOCK_SIZE_AT + 2) {
-            let block_len = usize::from(u16::from_le_bytes([size[0], size[1]])) + 1;
-            let end = self.counted + block_len;
-            if end > self.bytes.len() {
-                break;
-            }
-            // Its last four bytes are the length of what it holds.
-            let decoded: [u8; 4] = self.bytes[end - 4..end].try_into().expect("a slice of four");
-            self.decoded_len += u64::from(u32::from_le_bytes(decoded));
-            self.counted = end;
-        }
-        self.counted > before
-    }
+struct Block {
+    level: u32,
+    data: Vec<u8>,
+    encoded: Vec<u8>,
+    failed: bool,
 }
 
 impl BlockEncoder {
     pub(super) fn new(level: u32) -> BlockEncoder {
-        let workers = std::thread::available_parallelism().map_or(1, NonZero::get).min(MAX_WORKERS);
-        let level = u8::try_from(level).ok().and_then(CompressionLevel::new).unwrap_or_default();
-        let arrived = Arc::new(Arrivals::default());
-        let writer = Builder::default()
-            .set_compression_level(level)
-            .set_worker_count(NonZero::new(workers).unwrap_or(NonZero::<usize>::MIN))
-            .build_from_writer(Inlet(arrived.clone()));
-        BlockEncoder { writer: Some(writer), arrived, taken: 0 }
+        BlockEncoder { workers: Workers::new(deflater), level, data: Vec::new(), done: Vec::new(), spare: Vec::new() }
     }
 
-    /// Compresses all of `bytes`, later.
-    pub(super) fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.writer.as_mut().ok_or(io::ErrorKind::BrokenPipe)?.write_all(bytes)?;
-        self.taken += bytes.len() as u64;
+    /// Compresses all of `bytes`, possibly later.
+    pub(super) fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            let count = bytes.len().min(MOST - self.data.len());
+            self.data.extend_from_slice(&bytes[..count]);
+            bytes = &bytes[count..];
+            if self.data.len() == MOST {
+                self.end_block()?;
+            }
+        }
         Ok(())
     }
 
-    /// Ends the block and waits until all blocks have arrived.
+    /// Ends the block and waits until all blocks are done.
     pub(super) fn flush(&mut self) -> io::Result<()> {
-        self.writer.as_mut().ok_or(io::ErrorKind::BrokenPipe)?.flush()?;
-        let state = self.arrived.lock();
-        let state = self
-            .arrived
-            .changed
-            .wait_while(state, |state| state.decoded_len < self.taken && !state.ended)
-            .unwrap_or_else(PoisonError::into_inner);
-        match state.decoded_len == self.taken {
-            true => Ok(()),
-            false => Err(io::Error::other("a thread that compresses has ended too early")),
+        self.end_block()?;
+        while let Some(block) = self.workers.take()? {
+            self.keep(block)?;
         }
+        Ok(())
     }
 
     /// The same, and adds the empty block that ends a bgzf file.
     pub(super) fn finish(&mut self) -> io::Result<()> {
-        match self.writer.take() {
-            Some(mut writer) => writer.finish().map(drop),
-            None => Ok(()),
-        }
+        self.flush()?;
+        self.done.extend_from_slice(&BGZF_END);
+        Ok(())
     }
 
-    /// Moves the complete blocks to the end of `out`.
-    pub(super) fn collect(&mut self, out: &mut Vec<u8>) {
-        let mut state = self.arrived.lock();
-        let complete = state.counted;
-        out.extend(state.bytes.drain(..complete));
-        state.counted = 0;
+    /// Moves the blocks that are done to the end of `out`.
+    pub(super) fn collect(&mut self, out: &mut Vec<u8>) -> io::Result<()> {
+        while let Some(block) = self.workers.take_done()? {
+            self.keep(block)?;
+        }
+        out.append(&mut self.done);
+        Ok(())
     }
+
+    fn end_block(&mut self) -> io::Result<()> {
+        if self.data.is_empty() {
+            return Ok(());
+        }
+        if !self.workers.has_capacity()
+            && let Some(block) = self.workers.take()?
+        {
+            self.keep(block)?;
+        }
+        let mut block = self.spare.pop().unwrap_or_default();
+        block.level = self.level;
+        block.data.clear();
+        std::mem::swap(&mut block.data, &mut self.data);
+        self.workers.give(block);
+        Ok(())
+    }
+
+    fn keep(&mut self, block: Block) -> io::Result<()> {
+        if block.failed {
+            return Err(Error::new(ErrorKind::Internal).with_found("a bgzf block that could not be compressed").into());
+        }
+        self.done.extend_from_slice(&block.encoded);
+        self.spare.push(block);
+        Ok(())
+    }
+}
+
+/// Compresses blocks.
+fn deflater() -> Work<Block> {
+    let mut deflate: Option<(u32, Deflate)> = None;
+    Box::new(move |block| {
+        let (level, deflate) =
+            deflate.get_or_insert_with(|| (block.level, Deflate::new(block.level as i32, false, 15)));
+        debug_assert_eq!(*level, block.level, "one level for all blocks of a file");
+        deflate.reset();
+        // Incompressible content is stored.
+        block.failed = !encode(deflate, &block.data, &mut block.encoded)
+            && !encode(&mut Deflate::new(0, false, 15), &block.data, &mut block.encoded);
+    })
+}
+
+/// Makes the block; false if it does not fit.
+fn encode(deflate: &mut Deflate, data: &[u8], block: &mut Vec<u8>) -> bool {
+    block.clear();
+    block.extend_from_slice(&BGZF_END[..HEADER - 2]);
+    block.resize(1 << 16, 0);
+    let body = &mut block[HEADER..(1 << 16) - TRAILER];
+    if !matches!(deflate.compress(data, body, DeflateFlush::Finish), Ok(Status::StreamEnd)) {
+        return false;
+    }
+    let end = HEADER + deflate.total_out() as usize;
+    block.truncate(end);
+    block.extend_from_slice(&zlib_rs::crc32::crc32(0, data).to_le_bytes());
+    block.extend_from_slice(&(data.len() as u32).to_le_bytes());
+    let size = (block.len() - 1) as u16;
+    block[HEADER - 2..HEADER].copy_from_slice(&size.to_le_bytes());
+    true
 }

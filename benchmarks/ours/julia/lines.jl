@@ -1,0 +1,19 @@
+# Ours as ways of `benchmarks/rivals/julia/lines.jl`.
+using Millstream
+
+# The drop-in, as its README begins: the command opened by Julia; and by itself.
+ways["bibuffered-open"] = command -> loop(BiBufferedStream(open(command)))
+ways["bibuffered"] = command -> loop(BiBufferedStream(command))
+ways["eachrecord"] = command -> over(eachrecord(command))
+
+# Each record's place, and no look at its bytes.
+ways["batches"] = function (command)
+    count = length = 0
+    for batch in batches(command)
+        count += Base.length(batch)
+        for i in 1:Base.length(batch)
+            length += Base.length(record(batch, i))
+        end
+    end
+    (count = count, length = length)
+end

@@ -1,0 +1,26 @@
+// Ours as ways of `benchmarks/rivals/node/child.mjs`.
+
+import { command, lineFramer, pipe } from "../../../bindings/node/dist/index.js";
+
+export const ways = {
+  async "millstream-bytes"(path, argv) {
+    let count = 0;
+    let units = 0;
+    for await (const { offsets } of command(...argv(path)).batches(lineFramer(), { memory: "reused" })) {
+      // Without a look at the bytes, as a program would copy or filter by length; each line ends with a line feed.
+      for (let i = 1; i < offsets.length; i++) units += offsets[i] - offsets[i - 1] - 1;
+      count += offsets.length - 1;
+    }
+    return { count, units };
+  },
+  async "millstream-strings"(path, argv, Tally) {
+    const tally = new Tally();
+    for await (const lines of pipe(command(...argv(path))).batches()) lines.forEach(tally.line);
+    return tally.answer();
+  },
+  async "millstream-each"(path, argv, Tally) {
+    const tally = new Tally();
+    for await (const line of command(...argv(path))) tally.line(line);
+    return tally.answer();
+  },
+};

@@ -1,0 +1,94 @@
+// Lines through a pipe of C++'s with stages that hand them on: fused by the compiler, or in boxes; and the same by
+// hand, over batches.
+//
+// Usage: PROGRAM fused|boxed|loop STAGES INPUT. Exit status 1: an error of the library's; 2: other arguments. Fused
+// stages are part of a type and so written out: 0, 1 or 10 of them.
+#include <millstream/pipe.hpp>
+
+#include <iostream>
+
+#include "passes.h"
+
+namespace {
+
+// A function of its own for each stage, as in a program.
+template <int>
+auto hand_on() {
+    return [](std::string_view line) { return line; };
+}
+
+template <int Stages, class Pipe>
+auto with_stages(Pipe &&pipe) {
+    if constexpr (Stages == 0)
+        return std::move(pipe);
+    else
+        return with_stages<Stages - 1>(std::move(pipe).map(hand_on<Stages>()));
+}
+
+auto adding_to(tally &all) {
+    return [&all](std::string_view line) { tally_add(&all, line.data(), line.size()); };
+}
+
+template <int Stages>
+tally fused(int, const char *input) {
+    tally all{};
+    with_stages<Stages>(millstream::pipe(millstream::path{input}).lines()).for_each(adding_to(all));
+    return all;
+}
+
+tally boxed(int stages, const char *input) {
+    tally all{};
+    std::vector<millstream::stage<>> chosen;
+    for (int i = 0; i < stages; ++i)
+        chosen.push_back(millstream::stages().map(hand_on<0>()).boxed("none"));
+    millstream::pipe(millstream::path{input}).lines().then_all(std::move(chosen)).for_each(adding_to(all));
+    return all;
+}
+
+// There is nothing to write out for stages that do nothing.
+tally by_hand(int, const char *input) {
+    tally all{};
+    millstream::reader reader(millstream::path{input});
+    millstream::framer lines = millstream::framer::lines();
+    while (const auto batch = reader.next_batch(lines))
+        for (const std::string_view line : *batch)
+            tally_add(&all, line.data(), line.size());
+    reader.close();
+    return all;
+}
+
+pass_function pass_of(std::string_view way, int stages) {
+    if (way == "loop")
+        return by_hand;
+    if (way == "boxed")
+        return boxed;
+    if (way != "fused")
+        return nullptr;
+    switch (stages) {
+    case 0:
+        return fused<0>;
+    case 1:
+        return fused<1>;
+    case 10:
+        return fused<10>;
+    default:
+        return nullptr;
+    }
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+    if (argc != 4)
+        return 2;
+    const int stages = static_cast<int>(std::strtol(argv[2], nullptr, 10));
+    const pass_function pass = pass_of(argv[1], stages);
+    if (pass == nullptr)
+        return 2;
+    try {
+        return passes_tell(pass, stages, argv[3]);
+    } catch (const std::exception &error) {
+        std::cerr << error.what() << '\n';
+        return 1;
+    }
+}

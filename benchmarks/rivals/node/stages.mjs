@@ -1,0 +1,109 @@
+// Text through n stages, line by line: what one more stage costs.
+//
+// Usage: stages.mjs --way WAY --n COUNT --input FILE [--mode MODE] [--stage noop|sum] [--from file|push]
+//            [--to nowhere|FILE] [--fill MILLISECONDS] [--repeat COUNT] [--first]
+//        stages.mjs --version
+//
+// WAY is a file of `ways/`, or one of ours in `benchmarks/ours/node/`. MODE is `sync`, or says what each stage does with each
+// line before it forwards it: `async` waits for a setImmediate of its own, `tick` for a process.nextTick, `microtask`
+// for a queueMicrotask; ours have some more. `--from push` takes the lines from memory, where they are before the
+// clock starts. `--to nowhere` counts what arrives, `--to FILE` writes it.
+//
+// Prints what arrived, and the time of a pass from opening the input to the end of the output: the median of so many
+// passes behind a first one that is not timed. Without --repeat there are passes until so many milliseconds are full (half
+// a second by default), at least one; and a first pass of more than two seconds counts itself, because it had
+// warmed up long before its end. With --first there is only the first, as in the original: the compiler learns on the way.
+
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync, rmSync } from "node:fs";
+import { parseArgs } from "node:util";
+
+import { hops, makeStages } from "./stage.mjs";
+import { Tally } from "./tally.mjs";
+
+const { values: options } = parseArgs({
+  options: {
+    way: { type: "string" },
+    n: { type: "string" },
+    input: { type: "string" },
+    mode: { type: "string", default: "sync" },
+    stage: { type: "string", default: "noop" },
+    from: { type: "string", default: "file" },
+    to: { type: "string", default: "nowhere" },
+    fill: { type: "string", default: "500" },
+    repeat: { type: "string" },
+    first: { type: "boolean", default: false },
+    version: { type: "boolean", default: false },
+  },
+});
+
+function versions() {
+  const { dependencies } = JSON.parse(readFileSync(new URL("package.json", import.meta.url)));
+  const packages = Object.entries(dependencies).map(([name, version]) => `${name} ${version.split("@").at(-1)}`);
+  return `Node ${process.version} with ${packages.join(", ")}`;
+}
+
+async function load(way) {
+  const places = [`./ways/${way}.mjs`, `../../ours/node/${way}.mjs`].map((path) => new URL(path, import.meta.url));
+  const place = places.find((url) => existsSync(url));
+  if (place === undefined) throw new Error(`there is no way ${way}: neither ${places.join(" nor ")}`);
+  return import(place);
+}
+
+async function main() {
+  const { run, modes = [...hops.keys()] } = await load(options.way);
+  if (!modes.includes(options.mode)) throw new Error(`${options.way} has no mode ${options.mode}, but ${modes}`);
+  const n = Number(options.n);
+  if (!Number.isSafeInteger(n) || n < 0) throw new Error(`--n ${options.n} is no count of stages`);
+  const { stages, sums } = makeStages(n, options.stage, options.mode === "declared" ? "async" : "");
+  const job = {
+    path: options.input,
+    lines: options.from === "push" ? readFileSync(options.input, "utf8").split("\n").slice(0, -1) : undefined,
+    stages,
+    mode: options.mode,
+    hop: hops.get(options.mode),
+    output: options.to === "nowhere" ? undefined : options.to,
+  };
+
+  let tally;
+  const pass = async () => {
+    // A new file each time: nobody finds memory there that the last pass paid for.
+    if (job.output !== undefined) rmSync(job.output, { force: true });
+    sums.fill(0);
+    tally = new Tally();
+    const start = process.hrtime.bigint();
+    await run(job, tally);
+    return Number(process.hrtime.bigint() - start);
+  };
+  const first = await pass();
+  const times = [];
+  if (options.first) {
+    times.push(first);
+  } else if (options.repeat !== undefined) {
+    while (times.length < Number(options.repeat)) times.push(await pass());
+  } else if (first > 2e9) {
+    times.push(first);
+  } else {
+    const full = Number(options.fill) * 1e6;
+    for (let all = 0; times.length === 0 || all < full; all += times.at(-1)) times.push(await pass());
+  }
+
+  const answer = job.output === undefined ? tally.answer() : written(job.output);
+  if (options.stage === "sum" && n > 0) {
+    if (sums.some((sum) => sum !== sums[0])) throw new Error("stages saw different lines");
+    answer.sum = sums[0];
+  }
+  times.sort((a, b) => a - b);
+  if (times.length > 0) answer.ns = times[Math.floor(times.length / 2)];
+  console.log(Object.entries(answer).map(([key, value]) => `${key}=${value}`).join(" "));
+}
+
+// What is in the file: its size, and the first six bytes of its SHA-256.
+function written(path) {
+  const bytes = readFileSync(path);
+  rmSync(path);
+  return { bytes: bytes.length, hash: createHash("sha256").update(bytes).digest().readUIntBE(0, 6) };
+}
+
+if (options.version) console.log(versions());
+else await main();

@@ -1,0 +1,49 @@
+"""Lines of a command's output in Python: as its users read them, or one of our ways (benchmarks/ours/python/lines.py).
+
+Usage: lines.py WAY COMMAND [ARGUMENT...]
+
+The first pass gives the answer, the second is timed: from starting the command to knowing how it ended.
+"""
+
+import subprocess
+import sys
+import time
+
+
+def over(lines):
+    """What a loop finds: how many lines, and how many bytes they have."""
+    count = length = 0
+    for line in lines:
+        count += 1
+        length += len(line)
+    return count, length
+
+
+def popen(argv, **options):
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, **options) as process:
+        count, length = over(process.stdout)
+    if process.returncode != 0:
+        raise subprocess.CalledProcessError(process.returncode, argv)
+    return count, length - count  # each has its line feed
+
+
+WAYS = {
+    # What people write.
+    "popen": popen,
+    # The same with a buffer and a pipe of 1 MiB.
+    "popen-large": lambda argv: popen(argv, bufsize=1 << 20, pipesize=1 << 20),
+}
+
+
+def main(ways):
+    way, argv = ways[sys.argv[1]], sys.argv[2:]
+    count, length = way(argv)
+    start = time.perf_counter_ns()
+    again = way(argv)
+    elapsed = time.perf_counter_ns() - start
+    assert again == (count, length)
+    print(f"{count=} {length=} ns={elapsed}")
+
+
+if __name__ == "__main__":
+    main(WAYS)

@@ -1,0 +1,490 @@
+//! What is measured, as data: one TOML file in `benchmarks/definitions` per question.
+//!
+//! A definition names its input, the answer every runner must give, the runners (ours and the rivals alike) and
+//! the goals. There are two sizes: `full` is the measurement, `quick` is small and only checks the answers.
+//!
+//! A runner whose command names the parameter of the definition's `sweep` stands for as many runners as that has values: see
+//! [`crate::parameter`].
+//!
+//! In commands, `{input}` is the path of the input, `{output}` that of the file to write, and `{NAME}` is the
+//! value NAME of the size. Program names are looked up beside the tool first (`runner`, `millstream`), then among the
+//! rivals built from `benchmarks/rivals`, then in `PATH`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::mem;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use millstream_runners::input::Input;
+use serde::Deserialize;
+
+use crate::answer::{Answer, Output};
+use crate::destination::{Destination, Written};
+use crate::goal::{Clock, Goal, Measure};
+use crate::parameter::{self, BYTES, Cell, LENGTH, STAGES, Sweep};
+
+/// One question, all who answer it, and what we want to reach.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Definition {
+    /// The name on the command line and in records. The file is called like it, behind a number for the order.
+    pub name: String,
+    /// What the numbers answer, in one sentence.
+    pub question: String,
+    /// What they teach, and why they are as they are: a paragraph.
+    pub lesson: Option<String>,
+    /// Measured rounds, where this definition needs another number than the tool's default.
+    pub runs: Option<usize>,
+    /// Seconds that one run may take, where that is known to be more than others get.
+    pub patience: Option<u64>,
+    /// How many times the usual budget each runner gets, where a run takes seconds: more rounds, and more time for each.
+    pub budget_factor: Option<u32>,
+    /// What the wall time covers.
+    #[serde(default)]
+    pub clock: Clock,
+    /// What the runners find at their standard input.
+    #[serde(default)]
+    pub stdin: Stdin,
+    /// Where their standard output goes.
+    #[serde(default)]
+    pub destination: Destination,
+    /// The value of the size that says how many records there are, if times are to be shown for one record too.
+    pub per: Option<String>,
+    /// What is varied.
+    pub sweep: Option<Sweep>,
+    /// Short for a sweep over `stages`.
+    #[serde(default)]
+    pub stages: Vec<u64>,
+    /// The runner, without a value of the sweep, that is the physical limit: it does only what nobody can leave out.
+    pub floor: Option<String>,
+    /// The size that is measured.
+    pub full: Size,
+    /// A small size that takes milliseconds, for checking answers.
+    pub quick: Size,
+    /// Everyone who answers the question, in the order of their turns.
+    #[serde(rename = "runner")]
+    pub runners: Vec<Runner>,
+    /// The rows of the table. Without any, the runners are only ranked.
+    #[serde(rename = "target", default)]
+    pub targets: Vec<Target>,
+}
+
+/// What the runners find at their standard input.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stdin {
+    /// Nothing at all.
+    #[default]
+    Empty,
+    /// The input file.
+    Input,
+}
+
+/// Which of the two sizes of a definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// The one whose times count.
+    Full,
+    /// The one that only checks answers.
+    Quick,
+}
+
+/// An input, values for the commands, and the right answers.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Size {
+    /// The input file, if the runners read one.
+    pub input: Option<Input>,
+    /// Numbers that commands may name.
+    #[serde(default)]
+    pub values: BTreeMap<String, u64>,
+    /// The right answers by name; runners give the one called `all` unless they say otherwise.
+    #[serde(default)]
+    pub answers: BTreeMap<String, Answer>,
+    /// The right bytes, where the destination is not the tool. How they were found is in `benchmarks/README.md`.
+    pub output: Option<Written>,
+}
+
+/// A program that answers the question.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Runner {
+    /// The name in tables and records.
+    pub name: String,
+    /// Whether it is Millstream, if no target says so.
+    #[serde(default)]
+    pub ours: bool,
+    /// The program and its arguments, or for a pipeline one line for `bash -o pipefail -c`.
+    pub command: Command,
+    /// What its standard output is.
+    #[serde(default)]
+    pub output: Output,
+    /// Which of the size's answers it must give.
+    #[serde(default = "all")]
+    pub answer: String,
+    /// Programs that a machine may lack; without them the runner is skipped.
+    #[serde(default)]
+    pub needs: Vec<String>,
+    /// Whether every machine that measures has to have them.
+    #[serde(default)]
+    pub presence: Presence,
+    /// Measured rounds to take part in, for runners that take many times as long as the others.
+    pub runs: Option<usize>,
+    /// What a stage does with each record before it hands it on, as a word for `{mode}`; with `{stages}` only.
+    pub mode: Option<String>,
+    /// The most stages it takes part with, where more would take minutes.
+    pub most_stages: Option<u64>,
+    /// Whether it takes `--stats FILE` behind its other words, and writes there where the time of its pipe went, as
+    /// [`PipeTimes`](millstream_runners::times::PipeTimes).
+    #[serde(default)]
+    pub stats: bool,
+    /// Directories where its programs are looked up before everybody's.
+    #[serde(skip)]
+    pub programs: Vec<PathBuf>,
+    /// Where it stands in the sweep, if its command names the parameter.
+    #[serde(skip)]
+    pub cell: Option<Cell>,
+}
+
+/// How much a runner is missed that a machine lacks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Presence {
+    /// With `CI=true` its lack is a failure.
+    #[default]
+    Required,
+    /// It is shown where it is present, and skipped elsewhere.
+    Optional,
+}
+
+fn all() -> String {
+    "all".to_owned()
+}
+
+/// How a runner is started.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Command {
+    /// Program and arguments.
+    Argv(Vec<String>),
+    /// A line for bash.
+    Shell(String),
+}
+
+/// One row of the table: ours against the better of its rivals.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Target {
+    /// The work, in a few words.
+    pub work: String,
+    /// The runner that is ours. Where added stages are measured, this and the rivals are names without the number.
+    pub ours: String,
+    /// The runners to compare with; the one with the best median counts.
+    #[serde(default)]
+    pub rivals: Vec<String>,
+    /// What is compared.
+    #[serde(default)]
+    pub measure: Measure,
+    /// What we want to reach.
+    pub goal: Goal,
+    /// What the processor must have for this goal.
+    pub processor: Option<Feature>,
+}
+
+/// Something that some processors have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Feature {
+    /// Vector instructions that multiply integers of 52 bits.
+    Avx512Ifma,
+}
+
+impl Feature {
+    /// Whether this processor has it.
+    pub fn is_present(self) -> bool {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Feature::Avx512Ifma => std::arch::is_x86_feature_detected!("avx512ifma"),
+            #[cfg(not(target_arch = "x86_64"))]
+            Feature::Avx512Ifma => false,
+        }
+    }
+}
+
+impl fmt::Display for Feature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Feature::Avx512Ifma => f.write_str("AVX-512 IFMA"),
+        }
+    }
+}
+
+impl Definition {
+    /// The definition in this text.
+    ///
+    /// # Errors
+    /// Text that is not a definition, and names that lead nowhere.
+    pub fn parse(text: &str) -> Result<Definition> {
+        let mut definition: Definition = toml::from_str(text)?;
+        let stages = mem::take(&mut definition.stages);
+        if !stages.is_empty() {
+            ensure!(definition.sweep.is_none(), "{}: there is one sweep at most", definition.name);
+            definition.sweep = Some(Sweep { parameter: STAGES.to_owned(), values: stages });
+        }
+        if let Some(sweep) = &definition.sweep {
+            definition.runners = expand(definition.runners, sweep);
+        }
+        definition.check().with_context(|| definition.name.clone())?;
+        Ok(definition)
+    }
+
+    /// All definitions of a directory, in the order of the numbers that the file names begin with, which is that of topics
+    /// (`60-small-file.toml` is called `small-file`).
+    ///
+    /// # Errors
+    /// Files that cannot be read, are no definitions, or are called otherwise.
+    pub fn load_all(directory: &Path) -> Result<Vec<Definition>> {
+        let entries = fs::read_dir(directory).with_context(|| directory.display().to_string())?;
+        let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
+        paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+        let number = |path: &PathBuf| path.file_stem()?.to_str()?.split_once('-')?.0.parse::<u32>().ok();
+        paths.sort_by_cached_key(|path| (number(path), path.clone()));
+        paths
+            .iter()
+            .map(|path| {
+                let context = || path.display().to_string();
+                let text = fs::read_to_string(path).with_context(context)?;
+                let definition = Definition::parse(&text).with_context(context)?;
+                let name = path.file_stem().and_then(|stem| stem.to_str()?.split_once('-'));
+                ensure!(name.is_some_and(|(_, name)| name == definition.name), "{}: another name inside", context());
+                Ok(definition)
+            })
+            .collect()
+    }
+
+    /// Whether the runner is Millstream: it says so itself, or a target does.
+    pub fn is_ours(&self, runner: &Runner) -> bool {
+        runner.ours || self.targets.iter().any(|target| [&runner.name, runner.base()].contains(&&target.ours))
+    }
+
+    /// Whether it has a table by stages.
+    pub fn is_by_stages(&self) -> bool {
+        self.sweep.as_ref().is_some_and(|sweep| sweep.parameter == STAGES)
+    }
+
+    /// How many records each runner takes, if all take the same.
+    pub fn count(&self, scale: Scale) -> Option<u64> {
+        let Size { values, answers, .. } = self.size(scale);
+        match &self.per {
+            Some(per) => values.get(per).copied(),
+            None if self.runners.iter().all(|runner| runner.answer == all()) => answers.get("all")?.get("count"),
+            None => None,
+        }
+    }
+
+    /// How many bytes each runner takes, if that is said: of a table by stages without line feeds, else of the input before
+    /// compression, or of the output.
+    pub fn bytes(&self, scale: Scale) -> Option<u64> {
+        let Size { input, values, output, .. } = self.size(scale);
+        let input = || input.as_ref().and_then(Input::bytes);
+        values.get(BYTES).copied().or_else(input).or_else(|| output.as_ref().map(|output| output.bytes))
+    }
+
+    /// The input and answers of one size.
+    pub fn size(&self, scale: Scale) -> &Size {
+        match scale {
+            Scale::Full => &self.full,
+            Scale::Quick => &self.quick,
+        }
+    }
+
+    /// Every name that is used must exist, so that a typing error is not found after ten minutes of measuring.
+    fn check(&self) -> Result<()> {
+        ensure!(!self.runners.is_empty(), "a definition needs runners");
+        for name in self.runners.iter().map(|runner| &runner.name).chain([&self.name]) {
+            let plain = |c: char| c.is_ascii_alphanumeric() || " -_.+=".contains(c);
+            ensure!(!name.is_empty() && name.chars().all(plain), "{name:?} is not a plain name");
+        }
+        if let Some(floor) = &self.floor {
+            ensure!(self.runners.iter().any(|runner| runner.base() == floor), "there is no runner {floor:?}");
+        }
+        for target in &self.targets {
+            for name in target.rivals.iter().chain([&target.ours]) {
+                for name in target.measure.runners(name) {
+                    ensure!(self.runners.iter().any(|runner| runner.name == name), "there is no runner {name:?}");
+                }
+            }
+            if let Measure::AddedStage([from, to]) = target.measure {
+                ensure!(from < to, "{:?}: the smaller number of stages comes first", target.work);
+                ensure!(self.per.is_some(), "{:?}: how many records there are is not known", target.work);
+            }
+            let fits = target.goal.is_alone() == target.rivals.is_empty();
+            ensure!(fits, "{:?}: a goal has rivals unless it is a limit", target.work);
+            let unit = match target.goal {
+                Goal::UnderMib(_) => target.measure == Measure::Peak,
+                Goal::UnderMs(_) | Goal::MoreMs(_) => matches!(target.measure, Measure::Wall | Measure::Cpu),
+                Goal::UnderNs(_) => matches!(target.measure, Measure::AddedStage(_)),
+                _ => true,
+            };
+            ensure!(unit, "{:?}: a goal in another unit than what is measured", target.work);
+        }
+        for size in [&self.full, &self.quick] {
+            let to_tool = self.destination == Destination::Tool;
+            ensure!(size.output.is_some() != to_tool, "what the right output is must be known, unless it is an answer");
+            ensure!(self.stdin == Stdin::Empty || size.input.is_some(), "there is no input for standard input");
+            // A table by stages tells bytes and records a second.
+            let swept = self.is_by_stages();
+            ensure!(!swept || self.per.is_some(), "how many records there are is not known");
+            for name in self.per.iter().map(String::as_str).chain(swept.then_some(BYTES)) {
+                ensure!(size.values.contains_key(name), "there is no value {name:?}");
+            }
+            for runner in &self.runners {
+                if to_tool {
+                    let Some(answer) = size.answers.get(&runner.answer) else {
+                        bail!("there is no answer {:?}", runner.answer);
+                    };
+                    ensure!(!answer.is_empty(), "a benchmark without an expected answer does not count");
+                }
+                let input = size.input.as_ref().map(|_| Path::new("input"));
+                let output = (self.destination == Destination::File).then_some(Path::new("output"));
+                runner.argv(size, input, output)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Runner {
+    /// Its name without a value of the sweep.
+    pub fn base(&self) -> &String {
+        self.cell.as_ref().map_or(&self.name, |cell| &cell.base)
+    }
+
+    /// The input that it reads: of a sweep over the length of records, one with those.
+    pub fn input(&self, size: &Size) -> Option<Input> {
+        let input = size.input.clone()?;
+        Some(match &self.cell {
+            Some(Cell { parameter, at, .. }) if parameter == LENGTH => input.with_length(*at),
+            _ => input,
+        })
+    }
+
+    /// The command as it is shown in reports: with `INPUT` and `OUTPUT` in the places of their paths.
+    pub fn shown(&self, size: &Size) -> Vec<String> {
+        let [input, output] = ["INPUT", "OUTPUT"].map(|word| Some(Path::new(word)));
+        self.argv(size, input, output).expect("a definition names only values it has")
+    }
+
+    /// The command with every `{NAME}` filled in.
+    ///
+    /// # Errors
+    /// A name that the size does not have.
+    pub fn argv(&self, size: &Size, input: Option<&Path>, output: Option<&Path>) -> Result<Vec<String>> {
+        let fill = |text: &String| fill(text, size, input, output);
+        match &self.command {
+            Command::Argv(argv) => argv.iter().map(fill).collect(),
+            Command::Shell(line) => {
+                Ok(vec!["bash".to_owned(), "-o".to_owned(), "pipefail".to_owned(), "-c".to_owned(), fill(line)?])
+            }
+        }
+    }
+}
+
+/// One runner for each value, in the place of a runner whose command names the parameter.
+fn expand(runners: Vec<Runner>, sweep: &Sweep) -> Vec<Runner> {
+    runners.into_iter().flat_map(|runner| expand_one(runner, sweep)).collect()
+}
+
+fn expand_one(runner: Runner, Sweep { parameter: name, values }: &Sweep) -> Vec<Runner> {
+    let words = match &runner.command {
+        Command::Argv(argv) => argv.as_slice(),
+        Command::Shell(line) => std::slice::from_ref(line),
+    };
+    let place = format!("{{{name}}}");
+    // Who reads other lines is another runner, even where its command is the same.
+    if name != LENGTH && !words.iter().any(|word| word.contains(&place)) {
+        return vec![runner];
+    }
+    let mode = runner.mode.clone().unwrap_or(parameter::SYNC.to_owned());
+    let most = runner.most_stages.unwrap_or(u64::MAX);
+    let one = |&at: &u64| {
+        let fill = |word: &String| word.replace(&place, &at.to_string()).replace("{mode}", &mode);
+        let command = match &runner.command {
+            Command::Argv(argv) => Command::Argv(argv.iter().map(fill).collect()),
+            Command::Shell(line) => Command::Shell(fill(line)),
+        };
+        let cell = Cell { base: runner.name.clone(), mode: mode.clone(), parameter: name.clone(), at };
+        let answer = fill(&runner.answer);
+        Runner { name: parameter::name(&runner.name, name, at), command, answer, cell: Some(cell), ..runner.clone() }
+    };
+    values.iter().filter(|&&at| at <= most).map(one).collect()
+}
+
+fn fill(text: &String, size: &Size, input: Option<&Path>, output: Option<&Path>) -> Result<String> {
+    let mut filled = text.clone();
+    for (name, path) in [("{input}", input), ("{output}", output)] {
+        if let Some(path) = path {
+            filled = filled.replace(name, &path.display().to_string());
+        }
+    }
+    for (name, value) in &size.values {
+        filled = filled.replace(&format!("{{{name}}}"), &value.to_string());
+    }
+    ensure!(!filled.contains(['{', '}']), "{text:?} names a value that this size does not have");
+    Ok(filled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMALL: &str = r#"
+        name = "small"
+        question = "Is it?"
+        full = { input.lines = { bytes = 9, mean = 4, seed = 1 }, values = { bytes = 7 }, answers.all = { count = 1 } }
+        quick = { input.lines = { bytes = 9, mean = 4, seed = 1 }, values = { bytes = 3 }, answers.all = { count = 1 } }
+        [[runner]]
+        name = "a"
+        command = ["echo", "{bytes}"]
+        [[runner]]
+        name = "b"
+        command = "cat {input} | wc -l"
+        output = "count"
+        [[target]]
+        work = "nothing"
+        ours = "a"
+        rivals = ["b"]
+        goal = { times_faster = 2.0 }
+    "#;
+
+    #[test]
+    fn commands_are_filled_from_the_size() {
+        let definition = Definition::parse(SMALL).unwrap();
+        let size = definition.size(Scale::Full);
+        let argv = |i: usize| definition.runners[i].argv(size, Some(Path::new("/x")), None).unwrap();
+        assert_eq!(argv(0), ["echo", "7"]);
+        assert_eq!(argv(1), ["bash", "-o", "pipefail", "-c", "cat /x | wc -l"]);
+    }
+
+    #[test]
+    fn names_that_lead_nowhere_are_refused() {
+        for (from, to) in [
+            ("{bytes}", "{byte}"),
+            (r#"ours = "a""#, r#"ours = "c""#),
+            (r#"rivals = ["b"]"#, ""),
+            ("times_faster = 2.0", "under_ms = 2.0"),
+            ("rivals = [\"b\"]\n        goal = { times_faster = 2.0 }", "goal = { under_mib = 2.0 }"),
+            (r#"output = "count""#, r#"answer = "some""#),
+            ("answers.all = { count = 1 }", "answers.all = {}"),
+            (r#"name = "small""#, "name = \"small\"\ndestination = \"pipe\""),
+            (r#"name = "small""#, "name = \"small\"\nper = \"records\""),
+            ("cat {input}", "cat {output}"),
+            (r#"work = "nothing""#, "work = \"nothing\"\nfaster = 3"),
+        ] {
+            assert!(SMALL.contains(from));
+            assert!(Definition::parse(&SMALL.replace(from, to)).is_err(), "{from} -> {to}");
+        }
+    }
+}

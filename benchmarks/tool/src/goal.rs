@@ -1,0 +1,71 @@
+//! What is compared, and what we want to reach: words that definitions and results share.
+
+use serde::{Deserialize, Serialize};
+
+use crate::parameter;
+
+/// What the wall time of a run covers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Clock {
+    /// The whole process, from before its start until it has been waited for.
+    #[default]
+    Process,
+    /// What the runner measured inside itself and printed as `ns=…`.
+    Inside,
+}
+
+/// A quantity of a run. Less is better for each of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Measure {
+    /// Wall time.
+    #[default]
+    Wall,
+    /// User and system time of the process and all its children.
+    Cpu,
+    /// The largest resident set among the process and its children.
+    Peak,
+    /// What one more stage costs for one record: the wall time with the second number of stages, minus that with the
+    /// first, divided by the stages between them and by the records.
+    AddedStage([u64; 2]),
+}
+
+/// A goal for ours against the rival.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Goal {
+    /// rival ÷ ours is at least this.
+    TimesFaster(f64),
+    /// ours ÷ rival is at most this.
+    AtMost(f64),
+    /// ours ÷ rival differs from 1 by at most this.
+    Within(f64),
+    /// ours − rival is at most this many milliseconds.
+    MoreMs(f64),
+    /// ours alone is under this many MiB.
+    UnderMib(f64),
+    /// ours alone is under this many milliseconds.
+    UnderMs(f64),
+    /// ours alone is under this many nanoseconds, for each record and added stage.
+    UnderNs(f64),
+}
+
+impl Measure {
+    /// The runners that are measured for this name.
+    pub fn runners(self, name: &str) -> Vec<String> {
+        match self {
+            Measure::AddedStage(numbers) => {
+                numbers.map(|stages| parameter::name(name, parameter::STAGES, stages)).into()
+            }
+            _ => vec![name.to_owned()],
+        }
+    }
+}
+
+impl Goal {
+    /// Whether ours is compared with nobody.
+    pub fn is_alone(self) -> bool {
+        matches!(self, Goal::UnderMib(_) | Goal::UnderMs(_) | Goal::UnderNs(_))
+    }
+}

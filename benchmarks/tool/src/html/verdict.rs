@@ -1,0 +1,116 @@
+//! Who wins a question, and by how much: the best of ours against the best rival, by the median of the wall time.
+
+use super::times::Times;
+use crate::results::{Outcome, Question, Run, Runner};
+use crate::statistics::{median, range};
+
+/// A runner that was measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Measured<'a> {
+    /// Who it is.
+    pub runner: &'a Runner,
+    /// The median of its wall time in seconds.
+    pub median: f64,
+}
+
+/// What a question came to.
+#[derive(Debug)]
+pub enum Verdict<'a> {
+    /// One side is faster, or none that can be told.
+    Compared(Comparison<'a>),
+    /// Nobody to compare the fastest with.
+    Alone(Measured<'a>),
+    /// Nobody was measured.
+    Nothing,
+}
+
+/// The best of ours and the best rival, the faster first.
+#[derive(Debug)]
+pub struct Comparison<'a> {
+    /// The value of the swept parameter, the largest at which both sides were measured.
+    pub at: Option<u64>,
+    /// The one with the smaller median.
+    pub winner: Measured<'a>,
+    /// The other one.
+    pub loser: Measured<'a>,
+    /// How many times faster the winner is: at least 1.
+    pub times: Times,
+    /// How many times longer ours takes than the floor.
+    pub over_floor: Option<f64>,
+}
+
+impl Comparison<'_> {
+    /// Whether there is a difference for sure: the interval is above 1, or where runs are too few for one, the slowest run of
+    /// the winner is faster than the fastest of the other.
+    pub fn is_told(&self) -> bool {
+        let apart = || range(&walls(self.winner.runner)).1 < range(&walls(self.loser.runner)).0;
+        self.times.interval.map_or_else(apart, |(low, _)| low > 1.0)
+    }
+
+    /// How many times faster ours is than the rival, and the interval: below 1 where the rival wins.
+    pub fn ours(&self) -> Times {
+        if self.winner.runner.ours { self.times } else { self.times.inverse() }
+    }
+
+    /// For style sheets.
+    pub fn class(&self) -> &'static str {
+        match (self.is_told(), self.winner.runner.ours) {
+            (false, _) => "even",
+            (true, true) => "won",
+            (true, false) => "lost",
+        }
+    }
+}
+
+/// The runners that were measured, the fastest first.
+pub fn ranked(question: &Question) -> Vec<Measured<'_>> {
+    let mut ranked: Vec<_> = question
+        .runners
+        .iter()
+        .filter(|runner| !runs(runner).is_empty())
+        .map(|runner| Measured { runner, median: median(&walls(runner)) })
+        .collect();
+    ranked.sort_by(|a, b| a.median.total_cmp(&b.median));
+    ranked
+}
+
+/// The runs that count; none if it was not measured.
+pub fn runs(runner: &Runner) -> &[Run] {
+    match &runner.outcome {
+        Outcome::Measured { runs, .. } => runs,
+        _ => &[],
+    }
+}
+
+/// The wall time of each run in seconds.
+pub fn walls(runner: &Runner) -> Vec<f64> {
+    runs(runner).iter().map(|run| run.wall).collect()
+}
+
+/// Whether this runner is the physical limit: shown beside the others, and in no competition.
+pub fn is_floor(question: &Question, runner: &Runner) -> bool {
+    question.floor.as_ref() == Some(&runner.base)
+}
+
+/// Judges a question. The floor is nobody's rival.
+pub fn judge(question: &Question) -> Verdict<'_> {
+    let (floor, all): (Vec<_>, Vec<_>) = ranked(question).into_iter().partition(|one| is_floor(question, one.runner));
+    let rivals = || all.iter().filter(|one| !one.runner.ours);
+    let ours = || all.iter().filter(|one| one.runner.ours);
+    // At the largest value that both sides reached: a rival that gave up early has no say beyond.
+    let at = ours().map(|one| one.runner.at).filter(|at| rivals().any(|rival| rival.runner.at == *at)).max();
+    let Some(at) = at else {
+        return all.first().map_or(Verdict::Nothing, |&first| Verdict::Alone(ours().next().copied().unwrap_or(first)));
+    };
+    let best = |one: &&Measured| one.runner.at == at;
+    let (Some(&ours), Some(&rival)) = (ours().find(best), rivals().find(best)) else { return Verdict::Nothing };
+    let (winner, loser) = if ours.median <= rival.median { (ours, rival) } else { (rival, ours) };
+    let limit = floor.iter().find(|one| [None, at].contains(&one.runner.at));
+    Verdict::Compared(Comparison {
+        at,
+        winner,
+        loser,
+        times: Times::new(&walls(winner.runner), &walls(loser.runner)),
+        over_floor: limit.map(|limit| ours.median / limit.median),
+    })
+}

@@ -1,0 +1,87 @@
+//! Under which circumstances something was measured.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use crate::definition::Definition;
+use crate::results::Machine;
+
+/// Looks around: the repository is at `root`, the rivals are those that the definitions need, and are looked up by
+/// `search_path`.
+pub fn look(root: &Path, definitions: &[Definition], search_path: &OsStr) -> Machine {
+    let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    let system = rustix::system::uname();
+
+    let git = |args: &[&str]| first_line(Command::new("git").args(args).current_dir(root));
+    // Definitions and notes may change between measuring and committing; measured code may not.
+    let changed = git(&[
+        "status",
+        "--porcelain",
+        "--",
+        "crates",
+        "bindings",
+        "benchmarks/ours",
+        "benchmarks/rivals",
+        "benchmarks/runners",
+        "benchmarks/Cargo.lock",
+        "Cargo.toml",
+        "Cargo.lock",
+    ])
+    .is_some();
+    let commit = git(&["rev-parse", "--short=12", "HEAD"]).unwrap_or("unknown".into());
+
+    let programs: BTreeSet<&String> =
+        definitions.iter().flat_map(|definition| &definition.runners).flat_map(|runner| &runner.needs).collect();
+    let version = |program: &str| if program == "go" { "version" } else { "--version" };
+    let look_up = |program: &String| first_line(Command::new(program).arg(version(program)).env("PATH", search_path));
+    let mut machine = Machine {
+        time: first_line(Command::new("date").args(["-u", "+%Y-%m-%d-%H%M"])).unwrap_or("unknown".into()),
+        processor: model.map_or("unknown", |(_, name)| name.trim()).to_owned(),
+        cores: thread::available_parallelism().map_or(0, |cores| cores.get()),
+        kernel: format!("{} {}", system.sysname().to_string_lossy(), system.release().to_string_lossy()),
+        compiler: compiler(),
+        commit: if changed { format!("{commit} with uncommitted changes") } else { commit },
+        others: running_beside_us(),
+        rivals: programs.into_iter().filter_map(look_up).collect(),
+        warnings: Vec::new(),
+    };
+    if machine.is_busy() {
+        let others = machine.others;
+        machine
+            .warnings
+            .push(format!("others were at work before the start ({others:.1} on average): do not trust the ratios"));
+    }
+    machine
+}
+
+/// What `rustc` says of itself.
+pub fn compiler() -> String {
+    first_line(Command::new("rustc").arg("--version")).unwrap_or("unknown".into())
+}
+
+/// How many others are running or wait for a core: the mean of ten looks within a second. The system's own load
+/// average would still tell of the build a minute ago.
+fn running_beside_us() -> f64 {
+    const LOOKS: u32 = 10;
+    let running = |_| {
+        thread::sleep(Duration::from_millis(100));
+        // The fourth word is RUNNING/ALL, and one of those running is this very process.
+        let load = fs::read_to_string("/proc/loadavg").ok()?;
+        load.split(' ').nth(3)?.split('/').next()?.parse::<u32>().ok()?.checked_sub(1)
+    };
+    f64::from((0..LOOKS).filter_map(running).sum::<u32>()) / f64::from(LOOKS)
+}
+
+/// The first line that the command prints, wherever it prints it, if it succeeds.
+fn first_line(command: &mut Command) -> Option<String> {
+    let output = command.output().ok().filter(|output| output.status.success())?;
+    let text = if output.stdout.is_empty() { output.stderr } else { output.stdout };
+    let line = String::from_utf8_lossy(&text).lines().next()?.trim().to_owned();
+    (!line.is_empty()).then_some(line)
+}

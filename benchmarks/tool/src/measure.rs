@@ -1,0 +1,476 @@
+//! Runs the runners of a definition in turn (A B A B …) and measures each as a whole process tree.
+//!
+//! Turns, because a machine that becomes slower does so for everybody. One round is a warm-up and not counted; bytes whose
+//! destination is a pipe or nowhere are hashed in it. A runner that answers wrongly or fails has no time at all: see
+//! [`Outcome::Wrong`]. One that takes long gets fewer rounds, and one whose run takes more than the [limit](Plan::limit) is
+//! not waited for.
+
+use std::env;
+use std::error::Error;
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use millstream_rounds::{Contender, Fixed, Turns, limited, take_turns};
+use millstream_runners::input::Input;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use std::os::unix::process::CommandExt;
+use wait4::Wait4;
+
+use crate::answer::Answer;
+use crate::definition::{Definition, Runner, Scale, Size, Stdin};
+use crate::destination::{self, Destination, Written};
+use crate::goal::{Clock, Measure};
+use crate::noise::{Noise, Watch, warnings};
+use crate::results::{Outcome, Run};
+
+/// Where things are on this machine.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The root of the repository; runners start here.
+    pub root: PathBuf,
+    /// The directories of our own programs and of the rivals, looked up before `PATH`.
+    pub programs: Vec<PathBuf>,
+    /// Where inputs are made, or found again, and where outputs are while they are looked at.
+    pub inputs: PathBuf,
+}
+
+/// How much to measure.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// Which of the two sizes.
+    pub scale: Scale,
+    /// Counted rounds, where a definition does not say otherwise. No definition does at the quick size.
+    pub rounds: usize,
+    /// Whether a round before them is not counted.
+    pub warm_up: bool,
+    /// The time for all runs of one runner, the warm-up included. Who has no counted run by then still gets one.
+    pub budget: Duration,
+    /// The time for one run, after which it is ended.
+    pub limit: Duration,
+}
+
+impl Plan {
+    /// The counted rounds of one runner, if there is time for all.
+    pub fn runs(&self, definition: &Definition, runner: &Runner) -> usize {
+        match self.scale {
+            Scale::Full => definition.runs.unwrap_or(self.rounds).min(runner.runs.unwrap_or(usize::MAX)),
+            Scale::Quick => self.rounds,
+        }
+    }
+
+    /// How many turns a definition has at most: what a progress bar counts to.
+    pub fn turns(&self, definition: &Definition) -> usize {
+        let turns = |runner| self.runs(definition, runner) + usize::from(self.warm_up);
+        definition.runners.iter().map(turns).sum()
+    }
+}
+
+/// A run that was ended because it had taken this long.
+#[derive(Debug)]
+struct Overrun(Duration);
+
+impl fmt::Display for Overrun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ended after {:?}", self.0)
+    }
+}
+
+impl Error for Overrun {}
+
+/// A runner of a definition, with the runs that count.
+struct Process<'a> {
+    definition: &'a Definition,
+    runner: &'a Runner,
+    size: &'a Size,
+    place: &'a Place,
+    input: Option<PathBuf>,
+    /// Whether it has run before: the first time, its bytes are looked at.
+    known: bool,
+    runs: Vec<Run>,
+    noises: Vec<Noise>,
+}
+
+/// Measures one definition: one outcome for each runner, in their order. Each turn, taken or left out, is told to
+/// `progress` with the runner's name.
+///
+/// # Errors
+/// The input cannot be made. What goes wrong with a runner is its outcome.
+pub fn measure(definition: &Definition, plan: &Plan, place: &Place, progress: &dyn Fn(&str)) -> Result<Vec<Outcome>> {
+    let begin = |runner| Process::begin(definition, runner, plan, place);
+    let mut all = definition.runners.iter().map(begin).collect::<Result<Vec<_>>>()?;
+    let mut budget = Fixed { budget: plan.budget, limit: plan.limit };
+    take_turns(&mut all, &mut budget, |process| progress(&process.runner.name));
+    Ok(all.into_iter().map(|turns| turns.fault.unwrap_or_else(|| turns.contender.measured())).collect())
+}
+
+impl<'a> Process<'a> {
+    fn begin(
+        definition: &'a Definition,
+        runner: &'a Runner,
+        plan: &Plan,
+        place: &'a Place,
+    ) -> Result<Turns<Process<'a>>> {
+        let size = definition.size(plan.scale);
+        let path = place.search_path(&runner.programs);
+        let missing = |program: &&str| !env::split_paths(&path).any(|directory| directory.join(program).is_file());
+        let made_by = size.input.as_ref().and_then(Input::needs);
+        let lacks = made_by.into_iter().chain(runner.needs.iter().map(String::as_str)).find(missing);
+        let input = runner.input(size).filter(|_| lacks.is_none());
+        let input = input.map(|input| input.make(&place.inputs)).transpose()?;
+        let (known, runs, noises) = (false, Vec::new(), Vec::new());
+        let process = Process { definition, runner, size, place, input, known, runs, noises };
+        let turns = Turns::new(process, plan.runs(definition, runner), plan.warm_up);
+        Ok(turns.with_fault(lacks.map(|program| Outcome::Skipped(program.to_owned()))))
+    }
+
+    fn measured(self) -> Outcome {
+        let walls: Vec<f64> = self.runs.iter().map(|run| run.wall).collect();
+        Outcome::Measured { warnings: warnings(&walls, &self.noises), runs: self.runs }
+    }
+}
+
+impl Contender for Process<'_> {
+    type Fault = Outcome;
+
+    fn run(&mut self, limit: Duration, counts: bool) -> Result<Duration, Outcome> {
+        let look = if self.known { Look::Length } else { Look::Hash };
+        self.known = true;
+        let watch = Watch::start();
+        let run = run_once(self.definition, self.runner, self.size, self.input.as_deref(), look, limit, self.place);
+        let took = watch.elapsed();
+        match run {
+            Ok(run) if counts => {
+                self.noises.push(watch.noise(Duration::from_secs_f64(run.get(Measure::Cpu))));
+                self.runs.push(run);
+                Ok(took)
+            }
+            Ok(_) => Ok(took),
+            Err(error) => Err(match error.downcast_ref::<Overrun>() {
+                Some(Overrun(limit)) => Outcome::Over(limit.as_secs_f64()),
+                None => Outcome::Wrong(format!("{error:#}")),
+            }),
+        }
+    }
+}
+
+impl Place {
+    /// `PATH` with our own programs in front, and before them those in `first`.
+    pub fn search_path(&self, first: &[PathBuf]) -> OsString {
+        let path = env::var_os("PATH").unwrap_or_default();
+        let directories = first.iter().chain(&self.programs).cloned().chain(env::split_paths(&path));
+        env::join_paths(directories).unwrap_or(path)
+    }
+}
+
+/// How closely to look at bytes that a runner wrote to a pipe, or to nowhere.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Look {
+    /// At each of them, which takes longer than writing them: the time of such a run is none.
+    Hash,
+    /// At their number, where they can be counted.
+    Length,
+}
+
+fn run_once(
+    definition: &Definition,
+    runner: &Runner,
+    size: &Size,
+    input: Option<&Path>,
+    look: Look,
+    limit: Duration,
+    place: &Place,
+) -> Result<Run> {
+    let output = place.inputs.join("output");
+    let argv = runner.argv(size, input, Some(&output))?;
+    let mut command = Command::new(&argv[0]);
+    command.args(&argv[1..]).env("PATH", place.search_path(&runner.programs)).current_dir(&place.root);
+    match (definition.stdin, input) {
+        (Stdin::Input, Some(path)) => command.stdin(File::open(path)?),
+        _ => command.stdin(Stdio::null()),
+    };
+    if definition.destination == Destination::Tool {
+        return answer(command, definition, runner, size, limit);
+    }
+
+    let right = size.output.as_ref().context("nobody knows the right output")?;
+    match (definition.destination, look) {
+        (Destination::File, _) => {
+            command.stdout(destination::new_file(&output)?);
+            let timed = time(command, limit, |_| Ok(()));
+            let written = Written::take(File::open(&output)?);
+            fs::remove_file(&output)?;
+            let (run, ()) = timed?;
+            written?.check(right)?;
+            Ok(run)
+        }
+        (_, Look::Hash) => {
+            let (run, written) = time_piped(command, limit, Written::take)?;
+            written.check(right)?;
+            Ok(run)
+        }
+        (Destination::Pipe, Look::Length) => {
+            let (run, bytes) = time_piped(command, limit, destination::drain)?;
+            right.check_length(bytes)?;
+            Ok(run)
+        }
+        (Destination::Nowhere | Destination::Tool, Look::Length) => {
+            command.stdout(Stdio::null());
+            let (run, ()) = time(command, limit, |_| Ok(()))?;
+            Ok(run)
+        }
+    }
+}
+
+/// A run whose standard output is an answer.
+fn answer(command: Command, definition: &Definition, runner: &Runner, size: &Size, limit: Duration) -> Result<Run> {
+    let (mut run, output) = time_piped(command, limit, |mut pipe| {
+        let mut output = Vec::new();
+        pipe.read_to_end(&mut output).map(|_| output)
+    })?;
+    let mut answer = Answer::parse(runner.output, &output).context("unreadable answer")?;
+    let inside = answer.take_inside();
+    answer.check(&size.answers[&runner.answer])?;
+    if definition.clock == Clock::Inside {
+        let nanoseconds = inside.nanoseconds.context("the runner told no ns=…")?;
+        run.wall = nanoseconds as f64 / 1e9;
+    }
+    run.allocations = inside.allocations;
+    Ok(run)
+}
+
+/// Runs the command to its end, with a pipe from its standard output to `consume`.
+fn time_piped<T>(
+    mut command: Command,
+    limit: Duration,
+    consume: impl FnOnce(ChildStdout) -> io::Result<T>,
+) -> Result<(Run, T)> {
+    command.stdout(Stdio::piped());
+    time(command, limit, |stdout| consume(stdout.expect("standard output is piped")))
+}
+
+/// Runs the command to its end, or for so long; what it took, and what `consume` made of its standard output.
+///
+/// # Errors
+/// It cannot be started, fails, or is ended because it has taken too long.
+pub fn time<T>(
+    mut command: Command,
+    limit: Duration,
+    consume: impl FnOnce(Option<ChildStdout>) -> io::Result<T>,
+) -> Result<(Run, T)> {
+    let name = command.get_program().display().to_string();
+    // Its own process group, so that the limit ends a whole pipeline.
+    command.process_group(0);
+
+    let start = Instant::now();
+    let mut child = command.spawn().with_context(|| name.clone())?;
+    let pid = Pid::from_child(&child);
+    let stdout = child.stdout.take();
+    let kill = || {
+        // It may have ended just now: then there is nobody to kill, which is what we want.
+        let _ = kill_process_group(pid, Signal::KILL);
+    };
+    let (worked, _, hung) = limited(limit, kill, || -> io::Result<_> {
+        let consumed = consume(stdout)?;
+        // The process stays a zombie until `wait4`, so its number cannot be reused while it may be killed.
+        waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)?;
+        Ok((consumed, start.elapsed()))
+    });
+    let (consumed, wall) = worked?;
+    let usage = child.wait4()?;
+
+    ensure!(!hung, Overrun(limit));
+    ensure!(usage.status.success(), "{name}: {}", usage.status);
+    let [wall, user, system] = [wall, usage.rusage.utime, usage.rusage.stime].map(|time| time.as_secs_f64());
+    let peak = usage.rusage.maxrss;
+    Ok((Run { wall, user, system, peak, allocations: None, system_calls: None }, consumed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::question;
+    use crate::results::Met;
+
+    fn shell(line: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", line]).stdin(Stdio::null());
+        command
+    }
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn a_run_counts_its_children_too() {
+        // The child burns processor time; the shell itself does not.
+        let line = "(i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done); echo count=1";
+        let (run, bytes) = time_piped(shell(line), MINUTE, destination::drain).unwrap();
+        assert_eq!(bytes, 8);
+        assert!(run.user + run.system > 0.0);
+        assert!(run.wall > 0.0 && run.peak > 0);
+    }
+
+    #[test]
+    fn failure_and_hanging_are_errors() {
+        let failed = time_piped(shell("echo count=1; exit 3"), MINUTE, destination::drain).unwrap_err();
+        assert!(failed.to_string().contains("exit status: 3"), "{failed}");
+        let hung = time_piped(shell("sleep 60 | sleep 60"), Duration::from_millis(50), destination::drain).unwrap_err();
+        assert_eq!(hung.to_string(), "ended after 50ms");
+    }
+
+    fn place() -> Place {
+        Place { root: "/".into(), programs: Vec::new(), inputs: env::temp_dir() }
+    }
+
+    const PLAN: Plan = Plan { scale: Scale::Full, rounds: 3, warm_up: true, budget: MINUTE, limit: MINUTE };
+
+    fn outcomes(definition: &Definition, plan: &Plan) -> Vec<Outcome> {
+        measure(definition, plan, &place(), &|_| ()).unwrap()
+    }
+
+    fn runs(outcome: &Outcome) -> &[Run] {
+        let Outcome::Measured { runs, .. } = outcome else { panic!("{outcome:?}") };
+        runs
+    }
+
+    fn definition(clock: &str, right: &str, wrong: &str) -> Definition {
+        Definition::parse(&format!(
+            r#"
+            name = "test"
+            question = "Is a wrong answer ever fast?"
+            clock = "{clock}"
+            full = {{ answers.all = {{ count = 1 }} }}
+            quick = {{ answers.all = {{ count = 1 }} }}
+            runner = [
+                {{ name = "right", command = ["echo", "{right}"] }},
+                {{ name = "wrong", command = ["echo", "{wrong}"] }},
+                {{ name = "absent", command = ["absent"], needs = ["no such program"] }},
+            ]
+            [[target]]
+            work = "echo"
+            ours = "right"
+            rivals = ["wrong"]
+            goal = {{ at_most = 1.0 }}
+            "#
+        ))
+        .unwrap()
+    }
+
+    #[test]
+    fn wrong_answers_have_no_time_and_the_warm_up_is_not_counted() {
+        let definition = definition("process", "count=1", "count=2");
+        let outcomes = outcomes(&definition, &PLAN);
+        assert_eq!(runs(&outcomes[0]).len(), 3);
+        assert!(matches!(&outcomes[1], Outcome::Wrong(reason) if reason == "count=2 instead of 1"));
+        assert!(matches!(&outcomes[2], Outcome::Skipped(program) if program == "no such program"));
+    }
+
+    #[test]
+    fn the_inside_clock_is_the_runners_own() {
+        let definition = definition("inside", "count=1 ns=1500 allocations=7", "count=1");
+        let outcomes = outcomes(&definition, &PLAN);
+        let run = &runs(&outcomes[0])[0];
+        assert_eq!((run.wall, run.allocations), (1.5e-6, Some(7)));
+        assert!(matches!(&outcomes[1], Outcome::Wrong(reason) if reason.contains("ns=")));
+    }
+
+    fn sleepers(runs: &str) -> Definition {
+        let runner = |name: &str, seconds: f64| {
+            format!(r#"{{ name = "{name}", command = "sleep {seconds}; echo count=1", {runs} }}"#)
+        };
+        Definition::parse(&format!(
+            r#"
+            name = "test"
+            question = "Who sleeps longest?"
+            full = {{ answers.all = {{ count = 1 }} }}
+            quick = {{ answers.all = {{ count = 1 }} }}
+            runner = [{}, {}]
+            [[target]]
+            work = "sleep"
+            ours = "long"
+            rivals = ["short"]
+            goal = {{ at_most = 1.0 }}
+            "#,
+            runner("long", 0.6),
+            runner("short", 0.2),
+        ))
+        .unwrap()
+    }
+
+    #[test]
+    fn who_sleeps_longer_is_slower_by_that() {
+        let definition = sleepers("");
+        let outcomes = outcomes(&definition, &PLAN);
+        let question = question(&definition, Scale::Full, outcomes);
+        let row = &question.targets[0].row;
+        // Three, but for what bash takes to start; a machine that is overloaded may well take twice as long for that.
+        let ratio = row.value.unwrap();
+        assert!(ratio > 1.5 && ratio <= 3.0, "{ratio}");
+        assert_eq!(row.met, Met::No);
+        // Sleeping is no work.
+        assert!(question.measured().all(|(_, runs, _)| runs.iter().all(|run| run.user + run.system < 0.2)));
+    }
+
+    #[test]
+    fn who_takes_long_gets_fewer_rounds_and_is_not_waited_for() {
+        let definition = sleepers("runs = 7");
+        // The first counted run is always taken: of the short one, the second still fits in.
+        let budget = Duration::from_millis(1100);
+        let spent = outcomes(&definition, &Plan { rounds: 7, budget, ..PLAN });
+        assert_eq!(runs(&spent[0]).len(), 1);
+        assert!((1..5).contains(&runs(&spent[1]).len()));
+        let limit = Duration::from_millis(400);
+        let ended = outcomes(&definition, &Plan { limit, ..PLAN });
+        assert!(matches!(ended[0], Outcome::Over(seconds) if seconds == 0.4), "{:?}", ended[0]);
+    }
+
+    /// Two writers, of which one forgets the last byte.
+    fn writers(destination: &str) -> Definition {
+        Definition::parse(&format!(
+            r#"
+            name = "test"
+            question = "Is a lost byte ever fast?"
+            destination = "{destination}"
+            stdin = "input"
+            full = {{ input = {{ pairs = {{ lines = 1, numbers = "constant" }} }}, output = {{ bytes = 24, sha256 = "{RIGHT}" }} }}
+            quick = {{ input = {{ pairs = {{ lines = 1, numbers = "constant" }} }}, output = {{ bytes = 24, sha256 = "{RIGHT}" }} }}
+            runner = [
+                {{ name = "right", command = ["cat"] }},
+                {{ name = "once", command = ["cat"], runs = 1 }},
+                {{ name = "short", command = ["head", "-c", "23"] }},
+                {{ name = "wrong", command = ["tr", "1", "2"] }},
+            ]
+            [[target]]
+            work = "copy"
+            ours = "right"
+            rivals = ["wrong"]
+            goal = {{ at_most = 1.0 }}
+            "#
+        ))
+        .unwrap()
+    }
+
+    /// Of a 1 and the constant pair, as `sha256sum` says.
+    const RIGHT: &str = "2829a54db4d19d4c1e09b9b786cb866f4e3b6851ea0e5cbcb789bd71b729300d";
+
+    #[test]
+    fn wrong_bytes_are_found_wherever_they_go() {
+        for destination in ["nowhere", "file", "pipe"] {
+            let inputs = tempfile::tempdir().unwrap();
+            let place = Place { inputs: inputs.path().to_owned(), ..place() };
+            for (scale, rounds, warm_up) in [(Scale::Quick, 1, false), (Scale::Full, 2, true)] {
+                let plan = Plan { scale, rounds, warm_up, ..PLAN };
+                let outcomes = measure(&writers(destination), &plan, &place, &|_| ()).unwrap();
+                assert_eq!(runs(&outcomes[0]).len(), rounds);
+                assert_eq!(runs(&outcomes[1]).len(), 1);
+                assert!(matches!(&outcomes[2], Outcome::Wrong(reason) if reason == "23 bytes instead of 24"));
+                assert!(matches!(&outcomes[3], Outcome::Wrong(reason) if reason.starts_with("sha256=")));
+            }
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! The programs of the repository that are measured: the command, and those in Rust that call the library.
+
+use std::env;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+/// Builds them into a target directory, from the repository at `root`, whose two workspaces have one each.
+///
+/// # Errors
+/// There is no cargo, or they cannot be built.
+pub fn build(root: &Path, target: &Path, optimised: bool) -> Result<()> {
+    let packages = [
+        ("Cargo.toml", "millstream-cli", ["--features", "full"].as_slice()),
+        ("benchmarks/Cargo.toml", "millstream-runners", &[]),
+    ];
+    for (manifest, package, features) in packages {
+        let mut cargo = Command::new(env::var_os("CARGO").unwrap_or("cargo".into()));
+        cargo.args(["build", "--package", package, "--bins"]).args(features);
+        cargo.arg("--manifest-path").arg(root.join(manifest));
+        cargo.arg("--target-dir").arg(target).current_dir(root);
+        if optimised {
+            cargo.arg("--release");
+        }
+        ensure!(cargo.status().context("cargo")?.success(), "cargo build --package {package}");
+    }
+    Ok(())
+}

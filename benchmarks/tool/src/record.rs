@@ -1,0 +1,257 @@
+//! The record that the documentation quotes: `benchmarks/record.json`.
+//!
+//! It has the newest measurement of each question: medians, their 95 % intervals, the rows of the targets, and under which
+//! circumstances that was measured. Single runs are not in it; `benchmarks/runs/` keeps them, which is not part of the repository.
+//!
+//! A missed target has a caption (`if_missed`) that explains it. A caption belongs to the measurement that it was written for:
+//! a new measurement of the question has none, and a person writes it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use serde::{Deserialize, Serialize};
+
+use crate::definition::Definition;
+use crate::results::{Machine, Outcome, Question, Results, Run, Target};
+use crate::statistics::{interval, median};
+
+/// The number of the form that this module describes.
+pub const SCHEMA: u32 = 2;
+
+/// The newest measurement of each question.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Record {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// When and where, by the time of the start.
+    pub machines: BTreeMap<String, Machine>,
+    /// In the order of the definitions.
+    pub questions: Vec<Entry>,
+}
+
+/// A question, and what came of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Entry {
+    /// The definition's name.
+    pub name: String,
+    /// What the numbers answer.
+    pub question: String,
+    /// Which of the record's machines measured it.
+    pub machine: String,
+    /// How many records each run took.
+    pub count: Option<u64>,
+    /// In the order of their turns.
+    pub runners: Vec<Summary>,
+    /// The rows of the tables.
+    pub targets: Vec<Target>,
+}
+
+/// What a runner took.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Summary {
+    /// Its name.
+    pub name: String,
+    /// Whether it is Millstream.
+    pub ours: bool,
+    /// What became of it.
+    #[serde(flatten)]
+    pub reached: Reached,
+}
+
+/// What became of a runner.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reached {
+    /// Its answers were right.
+    Measured {
+        /// How many runs were counted.
+        runs: usize,
+        /// The median of their wall times, in seconds.
+        seconds: f64,
+        /// The 95 % interval of that median, if there are runs enough for one.
+        interval: Option<(f64, f64)>,
+        /// The median of the processor time with all children, in seconds.
+        cpu: f64,
+        /// The largest resident set of any run, in bytes.
+        peak: u64,
+    },
+    /// It gave a wrong answer or none; the reason.
+    Wrong(String),
+    /// The machine lacked this program.
+    Skipped(String),
+    /// One run took more than these seconds.
+    Over(f64),
+}
+
+impl Record {
+    /// Reads the file; an empty record if there is none.
+    ///
+    /// # Errors
+    /// The system's, and a file of another form.
+    pub fn load(path: &Path) -> Result<Record> {
+        if !path.exists() {
+            return Ok(Record { schema: SCHEMA, ..Record::default() });
+        }
+        let context = || path.display().to_string();
+        let text = fs::read_to_string(path).with_context(context)?;
+        let record: Record = serde_json::from_str(&text).with_context(context)?;
+        ensure!(record.schema == SCHEMA, "{}: form number {}, this tool knows {SCHEMA}", context(), record.schema);
+        Ok(record)
+    }
+
+    /// Writes the file: one line for each runner and target, so that changes can be read.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn store(&self, path: &Path) -> Result<()> {
+        let lines = |values: Vec<String>| values.join(",\n    ");
+        let json = |value: &dyn Fn() -> serde_json::Result<String>| value().expect("plain data can be written as JSON");
+        let entry = |entry: &Entry| {
+            let runners = entry.runners.iter().map(|one| json(&|| serde_json::to_string(one))).collect();
+            let targets = entry.targets.iter().map(|one| json(&|| serde_json::to_string(one))).collect();
+            let head = Entry { runners: vec![], targets: vec![], ..entry.clone() };
+            let head = json(&|| serde_json::to_string(&head));
+            let head = head.strip_suffix("\"runners\":[],\"targets\":[]}").expect("the lists come last").to_owned();
+            format!("{head}\"runners\":[\n    {}],\"targets\":[\n    {}]}}", lines(runners), lines(targets))
+        };
+        let machine = |(time, one): (&String, &Machine)| format!("{time:?}:{}", json(&|| serde_json::to_string(one)));
+        let machines: Vec<_> = self.machines.iter().map(machine).collect();
+        let questions: Vec<_> = self.questions.iter().map(entry).collect();
+        let text = format!(
+            "{{\"schema\":{},\"machines\":{{\n  {}}},\"questions\":[\n  {}]}}\n",
+            self.schema,
+            machines.join(",\n  "),
+            questions.join(",\n  ")
+        );
+        fs::write(path, text).with_context(|| path.display().to_string())
+    }
+
+    /// Puts a measurement in the place of older ones of the same questions. What is not defined any more goes.
+    pub fn take(&mut self, results: &Results, definitions: &[Definition]) {
+        let time = &results.machine.time;
+        self.machines.insert(time.clone(), results.machine.clone());
+        for question in &results.definitions {
+            self.questions.retain(|known| known.name != question.name);
+            self.questions.push(Entry::new(question, time));
+        }
+        let topic = |entry: &Entry| definitions.iter().position(|one| one.name == entry.name);
+        self.questions.retain(|entry| topic(entry).is_some());
+        self.questions.sort_by_key(topic);
+        let questions = &self.questions;
+        self.machines.retain(|time, _| questions.iter().any(|entry| entry.machine == *time));
+    }
+
+    /// The measurement of a question, if there is one.
+    pub fn get(&self, name: &str) -> Option<&Entry> {
+        self.questions.iter().find(|entry| entry.name == name)
+    }
+}
+
+impl Entry {
+    fn new(question: &Question, machine: &str) -> Entry {
+        Entry {
+            name: question.name.clone(),
+            question: question.question.clone(),
+            machine: machine.to_owned(),
+            count: question.count,
+            runners: question
+                .runners
+                .iter()
+                .map(|one| Summary { name: one.name.clone(), ours: one.ours, reached: Reached::new(&one.outcome) })
+                .collect(),
+            targets: question.targets.clone(),
+        }
+    }
+
+    /// What became of the runner of this name.
+    pub fn get(&self, runner: &str) -> Option<&Reached> {
+        self.runners.iter().find(|one| one.name == runner).map(|one| &one.reached)
+    }
+}
+
+impl Reached {
+    fn new(outcome: &Outcome) -> Reached {
+        match outcome {
+            Outcome::Measured { runs, .. } => {
+                let all = |get: fn(&Run) -> f64| runs.iter().map(get).collect::<Vec<_>>();
+                let walls = all(|run| run.wall);
+                Reached::Measured {
+                    runs: runs.len(),
+                    seconds: rounded(median(&walls)),
+                    interval: interval(&walls, &walls, |wall, _| wall).map(|(low, high)| (rounded(low), rounded(high))),
+                    cpu: rounded(median(&all(|run| run.user + run.system))),
+                    peak: runs.iter().map(|run| run.peak).max().unwrap_or(0),
+                }
+            }
+            Outcome::Wrong(reason) => Reached::Wrong(reason.clone()),
+            Outcome::Skipped(program) => Reached::Skipped(program.clone()),
+            Outcome::Over(seconds) => Reached::Over(*seconds),
+        }
+    }
+
+    /// The median of the wall times in seconds, if there is one.
+    pub fn seconds(&self) -> Option<f64> {
+        match self {
+            Reached::Measured { seconds, .. } => Some(*seconds),
+            _ => None,
+        }
+    }
+}
+
+/// Five digits are more than any time is sure of.
+fn rounded(seconds: f64) -> f64 {
+    format!("{seconds:.4e}").parse().expect("a number that was printed is one")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::definition::Scale;
+    use crate::judge::question;
+
+    fn definition(name: &str) -> Definition {
+        let text = r#"
+            question = "Which?"
+            full = { answers.all = { count = 1 } }
+            quick = { answers.all = { count = 1 } }
+            runner = [{ name = "one", command = ["a"] }, { name = "two", command = ["b"] }]
+            target = [{ work = "w", ours = "one", rivals = ["two"], goal = { at_most = 1.0 } }]
+        "#;
+        Definition::parse(&format!("name = \"{name}\"\n{text}")).unwrap()
+    }
+
+    fn results(time: &str, names: &[&str], walls: [f64; 2]) -> Results {
+        let runs = |wall: f64| Outcome::Measured {
+            runs: (0..7).map(|at| Run { wall: wall + f64::from(at), ..Run::default() }).collect(),
+            warnings: vec![],
+        };
+        let asked = |name: &&str| question(&definition(name), Scale::Full, walls.map(runs).into());
+        let machine = Machine { time: time.to_owned(), ..Machine::default() };
+        let definitions = names.iter().map(asked).collect();
+        Results { schema: crate::results::SCHEMA, machine, rounds: 7, quick: false, definitions }
+    }
+
+    #[test]
+    fn the_newest_counts_and_what_is_written_is_read_again() {
+        let definitions = ["a", "b", "c"].map(definition);
+        let mut record = Record { schema: SCHEMA, ..Record::default() };
+        record.take(&results("1", &["c", "b", "gone"], [1.0, 2.0]), &definitions);
+        record.questions[0].targets[0].if_missed = Some("because".to_owned());
+        record.take(&results("2", &["a", "b"], [3.0, 2.0]), &definitions);
+        let known: Vec<_> = record.questions.iter().map(|entry| (&entry.name[..], &entry.machine[..])).collect();
+        assert_eq!(known, [("a", "2"), ("b", "2"), ("c", "1")]);
+        let entry = record.get("b").unwrap();
+        assert_eq!(entry.get("one").unwrap().seconds(), Some(6.0));
+        assert_eq!(entry.targets[0].if_missed, None, "a caption is of one measurement");
+
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("record.json");
+        record.store(&path).unwrap();
+        let again = Record::load(&path).unwrap();
+        assert_eq!(serde_json::to_string(&again).unwrap(), serde_json::to_string(&record).unwrap());
+        record.take(&results("3", &["a", "b", "c"], [1.0, 2.0]), &definitions);
+        assert_eq!(record.machines.keys().collect::<Vec<_>>(), ["3"]);
+    }
+}

@@ -1,0 +1,189 @@
+//! Another revision of Millstream beside this one: the same runners, built from it, as rivals.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use tempfile::TempDir;
+
+use crate::definition::{Definition, Runner, Target};
+use crate::goal::{Goal, Measure};
+use crate::results::Question;
+use crate::{programs, rivals};
+
+/// A revision that has been built.
+#[derive(Clone, Debug)]
+pub struct Revision {
+    /// Its commit, in short.
+    pub commit: String,
+    /// The directories of its programs.
+    pub programs: Vec<PathBuf>,
+}
+
+/// How much slower is too much, where the interval says that it is slower at all.
+const TOLERANCE: f64 = 0.05;
+
+impl Revision {
+    /// Builds the revision called `name` of the repository at `root`, in a worktree that is gone afterwards. What was built
+    /// stays in `target`, so that it is built faster the next time.
+    ///
+    /// # Errors
+    /// There is no such revision, or it cannot be built.
+    pub fn build(root: &Path, name: &str, target: &Path) -> Result<Revision> {
+        let output = Command::new("git")
+            .args(["rev-parse", "--short=12", "--verify", &format!("{name}^{{commit}}")])
+            .current_dir(root)
+            .output()
+            .context("git")?;
+        ensure!(
+            output.status.success(),
+            "there is no revision {name:?}: {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
+        let commit = String::from_utf8(output.stdout)?.trim().to_owned();
+
+        let tree = Worktree::add(root, &commit)?;
+        programs::build(&tree.path(), target, true).with_context(|| format!("{commit} cannot be built"))?;
+        let programs = target.join("release");
+        let rivals = rivals::build(&tree.path(), &programs)?;
+        Ok(Revision { commit, programs: vec![programs, rivals] })
+    }
+
+    /// Ours of a definition, each with itself at this revision as the rival; nothing if ours do not take part. All get the
+    /// same number of rounds, because a comparison needs some.
+    pub fn against(&self, definition: &Definition) -> Option<Definition> {
+        let ours: Vec<&Runner> = definition.runners.iter().filter(|runner| definition.is_ours(runner)).collect();
+        let then = |name: &str| format!("{name} at {}", self.commit);
+        let both = |&runner: &&Runner| {
+            let now = Runner { ours: true, runs: None, ..runner.clone() };
+            let mut before = Runner { name: then(&runner.name), ours: false, ..now.clone() };
+            before.programs = self.programs.clone();
+            before.cell.iter_mut().for_each(|cell| cell.base = then(&cell.base));
+            [now, before]
+        };
+        let target = |&runner: &&Runner| Target {
+            work: runner.name.clone(),
+            ours: runner.name.clone(),
+            rivals: vec![then(&runner.name)],
+            measure: Measure::Wall,
+            goal: Goal::AtMost(1.0 + TOLERANCE),
+            processor: None,
+        };
+        (!ours.is_empty()).then(|| Definition {
+            runs: None,
+            floor: None,
+            runners: ours.iter().flat_map(both).collect(),
+            targets: ours.iter().map(target).collect(),
+            ..definition.clone()
+        })
+    }
+}
+
+/// The runners that have become slower: by more than the tolerance, and so surely that even the interval says so.
+pub fn slower(question: &Question) -> impl Iterator<Item = &str> {
+    let is_slower = |value: Option<f64>, low: Option<f64>| value > Some(1.0 + TOLERANCE) && low > Some(1.0);
+    question
+        .targets
+        .iter()
+        .filter(move |target| is_slower(target.row.value, target.row.low))
+        .map(|target| target.work.as_str())
+}
+
+/// A checked-out tree that is removed when it is dropped.
+struct Worktree {
+    root: PathBuf,
+    directory: TempDir,
+}
+
+impl Worktree {
+    fn add(root: &Path, commit: &str) -> Result<Worktree> {
+        let directory = tempfile::Builder::new().prefix("millstream-revision-").tempdir()?;
+        let tree = Worktree { root: root.to_owned(), directory };
+        let mut git = Command::new("git");
+        git.args(["worktree", "add", "--quiet", "--detach"]).arg(tree.path()).arg(commit).current_dir(root);
+        ensure!(git.status().context("git")?.success(), "git cannot check out {commit}");
+        Ok(tree)
+    }
+
+    fn path(&self) -> PathBuf {
+        self.directory.path().join("tree")
+    }
+}
+
+impl Drop for Worktree {
+    fn drop(&mut self) {
+        let path = self.path();
+        let status =
+            Command::new("git").args(["worktree", "remove", "--force"]).arg(&path).current_dir(&self.root).status();
+        if !status.is_ok_and(|status| status.success()) {
+            eprintln!("WARNING: {} is left: remove it with `git worktree remove --force`", path.display());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::definition::Scale;
+    use crate::judge::question;
+    use crate::results::{Outcome, Run};
+
+    fn definition() -> Definition {
+        let text = r#"
+            name = "test"
+            question = "Slower?"
+            per = "lines"
+            stages = [0, 10]
+            full = { values = { lines = 1, bytes = 1 }, answers.all = { count = 1 } }
+            quick = { values = { lines = 1, bytes = 1 }, answers.all = { count = 1 } }
+            runner = [
+                { name = "ours", command = ["a", "{stages}"], runs = 1 },
+                { name = "also ours", ours = true, command = ["b"] },
+                { name = "rival", command = ["c"] },
+            ]
+            target = [{ work = "w", ours = "ours n=0", rivals = ["rival"], goal = { at_most = 1.0 } }]
+        "#;
+        Definition::parse(text).unwrap()
+    }
+
+    #[test]
+    fn ours_are_compared_with_themselves() {
+        let revision = Revision { commit: "abc".into(), programs: vec!["/there".into()] };
+        let both = revision.against(&definition()).unwrap();
+        let names: Vec<&str> = both.runners.iter().map(|runner| runner.name.as_str()).collect();
+        assert_eq!(names, ["ours n=0", "ours n=0 at abc", "also ours", "also ours at abc"]);
+        assert!(both.runners[0].programs.is_empty() && both.runners[0].runs.is_none());
+        assert_eq!(both.runners[1].programs, revision.programs);
+        let mut rivals_only = definition();
+        rivals_only.runners.retain(|runner| runner.name == "rival");
+        rivals_only.targets.clear();
+        assert!(revision.against(&rivals_only).is_none());
+    }
+
+    #[test]
+    fn slower_is_what_surely_is() {
+        let revision = Revision { commit: "abc".into(), programs: vec![] };
+        let both = revision.against(&definition()).unwrap();
+        let runs = |milliseconds: [u32; 6]| {
+            let run = |ms: u32| Run {
+                wall: f64::from(ms) / 1e3,
+                user: 0.0,
+                system: 0.0,
+                peak: 0,
+                allocations: None,
+                system_calls: None,
+            };
+            Outcome::Measured { runs: milliseconds.map(run).into(), warnings: vec![] }
+        };
+        let found = |now, then| {
+            let same = || runs([100; 6]);
+            let question = question(&both, Scale::Full, vec![runs(now), runs(then), same(), same()]);
+            slower(&question).map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(found([110, 111, 109, 110, 112, 110], [100, 101, 99, 100, 100, 100]), ["ours n=0"]);
+        // Slower, but by less than matters; and by more, but nobody can tell.
+        assert!(found([103, 104, 103, 103, 104, 103], [100, 101, 99, 100, 100, 100]).is_empty());
+        assert!(found([60, 200, 70, 190, 110, 115], [200, 60, 190, 70, 100, 101]).is_empty());
+        assert!(found([90; 6], [100; 6]).is_empty());
+    }
+}

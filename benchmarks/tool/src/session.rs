@@ -1,0 +1,141 @@
+//! One call of the tool: one definition after another, each told as soon as it is answered and noted in a journal.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::definition::{Definition, Scale};
+use crate::estimate::estimate;
+use crate::goal::Clock;
+use crate::journal::{Header, Journal};
+use crate::judge::question;
+use crate::measure::{Place, Plan, measure};
+use crate::record::Record;
+use crate::results::{Outcome, Question};
+use crate::watch::watch;
+
+/// What is needed besides the definitions.
+#[derive(Debug)]
+pub struct Session {
+    /// How much to measure. At the quick size, only whole processes are warmed up: who times itself has a first pass for that.
+    pub plan: Plan,
+    /// Where things are; the inputs of each definition are in a directory of its own, unless one is given here.
+    pub place: Place,
+    /// Where inputs are kept, if they are.
+    pub inputs: Option<PathBuf>,
+    /// Whether each runner that was right is watched afterwards, to see where the time goes.
+    pub watches: bool,
+}
+
+impl Session {
+    /// Measures what is not known yet. Each answer is told to `tell` and, if there is a journal, noted there.
+    ///
+    /// # Errors
+    /// An input that cannot be made, and the system's. What went wrong with a runner is in the answer.
+    pub fn measure(
+        &mut self,
+        definitions: &[Definition],
+        mut known: Vec<Question>,
+        mut journal: Option<&mut Journal>,
+        tell: &mut dyn FnMut(&Question),
+    ) -> Result<Vec<Question>> {
+        known.iter().for_each(&mut *tell);
+        let known_already = |one: &Definition| known.iter().any(|question| question.name == one.name);
+        let open: Vec<&Definition> = definitions.iter().filter(|one| !known_already(one)).collect();
+        let bar = bar(open.iter().map(|definition| self.plan(definition).turns(definition)).sum());
+        for definition in open {
+            let answered = self.answer(definition, &bar).with_context(|| definition.name.clone())?;
+            if let Some(journal) = &mut journal {
+                journal.add(&answered)?;
+            }
+            bar.suspend(|| tell(&answered));
+            known.push(answered);
+        }
+        bar.finish_and_clear();
+        Ok(known)
+    }
+
+    /// How much to measure of a definition.
+    pub fn plan(&self, definition: &Definition) -> Plan {
+        let (warm_up, factor) = match self.plan.scale {
+            Scale::Full => (self.plan.warm_up, definition.budget_factor.unwrap_or(1)),
+            Scale::Quick => (self.plan.warm_up && definition.clock == Clock::Process, 1),
+        };
+        let [budget, limit] = [self.plan.budget, self.plan.limit].map(|time| time.saturating_mul(factor));
+        let limit = definition.patience.map_or(limit, Duration::from_secs);
+        Plan { warm_up, budget, limit, ..self.plan }
+    }
+
+    /// How long all of them will take, by what the record says.
+    pub fn estimate(&self, definitions: &[Definition], record: &Record) -> Duration {
+        definitions.iter().map(|definition| estimate(definition, &self.plan(definition), record)).sum()
+    }
+
+    fn answer(&mut self, definition: &Definition, bar: &ProgressBar) -> Result<Question> {
+        let scratch;
+        self.place.inputs = match &self.inputs {
+            Some(directory) => directory.clone(),
+            None => {
+                // Of its own, so that the memory is free again before the next one.
+                scratch = tempfile::Builder::new().prefix("millstream-bench-").tempdir_in(memory())?;
+                scratch.path().to_owned()
+            }
+        };
+        fs::create_dir_all(&self.place.inputs)?;
+        let plan = self.plan(definition);
+        let outcomes = measure(definition, &plan, &self.place, &|runner| {
+            bar.set_message(format!("{}: {runner}", definition.name));
+            bar.inc(1);
+        })?;
+        let mut question = question(definition, plan.scale, outcomes);
+        if self.watches {
+            // As long as it had for all of its runs.
+            let limit = plan.budget.min(plan.limit);
+            for (runner, asked) in question.runners.iter_mut().zip(&definition.runners) {
+                if matches!(runner.outcome, Outcome::Measured { .. }) {
+                    bar.set_message(format!("{}: {}, watched", definition.name, runner.name));
+                    runner.seen = Some(bar.suspend(|| watch(asked, definition, plan.scale, &self.place, limit))?);
+                }
+            }
+        }
+        Ok(question)
+    }
+}
+
+/// A bar on the terminal with the time that is left, by the turns so far; nothing where standard error is no terminal.
+fn bar(turns: usize) -> ProgressBar {
+    let bar = ProgressBar::new(turns as u64);
+    let style = ProgressStyle::with_template("{bar:30} {percent:>3} %, about {eta} left  {msg}");
+    bar.set_style(style.expect("the template is right"));
+    bar
+}
+
+/// Where files are memory, if this machine has such a place.
+fn memory() -> PathBuf {
+    let shm = Path::new("/dev/shm");
+    if shm.is_dir() { shm.to_owned() } else { env::temp_dir() }
+}
+
+/// What a journal says has been answered, if it is to be continued; and where and when that began.
+///
+/// # Errors
+/// There is nothing to continue, or it is another run.
+pub fn resume(path: &Path, header: Header) -> Result<(Header, Vec<Question>)> {
+    let Some((begun, known)) = Journal::load(path)? else {
+        bail!("{} does not exist: there is no run to continue; leave --resume out", path.display());
+    };
+    if !begun.is_same(&header) {
+        let (was, is) = (begun.machine.commit, header.machine.commit);
+        bail!(
+            "{}: that run measured commit {was} and was asked {}; this is commit {is}, asked {}: leave --resume out to begin anew",
+            path.display(),
+            begun.asked,
+            header.asked
+        );
+    }
+    Ok((begun, known))
+}

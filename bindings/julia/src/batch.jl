@@ -1,0 +1,66 @@
+# Records in memory of Julia's own.
+
+"""
+Records in one block of memory: record `i` is `batch[i]`, a separate `String`, or `record(batch, i)`, a view.
+
+`bytes` is the block and `offsets` are the positions in it where records begin (from 0), with one more for the end.
+`offset` and `first_record` are the position of the batch in the stream. The next batch of the same loop uses the same
+memory: copy what you keep (a `String` is a copy). """
+mutable struct Batch <: AbstractVector{String}
+    bytes::Vector{UInt8}
+    offsets::Vector{UInt32}
+    trim::CTrim
+    terminated::Bool
+    offset::Int64
+    first_record::Int64
+    # How many records a loop over single ones has used.
+    used::Int
+
+    Batch() = new(UInt8[], UInt32[0], CTrim(0, 0, false), true, 0, 0, 0)
+end
+
+Base.size(batch::Batch) = (length(batch.offsets) - 1,)
+Base.IndexStyle(::Type{Batch}) = IndexLinear()
+
+# The position of a record's content: what is before it, and its length.
+@inline function content(batch::Batch, i::Int)
+    @boundscheck checkbounds(batch, i)
+    offsets, bytes, trim = batch.offsets, batch.bytes, batch.trim
+    @inbounds first, last = Int(offsets[i]), Int(offsets[i+1])
+    if batch.terminated || i < length(offsets) - 1
+        last = max(first, last - trim.tail)
+        if trim.carriage_return && last > first && @inbounds(bytes[last]) == 0x0d
+            last -= 1
+        end
+    end
+    first = min(first + trim.head, last)
+    first, last - first
+end
+
+@inline function Base.getindex(batch::Batch, i::Int)
+    before, len = content(batch, i)
+    bytes = batch.bytes
+    GC.@preserve bytes unsafe_string(pointer(bytes, before + 1), len)
+end
+
+"""
+    record(batch, i)
+
+The bytes of a record, without a copy: until the next batch.
+"""
+@inline function record(batch::Batch, i::Int)
+    before, len = content(batch, i)
+    view(batch.bytes, before+1:before+len)
+end
+
+# Copies what the library lends into Julia's memory. This is a copy within the cache, and no batch can outlive its
+# memory.
+function take_over!(batch::Batch, lent::CBatch)
+    resize!(batch.bytes, lent.len)
+    unsafe_copyto!(pointer(batch.bytes), lent.bytes, lent.len)
+    resize!(batch.offsets, lent.count + 1)
+    unsafe_copyto!(pointer(batch.offsets), lent.offsets, lent.count + 1)
+    batch.trim, batch.terminated = lent.trim, lent.terminated
+    batch.offset, batch.first_record = lent.offset, lent.first_record
+    batch
+end

@@ -1,0 +1,134 @@
+# MongoDB's documents: every type in and out, and a real dump.
+using Millstream, Test
+using Millstream: BSON, Reader, Documents, Writer
+using Millstream.BSON: decode, encode, documents, Map, BSONError
+using Base: UUID
+using Base64: base64encode
+using Dates
+
+const vectors = normpath(joinpath(@__DIR__, "..", "..", "..", "..", "vectors"))
+cases(file) = [split(line, '\t') for line in eachline(joinpath(vectors, file)) if !isempty(line) && !startswith(line, '#')]
+
+# Canonical Extended JSON, to see values as another program writes them.
+text(x::AbstractString) = '"' * escape_json(x) * '"'
+escape_json(x) = join(c == '"' ? "\\\"" : c == '\\' ? "\\\\" : c == '\b' ? "\\b" : c == '\f' ? "\\f" : c == '\n' ? "\\n" :
+    c == '\r' ? "\\r" : c == '\t' ? "\\t" : c < ' ' ? "\\u" * string(UInt32(c), base = 16, pad = 4) : c for c in x)
+one(name, inner) = "{\"\$$name\":$inner}"
+pair(name, a, x, b, y) = one(name, "{\"$a\":$x,\"$b\":$y}")
+json(x::Map) = "{" * join((text(key) * ":" * json(value) for (key, value) in x), ",") * "}"
+json(x::Vector) = "[" * join(map(json, x), ",") * "]"
+json(x::String) = text(x)
+json(x::Bool) = string(x)
+json(::Nothing) = "null"
+json(x::Int32) = one("numberInt", "\"$x\"")
+json(x::Int64) = one("numberLong", "\"$x\"")
+json(x::Float64) = one("numberDouble", "\"" * (isnan(x) ? "NaN" : isinf(x) ? (x > 0 ? "Infinity" : "-Infinity") : string(x)) * "\"")
+json(x::DateTime) = one("date", json(Dates.value(x) - Dates.UNIXEPOCH))
+json(x::BSON.FarDateTime) = one("date", json(x.milliseconds))
+json(x::BSON.ObjectId) = one("oid", text(string(x)))
+json(x::Vector{UInt8}) = json(BSON.Binary(0x00, x))
+json(x::UUID) = json(BSON.Binary(0x04, hex2bytes(replace(string(x), "-" => ""))))
+json(x::BSON.Binary) = pair("binary", "base64", text(base64encode(x.bytes)), "subType", text(string(x.subtype, base = 16, pad = 2)))
+json(x::BSON.RegularExpression) = pair("regularExpression", "pattern", text(x.pattern), "options", text(x.options))
+json(x::BSON.Timestamp) = pair("timestamp", "t", x.seconds, "i", x.increment)
+json(x::BSON.DBPointer) = pair("dbPointer", "\$ref", text(x.collection), "\$id", json(x.id))
+json(x::BSON.Code) = one("code", text(x.text))
+json(x::BSON.CodeWithScope) = "{\"\$code\":$(text(x.text)),\"\$scope\":$(json(x.scope))}"
+json(x::BSON.Name) = one("symbol", text(x.text))
+json(x::BSON.Decimal128) = one("numberDecimal", text(string(x)))
+json(::BSON.Undefined) = one("undefined", "true")
+json(::BSON.MinKey) = one("minKey", "1")
+json(::BSON.MaxKey) = one("maxKey", "1")
+
+# Doubles are written in several ways; the value counts.
+same_numbers(line) = replace(line, r"(?<=\"\$numberDouble\":\")[-+.0-9E]+(?=\")" => x -> string(parse(Float64, x)))
+
+@testset "every type: $name" for (name, bytes, canonical) in cases("bson.tsv")
+    bytes = hex2bytes(bytes)
+    if startswith(canonical, "error ")
+        error = try decode(bytes) catch error; error end
+        @test error isa BSONError
+        @test "error $(error.name)" == canonical
+    else
+        map = decode(bytes)
+        @test json(map) == same_numbers(canonical)
+        @test encode(map) == bytes
+        @test isequal(decode(String(copy(bytes))), map)
+        @test isequal(decode(encode(map)), map)
+    end
+end
+
+@testset "decimal: $name" for (name, text, bytes, canonical) in cases("decimal128.tsv")
+    if bytes == "error"
+        @test_throws ArgumentError BSON.Decimal128(text)
+    else
+        bits = ltoh(reinterpret(UInt128, hex2bytes(bytes))[1])
+        canonical == "-" || @test string(BSON.Decimal128(bits)) == (canonical == "=" ? text : canonical)
+        text == "-" || isempty(text) || @test BSON.Decimal128(text).bits == bits
+    end
+end
+
+const dump = joinpath(vectors, "mongodump", "orders.bson")
+
+@testset "a dump of mongodump" begin
+    expected = collect(eachrecord(joinpath(vectors, "mongodump", "orders.canonical.ndjson.gz")))
+    all = collect(documents(dump))
+    @test length(all) == 3500
+    @test json.(all) == same_numbers.(expected)
+    @test all[1]["customer"]["address"]["geo"][2] === 14.901841062603921
+    @test all[1]["created"] === DateTime(2024, 10, 9, 10, 53, 35, 764)
+    @test all[1]["_id"] === BSON.ObjectId("6b01e9338c5b33ba5caa77f3")
+    @test get(all[1], "paid", "none") == "none" && get(all[1], :order_no, 0) === 10000000000
+    # As records, and back into the same file.
+    @test decode.(eachrecord(dump, Documents())) == all
+    writer = Writer()
+    foreach(document -> write(writer, encode(document)), documents(dump))
+    @test take!(writer) == read(dump)
+    # A loop that is left.
+    reader = Reader(dump)
+    @test first(documents(reader)) == all[1]
+    @test first(documents(reader)) == all[2]
+    @test count(reader, Documents()) == 3498
+    # A dump that was cut, and a command that fails.
+    @test (try collect(documents(read(dump)[1:end-1])) catch error; error.kind end) == :frame_truncated
+    @test (try collect(documents(`sh -c "cat $dump; exit 3"`)) catch error; error.kind end) == :command_failed
+end
+
+@testset "values of other types" begin
+    there_and_back(x) = decode(encode(Map("x" => x)))["x"]
+    @test there_and_back.([0x01, Int16(-2), Int64(3), big(4), UInt32(5)]) == [1, -2, 3, 4, 5]
+    @test there_and_back(1.5f0) === 1.5
+    @test there_and_back(missing) === nothing
+    @test there_and_back((1, "b")) == [1, "b"]
+    @test there_and_back(SubString("text", 1, 2)) == "te"
+    @test there_and_back((a = 1,)) == Map("a" => 1)
+    @test there_and_back(UUID(1)) === UUID(1)
+    @test encode(Dict(:a => 1)) == encode((a = 1,)) == encode(Map("a" => 1))
+    map = Map("a" => 1)
+    map["b"] = 2
+    map["a"] = 3
+    @test collect(map) == ["a" => 3, "b" => 2]
+    @test haskey(map, "b") && !haskey(map, "c")
+    @test_throws KeyError map["c"]
+    for (x, name) in ((big(2)^64, :value_out_of_range), (1 + 2im, :value_out_of_range), ("\xff", :value_out_of_range),
+        (Map("a\0b" => 1), :value_out_of_range), (BSON.RegularExpression("\0", ""), :value_out_of_range))
+        @test (try there_and_back(x) catch error; error.name end) == name
+    end
+    @test_throws ArgumentError BSON.ObjectId("6b01e9338c5b33ba5caa77f")
+    @test sort([BSON.ObjectId("f"^24), BSON.ObjectId("0"^24)])[1] == BSON.ObjectId("0"^24)
+    @test repr(BSON.Decimal128("1.5")) == "Decimal128(\"1.5\")"
+end
+
+@testset "hostile depth and lengths" begin
+    deep(levels) = vcat(reduce(vcat, [[reinterpret(UInt8, [Int32(5 + 8i)]); 0x03; UInt8('a'); 0x00] for i in levels:-1:1]), encode(Map()),
+        zeros(UInt8, levels))
+    @test decode(deep(900)) isa Map
+    @test encode(decode(deep(900))) == deep(900)
+    @test (try decode(deep(3000)) catch error; error.name end) == :too_deep
+    bytes = encode(first(documents(dump)))
+    for i in 1:length(bytes), change in (0x00, 0x7f, 0xff)
+        changed = copy(bytes)
+        changed[i] = change
+        @test (try decode(changed) catch error; error end) isa Union{Map,BSONError}
+    end
+end

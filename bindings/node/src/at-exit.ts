@@ -1,0 +1,45 @@
+/**
+ * Writers that were not closed when the process ends: their accepted bytes are written. The stream gets no end, since
+ * only `close` writes one. What cannot be written any more is reported, and the process exits with status 1. Imported
+ * for its effect.
+ */
+
+import { atExit, endsWithTrailer, endWriterNow, type Writer } from "./writer.js";
+
+const open = new Set<Writer>();
+
+atExit.keep = (writer) => {
+  if (open.size === 0) process.on("beforeExit", flushAll).on("exit", endAll);
+  open.add(writer);
+};
+
+atExit.forget = (writer) => {
+  if (open.delete(writer) && open.size === 0) process.off("beforeExit", flushAll).off("exit", endAll);
+};
+
+/** Nothing is left to do: there is time. Flushed bytes cannot be lost any more, and are not flushed again. */
+function flushAll(): void {
+  for (const writer of open) {
+    if (endsWithTrailer(writer)) continue;
+    writer.flush().then(
+      () => atExit.forget?.(writer),
+      ({ message }) => {
+        atExit.forget?.(writer);
+        fail(message);
+      },
+    );
+  }
+}
+
+/** The process ends, by `process.exit` or because a sink never answered. */
+function endAll(): void {
+  for (const writer of open) {
+    const lost = endWriterNow(writer);
+    if (lost !== null) fail(`${writer.name}: the process ended before it was closed: ${lost}; await its close()`);
+  }
+}
+
+function fail(message: string): void {
+  process.stderr.write(`millstream: ${message}\n`);
+  process.exitCode ||= 1;
+}

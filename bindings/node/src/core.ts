@@ -1,0 +1,122 @@
+/**
+ * The core, as WebAssembly: `bindings/node/wasm` says what each function does.
+ *
+ * The module is part of the bundle, and compiled by the first call that needs it. Compiling it then, and not at import,
+ * costs programs nothing that do not need it, keeps `require` possible, and lets calls return at once that always did
+ * (`bson.columns`); browsers compile a module of this size without a promise.
+ *
+ * Bytes are copied into the module's memory, and results out of it: the memory may move when it grows, and nothing
+ * that a caller sees is a view of it.
+ */
+
+import { type ErrorDetails, MillstreamError } from "./error.js";
+import type { ErrorKind } from "./errors.js";
+import { platform } from "./text.js";
+
+/** The module in base64: `scripts/build.mjs` puts it here. */
+declare const MILLSTREAM_CORE: string;
+
+/** The functions of the module. Addresses are signed here, since WebAssembly's integers are. */
+interface Exports {
+  readonly memory: WebAssembly.Memory;
+  input(length: number): number;
+  reply(): number;
+  reply_length(): number;
+  delimiter(length: number): void;
+  any_of(): void;
+  fixed(length: number): void;
+  length_prefixed(width: number, isBig: boolean, countsItself: boolean): void;
+  documents(): void;
+  batch(length: number, eof: boolean, max: number): number;
+  ends(): number;
+  step(length: number, eof: boolean): number;
+  step_length(): number;
+  step_scanned(): number;
+  check(length: number, isLast: boolean): void;
+  path_at(length: number, at: number): void;
+  sample(): void;
+  observe(length: number, isLast: boolean, documents: number, bytes: number): void;
+  fields(mixedIsJson: boolean): void;
+  columns(length: number): number;
+  append(length: number, isLast: boolean): void;
+  take(): number;
+}
+
+/** An instance of the module, with a memory of its own. */
+export class Core {
+  readonly call: Exports;
+  /** The framer that was chosen last. */
+  framer: unknown;
+  /** All its memory; empty after that has grown. */
+  #memory = new Uint8Array(0);
+  /** Where input is written, and how much fits. */
+  #input = 0;
+  #space = 0;
+
+  constructor() {
+    this.call = new WebAssembly.Instance(compiled()).exports as unknown as Exports;
+  }
+
+  /** Its memory, until the next call. */
+  get memory(): Uint8Array {
+    if (this.#memory.length === 0) this.#memory = new Uint8Array(this.call.memory.buffer);
+    return this.#memory;
+  }
+
+  /** Copies bytes to where the next call finds them, and returns how many. */
+  put(bytes: Uint8Array): number {
+    const { length } = bytes;
+    if (length > this.#space) {
+      this.#input = this.call.input(length) >>> 0;
+      this.#space = length;
+    }
+    this.memory.set(bytes, this.#input);
+    return length;
+  }
+
+  /** The reply to the last call. */
+  reply(): any {
+    const start = this.call.reply() >>> 0;
+    const end = start + (this.call.reply_length() >>> 0);
+    return JSON.parse(platform.decode(this.memory, start, end));
+  }
+
+  /** Numbers in its memory, until the next call. */
+  words(start: number, count: number): Uint32Array {
+    return new Uint32Array(this.call.memory.buffer, start >>> 0, count);
+  }
+}
+
+let module: WebAssembly.Module | undefined;
+
+function compiled(): WebAssembly.Module {
+  if (module !== undefined) return module;
+  try {
+    module = new WebAssembly.Module(platform.fromBase64(MILLSTREAM_CORE));
+  } catch (cause) {
+    const expected = "a platform with WebAssembly; in a page with a content security policy, 'wasm-unsafe-eval' in it";
+    throw new MillstreamError("unsupported", { expected, cause });
+  }
+  return module;
+}
+
+let shared: Core | undefined;
+
+/** Instances with more memory than this are not used again: it was needed for a long record, and cannot shrink. */
+const MOST_MEMORY = 16 << 20;
+
+/** The instance for calls that need nothing from an earlier one. */
+export function core(): Core {
+  if (shared === undefined || shared.memory.length > MOST_MEMORY) shared = new Core();
+  return shared;
+}
+
+/** How an error of the core is described. */
+export interface Failure extends ErrorDetails {
+  readonly kind: ErrorKind;
+}
+
+/** An error of the core, as its reply describes it. */
+export function errorOf({ kind, ...details }: Failure): MillstreamError {
+  return new MillstreamError(kind, details);
+}

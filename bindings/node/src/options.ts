@@ -1,0 +1,120 @@
+/**
+ * Options, checked: JavaScript accepts any value, and a misspelt one must not be silently ignored.
+ *
+ * Each set of options has a table of rules next to its type, and each public function that takes options checks them
+ * here first: an unknown name or a wrong value is a `TypeError` of kind `invalid_option`, before anything is opened.
+ */
+
+import { misuse } from "./error.js";
+
+/** What a value may be. `undefined` is always allowed: the option is then as if it had not been given. */
+export interface Rule {
+  readonly expected: string;
+  accepts(value: any): boolean;
+}
+
+/** A rule for each option: one that is forgotten does not compile. */
+export type Rules<O> = { readonly [name in keyof Required<O>]: Rule };
+
+/** Throws unless all options are known and each has a valid value. */
+export function checkOptions<O extends object>(call: string, options: O, rules: Rules<O>): void {
+  if (typeof options !== "object" || options === null || Array.isArray(options)) {
+    throw misuse({ stream: call, found: show(options), expected: "an object with options" }, "invalid_option");
+  }
+  const names = Object.keys(rules);
+  for (const name of Object.keys(options)) {
+    if (names.includes(name)) continue;
+    const found = `the option ${JSON.stringify(name)}`;
+    throw misuse({ stream: call, found, expected: `one of ${names.join(", ")}` }, "invalid_option");
+  }
+  for (const name of names as (keyof O & string)[]) checkOption(call, name, options[name], rules[name]);
+}
+
+/** Throws unless the value is valid for this option or argument. */
+export function checkOption(call: string, name: string, value: unknown, { expected, accepts }: Rule): void {
+  if (value === undefined || accepts(value)) return;
+  throw misuse({ stream: call, found: `${name}: ${show(value)}`, expected }, "invalid_option");
+}
+
+/** Throws if both options are given, of which one would have no effect. */
+export function refuseTogether<O extends object>(
+  call: string,
+  options: O,
+  one: keyof O & string,
+  other: keyof O & string,
+) {
+  if (options[one] === undefined || options[other] === undefined) return;
+  throw misuse({ stream: call, found: `${one} together with ${other}`, expected: "one of them" }, "invalid_option");
+}
+
+/** A value for a message. */
+export function show(value: unknown): string {
+  switch (typeof value) {
+    case "string":
+      return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value);
+    case "function":
+      return "a function";
+    case "bigint":
+      return `${value}n`;
+    case "object":
+      if (value === null) return "null";
+      return Array.isArray(value) ? "an array" : `an object of ${value.constructor?.name ?? "no class"}`;
+    default:
+      return String(value);
+  }
+}
+
+/** One of these words. */
+export function word(...words: readonly string[]): Rule {
+  const quoted = words.map((each) => JSON.stringify(each));
+  const expected = [quoted.slice(0, -1).join(", "), quoted.at(-1)].filter(Boolean).join(" or ");
+  return { expected, accepts: (value) => words.includes(value) };
+}
+
+/** A whole number between two limits. */
+export function whole(least: number, most = Number.MAX_SAFE_INTEGER): Rule {
+  const range = most === Number.MAX_SAFE_INTEGER ? `${least} or more` : `${least} to ${most}`;
+  return {
+    expected: `a whole number, ${range}`,
+    accepts: (value) => Number.isSafeInteger(value) && value >= least && value <= most,
+  };
+}
+
+/** A number with a lower limit, which need not be whole. */
+export function number(least: number): Rule {
+  return { expected: `a number, ${least} or more`, accepts: (value) => typeof value === "number" && value >= least };
+}
+
+/** What either rule accepts. */
+export function either(one: Rule, other: Rule): Rule {
+  return {
+    expected: `${one.expected}, or ${other.expected}`,
+    accepts: (value) => one.accepts(value) || other.accepts(value),
+  };
+}
+
+export const boolean: Rule = { expected: "true or false", accepts: (value) => typeof value === "boolean" };
+
+export const text: Rule = { expected: "a string", accepts: (value) => typeof value === "string" };
+
+export const textOrBytes: Rule = {
+  expected: "a string or a Uint8Array",
+  accepts: (value) => typeof value === "string" || value instanceof Uint8Array,
+};
+
+export const callable: Rule = { expected: "a function", accepts: (value) => typeof value === "function" };
+
+/** An `AbortSignal`, of whichever realm. */
+export const abortSignal: Rule = {
+  expected: "an AbortSignal",
+  accepts: (value) => typeof value === "object" && value !== null && "aborted" in value && "addEventListener" in value,
+};
+
+/** A size in bytes without a bound. */
+export const limit: Rule = either(whole(1), { expected: "Infinity", accepts: (value) => value === Infinity });
+
+/** A function, or an error that says so. */
+export function checkedFunction<F>(f: F): F {
+  if (typeof f === "function") return f;
+  throw misuse({ found: f === null ? "null" : typeof f, expected: "a function" });
+}

@@ -1,0 +1,201 @@
+// Wrong options and arguments: each is a TypeError of ours before anything is opened, whichever function it is given to.
+
+import assert from "node:assert/strict";
+import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import * as ms from "millstream";
+
+const directory = mkdtempSync(join(tmpdir(), "millstream-"));
+after(() => rmSync(directory, { recursive: true }));
+const mark = join(directory, "started");
+
+/** Calls of functions that take options, each with the options as they come. None of them may begin anything. */
+const calls: { [name: string]: (options: any) => unknown } = {
+  open: (options) => ms.open("no/such/file", options),
+  fd: (options) => ms.fd(0, options),
+  stdin: (options) => ms.stdin(options),
+  command: (options) => ms.command("touch", [mark], options),
+  from: (options) => ms.from("", options),
+  lines: (options) => ms.lines("", options),
+  "Writer.path": (options) => ms.Writer.path(join(directory, "output"), options),
+  "Writer.fd": (options) => ms.Writer.fd(1, options),
+  "Writer.stdout": (options) => ms.Writer.stdout(options),
+  "Writer.command": (options) => ms.Writer.command("touch", [mark], options),
+  "Writer.to": (options) => ms.Writer.to(new WritableStream(), options),
+  "Writer.memory": (options) => ms.Writer.memory(options),
+  "Writer.nowhere": (options) => ms.Writer.nowhere(options),
+  "pipe.options": (options) => ms.pipe.options(options),
+  asyncMap: (options) => ms.asyncMap(async (item) => item, options),
+  lineFramer: (options) => ms.lineFramer(options),
+  delimiter: (options) => ms.delimiter(";", options),
+  anyOf: (options) => ms.anyOf(() => true, options),
+  lengthPrefixed: (options) => ms.lengthPrefixed(options),
+  "reader.lines": (options) => ms.from("").lines(options),
+  "reader.records": (options) => ms.from("").records(ms.lineFramer(), options),
+  "reader.batches": (options) => ms.from("").batches(undefined, options),
+  toReadable: (options) => ms.toReadable([], options),
+  "toWritable.options": (options) => ms.toWritable.options(options),
+  "toTransform.options": (options) => ms.toTransform.options(options),
+  toWebReadable: (options) => ms.toWebReadable([], options),
+  "toWebWritable.options": (options) => ms.toWebWritable.options(options),
+  "toWebTransform.options": (options) => ms.toWebTransform.options(options),
+  "bson.decode": (options) => ms.bson.decode(Uint8Array.of(5, 0, 0, 0, 0), options),
+  "bson.decodeAll": (options) => ms.bson.decodeAll(new Uint8Array(0), options),
+  "bson.check": (options) => ms.bson.check(new Uint8Array(0), options),
+  "bson.columns": (options) => ms.bson.columns(new Uint8Array(0), options),
+  "bson.columnBatches": (options) => ms.bson.columnBatches(new Uint8Array(0), options),
+};
+
+const readers = ["open", "fd", "stdin", "command", "from", "lines"];
+const inputs = ["toWritable.options", "toTransform.options", "toWebWritable.options", "toWebTransform.options"];
+const pipelines = ["pipe.options", ...inputs];
+const writers = ["Writer.path", "Writer.fd", "Writer.stdout", "Writer.command", "Writer.to", "Writer.memory"];
+const columns = ["bson.columns", "bson.columnBatches"];
+
+/** An option, values that it cannot have, and the calls that take it. */
+const wrong: [string, unknown[], string[]][] = [
+  ["as", ["string", "Text", null, 1], [...readers, ...inputs, "reader.records"]],
+  ["framer", [null, 1, "\n", {}, ms.lineFramer], [...readers, ...inputs]],
+  ["keepDelimiter", ["no", 0, null], [...readers, ...inputs, "lineFramer", "delimiter", "anyOf", "reader.lines"]],
+  ["recordLimit", [0, -1, 1.5, NaN, "64M", null], [...readers, ...inputs]],
+  ["invalidUtf8", ["Error", "ignore", true], [...readers, ...inputs]],
+  ["signal", [new AbortController(), 1, null], [...readers, ...pipelines, "toReadable", "toWebReadable"]],
+  ["name", [1, null], [...readers, ...writers]],
+  ["decode", ["no", "on", false, true, null], readers],
+  ["decodeLimit", [0, "1G", null], ["open", "fd", "stdin", "command"]],
+  ["decodeRatio", [0, 1.5, null], ["open", "fd", "stdin", "command"]],
+  ["decodeMemory", [0, Infinity, null], ["open", "fd", "stdin", "command"]],
+  ["native", ["yes", 1, null], ["bson.check", ...columns]],
+  ["stdin", ["pipe", -1, 1.5, null], ["command"]],
+  ["stdout", ["pipe", -1, null], ["Writer.command"]],
+  ["cwd", [1, null], ["command", "Writer.command"]],
+  ["env", [{ A: 1 }, "A=1", null], ["command", "Writer.command"]],
+  ["stderr", ["pipe", "null", true], ["command", "Writer.command"]],
+  ["allowFailure", ["ignore", 0, null], ["command", "Writer.command"]],
+  ["capacity", [0, 1.5, "1k", Infinity], writers],
+  ["flush", ["each", "Full", {}, -1, NaN, "1", null], writers],
+  ["delimiter", [10, null, ["\n"]], [...writers, "toReadable", "toTransform.options"]],
+  ["encode", ["gz", "zst", "bgzf", true], ["Writer.path", "Writer.fd", "Writer.stdout"]],
+  ["linger", [-1, "30s", NaN], ["Writer.to"]],
+  ["stamp", ["never", 1], pipelines],
+  ["stats", ["yes", 1], pipelines],
+  ["onError", ["Stop", "ignore", {}, { quarantine: 1 }, { quarantine() {}, more: 1 }, null], pipelines],
+  ["onSummary", ["x", {}], pipelines],
+  ["concurrency", [0, 1.5, "8"], ["asyncMap"]],
+  ["ordered", ["no", 0], ["asyncMap"]],
+  ["width", [3, "4"], ["lengthPrefixed"]],
+  ["endian", ["Big", "le"], ["lengthPrefixed"]],
+  ["counts", ["self", true], ["lengthPrefixed"]],
+  ["memory", ["new", true], ["reader.batches"]],
+  ["input", ["object", true], inputs],
+  ["output", ["object", true], ["toReadable", "toTransform.options", "toWebReadable", "toWebTransform.options"]],
+  ["highWaterMark", [-1, "1"], [...inputs, "toReadable", "toWebReadable"]],
+  ["readableHighWaterMark", [-1, "1"], ["toTransform.options", "toWebTransform.options"]],
+  ["int64", ["BigInt", true], ["bson.decode", "bson.decodeAll"]],
+  ["depth", [-1, 1001, "200"], ["bson.decode", "bson.decodeAll"]],
+  ["schema", ["n", 1, null], columns],
+  ["mixed", ["Json", true], columns],
+  ["mismatch", ["nulls", null], columns],
+  ["infer", [0, 1.5, "all"], columns],
+  ["unknown", ["null", null], columns],
+  ["absent", ["ignore", null], columns],
+  ["memoryLimit", [-1, 2 ** 31, "1G"], columns],
+  ["batchBytes", [0, "1"], ["bson.columnBatches"]],
+];
+
+function refused(call: () => unknown, kind: string, named: string | RegExp, what: string) {
+  assert.throws(
+    call,
+    (error: ms.MillstreamError) => {
+      assert(error instanceof TypeError && error instanceof ms.MillstreamError, `${what}: ${error}`);
+      assert.equal(error.kind, kind, what);
+      assert.equal(error.code, ms.ERROR_CODES[error.kind], what);
+      assert(error.message.match(named), `${what}: ${error.message}`);
+      return true;
+    },
+    what,
+  );
+}
+
+test("every wrong value of every option is refused", () => {
+  for (const [option, values, names] of wrong) {
+    for (const name of names) {
+      for (const value of values) {
+        const what = `${name} with ${option}: ${String(value)}`;
+        refused(() => calls[name]({ [option]: value }), "invalid_option", new RegExp(`${option}: .*expected`), what);
+      }
+    }
+  }
+});
+
+test("every unknown name, and what are no options, is refused", () => {
+  for (const [name, call] of Object.entries(calls)) {
+    refused(() => call({ onErorr: "skip" }), "invalid_option", /the option "onErorr", expected one of/, name);
+    for (const none of [null, 3, "options", []]) refused(() => call(none), "invalid_option", "an object with", name);
+  }
+});
+
+test("options that are not given are as if they were not there", () => {
+  for (const [option, , names] of wrong) {
+    const harmless = names.filter((name) => !["command", "Writer.command", "Writer.path"].includes(name));
+    for (const name of harmless) calls[name]({ [option]: undefined });
+  }
+});
+
+test("wrong arguments are refused", () => {
+  const any = ms as any;
+  const cases: [string, () => unknown][] = [
+    ["command", () => any.command("echo", "hi")],
+    ["command", () => any.command("echo", [1])],
+    ["command", () => any.command("echo", ["a\0b"])],
+    ["command", () => any.command(["echo", "hi"])],
+    ["command", () => any.command("")],
+    ["Writer.command", () => any.Writer.command("cat", "file")],
+    ["fd", () => any.fd("0")],
+    ["fd", () => any.fd()],
+    ["fd", () => any.fd(-1)],
+    ["Writer.fd", () => any.Writer.fd("1")],
+    ["take", () => any.take("3")],
+    ["take", () => any.take()],
+    ["skip", () => any.skip(-1)],
+    ["batch", () => any.batch(0)],
+    ["delimiter", () => any.delimiter(256)],
+    ["delimiter", () => any.delimiter({})],
+    ["delimiter", () => any.delimiter("")],
+    ["anyOf", () => any.anyOf(10)],
+    ["batches", () => any.from("").batches({})],
+    ["matching", () => any.matching(any.from(""), 1)],
+    ["lines", () => any.lines(any.from(""), { as: "bytes" })],
+    ["from", () => any.from("", { framer: ms.lineFramer(), keepDelimiter: true })],
+    ["toTransform", () => any.toTransform.options({ output: "objects", delimiter: "" })],
+    ["toWritable", () => any.toWritable.options({ input: "objects" }).options({ as: "bytes" })],
+  ];
+  for (const [name, call] of cases) refused(call, "invalid_option", /found .*expected/, name);
+  const others: [string, () => unknown][] = [
+    ["open", () => any.open(3)],
+    ["open", () => any.open("")],
+    ["open", () => any.open(new URL("http://localhost/"))],
+    ["Writer.path", () => any.Writer.path(undefined)],
+    ["Writer.path", () => any.Writer.path("a\0b")],
+    ["tee", () => any.tee(3)],
+    ["from", () => any.from(3)],
+    ["pipe", () => any.pipe([], 3)],
+    ["map", () => any.map("f")],
+  ];
+  for (const [name, call] of others) refused(call, "argument_invalid", /found .*expected/, name);
+});
+
+test("nothing was opened or started meanwhile", async () => {
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  assert(!existsSync(mark));
+  assert.deepEqual(readdirSync(directory), []);
+});
+
+test("an error of wrong use keeps its class where it is located", async () => {
+  const batch = await ms.from("one\n").nextBatch();
+  refused(() => batch!.texts("Error" as never), "invalid_option", "invalid", "texts");
+  const wrong = ms.pipe([3], ms.Writer.nowhere());
+  await assert.rejects(wrong, TypeError);
+});

@@ -1,0 +1,19 @@
+//! A core error as data. TypeScript makes the exception from it, so that there is only one class of errors.
+
+use millstream_core::Error;
+use serde_json::{Map, Value};
+
+/// The error as a JSON object: `kind`, and if known `found`, `expected`, `offset` and `path`. `at` is added to the offset.
+pub(crate) fn failure(error: &Error, at: usize) -> Value {
+    let offset = error.offset().map(|offset| Value::from(offset + at as u64));
+    let text = |text: Option<&str>| text.map(Value::from);
+    let details = [
+        ("kind", Some(error.kind().name().into())),
+        ("found", text(error.found())),
+        ("expected", text(error.expected())),
+        ("offset", offset),
+        ("path", text(error.path())),
+    ];
+    let known = details.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    Value::Object(known.collect::<Map<_, _>>())
+}

@@ -1,0 +1,240 @@
+"""Wrong options and unknown names are a TypeError or a ValueError, before anything is opened, started or connected."""
+
+from __future__ import annotations
+
+import math
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import millstream
+import pytest
+from millstream import Framer, Writer, bson
+
+NONSENSE: list[Any] = [
+    True,
+    False,
+    -1,
+    0,
+    1,
+    2**70,
+    -(2**70),
+    1.5,
+    -0.5,
+    math.nan,
+    math.inf,
+    "",
+    "nonsense",
+    b"nonsense",
+    [],
+    {},
+    (),
+    object(),
+    lambda *_: None,
+]
+
+
+def is_number(value: Any) -> bool:
+    return not isinstance(value, bool) and isinstance(value, int) and 0 < value < 2**32
+
+
+def is_count(value: Any) -> bool:
+    return is_number(value) or (value == 0 and type(value) is int)
+
+
+def is_time(value: Any) -> bool:
+    return is_number(value) or (isinstance(value, float) and 0 < value < 1e9)
+
+
+def is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def is_bool(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def never(value: Any) -> bool:
+    return False
+
+
+def is_byte(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 256
+
+
+Options = dict[str, Callable[[Any], bool]]
+
+READER: Options = {
+    "encoding": never,
+    "errors": never,
+    "framer": never,
+    "delimiter": lambda value: is_byte(value) or value in ("nonsense", b"nonsense"),
+    "keep_delimiter": is_bool,
+    "record_limit": is_count,
+    "capacity": is_number,
+    "read_ahead": never,
+    "latency": never,
+    "decode": never,
+    "decode_limit": is_count,
+    "decode_ratio": is_count,
+    "stall_timeout": is_time,
+    "name": is_text,
+    "progress": callable,
+    "progress_interval": never,
+    "color": never,
+}
+COMMAND: Options = {
+    **READER,
+    "env": lambda value: value == {},
+    "stdin": lambda value: (type(value) is int and value in (0, 1)) or value == b"nonsense",
+    "stderr": never,
+    "allow_failure": is_bool,
+    "follow": lambda value: value is False,
+}
+WRITER: Options = {
+    "capacity": is_number,
+    "flush": lambda value: is_time(value) or is_count(value),
+    "encode": never,
+    "stall_timeout": is_time,
+    "name": is_text,
+    "existing": never,
+    "partial": never,
+    "durability": never,
+    "linger": never,
+    "stdin": never,
+    "color": never,
+}
+START = ["sh", "-c", "touch started"]
+
+OPEN: dict[str, tuple[Callable[..., Any], Options]] = {
+    "open": (lambda **o: millstream.open("input", **o), {**READER, "follow": is_bool, "cwd": never, "stdin": never}),
+    "command": (lambda **o: millstream.command(START, **o), COMMAND),
+    "pipeline": (lambda **o: millstream.pipeline([START, ["cat"]], **o), COMMAND),
+    "shell": (lambda **o: millstream.shell("touch started", **o), COMMAND),
+    "stdin": (lambda **o: millstream.stdin(**o), READER),
+    "from_fd": (lambda **o: millstream.from_fd(0, **o), READER),
+    "from_bytes": (lambda **o: millstream.from_bytes(b"a\n", **o), READER),
+    "from_callable": (
+        lambda **o: millstream.from_callable(lambda _: b"", **o),
+        {**READER, "decode_limit": never, "decode_ratio": never},
+    ),
+    "Writer.path": (lambda **o: Writer.path("output", **o), WRITER),
+    "Writer.command": (lambda **o: Writer.command(START, **o), {**WRITER, "env": lambda v: v == {}, "stderr": never}),
+    "Writer.stdout": (lambda **o: Writer.stdout(**o), WRITER),
+    "Writer.fd": (lambda **o: Writer.fd(1, **o), WRITER),
+    "Writer.memory": (lambda **o: Writer.memory(**o), WRITER),
+}
+
+
+def is_refused(call: Callable[..., Any], *args: Any, **options: Any) -> bool:
+    try:
+        opened = call(*args, **options)
+    except (TypeError, ValueError) as error:
+        # What is refused is not something that went wrong later.
+        return not isinstance(error, millstream.Error) or isinstance(error, millstream.OptionError)
+    if isinstance(opened, Writer):
+        opened.abort()
+    elif isinstance(opened, millstream.Reader):
+        opened.close()
+    return False
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_nonsense_is_refused_before_anything_happens(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("input").write_bytes(b"a\n")
+    call, options = OPEN[name]
+    for option, is_right in options.items():
+        for value in NONSENSE:
+            if not is_right(value):
+                assert is_refused(call, **{option: value}), (option, value)
+    assert os.listdir() == ["input"]
+    # What is right is taken, so the cases above were refused for what they are.
+    for option, is_right in options.items():
+        for value in NONSENSE:
+            if is_right(value):
+                assert not is_refused(call, **{option: value}), (option, value)
+
+
+def test_options_that_do_not_fit_together() -> None:
+    wrong: list[dict[str, Any]] = [
+        {"errors": "replace"},
+        {"encoding": "utf-8", "errors": "no such"},
+        {"encoding": "rot13"},
+        {"encoding": "utf-16"},
+        {"encoding": "cp037"},
+        {"progress_interval": 1.0},
+        {"framer": Framer.lines(), "keep_delimiter": True},
+        {"framer": Framer.lines(), "delimiter": "x"},
+    ]
+    for options in wrong:
+        with pytest.raises(millstream.OptionError):
+            millstream.from_bytes(b"a\n", **options)
+    assert list(millstream.from_bytes(b"a\0;\0b\0", encoding="utf-16-le", delimiter=b";\0")) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda reader, value: reader.next_batch(value),
+        lambda reader, value: reader.batches(value),
+        lambda reader, value: reader.columns("\t", [int], max_records=value),
+        lambda reader, value: reader.columns("\t", [int], workers=value),
+        lambda _, value: Framer.fixed(value),
+        lambda _, value: Framer.length_prefixed(value),
+    ],
+)
+def test_numbers_of_methods(call: Callable[[Any, Any], Any]) -> None:
+    for value in NONSENSE:
+        if not is_count(value):
+            assert is_refused(call, millstream.from_bytes(b"1\n"), value), value
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda value: millstream.from_callable(value),
+        lambda value: millstream.from_file(value),
+        lambda value: Writer.callable(value),
+        lambda value: millstream.map(value),
+        lambda value: millstream.for_each(value),
+        lambda value: millstream.fold(0, value),
+        lambda value: millstream.command(value),
+        lambda value: millstream.pipeline(value),
+        lambda value: Writer.command(value),
+        lambda value: Framer.any_of(value),
+        lambda value: bson.loads(value),
+        lambda value: bson.decode_all(b"", classes=value),
+        lambda value: bson.loads(bson.dumps({}), dates=value),
+        lambda value: bson.open("no such file", classes=value),
+        lambda value: bson.dumps(value),
+    ],
+)
+def test_nonsense_in_place_of_functions_words_and_bytes(call: Callable[[Any], Any]) -> None:
+    for value in NONSENSE:
+        if not (callable(value) or isinstance(value, (bytes, dict))):
+            try:
+                call(value)
+            except (TypeError, ValueError):
+                continue
+            raise AssertionError(value)
+
+
+def test_nothing_is_connected_before_options_are_checked() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.05)
+        port = server.getsockname()[1]
+        for option, is_right in READER.items():
+            for value in NONSENSE:
+                if not is_right(value):
+                    assert is_refused(millstream.tcp, "127.0.0.1", port, **{option: value}), (option, value)
+        for timeout in (0, -1, math.nan, "nonsense"):
+            assert is_refused(millstream.tcp, "127.0.0.1", port, timeout=timeout)
+        with pytest.raises(TimeoutError):
+            server.accept()
+    for wrong in (0, -1, 2**16, True, "http", None, 1.5):
+        assert is_refused(millstream.tcp, "127.0.0.1", wrong)

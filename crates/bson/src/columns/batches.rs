@@ -1,0 +1,133 @@
+//! The documents of a stream, batch by batch.
+
+use super::{Columns, OnAbsent, Options, Sample, Schema};
+use crate::{Documents, join_path};
+use millstream_core::{Error, ErrorKind, ReadRecords, Result};
+
+/// The documents of a stream as columns, each batch with the size of the [options](Options::batch_bytes).
+///
+/// ```
+/// use millstream::Reader;
+/// use millstream::bson::Documents;
+/// use millstream::bson::columns::{Batches, OnMixed, Options, Sample};
+/// let mut documents = Documents::new(Reader::memory(b"\x0c\0\0\0\x10n\0\x2a\0\0\0\0\x05\0\0\0\0")?);
+/// let sample = Sample::take(&mut documents, 1000, 1 << 20)?;
+/// let schema = sample.infer(OnMixed::Json)?;
+/// let mut batches = Batches::new(sample, documents, &schema, Options::new())?;
+/// assert_eq!(batches.next_batch()?.unwrap().len(), 2);
+/// assert!(batches.next_batch()?.is_none());
+/// # Ok::<(), millstream::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Batches<R> {
+    sample: Sample,
+    documents: Documents<R>,
+    columns: Columns,
+    absent: OnAbsent,
+    /// How many documents the columns were inferred from; 0 if they were given.
+    inferred_from: usize,
+    /// Whether there has been a row.
+    has_rows: bool,
+    /// The error after the rows that have been returned.
+    error: Option<Error>,
+    over: bool,
+}
+
+impl<R: ReadRecords> Batches<R> {
+    /// The documents of a sample, which may be empty, followed by the rest.
+    ///
+    /// # Errors
+    /// Those of [`Columns::new`].
+    pub fn new(sample: Sample, documents: Documents<R>, schema: &Schema, options: Options) -> Result<Batches<R>> {
+        let absent = options.absent;
+        Ok(Batches {
+            inferred_from: sample.len(),
+            sample,
+            documents,
+            columns: Columns::new(schema, options)?,
+            absent,
+            has_rows: false,
+            error: None,
+            over: false,
+        })
+    }
+
+    /// Where the documents come from.
+    pub fn documents(&self) -> &Documents<R> {
+        &self.documents
+    }
+
+    /// The same, after the last document that was read.
+    pub fn into_documents(self) -> Documents<R> {
+        self.documents
+    }
+
+    /// The columns being filled, which count what did not fit so far.
+    pub fn columns(&self) -> &Columns {
+        &self.columns
+    }
+
+    /// The next batch; `None` at the end, which means that the source succeeded.
+    ///
+    /// # Errors
+    /// Those of [`Documents::next`] and of [`Columns::append`], with offset and record, once the earlier rows have been
+    /// returned; [`KeyMissing`](ErrorKind::KeyMissing) at the end for a column that no document has, depending on the
+    /// options. After one that is not [resumable](millstream_core::ErrorKind::is_resumable) the stream has ended.
+    pub fn next_batch(&mut self) -> Result<Option<Columns>> {
+        if self.error.is_none() && !self.over {
+            match self.fill() {
+                Ok(()) => {}
+                // For example when cancelled: existing rows stay, and the next call continues.
+                Err(error) if error.kind().is_resumable() => return Err(error),
+                Err(error) => (self.error, self.over) = (Some(error), true),
+            }
+        }
+        if !self.columns.is_empty() {
+            return Ok(Some(self.columns.take()));
+        }
+        self.error.take().map_or(Ok(None), Err)
+    }
+
+    fn fill(&mut self) -> Result<()> {
+        while !self.columns.is_full() {
+            if let Some((document, record)) = self.sample.pop() {
+                if let Err(error) = self.columns.append(&document) {
+                    return Err(self.locate(error, record));
+                }
+            } else if let Some(document) = self.documents.next()? {
+                if let Err(error) = self.columns.append(&document) {
+                    return Err(self.locate(error, self.documents.reader().record() - 1));
+                }
+            } else {
+                return self.check_presence();
+            }
+            self.has_rows = true;
+        }
+        Ok(())
+    }
+
+    /// At the end: whether some document had a member for each column.
+    fn check_presence(&self) -> Result<()> {
+        match self.columns.absent().next() {
+            Some(field) if self.has_rows && self.absent == OnAbsent::Error => Err(Error::new(ErrorKind::KeyMissing)
+                .with_found("no document with this member")
+                .with_path(join_path(field.keys()))
+                .with_name(self.documents.reader().name())),
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds the number of the document, and why its columns have these types.
+    #[cold]
+    fn locate(&self, error: Error, record: u64) -> Error {
+        let error = error.with_name(self.documents.reader().name()).with_record(record);
+        let is_of_type = matches!(error.kind(), ErrorKind::ShapeMismatch | ErrorKind::ValueOutOfRange);
+        match error.expected() {
+            Some(expected) if is_of_type && self.inferred_from > 0 => {
+                let expected = format!("{expected}, as inferred from the first {} documents", self.inferred_from);
+                error.with_expected(expected)
+            }
+            _ => error,
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! The first documents of a stream, kept to be read twice.
+
+use super::{Inference, OnMixed, Schema};
+use crate::{Document, Documents, Rules};
+use millstream_core::{ReadRecords, Result};
+
+/// The first documents of a stream: a schema is inferred from them, and then they are decoded like the rest.
+///
+/// ```
+/// use millstream::Reader;
+/// use millstream::bson::Documents;
+/// use millstream::bson::columns::{OnMixed, Sample};
+/// let mut documents = Documents::new(Reader::memory(b"\x0c\0\0\0\x10n\0\x2a\0\0\0\0\x05\0\0\0\0")?);
+/// let sample = Sample::take(&mut documents, 1000, 1 << 20)?;
+/// assert_eq!((sample.len(), sample.infer(OnMixed::Json)?.to_string()), (2, "n: int".to_string()));
+/// # Ok::<(), millstream::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Sample {
+    bytes: Vec<u8>,
+    /// For each document: its end in `bytes`, its offset in the stream, its record.
+    places: Vec<(usize, u64, u64)>,
+    rules: Rules,
+    /// How many documents have been popped.
+    popped: usize,
+}
+
+impl Sample {
+    /// Takes the next `count` documents, or fewer: no more once they have `bytes` bytes.
+    ///
+    /// # Errors
+    /// Those of [`Documents::next`].
+    pub fn take<R: ReadRecords>(documents: &mut Documents<R>, count: usize, bytes: usize) -> Result<Sample> {
+        let mut sample = Sample::default();
+        sample.extend(documents, count, bytes)?;
+        Ok(sample)
+    }
+
+    /// Takes documents until there are `count`, or until they have `bytes` bytes, or to the end. After an error that is
+    /// [resumable](millstream_core::ErrorKind::is_resumable) it can be called again.
+    ///
+    /// # Errors
+    /// Those of [`Documents::next`].
+    pub fn extend<R: ReadRecords>(&mut self, documents: &mut Documents<R>, count: usize, bytes: usize) -> Result<()> {
+        while self.places.len() < count && self.bytes.len() < bytes {
+            let Some(document) = documents.next()? else { break };
+            self.bytes.extend_from_slice(document.as_bytes());
+            self.rules = document.rules();
+            let offset = document.offset();
+            let record = documents.reader().record() - 1;
+            self.places.push((self.bytes.len(), offset, record));
+        }
+        Ok(())
+    }
+
+    /// How many documents there are.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// The documents.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Document<'_>> {
+        (0..self.len()).map(|index| self.get(index))
+    }
+
+    /// The columns that they have.
+    ///
+    /// # Errors
+    /// Those of [`Inference`].
+    pub fn infer(&self, on_mixed: OnMixed) -> Result<Schema> {
+        let mut inference = Inference::new();
+        for (index, document) in self.iter().enumerate() {
+            inference.observe(&document).map_err(|error| error.with_record(self.places[index].2))?;
+        }
+        inference.schema(on_mixed)
+    }
+
+    /// The next document that has not been popped, and its record. When all are, their memory is freed.
+    pub(super) fn pop(&mut self) -> Option<(Document<'_>, u64)> {
+        if self.popped >= self.places.len() {
+            if self.popped > 0 {
+                *self = Sample::default();
+            }
+            return None;
+        }
+        self.popped += 1;
+        Some((self.get(self.popped - 1), self.places[self.popped - 1].2))
+    }
+
+    fn get(&self, index: usize) -> Document<'_> {
+        let start = if index == 0 { 0 } else { self.places[index - 1].0 };
+        let (end, offset, _) = self.places[index];
+        match Document::first(&self.bytes[start..end], self.rules) {
+            Ok((document, _)) => document.at_offset(offset),
+            Err(error) => unreachable!("it was a document: {error}"),
+        }
+    }
+}

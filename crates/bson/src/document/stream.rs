@@ -1,0 +1,594 @@
+//! Consecutive documents, from any source, and the handling of invalid ones.
+//!
+//! It promises what its reader promises: every document that the source delivered, then the end if the source
+//! succeeded, or one error; memory is bounded by the reader's buffer and its record limit. Nothing is skipped without
+//! being reported: [`Documents::skipped`] has the place, the size, and the reason. It finds documents and does not read
+//! them: [`Document`] does.
+//!
+//! Document boundaries are only known from lengths, so a wrong length loses the position. [`OnBad::Skip`] recovers it
+//! by searching for the next bytes that are very likely documents:
+//!
+//! - a length from 6 to the reader's record limit, a type after it, a zero byte at its end, and a
+//!   [check](Document::check) without errors;
+//! - followed by the end of the stream, or another such document, or two that are empty or invalid inside but begin and
+//!   end like documents: as far as they are there and the record limit allows.
+//!
+//! The second rule distinguishes documents from those inside a damaged one: after them comes another member, or the end
+//! of the enclosing document. The end proves nothing if the stream seems to be cut inside a document. Only bytes that
+//! contain consecutive complete documents, such as a dump stored as binary data inside a damaged document, look the
+//! same. The cost of the rules: a valid document between two such places is skipped too, and reported like the rest;
+//! and a document after such a place waits for the next one.
+
+use crate::document::Document;
+use crate::{Cursor, ElementType, Rules};
+use millstream_core::frame::{Batch, Bson, Framer, Resume, Step, Trim};
+use millstream_core::{Error, ErrorKind, ReadRecords, Result};
+
+/// The most bytes of the buffer that one batch covers, if its first document is not longer.
+const BATCH_BYTES: usize = 256 << 10;
+
+/// How many skipped places are stored.
+const MOST_PLACES: usize = 1000;
+
+/// How many bytes may be examined around invalid places, in addition to 16 for each byte of the stream. Documents
+/// nested in each other's bytes could be constructed so that each is examined to its end.
+const SEARCH_BYTES: u64 = 256 << 20;
+
+/// What to do with an invalid document.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnBad {
+    /// Report an error and end.
+    #[default]
+    Stop,
+    /// It is skipped and reported by [`Documents::skipped`]. Every document is checked completely, as with
+    /// [`Checking::Ahead`]. One that is invalid inside is skipped by its length, if documents or the end follow there;
+    /// if not, or if its length is wrong, the next document is searched for. It is still an error, and ends the stream,
+    /// if the stream ends within a document, or without another document since the position was lost: then it is not
+    /// known whether all of it arrived. So is a search that would take too long, which only specially constructed bytes
+    /// cause.
+    Skip,
+}
+
+/// When the inside of a document is checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Checking {
+    /// When it is used, and only the part that is used. Before that, only its length and its last byte are.
+    #[default]
+    OnAccess,
+    /// All of it, before it is returned.
+    Ahead,
+}
+
+/// Reads consecutive documents, for example a mongodump file or data from a server.
+///
+/// ```
+/// use millstream::Reader;
+/// use millstream::bson::Documents;
+/// let reader = Reader::memory(b"\x0c\0\0\0\x10n\0\x2a\0\0\0\0\x0c\0\0\0\x10n\0\x2b\0\0\0\0")?;
+/// let mut documents = Documents::new(reader);
+/// let mut sum = 0;
+/// while let Some(document) = documents.next()? {
+///     sum += document.require::<i32>("n")?;
+/// }
+/// assert_eq!(sum, 42 + 43);
+/// # Ok::<(), millstream::Error>(())
+/// ```
+///
+/// The limit for a document is the reader's [record limit](ReadRecords::record_limit): 64 MiB by default for a
+/// `Reader`; `i32::MAX` allows every document. Documents in memory are read by [`InMemory`](millstream_core::InMemory).
+///
+/// Continuing after invalid data:
+///
+/// ```
+/// use millstream::Reader;
+/// use millstream::bson::{Documents, OnBad};
+/// let reader = Reader::memory(b"\x0c\0\0\0\x77n\0\x2a\0\0\0\0\x0c\0\0\0\x10n\0\x2b\0\0\0\0")?;
+/// let mut documents = Documents::new(reader).on_bad(OnBad::Skip);
+/// assert_eq!(documents.next()?.unwrap().get("n")?, Some(43));
+/// assert!(documents.next()?.is_none());
+/// let skipped = documents.skipped();
+/// assert_eq!((skipped.count(), skipped.bytes()), (1, 12));
+/// assert_eq!((skipped.places()[0].offset, skipped.places()[0].len), (0, 12));
+/// # Ok::<(), millstream::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Documents<R> {
+    reader: R,
+    rules: Rules,
+    checking: Checking,
+    on_bad: OnBad,
+    /// Whether the source has delivered everything, and succeeded.
+    ended: bool,
+    /// Whether an error has been reported that ends the stream.
+    over: bool,
+    /// Where the position was lost, until it is found again.
+    search: Option<Search>,
+    /// How many bytes were examined around invalid places, counting repeated examination.
+    looked_at: u64,
+    skipped: Skipped,
+    /// Of the last batch.
+    offsets: Vec<u32>,
+}
+
+/// The search for the next document.
+#[derive(Debug)]
+struct Search {
+    /// Where it began.
+    offset: u64,
+    /// Why.
+    error: Error,
+    /// Whether it began where the stream seems to end inside a document: then a document inside that could be the last
+    /// one, so the end after one proves nothing.
+    is_cut: bool,
+}
+
+impl<R: ReadRecords> Documents<R> {
+    /// The documents of this reader, from its current position.
+    pub fn new(reader: R) -> Documents<R> {
+        Documents {
+            reader,
+            rules: Rules::new(),
+            checking: Checking::default(),
+            on_bad: OnBad::default(),
+            ended: false,
+            over: false,
+            search: None,
+            looked_at: 0,
+            skipped: Skipped::default(),
+            offsets: Vec::new(),
+        }
+    }
+
+    /// The rules that its documents are read by.
+    pub fn rules(self, rules: Rules) -> Documents<R> {
+        Documents { rules, ..self }
+    }
+
+    /// When the inside of documents is checked.
+    pub fn checking(self, checking: Checking) -> Documents<R> {
+        Documents { checking, ..self }
+    }
+
+    /// What to do with an invalid document.
+    pub fn on_bad(self, on_bad: OnBad) -> Documents<R> {
+        Documents { on_bad, ..self }
+    }
+
+    /// The next document; `None` at the end, which means that the source succeeded and ended at the end of a document.
+    ///
+    /// # Errors
+    /// How the source failed, after all documents that it delivered. Errors in the next document, with offset and
+    /// record: its [length](ErrorKind::LengthInvalid), its [end](ErrorKind::DocumentInvalid), errors of
+    /// [`Document::check`] if it is to be checked, [`FrameTruncated`](ErrorKind::FrameTruncated) if the stream ends
+    /// inside it. Each of these ends the stream. [`RecordTooLong`](ErrorKind::RecordTooLong) for one over the reader's
+    /// limit, repeatedly until `documents.reader_mut().skip_record(&mut Bson::new())` skips it.
+    #[inline]
+    #[allow(clippy::should_implement_trait)] // an iterator's items cannot borrow from it
+    pub fn next(&mut self) -> Result<Option<Document<'_>>> {
+        let Some(len) = self.find()? else { return Ok(None) };
+        let (rules, offset) = (self.rules, self.reader.offset());
+        Ok(Some(framed(self.reader.take_records(len, 1, len), rules).at_offset(offset)))
+    }
+
+    /// The next documents, as many as are available, at most 256 KiB of them: waits for one, never for a second. `None`
+    /// at the end.
+    ///
+    /// ```
+    /// use millstream::Reader;
+    /// use millstream::bson::Documents;
+    /// let mut documents = Documents::new(Reader::memory(b"\x0c\0\0\0\x10n\0\x2a\0\0\0\0\x05\0\0\0\0")?);
+    /// let batch = documents.next_batch()?.unwrap();
+    /// assert_eq!(batch.iter().map(|document| document.len()).collect::<Vec<_>>(), [12, 5]);
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`next`](Documents::next). The documents before an invalid one are delivered first.
+    pub fn next_batch(&mut self) -> Result<Option<DocumentBatch<'_>>> {
+        let Some(first) = self.find()? else { return Ok(None) };
+        self.offsets.clear();
+        self.offsets.extend([0, first as u32]);
+        let mut longest = first;
+        let input = self.reader.buffer();
+        let limit = self.reader.record_limit();
+        let (mut end, most) = (first, input.len().min(BATCH_BYTES));
+        while end < most {
+            // The next call finds an invalid one again.
+            let Step::Record { len, .. } = Bson::new().step(&input[end..], Resume::START, false) else { break };
+            if len > limit || end + len > most {
+                break;
+            }
+            if self.is_checked() && framed(&input[end..end + len], self.rules).check().is_err() {
+                break;
+            }
+            end += len;
+            longest = longest.max(len);
+            self.offsets.push(end as u32);
+        }
+        let (rules, offset, record) = (self.rules, self.reader.offset(), self.reader.record());
+        let bytes = self.reader.take_records(end, self.offsets.len() as u64 - 1, longest);
+        let batch = Batch::new(bytes, &self.offsets, Trim::NOTHING, true).at(offset, record);
+        Ok(Some(DocumentBatch { batch, rules }))
+    }
+
+    /// What was skipped so far.
+    pub fn skipped(&self) -> &Skipped {
+        &self.skipped
+    }
+
+    /// The source of the documents: its name, its position, its progress. Its records are documents, and each skipped
+    /// place counts as one.
+    pub fn reader(&self) -> &R {
+        &self.reader
+    }
+
+    /// The same, to read data from it that is not a document.
+    pub fn reader_mut(&mut self) -> &mut R {
+        &mut self.reader
+    }
+
+    /// The reader, after the last document that was taken.
+    pub fn into_reader(self) -> R {
+        self.reader
+    }
+
+    fn is_checked(&self) -> bool {
+        self.checking == Checking::Ahead || self.on_bad == OnBad::Skip
+    }
+
+    /// The length of the next document to return, which is at the front of the reader's buffer.
+    #[inline]
+    fn find(&mut self) -> Result<Option<usize>> {
+        // The common case, separately.
+        if self.search.is_none()
+            && !self.over
+            && let input = self.reader.buffer()
+            && !input.is_empty()
+            && let Step::Record { len, .. } = Bson::new().step(input, Resume::START, false)
+            && len <= self.reader.record_limit()
+            && !self.is_checked()
+        {
+            return Ok(Some(len));
+        }
+        self.find_slowly()
+    }
+
+    fn find_slowly(&mut self) -> Result<Option<usize>> {
+        let limit = self.reader.record_limit();
+        while !self.over {
+            if self.search.is_some() {
+                self.search()?;
+                continue;
+            }
+            let input = self.reader.buffer();
+            if input.is_empty() {
+                if self.ended || !self.fill()? {
+                    return Ok(None);
+                }
+                continue;
+            }
+            let step = Bson::new().step(input, Resume::START, self.ended);
+            let len = match step {
+                Step::Record { len, .. } => len as u64,
+                Step::More { need, .. } => need,
+                Step::Bad(_) => 0,
+            };
+            match step {
+                _ if len > limit as u64 => {
+                    let error = Error::new(ErrorKind::RecordTooLong)
+                        .with_found(format!("a document of {len} bytes"))
+                        .with_expected(format!("at most {limit}"));
+                    if self.on_bad == OnBad::Stop {
+                        return Err(self.locate(error)); // it can be skipped
+                    }
+                    self.lose(error)?;
+                }
+                Step::Record { len, .. } => {
+                    let document = framed(&input[..len], self.rules);
+                    let checked = if self.is_checked() { document.check() } else { Ok(()) };
+                    match checked {
+                        Ok(()) => return Ok(Some(len)),
+                        Err(error) => self.pass(len, error)?,
+                    }
+                }
+                Step::More { .. } => drop(self.fill()?),
+                Step::Bad(error) => self.lose(error)?,
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reads more. False at the end, if the source succeeded.
+    fn fill(&mut self) -> Result<bool> {
+        match self.reader.fill() {
+            Ok(count) => {
+                self.ended = count == 0;
+                Ok(!self.ended)
+            }
+            Err(error) => {
+                // The remaining bytes are not a document.
+                self.over = !error.kind().is_resumable();
+                Err(error)
+            }
+        }
+    }
+
+    /// Reads until there are this many bytes, as far as they exist and the record limit allows. Whether there are that
+    /// many.
+    fn fill_to(&mut self, count: usize) -> Result<bool> {
+        while self.reader.buffer().len() < count {
+            if self.reader.buffer().len() > self.reader.record_limit() || self.ended || !self.fill()? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Adds the reader's position.
+    #[cold]
+    fn locate(&self, error: Error) -> Error {
+        error.with_name(self.reader.name()).with_offset(self.reader.offset()).with_record(self.reader.record())
+    }
+
+    /// The document at the front has a valid frame, but is invalid inside, with an error whose offset is counted from
+    /// its start.
+    fn pass(&mut self, len: usize, error: Error) -> Result<()> {
+        let error = error.shift_offset(self.reader.offset());
+        if self.on_bad == OnBad::Stop {
+            self.over = true;
+            return Err(self.locate(error));
+        }
+        self.looked_at += len as u64;
+        if !self.is_followed(len)? {
+            return self.lose(error);
+        }
+        let error = self.locate(error);
+        self.skipped.add(self.reader.offset(), len as u64, self.reader.record(), &error);
+        self.reader.take_records(len, 1, len);
+        Ok(())
+    }
+
+    /// The end of the document at the front is unknown, or whether there is one.
+    fn lose(&mut self, error: Error) -> Result<()> {
+        let error = self.locate(error);
+        if self.on_bad == OnBad::Stop {
+            self.over = true;
+            return Err(error);
+        }
+        let is_cut = error.kind() == ErrorKind::FrameTruncated && self.is_cut(0);
+        self.search = Some(Search { offset: self.reader.offset(), error, is_cut });
+        // It is not there, so it is somewhere after.
+        self.reader.consume(1);
+        Ok(())
+    }
+
+    /// Finds the next document from here on, and records what was before it. It can be cancelled, and then continues.
+    fn search(&mut self) -> Result<()> {
+        loop {
+            let Some(offset) = self.search.as_ref().map(|search| search.offset) else { return Ok(()) };
+            let input = self.reader.buffer();
+            let candidate = input.windows(5).position(|start| self.begins(start, 6));
+            self.reader.consume(candidate.unwrap_or(input.len().saturating_sub(4)));
+            let here = self.reader.offset();
+            let passed = here - offset;
+            // Before each candidate: one that is found starts no new count.
+            if candidate.is_some() && self.looked_at < SEARCH_BYTES.saturating_add(here.saturating_mul(16)) {
+                if self.is_document()? {
+                    if let Some(search) = self.search.take() {
+                        self.skipped.add(offset, passed, self.reader.record(), &search.error);
+                        self.reader.take_records(0, 1, 0);
+                    }
+                    return Ok(());
+                }
+                self.reader.consume(1);
+                continue;
+            }
+            if candidate.is_none() && !self.ended {
+                self.fill()?;
+                continue;
+            }
+            // The end, or too much work.
+            return self.give_up(offset, passed);
+        }
+    }
+
+    /// No document is left.
+    fn give_up(&mut self, offset: u64, passed: u64) -> Result<()> {
+        let Some(search) = self.search.take() else { return Ok(()) };
+        self.over = true;
+        let rest = if self.ended { self.reader.buffer().len() } else { 0 };
+        let found = match self.ended {
+            true => format!("no document in the last {} bytes", passed + rest as u64),
+            false => format!("no document in {passed} bytes"),
+        };
+        let record = self.reader.record();
+        self.skipped.add(offset, passed + rest as u64, record, &search.error);
+        self.reader.take_records(rest, 1, 0);
+        let kind = if self.ended { ErrorKind::FrameTruncated } else { ErrorKind::DocumentInvalid };
+        Err(Error::new(kind)
+            .with_name(self.reader.name())
+            .with_offset(offset)
+            .with_record(record)
+            .with_found(format!("{found}, after this error: {:#}", search.error))
+            .with_expected("a document followed by another one or by the end of the stream"))
+    }
+
+    /// Whether 5 bytes can be the first of a document of at least this length.
+    #[inline]
+    fn begins(&self, start: &[u8], least: usize) -> bool {
+        let &[a, b, c, d, kind] = start else { return false };
+        let Ok(len) = usize::try_from(i32::from_le_bytes([a, b, c, d])) else { return false };
+        len >= least
+            && len <= self.reader.record_limit()
+            && if len == 5 { kind == 0 } else { ElementType::from_byte(kind).is_some() }
+    }
+
+    /// Whether there is a document at the front, according to the rules of a search. Its first 5 bytes are those of
+    /// one.
+    fn is_document(&mut self) -> Result<bool> {
+        let Some(prefix) = self.reader.buffer().first_chunk::<4>() else { return Ok(false) };
+        let len = u32::from_le_bytes(*prefix) as usize;
+        if !self.fill_to(len)? {
+            return Ok(false);
+        }
+        Ok(self.is_right(0, len) && self.is_followed(len)?)
+    }
+
+    /// Whether the bytes of the buffer that begin at `start` are a valid document.
+    fn is_right(&mut self, start: usize, len: usize) -> bool {
+        let bytes = &self.reader.buffer()[start..start + len];
+        if bytes[len - 1] != 0 {
+            return false;
+        }
+        let checked = framed(bytes, self.rules).check();
+        // Valid bytes cost as much as invalid ones.
+        self.looked_at += checked.as_ref().err().and_then(Error::offset).unwrap_or(len as u64);
+        checked.is_ok()
+    }
+
+    /// Whether the stream ends at this position of the buffer, or a valid document begins there, or at least two frames
+    /// of documents follow: as far as that is visible.
+    fn is_followed(&mut self, mut end: usize) -> Result<bool> {
+        let is_cut = self.search.as_ref().is_some_and(|search| search.is_cut);
+        for _ in 0..2 {
+            if !self.fill_to(end + 5)? {
+                // Without an end there is no space, which means nothing.
+                return Ok(!self.ended || (!is_cut && self.reader.buffer().len() == end));
+            }
+            let start = &self.reader.buffer()[end..end + 5];
+            if !self.begins(start, 5) {
+                return Ok(false);
+            }
+            let len = u32::from_le_bytes([start[0], start[1], start[2], start[3]]) as usize;
+            if !self.fill_to(end + len)? {
+                return Ok(!self.ended || (!is_cut && self.is_cut(end)));
+            }
+            // An empty document may be a number and a few zeros.
+            if len > 5 && self.is_right(end, len) {
+                return Ok(true);
+            }
+            end += len;
+            if self.reader.buffer()[end - 1] != 0 {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether the last bytes of the stream, from this position of the buffer on, are the first of a longer document:
+    /// whether its members are valid as far as they are there.
+    fn is_cut(&mut self, start: usize) -> bool {
+        let bytes = &self.reader.buffer()[start..];
+        let mut cursor = Cursor::inside(bytes, 4.min(bytes.len()), 0, self.rules.depth, self.rules);
+        let is_cut = loop {
+            let step = cursor.next().and_then(|step| match step {
+                Some((kind, _)) => cursor.skip(kind).map(|()| true),
+                None => Ok(false),
+            });
+            match step {
+                Ok(true) => {}
+                Ok(false) => break true,
+                // A length, or a key, that is longer than what is left.
+                Err(error) => break error.kind() == ErrorKind::DocumentTruncated || !cursor.rest().contains(&0),
+            }
+        };
+        self.looked_at += match is_cut {
+            true => bytes.len() as u64,
+            false => cursor.offset() as u64,
+        };
+        is_cut
+    }
+}
+
+/// The document in these bytes, whose length and terminator have been checked.
+#[inline]
+fn framed(bytes: &[u8], rules: Rules) -> Document<'_> {
+    match Document::first(bytes, rules) {
+        Ok((document, _)) => document,
+        Err(error) => unreachable!("a frame is a document: {error}"),
+    }
+}
+
+/// Documents in one block of memory. Made by [`Documents::next_batch`].
+#[derive(Clone, Copy, Debug)]
+pub struct DocumentBatch<'a> {
+    batch: Batch<'a>,
+    rules: Rules,
+}
+
+impl<'a> DocumentBatch<'a> {
+    /// Their number, at least 1.
+    #[allow(clippy::len_without_is_empty)] // it never is
+    pub fn len(&self) -> usize {
+        self.batch.len()
+    }
+
+    /// One of them; `None` after the last.
+    #[inline]
+    pub fn get(&self, index: usize) -> Option<Document<'a>> {
+        let offset = self.batch.offset() + u64::from(*self.batch.offsets().get(index)?);
+        Some(framed(self.batch.raw(index)?, self.rules).at_offset(offset))
+    }
+
+    /// All of them, in their order.
+    #[inline]
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Document<'a>> + use<'a> {
+        let (batch, rules) = (self.batch, self.rules);
+        let offsets = batch.offsets().iter().map(move |&offset| batch.offset() + u64::from(offset));
+        batch.iter_raw().zip(offsets).map(move |(bytes, offset)| framed(bytes, rules).at_offset(offset))
+    }
+
+    /// Their bytes and offsets.
+    pub fn as_batch(&self) -> Batch<'a> {
+        self.batch
+    }
+}
+
+/// What was skipped.
+#[derive(Clone, Debug, Default)]
+pub struct Skipped {
+    count: u64,
+    bytes: u64,
+    places: Vec<SkippedPlace>,
+}
+
+/// A place that was skipped: one document that was invalid inside, or all bytes until a document was found again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SkippedPlace {
+    /// Where it begins, in bytes from the start of the stream.
+    pub offset: u64,
+    /// Its length in bytes.
+    pub len: u64,
+    /// Which record it was; the first is 0.
+    pub record: u64,
+    /// What was wrong.
+    pub kind: ErrorKind,
+    /// Where, in bytes from the start of the stream.
+    pub wrong_at: u64,
+}
+
+impl Skipped {
+    /// The number of places.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Their total size in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The first 1,000 of them.
+    pub fn places(&self) -> &[SkippedPlace] {
+        &self.places
+    }
+
+    fn add(&mut self, offset: u64, len: u64, record: u64, error: &Error) {
+        self.count += 1;
+        self.bytes += len;
+        if self.places.len() < MOST_PLACES {
+            let wrong_at = error.offset().unwrap_or(offset);
+            self.places.push(SkippedPlace { offset, len, record, kind: error.kind(), wrong_at });
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! BSON: documents as bytes, read in place.
+//!
+//! ```
+//! use millstream::bson::{Document, ObjectId};
+//!
+//! let bytes = b"\x16\0\0\0\x10n\0\x2a\0\0\0\x02s\0\x03\0\0\0hi\0\0";
+//! let document = Document::new(bytes)?;
+//! assert_eq!(document.get::<i32>("n")?, Some(42));
+//! assert_eq!(document.get::<&str>("s")?, Some("hi")); // borrowed from `bytes`
+//! assert_eq!(document.get::<ObjectId>("_id")?, None);
+//! # Ok::<(), millstream::Error>(())
+//! ```
+//!
+//! | to | use |
+//! |---|---|
+//! | look at a few members, walk, or view arrays without a copy | [`Document`], [`Array`], [`Element`], [`ValueRef`] |
+//! | turn documents into Rust types and back | two families of names: see below |
+//! | write a document member by member | [`Builder`] |
+//! | look up many members of one document | [`Document::index`], [`Index`] |
+//! | read arrays of numbers that are stored as bytes, without a copy | [`View`], [`AnyView`], [`Vector`] |
+//! | own one document of a stream | [`DocumentBuf`] |
+//! | open a file without reading it | `Mapped`, in `millstream` |
+//! | write arrays that a mapped file lends as slices | [`append_aligned`] |
+//! | write code that decodes by itself | [`Cursor`], [`FromBson`] |
+//! | build, change or keep documents of any shape | [`Map`], [`Value`] |
+//! | write and read Extended JSON | [`Document::to_json`], [`Document::append_json`], [`from_json`], [`json_to_bson`] |
+//! | know that a document is right in every byte | [`Document::check`] |
+//! | read documents that follow each other, from any source | [`Documents`] |
+//! | have them as columns, or as Arrow arrays | [`columns`] |
+//! | read and write the files of Julia's BSON.jl | the crate `millstream-bson-julia` |
+//! | take a document apart, for another language | [`Parts`], [`Document::members_from`] |
+//!
+//! Rust types are converted by one of two families of functions, which are distinguished by their names. Derived types
+//! are faster; serde supports all types that already use it, and all of its attributes. A type can have both, and both
+//! agree.
+//!
+//! | | `#[derive(FromBson, ToBson)]` | serde |
+//! |---|---|---|
+//! | the names | as of codecs: `decode`, `encode` | as in other formats' crates: `from_slice`, `to_vec` |
+//! | out of bytes | [`decode`] | [`from_slice`] |
+//! | out of a document, by its rules ([`Rules`]) | [`decode_document`] | [`from_document`] |
+//! | into a new vector | [`encode`] | [`to_vec`] |
+//! | appended to a buffer | [`encode_to_buffer`] | [`to_buffer`] |
+//! | into a `Writer`, as one record | [`encode_to_writer`] | [`to_writer`] |
+//!
+//! (Functions that append to an open document belong to the first family: [`append_element`], [`append_document`],
+//! [`Builder`]. [`Map::from_slice`] and [`Map::to_vec`] need neither.) Strict rules are checked by the two functions
+//! that take a document: functions that read bytes use the default rules.
+//!
+//! The cursor promises: every length is checked before it is used; nothing is allocated for a length whose bytes do not
+//! exist; skipping is iterative; nesting is limited ([`Rules::depth`]). An error has what was found and expected, the
+//! [path of keys](millstream_core::Error::path) and the byte offset. Nothing here opens, reads or writes a file, and
+//! nothing executes or resolves anything that a document names.
+//!
+//! This crate needs no operating system: streams are read through [`ReadRecords`](millstream_core::ReadRecords) and
+//! written through [`WriteRecord`](millstream_core::WriteRecord). Most programs use it as `millstream::bson`, through
+//! the feature `bson` of `millstream`, which adds files, mapped files and commands.
+//!
+//! Writing is limited, too: [`Builder::new`] and serde nest 200 documents and arrays, like [`Rules::new`] for reading;
+//! derived types, [`append_document`], [`Map`] and [`Value`] 1,000, the most that a reader can allow.
+//!
+//! For duplicate keys, which [`Strictness::Strict`] refuses:
+//!
+//! | what looks | has |
+//! |---|---|
+//! | a look-up ([`Document::get`], [`Index`], [`Map::get`]) | the first |
+//! | a map of Rust's (`BTreeMap`, `HashMap`) | the last |
+//! | a struct, the tag of an enum | an error |
+//! | [`Map`] and [`Value`] | all, in their order |
+//!
+//! The format: <https://bsonspec.org/spec.html> (version 1.1). The names of types are MongoDB's `$type` aliases.
+
+pub mod columns;
+mod document;
+mod json;
+mod numbers;
+mod scalar;
+mod typed;
+mod value;
+mod wire;
+
+pub use document::{
+    Array, Builder, Checking, Document, DocumentBatch, DocumentBuf, Documents, Element, Elements, Index, Mark, OnBad,
+    Parts, Skipped, SkippedPlace,
+};
+pub use json::{Json, from_json, json_to_bson};
+pub use numbers::{
+    Alignment, AnyView, Bits, Number, NumberType, Numbers, NumbersOf, PADDING_KEY, Vector, VectorOf, View,
+    append_aligned,
+};
+pub use scalar::{DateTime, Decimal128, ObjectId, Timestamp};
+#[doc(hidden)]
+pub use typed::derive_support;
+pub use typed::{
+    FromBson, FromKey, FromMembers, ToBson, ToMembers, append_document, append_element, decode, decode_document,
+    encode, encode_to_buffer, encode_to_writer, from_document, from_slice, to_buffer, to_vec, to_writer,
+};
+pub use value::{Binary, Map, Value, ValueRef};
+pub use wire::{Cursor, ElementType, Layout, Outer, Rules, Strictness, Utf8, join_path, split_path};
+
+/// For the other crates of Millstream only: it can change with any version.
+#[doc(hidden)]
+pub mod internal {
+    pub use crate::typed::to::{begin, end, length};
+    pub use crate::wire::path::path_at;
+}
+
+/// Derived code looks for `derive_support` in a module of this name: `#[bson(crate = "millstream_bson")]`.
+#[doc(hidden)]
+pub mod bson {
+    pub use crate::derive_support;
+}

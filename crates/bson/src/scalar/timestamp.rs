@@ -1,0 +1,31 @@
+//! MongoDB's internal timestamp.
+
+/// MongoDB's internal timestamp. It is not a date: use [`DateTime`](super::DateTime) for dates.
+///
+/// ```
+/// use millstream::bson::Timestamp;
+/// let timestamp = Timestamp { time: 123_456_789, increment: 42 };
+/// assert_eq!(Timestamp::from_bits(timestamp.to_bits()), timestamp);
+/// assert!(timestamp < Timestamp { time: 123_456_790, increment: 0 });
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp {
+    /// Seconds since 1970.
+    pub time: u32,
+    /// Counts the operations within that second.
+    pub increment: u32,
+}
+
+impl Timestamp {
+    /// From the 8 bytes of its payload, the lowest first.
+    #[inline]
+    pub const fn from_bits(bits: u64) -> Timestamp {
+        Timestamp { time: (bits >> 32) as u32, increment: bits as u32 }
+    }
+
+    /// The number whose 8 bytes, the lowest first, are its payload.
+    #[inline]
+    pub const fn to_bits(self) -> u64 {
+        (self.time as u64) << 32 | self.increment as u64
+    }
+}

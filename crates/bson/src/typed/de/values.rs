@@ -1,0 +1,221 @@
+//! Owned values and documents from any self-describing format.
+//!
+//! From BSON they are read directly, without serde. From other formats:
+//!
+//! - An integer has 32 bits if it fits, else 64, since formats such as JSON have one type of integer;
+//!   [`from_json`](crate::from_json) does the same. But serde buffers flattened, untagged or internally tagged content,
+//!   and then a long of a document is an `i64` too: from our own deserializer, which is recognised by the type of its
+//!   error, it stays a long.
+//! - A map whose first key is that of a wrapper (`$oid`) is exactly what our own serializer writes for a type that
+//!   serde does not have; anything else in it is an error. `$numberInt` and similar keys are ordinary keys, because our
+//!   serializer writes numbers as numbers. Use `from_json` to read all of Extended JSON: this only reverses our
+//!   serializer, it is not a second parser with its own rules.
+
+use super::native::Native;
+use crate::typed::marker;
+use crate::value::extended;
+use crate::{Binary, Map, Value};
+use serde::de::{Deserialize, Deserializer, EnumAccess, Error, MapAccess, SeqAccess, Unexpected, Visitor};
+use std::any::TypeId;
+use std::fmt;
+use std::marker::PhantomData;
+
+impl<'de> Deserialize<'de> for Value {
+    #[inline]
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_newtype_struct(marker::NATIVE, ValueVisitor)
+    }
+}
+
+impl<'de> Deserialize<'de> for Map {
+    #[inline]
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Map, D::Error> {
+        deserializer.deserialize_newtype_struct(marker::NATIVE, MapVisitor)
+    }
+}
+
+/// An integer that a format returns as an `i64`, and that is a 32-bit integer for us: it fits, and is not a long of a
+/// document that serde has buffered.
+pub(super) fn short<E: Error>(value: i64) -> Option<i32> {
+    let is_long = typeid::of::<E>() == TypeId::of::<millstream_core::Error>();
+    i32::try_from(value).ok().filter(|_| !is_long)
+}
+
+struct ValueVisitor;
+
+/// The conversion of values.
+macro_rules! values {
+    ($($method:ident($raw:ident: $type:ty) => $value:expr;)*) => {
+        $(fn $method<E: Error>(self, $raw: $type) -> Result<Value, E> {
+            Ok($value)
+        })*
+    };
+}
+
+impl<'de> Visitor<'de> for ValueVisitor {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    #[inline]
+    fn visit_enum<A: EnumAccess<'de>>(self, access: A) -> Result<Value, A::Error> {
+        Native::receive(access)
+    }
+
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, inner: D) -> Result<Value, D::Error> {
+        inner.deserialize_any(self)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, inner: D) -> Result<Value, D::Error> {
+        inner.deserialize_any(self)
+    }
+
+    values! {
+        visit_bool(value: bool) => Value::Bool(value);
+        visit_i8(value: i8) => Value::Int32(value.into());
+        visit_i16(value: i16) => Value::Int32(value.into());
+        visit_i32(value: i32) => Value::Int32(value);
+        visit_u8(value: u8) => Value::Int32(value.into());
+        visit_u16(value: u16) => Value::Int32(value.into());
+        visit_f64(value: f64) => Value::Double(value);
+        visit_str(text: &str) => Value::String(text.to_string());
+        visit_string(text: String) => Value::String(text);
+        visit_bytes(bytes: &[u8]) => Value::Binary { subtype: 0, bytes: bytes.to_vec() };
+        visit_byte_buf(bytes: Vec<u8>) => Value::Binary { subtype: 0, bytes };
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
+        Ok(match short::<E>(value) {
+            Some(value) => Value::Int32(value),
+            None => Value::Int64(value),
+        })
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
+        match i64::try_from(value) {
+            Ok(value) => self.visit_i64(value),
+            Err(_) => Err(E::invalid_value(Unexpected::Unsigned(value), &"a 64-bit integer")),
+        }
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_none<E: Error>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
+        let mut values = Vec::new();
+        while let Some(value) = seq.next_element()? {
+            values.push(value);
+        }
+        Ok(Value::Array(values))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let Some(key) = map.next_key::<String>()? else { return Ok(Value::Document(Map::new())) };
+        if !(extended::KEYS.contains(&key.as_str()) || key == marker::JSON_NUMBER) {
+            let mut members = Map::new();
+            members.append(key, map.next_value::<Value>()?);
+            return append_members(members, map).map(Value::Document);
+        }
+        let body = map.next_value()?;
+        let mut behind = map.next_key::<String>()?;
+        let value = match (behind.as_deref(), body) {
+            (Some("$scope"), Value::String(code)) if key == "$code" => {
+                let scope = map.next_value()?;
+                behind = map.next_key()?;
+                Some(Value::CodeWithScope { code, scope })
+            }
+            (_, body) if key == marker::JSON_NUMBER => json_number(&body),
+            (_, body) => extended::value_of(&key, body),
+        };
+        match (value, behind) {
+            (Some(value), None) => Ok(value),
+            (None, None) => Err(A::Error::custom(format_args!("a value of {key:?} that no type has"))),
+            (_, Some(other)) => Err(A::Error::custom(format_args!("{other:?} next to {key:?}"))),
+        }
+    }
+}
+
+/// A number of serde_json's that is no 64-bit integer.
+fn json_number(text: &Value) -> Option<Value> {
+    let number: f64 = text.as_str()?.parse().ok()?;
+    number.is_finite().then_some(Value::Double(number))
+}
+
+struct MapVisitor;
+
+impl<'de> Visitor<'de> for MapVisitor {
+    type Value = Map;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a document")
+    }
+
+    #[inline]
+    fn visit_enum<A: EnumAccess<'de>>(self, access: A) -> Result<Map, A::Error> {
+        Native::receive(access)
+    }
+
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, inner: D) -> Result<Map, D::Error> {
+        inner.deserialize_map(self)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Map, A::Error> {
+        append_members(Map::new(), map)
+    }
+}
+
+fn append_members<'de, A: MapAccess<'de>>(mut members: Map, mut map: A) -> Result<Map, A::Error> {
+    while let Some((key, value)) = map.next_entry::<String, Value>()? {
+        members.append(key, value);
+    }
+    Ok(members)
+}
+
+/// From other formats: bytes, with subtype 0.
+impl<'de: 'a, 'a> Deserialize<'de> for Binary<&'a [u8]> {
+    #[inline]
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Binary<&'a [u8]>, D::Error> {
+        deserializer.deserialize_newtype_struct(marker::NATIVE, BinaryVisitor::<&'de [u8]>(PhantomData))
+    }
+}
+
+/// From other formats: bytes, with subtype 0, or Extended JSON.
+impl<'de> Deserialize<'de> for Binary<Vec<u8>> {
+    #[inline]
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Binary<Vec<u8>>, D::Error> {
+        match Value::deserialize(deserializer)? {
+            Value::Binary { subtype, bytes } => Ok(Binary { subtype, bytes }),
+            other => Err(D::Error::invalid_type(Unexpected::Other(other.kind().name()), &"bytes")),
+        }
+    }
+}
+
+struct BinaryVisitor<B>(PhantomData<B>);
+
+impl<'de, B: From<&'de [u8]>> Visitor<'de> for BinaryVisitor<B> {
+    type Value = Binary<B>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("bytes")
+    }
+
+    #[inline]
+    fn visit_enum<A: EnumAccess<'de>>(self, access: A) -> Result<Binary<B>, A::Error> {
+        Native::receive(access)
+    }
+
+    fn visit_borrowed_bytes<E: Error>(self, bytes: &'de [u8]) -> Result<Binary<B>, E> {
+        Ok(Binary { subtype: 0, bytes: bytes.into() })
+    }
+
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, inner: D) -> Result<Binary<B>, D::Error> {
+        inner.deserialize_bytes(self)
+    }
+}

@@ -1,0 +1,322 @@
+//! Rust types from values: the trait, the decoding of a whole document, and the plain types.
+//!
+//! Nothing is collected first: each value is read from the document directly into its destination. Borrowed types
+//! (`&str`, `&[u8]`, `Cow`, maps with such keys) allocate no memory. With [`Utf8::Lossy`](crate::Utf8::Lossy), text is
+//! replaced in owned types only. [`Strictness::Strict`](crate::Strictness::Strict) is checked by [`Document::check`],
+//! which [`decode_document`] calls: no type here reads the keys of arrays.
+
+mod containers;
+
+pub use containers::{FromKey, Places};
+
+use crate::document::locate;
+use crate::{Array, Cursor, DateTime, Decimal128, Document, ElementType, ObjectId, Rules, Strictness, Timestamp};
+use millstream_core::{Error, ErrorKind, Result};
+use std::borrow::Cow;
+use std::num::NonZero;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// The value of a document, with the default rules.
+///
+/// ```
+/// use millstream::bson;
+/// use std::collections::BTreeMap;
+/// let map: BTreeMap<&str, i64> = bson::decode(b"\x0c\0\0\0\x10n\0\x2a\0\0\0\0")?;
+/// assert_eq!(map["n"], 42);
+/// # Ok::<(), millstream::Error>(())
+/// ```
+///
+/// # Errors
+/// Those of [`Document::new`] and [`FromBson::from_bson`], with the path of keys and the offset.
+#[inline]
+pub fn decode<'a, T: FromBson<'a>>(bytes: &'a [u8]) -> Result<T> {
+    let mut cursor = Cursor::new(bytes, Rules::new());
+    let value = T::from_bson(ElementType::Document, &mut cursor).map_err(|error| locate(bytes, 0, error))?;
+    if cursor.offset() != bytes.len() {
+        Document::new(bytes)?; // says what is after the document
+    }
+    Ok(value)
+}
+
+/// The value of a document, with the document's rules; strict rules are checked for the whole document first.
+///
+/// ```
+/// use millstream::bson::{self, Document};
+/// use std::collections::BTreeMap;
+/// let document = Document::new(b"\x0c\0\0\0\x10n\0\x2a\0\0\0\0")?.at_offset(1000);
+/// let error = bson::decode_document::<BTreeMap<&str, bool>>(&document).unwrap_err();
+/// assert_eq!((error.path(), error.offset()), (Some("n"), Some(1007)));
+/// # Ok::<(), millstream::Error>(())
+/// ```
+///
+/// # Errors
+/// Those of [`FromBson::from_bson`], with the path of keys and the offset.
+#[inline]
+pub fn decode_document<'a, T: FromBson<'a>>(document: &Document<'a>) -> Result<T> {
+    if document.rules().strictness == Strictness::Strict {
+        document.check()?;
+    }
+    T::from_bson(ElementType::Document, &mut document.cursor()).map_err(|error| document.locate(error))
+}
+
+/// Types that can be read from a value: numbers, text, bytes, dates, documents, and collections of them here; structs
+/// and enums with `#[derive(FromBson)]`.
+///
+/// An integer type accepts every numeric value that it represents exactly (also a double without a fraction). `f64`
+/// accepts every numeric value that it represents exactly. `Option` accepts null and undefined as `None`. Collections
+/// and tuples accept arrays, tuples and `[T; N]` only those of their length; those of `u8` accept bytes, too. Maps
+/// accept documents; of a duplicate key they keep the last value.
+///
+/// ```
+/// use millstream::bson::Document;
+/// let document = Document::new(b"\x0c\0\0\0\x10n\0\x2a\0\0\0\0")?;
+/// assert_eq!(document.get::<u8>("n")?, Some(42));
+/// assert_eq!(document.get::<f64>("n")?, Some(42.0));
+/// let error = document.get::<&str>("n").unwrap_err();
+/// assert_eq!(error.found(), Some("a value of type int"));
+/// assert_eq!((error.path(), error.offset()), (Some("n"), Some(7)));
+/// # Ok::<(), millstream::Error>(())
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be read from BSON",
+    label = "expected a type that implements `FromBson`",
+    note = "derive `FromBson` for it, or read the field with a module: `#[bson(with = \"…\")]`"
+)]
+pub trait FromBson<'a>: Sized {
+    /// Reads the complete payload at the cursor, of a value of this type.
+    ///
+    /// # Errors
+    /// Those of the cursor, [`ShapeMismatch`](ErrorKind::ShapeMismatch) for another type
+    /// ([`Cursor::mismatch`]), [`ValueOutOfRange`](ErrorKind::ValueOutOfRange).
+    fn from_bson(kind: ElementType, cursor: &mut Cursor<'a>) -> Result<Self>;
+
+    /// What a struct's field of this type becomes if the document has no such member; `None`: the member is required.
+    /// For `Option` it is `None`.
+    #[inline]
+    fn when_missing() -> Option<Self> {
+        None
+    }
+
+    /// Reads many such values in a row.
+    ///
+    /// `u8` overrides this and [`array_from_bson`](FromBson::array_from_bson), so that bytes are read as such: Rust has
+    /// no specialisation with which the implementation for `Vec` could distinguish them from other values.
+    #[doc(hidden)]
+    #[inline]
+    fn vec_from_bson(kind: ElementType, cursor: &mut Cursor<'a>) -> Result<Vec<Self>> {
+        containers::read_vec(kind, cursor)
+    }
+
+    /// Reads exactly this many such values in a row.
+    #[doc(hidden)]
+    #[inline]
+    fn array_from_bson<const N: usize>(kind: ElementType, cursor: &mut Cursor<'a>) -> Result<[Self; N]> {
+        containers::read_array(kind, cursor)
+    }
+}
+
+/// Types that can be read from some of the members of a document, with `#[bson(flatten)]`.
+///
+/// `#[derive(FromBson)]` implements it for structs with named fields and for enums with a tag. Maps take the members
+/// that no other field takes; `Option` is `None` if its type cannot be read.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be read from the members of the document around it",
+    label = "expected a struct with named fields, an enum with a tag, or a map",
+    note = "`#[bson(flatten)]` and variants of an enum with a tag need `FromMembers`"
+)]
+pub trait FromMembers<'a>: Sized {
+    /// Reads from the members between the cursor and the end of the current document, except those whose key is `taken`
+    /// by another field. The final position of the cursor does not matter.
+    ///
+    /// # Errors
+    /// As for [`FromBson::from_bson`], and [`KeyMissing`](ErrorKind::KeyMissing).
+    fn from_members<F: Fn(&[u8]) -> bool>(cursor: &mut Cursor<'a>, taken: F) -> Result<Self>;
+
+    /// Whether only this type takes a member with this key.
+    fn takes(key: &[u8]) -> bool;
+}
+
+/// An integer of any width from a number.
+#[inline]
+pub(crate) fn integer(kind: ElementType, cursor: &mut Cursor<'_>, expected: &'static str) -> Result<i64> {
+    match kind {
+        ElementType::Int32 => cursor.i32().map(i64::from),
+        ElementType::Int64 => cursor.i64(),
+        ElementType::Double => {
+            let at = cursor.offset();
+            let value = cursor.f64()?;
+            // 2^63 itself does not fit; every f64 below it does.
+            match value.fract() == 0.0 && (i64::MIN as f64..-(i64::MIN as f64)).contains(&value) {
+                true => Ok(value as i64),
+                false => Err(out_of_range(value, expected, at)),
+            }
+        }
+        _ => Err(cursor.mismatch(kind, expected)),
+    }
+}
+
+#[cold]
+pub(crate) fn out_of_range(found: impl std::fmt::Display, expected: &str, at: usize) -> Error {
+    Error::new(ErrorKind::ValueOutOfRange).with_found(found.to_string()).with_expected(expected).with_offset(at as u64)
+}
+
+/// Integers, and their non-zero variants.
+macro_rules! integers {
+    ($($type:ty, $expected:literal;)*) => {
+        $(impl<'a> FromBson<'a> for $type {
+            #[inline]
+            fn from_bson(kind: ElementType, cursor: &mut Cursor<'a>) -> Result<Self> {
+                let at = cursor.offset();
+                let value = integer(kind, cursor, $expected)?;
+                <$type>::try_from(value).map_err(|_| out_of_range(value, $expected, at))
+            }
+        }
+
+        impl<'a> FromBson<'a> for NonZero<$type> {
+            #[inline]
+            fn from_bson(kind: ElementType, cursor: &mut Cursor<'a>) -> Result<Self> {
+                let at = cursor.offset();
+                let value = <$type>::from_bson(kind, cursor)?;
+                NonZero::new(value).ok_or_else(|| out_of_range(0, concat!($expected, ", but not 0"), at))
+            }
+        })*
+    };
+}
+
+integers! {
+    i8, "an 8-bit integer"; i16, "a 16-bit integer"; i32, "a 32-bit integer"; i64, "a 64-bit integer";
+    u16, "an integer from 0 to 65535"; u32, "an integer from 0 to 4294967295";
+    u64, "an integer of 0 or more"; i128, "an integer"; u128, "an integer of 0 or more";
+    isize, "an integer of the machine's word size"; usize, "an integer of 0 or more";
+}
+
+const BYTE: &str = "an integer from 0 to 255";
+
+/// A byte alone is a number.
+impl<'a> FromBson<'a> for u8 {
+    #[inline]
+    fn from_bson(kind: ElementType, cursor: &mut Cursor<'a>) -> Result<Self> {
+        let at = cursor.offset();
+        let value = integer(kind, cursor, BYTE)?;
+        u8::try_from(value).map_err(|_| out_of_range(value, BYTE, at))
+    }
+
+    #[inline]
+    fn vec_from_bson(kind: ElementType, cursor: &mut Cursor<'a>) -> Result<Vec<u8>> {
+        match kind {
+            ElementType::Binary => cursor.binary().map(|(_, bytes)| bytes.to_vec()),
+            _ => containers::read_vec(kind, cursor),
+        }
+    }
+
+    fn array_from_bson<const N: usize>(kind: ElementType, cursor: &mut Cursor<'a>) -> Result<[u8; N]> {
+        match kind {
+            ElementType::Binary => {
+                let at = cursor.offset();
+                let (_, bytes) = cursor.binary()?;
+                bytes.try_into().map_err(|_| containers::wrong_count(bytes.len(), N, at))
+            }
+            _ => containers::read_array(kind, cursor),
+        }
+    }
+}
+
+impl<'a> FromBson<'a> for NonZero<u8> {
+    #[inline]
+    fn from_bson(kind: ElementType, cursor: &mut Cursor<'a>) -> Result<Self> {
+        let at = cursor.offset();
+        NonZero::new(u8::from_bson(kind, cursor)?).ok_or_else(|| out_of_range(0, "an integer from 1 to 255", at))
+    }
+}
+
+impl<'a> FromBson<'a> for f64 {
+    #[inline]
+    fn from_bson(kind: ElementType, cursor: &mut Cursor<'a>) -> Result<Self> {
+        match kind {
+            ElementType::Double => cursor.f64(),
+            ElementType::Int32 => cursor.i32().map(f64::from),
+            ElementType::Int64 => {
+                let at = cursor.offset();
+                let value = cursor.i64()?;
+                match (value as f64) as i128 == i128::from(value) {
+                    true => Ok(value as f64),
+                    false => Err(out_of_range(value, "an integer that a double represents exactly", at)),
+                }
+            }
+            _ => Err(cursor.mismatch(kind, "a number")),
+        }
+    }
+}
+
+/// Rounded to the nearest.
+impl<'a> FromBson<'a> for f32 {
+    #[inline]
+    fn from_bson(kind: ElementType, cursor: &mut Cursor<'a>) -> Result<Self> {
+        f64::from_bson(kind, cursor).map(|value| value as f32)
+    }
+}
+
+/// Types for one type of value, and how a cursor reads them.
+macro_rules! exactly {
+    ($($type:ty, $($kind:ident)|+, $expected:literal, |$cursor:ident| $read:expr;)*) => {
+        $(impl<'a> FromBson<'a> for $type {
+            #[inline]
+            fn from_bson(kind: ElementType, $cursor: &mut Cursor<'a>) -> Result<Self> {
+                match kind {
+                    $(ElementType::$kind)|+ => $read,
+                    _ => Err($cursor.mismatch(kind, $expected)),
+                }
+            }
+        })*
+    };
+}
+
+exactly! {
+    bool, Bool, "a boolean", |cursor| cursor.bool();
+    &'a str, String | Symbol | Code, "text", |cursor| cursor.str();
+    String, String | Symbol | Code, "text", |cursor| cursor.text().map(Cow::into_owned);
+    Cow<'a, str>, String | Symbol | Code, "text", |cursor| cursor.text();
+    char, String | Symbol, "one character", |cursor| one_char(cursor);
+    &'a [u8], Binary, "bytes", |cursor| cursor.binary().map(|(_, bytes)| bytes);
+    Cow<'a, [u8]>, Binary, "bytes", |cursor| cursor.binary().map(|(_, bytes)| Cow::Borrowed(bytes));
+    ObjectId, ObjectId, "an object id", |cursor| cursor.take().map(ObjectId);
+    DateTime, DateTime, "a date", |cursor| cursor.i64().map(DateTime);
+    SystemTime, DateTime, "a date", |cursor| system_time(cursor);
+    Timestamp, Timestamp, "a timestamp", |cursor| cursor.take().map(|bytes| Timestamp::from_bits(u64::from_le_bytes(bytes)));
+    Decimal128, Decimal128, "a decimal number", |cursor| cursor.take().map(Decimal128);
+    Document<'a>, Document, "a document", |cursor| Document::at(cursor);
+    Array<'a>, Array, "an array", |cursor| Array::at(cursor);
+}
+
+/// Text that is one character.
+fn one_char(cursor: &mut Cursor<'_>) -> Result<char> {
+    let at = cursor.offset();
+    let text = cursor.text()?;
+    let mut chars = text.chars();
+    match (chars.next(), chars.next()) {
+        (Some(only), None) => Ok(only),
+        _ => Err(out_of_range(format_args!("a text of {} characters", text.chars().count()), "one character", at)),
+    }
+}
+
+/// A date, if the system's clock can represent it.
+fn system_time(cursor: &mut Cursor<'_>) -> Result<SystemTime> {
+    let at = cursor.offset();
+    let millis = cursor.i64()?;
+    let distance = Duration::from_millis(millis.unsigned_abs());
+    let time = if millis < 0 { UNIX_EPOCH.checked_sub(distance) } else { UNIX_EPOCH.checked_add(distance) };
+    time.ok_or_else(|| {
+        out_of_range(format_args!("{millis} milliseconds since 1970"), "a time that the system can represent", at)
+    })
+}
+
+/// Null, and undefined.
+impl<'a> FromBson<'a> for () {
+    #[inline]
+    fn from_bson(kind: ElementType, cursor: &mut Cursor<'a>) -> Result<Self> {
+        match kind {
+            ElementType::Null | ElementType::Undefined => Ok(()),
+            _ => Err(cursor.mismatch(kind, "null")),
+        }
+    }
+}

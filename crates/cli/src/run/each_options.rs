@@ -1,0 +1,84 @@
+//! The options of `--each`.
+
+use std::ffi::OsString;
+use std::num::NonZeroUsize;
+
+use clap::{Args, ValueEnum, ValueHint};
+
+use crate::size;
+
+/// The largest block. Its offsets, and those of the batches it is made of, stay far from 32 bits.
+const BLOCK_LIMIT: u64 = 1 << 30;
+
+/// The default size of blocks. A block costs the start of a shell, about 2 ms: 1 GB of lines through `cat` took 5.0,
+/// 3.2, 2.4, 2.0 and 1.8 seconds of processor time with blocks of 1, 2, 4, 8 and 16 MiB, and 17 to 110 MB of memory
+/// with two copies.
+const BLOCK: usize = 4 << 20;
+
+/// How many copies run at once, at most.
+const JOBS_LIMIT: usize = 4096;
+
+/// What to do with blocks of records.
+#[derive(Args)]
+pub(crate) struct EachOptions {
+    /// Pipe each block of records through a new copy of this command
+    ///
+    /// COMMAND is a line for bash. Each copy's standard input is one block of whole records. Several copies run at
+    /// once, and their output is written in the order of the blocks. All copies have to succeed; if one fails, the
+    /// error names its records. A copy need not read all of its block: head, for example, does not.
+    #[arg(long, value_name = "COMMAND", help_heading = "Work", conflicts_with = "count", value_hint = ValueHint::CommandString)]
+    pub(crate) each: Option<OsString>,
+
+    /// How many copies of the command run at once [default: one per processor]
+    #[arg(short, long, value_name = "N", help_heading = "Work", requires = "each", value_parser = jobs)]
+    pub(crate) jobs: Option<NonZeroUsize>,
+
+    /// The maximum size of a block, unless a single record is longer [default: 4M]
+    #[arg(long, value_name = "SIZE", help_heading = "Work", requires = "each", value_parser = block_size)]
+    pub(crate) block: Option<usize>,
+
+    /// Write each copy's output, in one piece, as soon as the copy ends
+    #[arg(long, help_heading = "Work", requires = "each", conflicts_with = "round_robin")]
+    pub(crate) unordered: bool,
+
+    /// Keep the copies alive and give them blocks in turn; the order is lost
+    ///
+    /// Their output is written in pieces of whole records. A busy copy is passed over. Each copy has to read its input
+    /// to the end: a copy that exits earlier loses the records it was given, and counts as failed.
+    #[arg(long, help_heading = "Work", requires = "each")]
+    pub(crate) round_robin: bool,
+
+    /// Whether to process the other blocks if a copy fails
+    #[arg(long, value_name = "WHAT", help_heading = "Work", value_enum, requires = "each")]
+    #[arg(default_value_t = OnError::Stop)]
+    pub(crate) on_error: OnError,
+}
+
+/// What to do when a copy fails. The exit status is 1 either way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnError {
+    /// Later blocks are dropped; the output of earlier ones is complete
+    Stop,
+    /// All others continue, and the output is completed without the failed one
+    Skip,
+}
+
+impl EachOptions {
+    pub(super) fn jobs(&self) -> usize {
+        let processors = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        self.jobs.unwrap_or(processors).get()
+    }
+
+    pub(super) fn block(&self) -> usize {
+        self.block.unwrap_or(BLOCK)
+    }
+}
+
+fn jobs(text: &str) -> Result<NonZeroUsize, String> {
+    let number = text.parse::<NonZeroUsize>().ok().filter(|number| number.get() <= JOBS_LIMIT);
+    number.ok_or_else(|| format!("expected 1 to {JOBS_LIMIT}"))
+}
+
+fn block_size(text: &str) -> Result<usize, String> {
+    size::parse(text, 1..=BLOCK_LIMIT).map(|size| size as usize)
+}

@@ -1,0 +1,55 @@
+//! Nothing is written to a file that is being read, or that another output is written to.
+
+use std::io;
+
+use millstream::{Error, ErrorKind, Result};
+
+use crate::standard::STANDARD_OUTPUT;
+
+use super::identity::Identity;
+use super::options::Options;
+use super::sink::Sink;
+
+/// Whether an output touches the file of its name while the sources are read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Writing {
+    /// Yes: it is standard output, appended to, or kept when partial.
+    InPlace,
+    /// No: a new file gets its name at the end.
+    Beside,
+}
+
+/// Fails if two outputs are the same file, or if an output would change a source while it is read.
+pub(super) fn check(options: &Options, sources: &[Option<Identity>]) -> Result<()> {
+    let mut outputs: Vec<(String, Identity)> = Vec::new();
+    for (name, writing, identity) in written_files(options) {
+        if writing == Writing::InPlace && sources.contains(&Some(identity.clone())) {
+            return Err(conflict(&name, "a file that is not one of the sources"));
+        }
+        if outputs.iter().any(|(_, other)| *other == identity) {
+            return Err(conflict(&name, "a file that is not also another output"));
+        }
+        outputs.push((name, identity));
+    }
+    Ok(())
+}
+
+/// Every regular or future file that the options name as an output, and standard output, whatever that is.
+fn written_files(options: &Options) -> Vec<(String, Writing, Identity)> {
+    let writing = if options.append || options.keep_partial { Writing::InPlace } else { Writing::Beside };
+    let file = |sink: &Sink, writing| match sink {
+        Sink::Stdout => {
+            let identity = Identity::of_descriptor(io::stdout()).unwrap_or(Identity::Stdout);
+            Some((STANDARD_OUTPUT.to_string(), Writing::InPlace, identity))
+        }
+        Sink::File(path) => Some((path.display().to_string(), writing, Identity::of_output(path)?)),
+        Sink::Tcp(_) | Sink::Unix(_) => None,
+    };
+    let sinks = options.sinks().filter_map(|(sink, _)| file(sink, writing));
+    // Statistics that replace a source would certainly be a mistake.
+    sinks.chain(options.stats.iter().filter_map(|sink| file(sink, Writing::InPlace))).collect()
+}
+
+fn conflict(name: &str, expected: &str) -> Error {
+    Error::new(ErrorKind::OpenFailed).with_name(name).with_expected(expected)
+}

@@ -1,0 +1,609 @@
+//! Everything that can go wrong, defined once for every language.
+//!
+//! One [`Error`] type: a kind with a fixed code, the name of the source or sink, the byte offset, the record number,
+//! and details by kind. The table of kinds in this file is the only one: every front end maps by [`ErrorKind::code`],
+//! and no code parses messages.
+//!
+//! A reader's error is reported once; after it comes a plain end (`None`). Only after the kinds for which
+//! [`ErrorKind::is_resumable`] is true does a reader continue, and they are reported again until their cause is gone:
+//! they must not look like the end.
+
+use std::ffi::OsString;
+use std::fmt::{self, Write as _};
+use std::io;
+
+use crate::argv::show_argv;
+
+/// The result of every fallible call of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Makes the table of kinds: code, Rust name, the name in every other language, what to do about it.
+macro_rules! error_kinds {
+    ($($(#[doc = $doc:literal])* $code:literal $kind:ident $name:literal $advice:literal;)*) => {
+        /// The kinds of error, with codes that never change their meaning.
+        ///
+        /// ```
+        /// use millstream::ErrorKind;
+        /// assert_eq!(ErrorKind::CommandFailed.code(), 4);
+        /// assert_eq!(ErrorKind::from_code(4), Some(ErrorKind::CommandFailed));
+        /// ```
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        #[repr(u32)]
+        pub enum ErrorKind {
+            $($(#[doc = $doc])* $kind = $code,)*
+        }
+
+        impl ErrorKind {
+            /// Every kind, in the order of the codes.
+            pub const ALL: &'static [ErrorKind] = &[$(ErrorKind::$kind),*];
+
+            /// The fixed number of this kind; 0 is never used.
+            pub const fn code(self) -> u32 {
+                self as u32
+            }
+
+            /// The kind with this number.
+            pub const fn from_code(code: u32) -> Option<ErrorKind> {
+                match code {
+                    $($code => Some(ErrorKind::$kind),)*
+                    _ => None,
+                }
+            }
+
+            /// The name of this kind in snake case, the same in every language.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(ErrorKind::$kind => $name,)*
+                }
+            }
+
+            /// The meaning in a sentence or two: the documentation of this kind, for other languages.
+            pub const fn meaning(self) -> &'static str {
+                match self {
+                    $(ErrorKind::$kind => concat!($($doc),*).trim_ascii(),)*
+                }
+            }
+
+            /// What the user can do about it.
+            pub const fn advice(self) -> &'static str {
+                match self {
+                    $(ErrorKind::$kind => $advice,)*
+                }
+            }
+        }
+    };
+}
+
+error_kinds! {
+    /// The operating system refused a read, a write or another call.
+    1 Io "io" "see the operating system's message";
+    /// A source or sink could not be opened.
+    2 OpenFailed "open_failed" "check the name and the permissions";
+    /// A command could not be started.
+    3 CommandNotStarted "command_not_started" "check that the program exists, is executable and is in PATH";
+    /// A command exited with a non-zero status or was killed by a signal. Everything it wrote was delivered.
+    4 CommandFailed "command_failed" "see its standard error; set allow_failure to accept a failing command";
+    /// The exit status of a command is unknown (SIGCHLD is ignored, or another part of the program waited for it).
+    5 CommandStatusUnknown "command_status_unknown" "leave SIGCHLD at its default and do not call `wait` on processes you did not start";
+    /// A record is longer than the record limit.
+    6 RecordTooLong "record_too_long" "raise the record limit, or skip this record and continue";
+    /// The stream ended inside a record of fixed or announced length.
+    7 FrameTruncated "frame_truncated" "check whether the input was cut short or the frame size is wrong";
+    /// A length prefix is invalid.
+    8 LengthInvalid "length_invalid" "check width, byte order and whether the length counts itself";
+    /// Text was requested, and the bytes are not UTF-8.
+    9 Utf8Invalid "utf8_invalid" "read the record as bytes";
+    /// Compressed data is damaged.
+    10 DecodeDamaged "decode_damaged" "fetch the file again; all data before this point has been delivered";
+    /// Compressed data ends too early.
+    11 DecodeTruncated "decode_truncated" "fetch the file again; all data before this point has been delivered";
+    /// Compressed data grows beyond the limit on output size or ratio.
+    12 DecodeLimit "decode_limit" "raise the limit if the source is trusted";
+    /// Nothing arrived, or nothing was accepted, for longer than the time limit.
+    13 Stalled "stalled" "raise the time limit, or find out what the other side is waiting for";
+    /// A cancel token was triggered. Nothing is lost: the next call continues.
+    14 Cancelled "cancelled" "continue, or close";
+    /// A file became shorter while it was read.
+    15 SourceShrank "source_shrank" "do not truncate a file that is being read";
+    /// The reading side closed the pipe or connection.
+    16 BrokenPipe "broken_pipe" "stop writing: the reader has closed the pipe or connection";
+    /// An option has an invalid value.
+    17 InvalidOption "invalid_option" "check the accepted values";
+    /// This build or platform does not support the operation.
+    18 Unsupported "unsupported" "see the documentation of this call";
+    /// The reader or writer is closed, or failed earlier.
+    19 Closed "closed" "open a new one; nothing more can be read or written";
+    /// A thread of the library ended unexpectedly.
+    20 Internal "internal" "report this message as a bug";
+    /// The input has something other than a number or a word of the requested type.
+    21 NumberInvalid "number_invalid" "check the input at this position, the separator and the type";
+    /// A number does not fit its type.
+    22 NumberOverflow "number_overflow" "use a wider type, or check the input at this position";
+    /// The input ended where a value was expected.
+    23 ValueMissing "value_missing" "check whether the input was cut short, or ask for fewer values";
+    /// An invalid argument of a call across a language boundary, such as a null pointer.
+    24 ArgumentInvalid "argument_invalid" "check what the call expects";
+    /// Bytes that are not a BSON document: an invalid type, length or terminator.
+    25 DocumentInvalid "document_invalid" "check the program that wrote the document";
+    /// A BSON document, or something in it, is longer than the available bytes.
+    26 DocumentTruncated "document_truncated" "check whether the input was cut short or contains a wrong length";
+    /// Documents and arrays are nested deeper than the limit.
+    27 TooDeep "too_deep" "raise the depth limit if the source is trusted";
+    /// A document has no member of this name, or an array no element at this position.
+    28 KeyMissing "key_missing" "check the path";
+    /// A value is not of the requested type, or a document has other members.
+    29 ShapeMismatch "shape_mismatch" "ask for the type that was found, or check the program that wrote the document";
+    /// A value does not fit the requested type.
+    30 ValueOutOfRange "value_out_of_range" "use a wider type, or check the program that wrote the document";
+    /// Text that is not valid Extended JSON, or not a valid object id, date or decimal number.
+    31 TextInvalid "text_invalid" "check the text at this position";
+    /// A BSON.jl file describes Julia values that cannot exist.
+    32 JuliaInvalid "julia_invalid" "check the program that wrote the file; it can still be read as a plain document";
+    /// Continuing would take more memory than allowed.
+    33 MemoryLimit "memory_limit" "raise the limit if the source is trusted";
+    /// A stage of a pipe panicked, or threw something that is not an error. The records before that one have been
+    /// passed on.
+    34 StagePanicked "stage_panicked" "fix the stage; the panic message on standard error shows where";
+    /// A stage of a pipe reported that it could not process a record.
+    35 StageFailed "stage_failed" "check the record, or have failing records skipped or set aside";
+    /// A file changed while it was read: what was delivered may be a mixture of its contents.
+    36 SourceChanged "source_changed" "read the file again while no other program writes to it"; // last added
+}
+
+impl ErrorKind {
+    /// Whether the reader that reported this error can continue: after [`ErrorKind::Cancelled`] with the next call,
+    /// after [`ErrorKind::RecordTooLong`] with `skip_record`, after [`ErrorKind::NumberInvalid`] and
+    /// [`ErrorKind::NumberOverflow`] by reading the input in another way.
+    pub const fn is_resumable(self) -> bool {
+        matches!(
+            self,
+            ErrorKind::Cancelled | ErrorKind::RecordTooLong | ErrorKind::NumberInvalid | ErrorKind::NumberOverflow
+        )
+    }
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CommandStatus {
+    /// It exited with this status.
+    Exited(i32),
+    /// It was killed by this signal.
+    Signaled(i32),
+    /// The system did not report it.
+    Unknown,
+}
+
+impl CommandStatus {
+    /// Exit status 0.
+    pub const fn success(self) -> bool {
+        matches!(self, CommandStatus::Exited(0))
+    }
+}
+
+impl fmt::Display for CommandStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            CommandStatus::Exited(status) => write!(f, "exited with status {status}"),
+            CommandStatus::Signaled(signal) => match signal_name(signal) {
+                Some(name) => write!(f, "was killed by signal {signal} ({name})"),
+                None => write!(f, "was killed by signal {signal}"),
+            },
+            CommandStatus::Unknown => f.write_str("ended with an unknown status"),
+        }
+    }
+}
+
+/// The names of the signals that kill commands, by this system's numbers.
+const SIGNALS: &[(i32, &str)] = &[
+    (1, "SIGHUP"),
+    (2, "SIGINT"),
+    (3, "SIGQUIT"),
+    (4, "SIGILL"),
+    (6, "SIGABRT"),
+    (8, "SIGFPE"),
+    (9, "SIGKILL"),
+    (11, "SIGSEGV"),
+    (13, "SIGPIPE"),
+    (14, "SIGALRM"),
+    (15, "SIGTERM"),
+    // POSIX fixes no numbers for these: they are those of Linux, and of macOS and the BSDs, on the common processors.
+    (if cfg!(any(target_os = "linux", target_os = "android")) { 7 } else { 10 }, "SIGBUS"),
+    (24, "SIGXCPU"),
+    (25, "SIGXFSZ"),
+];
+
+fn signal_name(signal: i32) -> Option<&'static str> {
+    SIGNALS.iter().find(|(number, _)| *number == signal).map(|(_, name)| *name)
+}
+
+/// A command that ended, as an error or as a report: the command line, how it ended, and its last output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandEnd {
+    /// The command and its arguments, as started.
+    pub argv: Vec<OsString>,
+    /// How it ended.
+    pub status: CommandStatus,
+    /// The last 4 KiB of its standard error, if we read it.
+    pub stderr_tail: Vec<u8>,
+}
+
+/// An error: what was found, what was expected, where, and what to do.
+///
+/// ```
+/// use millstream::{ErrorKind, Reader};
+/// let mut reader = Reader::command(["sh", "-c", "echo one; echo oops >&2; exit 3"])?;
+/// assert_eq!(reader.next_line()?, Some(&b"one"[..]));
+/// let error = reader.next_line().unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::CommandFailed);
+/// let end = error.command().unwrap();
+/// assert_eq!(end.status, millstream::CommandStatus::Exited(3));
+/// assert_eq!(end.stderr_tail, b"oops\n");
+/// assert_eq!(reader.next_line()?, None); // reported once, then a plain end
+/// # Ok::<(), millstream::Error>(())
+/// ```
+pub struct Error(Box<Inner>);
+
+struct Inner {
+    kind: ErrorKind,
+    name: Option<String>,
+    offset: Option<u64>,
+    record: Option<u64>,
+    path: Option<String>,
+    written: Option<u64>,
+    expected: Option<String>,
+    found: Option<String>,
+    command: Option<CommandEnd>,
+    io: Option<io::Error>,
+}
+
+impl Error {
+    /// A new error without details; the `with_…` methods add them.
+    pub fn new(kind: ErrorKind) -> Error {
+        Error(Box::new(Inner {
+            kind,
+            name: None,
+            offset: None,
+            record: None,
+            path: None,
+            written: None,
+            expected: None,
+            found: None,
+            command: None,
+            io: None,
+        }))
+    }
+
+    /// The system's error while using a source or sink. An [`Error`] wrapped in an [`io::Error`] is unwrapped
+    /// unchanged.
+    pub fn from_io(error: io::Error) -> Error {
+        match error.downcast::<Error>() {
+            Ok(ours) => ours,
+            Err(error) => {
+                let kind = match error.kind() {
+                    io::ErrorKind::BrokenPipe => ErrorKind::BrokenPipe,
+                    _ => ErrorKind::Io,
+                };
+                let mut new = Error::new(kind);
+                new.0.io = Some(error);
+                new
+            }
+        }
+    }
+
+    /// Adds the name of the source or sink, unless it has one.
+    pub fn with_name(mut self, name: impl Into<String>) -> Error {
+        self.0.name.get_or_insert_with(|| name.into());
+        self
+    }
+
+    /// Adds the byte offset, unless it has one.
+    pub fn with_offset(mut self, offset: u64) -> Error {
+        self.0.offset.get_or_insert(offset);
+        self
+    }
+
+    /// Adds the record's number (the first is 0), unless it has one.
+    pub fn with_record(mut self, record: u64) -> Error {
+        self.0.record.get_or_insert(record);
+        self
+    }
+
+    /// Adds the path of keys inside a document, unless it has one.
+    pub fn with_path(mut self, path: impl Into<String>) -> Error {
+        self.0.path.get_or_insert_with(|| path.into());
+        self
+    }
+
+    /// Removes the byte offset, which was counted from the start of something whose position is not known.
+    #[doc(hidden)]
+    pub fn without_offset(mut self) -> Error {
+        self.0.offset = None;
+        self
+    }
+
+    /// Moves the byte offset, which was counted from the start of something that itself begins at `base`.
+    #[doc(hidden)]
+    pub fn shift_offset(mut self, base: u64) -> Error {
+        self.0.offset = self.0.offset.map(|offset| offset.saturating_add(base));
+        self
+    }
+
+    /// Adds how many bytes the sink had accepted, unless the error has that.
+    pub fn with_written(mut self, written: u64) -> Error {
+        self.0.written.get_or_insert(written);
+        self
+    }
+
+    /// Adds what was expected.
+    pub fn with_expected(mut self, expected: impl Into<String>) -> Error {
+        self.0.expected = Some(expected.into());
+        self
+    }
+
+    /// Adds what was found instead.
+    pub fn with_found(mut self, found: impl Into<String>) -> Error {
+        self.0.found = Some(found.into());
+        self
+    }
+
+    /// A copy of the error, for a call that reports it again.
+    #[doc(hidden)]
+    pub fn again(&self) -> Error {
+        let Inner { kind, name, offset, record, path, written, expected, found, command, io } = &*self.0;
+        let io = io.as_ref().map(|error| match error.raw_os_error() {
+            Some(number) => io::Error::from_raw_os_error(number),
+            None => io::Error::new(error.kind(), error.to_string()),
+        });
+        Error(Box::new(Inner {
+            kind: *kind,
+            name: name.clone(),
+            offset: *offset,
+            record: *record,
+            path: path.clone(),
+            written: *written,
+            expected: expected.clone(),
+            found: found.clone(),
+            command: command.clone(),
+            io,
+        }))
+    }
+
+    /// Adds how the command ended.
+    pub fn with_command(mut self, command: CommandEnd) -> Error {
+        self.0.command = Some(command);
+        self
+    }
+
+    /// Adds the system's own error.
+    pub fn with_io(mut self, error: io::Error) -> Error {
+        self.0.io = Some(error);
+        self
+    }
+
+    /// The kind of error.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// The fixed number of the kind.
+    pub fn code(&self) -> u32 {
+        self.0.kind.code()
+    }
+
+    /// The name of the source or sink: a path, a command line, an address.
+    pub fn name(&self) -> Option<&str> {
+        self.0.name.as_deref()
+    }
+
+    /// The position in the stream, in bytes from its start (after decoding).
+    pub fn offset(&self) -> Option<u64> {
+        self.0.offset
+    }
+
+    /// Which record; the first is 0.
+    pub fn record(&self) -> Option<u64> {
+        self.0.record
+    }
+
+    /// Which value in a document: its keys from the outermost on, as `bson::split_path` reads them.
+    pub fn path(&self) -> Option<&str> {
+        self.0.path.as_deref()
+    }
+
+    /// For an error of a writer: how many bytes the sink had accepted. A file that would have appeared complete is lost
+    /// with them.
+    pub fn written(&self) -> Option<u64> {
+        self.0.written
+    }
+
+    /// What was expected.
+    pub fn expected(&self) -> Option<&str> {
+        self.0.expected.as_deref()
+    }
+
+    /// What was found.
+    pub fn found(&self) -> Option<&str> {
+        self.0.found.as_deref()
+    }
+
+    /// Which command ended, and how.
+    pub fn command(&self) -> Option<&CommandEnd> {
+        self.0.command.as_ref()
+    }
+
+    /// The system's own error.
+    pub fn io(&self) -> Option<&io::Error> {
+        self.0.io.as_ref()
+    }
+
+    /// The system's error number, if the system reported this error.
+    pub fn errno(&self) -> Option<i32> {
+        self.0.io.as_ref().and_then(io::Error::raw_os_error)
+    }
+}
+
+/// What was found, what was expected, and where; then what to do, which `{:#}` omits.
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let e = &*self.0;
+        // A command names itself.
+        if let (Some(name), None) = (e.name.as_ref().filter(|name| !name.is_empty()), &e.command) {
+            write!(f, "{name}: ")?;
+        }
+        match (&e.command, e.kind) {
+            (Some(end), _) => write!(f, "the command `{}` {}", show_argv(&end.argv), end.status)?,
+            (None, kind) => f.write_str(&kind.name().replace('_', " "))?,
+        }
+        if let Some(found) = &e.found {
+            write!(f, ": found {found}")?;
+        }
+        if let Some(expected) = &e.expected {
+            write!(f, "{} expected {expected}", if e.found.is_some() { "," } else { ":" })?;
+        }
+        if let Some(io) = &e.io {
+            write!(f, ": {io}")?;
+        }
+        if let Some(path) = &e.path {
+            write!(f, ", in {path}")?;
+        }
+        if let Some(offset) = e.offset {
+            write!(f, ", at byte {offset}")?;
+        }
+        if let Some(record) = e.record {
+            write!(f, ", record {record} (the first is 0)")?;
+        }
+        if let Some(written) = e.written {
+            write!(f, ", {written} bytes had been written")?;
+        }
+        if let Some(end) = &e.command
+            && !end.stderr_tail.is_empty()
+        {
+            let tail = String::from_utf8_lossy(&end.stderr_tail);
+            let last = tail.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("");
+            f.write_str("; last line of standard error: ")?;
+            // No control characters, which a terminal would interpret.
+            for c in last.chars() {
+                if c.is_control() { write!(f, "{}", c.escape_default())? } else { f.write_char(c)? }
+            }
+        }
+        if f.alternate() {
+            return Ok(());
+        }
+        write!(f, "; {}", e.kind.advice())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Error({:?}, {self})", self.kind())
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.io.as_ref().map(|e| e as _)
+    }
+}
+
+impl From<Error> for io::Error {
+    /// For the `std::io` traits. [`Error::from_io`] gets the complete error back.
+    fn from(error: Error) -> io::Error {
+        let kind = match error.kind() {
+            ErrorKind::FrameTruncated
+            | ErrorKind::DecodeTruncated
+            | ErrorKind::ValueMissing
+            | ErrorKind::DocumentTruncated => io::ErrorKind::UnexpectedEof,
+            ErrorKind::RecordTooLong
+            | ErrorKind::LengthInvalid
+            | ErrorKind::Utf8Invalid
+            | ErrorKind::DecodeDamaged
+            | ErrorKind::DecodeLimit
+            | ErrorKind::NumberInvalid
+            | ErrorKind::NumberOverflow
+            | ErrorKind::DocumentInvalid
+            | ErrorKind::TooDeep
+            | ErrorKind::KeyMissing
+            | ErrorKind::ShapeMismatch
+            | ErrorKind::ValueOutOfRange
+            | ErrorKind::TextInvalid
+            | ErrorKind::JuliaInvalid => io::ErrorKind::InvalidData,
+            ErrorKind::Stalled => io::ErrorKind::TimedOut,
+            ErrorKind::BrokenPipe => io::ErrorKind::BrokenPipe,
+            ErrorKind::InvalidOption => io::ErrorKind::InvalidInput,
+            ErrorKind::Unsupported => io::ErrorKind::Unsupported,
+            // Not `Interrupted`: std's helpers would silently try again.
+            _ => error.io().map_or(io::ErrorKind::Other, io::Error::kind),
+        };
+        io::Error::new(kind, error)
+    }
+}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Error {
+        Error::from_io(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_dense_and_map_back() {
+        for (i, kind) in ErrorKind::ALL.iter().enumerate() {
+            assert_eq!(kind.code() as usize, i + 1);
+            assert_eq!(ErrorKind::from_code(kind.code()), Some(*kind));
+        }
+        assert_eq!(ErrorKind::from_code(0), None);
+        assert_eq!(ErrorKind::from_code(ErrorKind::ALL.len() as u32 + 1), None);
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let mut names: Vec<_> = ErrorKind::ALL.iter().map(|k| k.name()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), ErrorKind::ALL.len());
+    }
+
+    #[test]
+    fn every_kind_says_what_it_means() {
+        assert_eq!(ErrorKind::OpenFailed.meaning(), "A source or sink could not be opened.");
+        assert!(ErrorKind::ALL.iter().all(|kind| kind.meaning().ends_with('.')));
+    }
+
+    #[test]
+    fn survives_a_trip_through_io_error() {
+        let e = Error::new(ErrorKind::FrameTruncated).with_offset(7).with_record(2).with_name("x");
+        let io: io::Error = e.into();
+        assert_eq!(io.kind(), io::ErrorKind::UnexpectedEof);
+        let back = Error::from_io(io);
+        assert_eq!(
+            (back.kind(), back.offset(), back.record(), back.name()),
+            (ErrorKind::FrameTruncated, Some(7), Some(2), Some("x"))
+        );
+    }
+
+    #[test]
+    fn message_says_what_where_and_what_to_do() {
+        let e = Error::new(ErrorKind::FrameTruncated)
+            .with_name("a.bin")
+            .with_found("3 bytes")
+            .with_expected("8 bytes")
+            .with_offset(16)
+            .with_record(2);
+        assert_eq!(
+            e.to_string(),
+            "a.bin: frame truncated: found 3 bytes, expected 8 bytes, at byte 16, record 2 \
+             (the first is 0); check whether the input was cut short or the frame size is wrong"
+        );
+    }
+}

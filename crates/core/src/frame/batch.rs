@@ -1,0 +1,268 @@
+//! Many records at once: one block of bytes and the offsets of the records in it.
+
+use super::Trim;
+use std::iter::FusedIterator;
+
+/// Records in one block of memory: record `i` is `bytes[offsets[i]..offsets[i + 1]]`, including delimiter or length
+/// prefix, and [`trim`](Batch::trim) says which part of that is content.
+///
+/// This is the layout in every language. A batch borrows its memory and is cheap to copy; to keep records longer,
+/// copy their bytes.
+///
+/// ```
+/// use millstream::frame::{Batch, Framer, Lines};
+/// let bytes = b"one\ntwo\r\nthree";
+/// let mut offsets = vec![0];
+/// let terminated = Lines::new().batch(bytes, true, usize::MAX, &mut offsets)?;
+/// let batch = Batch::new(bytes, &offsets, Lines::new().trim(), terminated);
+/// assert_eq!(batch.len(), 3);
+/// assert_eq!(batch.get(1), Some(&b"two"[..]));
+/// assert_eq!(batch.raw(1), Some(&b"two\r\n"[..]));
+/// assert_eq!(batch.iter().map(|record| record.len()).sum::<usize>(), 11);
+/// # Ok::<(), millstream::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Batch<'a> {
+    bytes: &'a [u8],
+    /// One more than there are records; ascending; the last is at most `bytes.len()`.
+    offsets: &'a [u32],
+    trim: Trim,
+    terminated: bool,
+    /// Of the stream, before `bytes` and of record 0.
+    position: (u64, u64),
+}
+
+impl<'a> Batch<'a> {
+    /// A batch over `bytes`, with n + 1 ascending `offsets` for n records.
+    ///
+    /// `terminated` says whether the last record ends with its delimiter; all others do.
+    ///
+    /// # Panics
+    /// If `offsets` is empty, or its last one is beyond `bytes`. Offsets that do not ascend cause a panic when such a
+    /// record is accessed.
+    pub fn new(bytes: &'a [u8], offsets: &'a [u32], trim: Trim, terminated: bool) -> Batch<'a> {
+        let last = *offsets.last().expect("n records have n + 1 offsets");
+        assert!(last as usize <= bytes.len(), "the offset {last} is beyond {} bytes", bytes.len());
+        debug_assert!(offsets.is_sorted(), "the offsets do not ascend");
+        Batch { bytes, offsets, trim, terminated, position: (0, 0) }
+    }
+
+    /// The same batch, if it is not at the start of its stream: this many bytes and records are before it.
+    pub fn at(mut self, bytes: u64, records: u64) -> Batch<'a> {
+        self.position = (bytes, records);
+        self
+    }
+
+    /// The position of `bytes()[0]` in the stream, in bytes from its start (after decoding). Record `i` begins at
+    /// `offset() + offsets()[i]`.
+    ///
+    /// ```
+    /// use millstream::{Reader, frame::Lines};
+    /// let mut reader = Reader::memory("one\ntwo\nthree\n")?;
+    /// reader.next_line()?;
+    /// let batch = reader.next_batch(&mut Lines::new())?.unwrap();
+    /// assert_eq!((batch.offset(), batch.first_record()), (4, 1));
+    /// assert_eq!(batch.offset() + u64::from(batch.offsets()[1]), 8); // where "three" begins
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    pub fn offset(&self) -> u64 {
+        self.position.0
+    }
+
+    /// The number of the first record in the stream; the stream's first is 0.
+    pub fn first_record(&self) -> u64 {
+        self.position.1
+    }
+
+    /// The memory that the offsets point into.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// The n + 1 offsets of n records.
+    pub fn offsets(&self) -> &'a [u32] {
+        self.offsets
+    }
+
+    /// How much of each record is not its content.
+    pub fn trim(&self) -> Trim {
+        self.trim
+    }
+
+    /// Whether the last record ends with its delimiter (true where records have none). All others do.
+    pub fn terminated(&self) -> bool {
+        self.terminated
+    }
+
+    /// The number of records.
+    pub fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Whether there are no records.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The content of a record; `None` after the last one.
+    #[inline]
+    pub fn get(&self, record: usize) -> Option<&'a [u8]> {
+        let terminated = self.terminated || record + 1 < self.len();
+        self.raw(record).map(|bytes| self.trim.apply(bytes, terminated))
+    }
+
+    /// All bytes of a record; `None` after the last one.
+    #[inline]
+    pub fn raw(&self, record: usize) -> Option<&'a [u8]> {
+        let &[start, end] = self.offsets.get(record..)?.first_chunk()?;
+        Some(&self.bytes[start as usize..end as usize])
+    }
+
+    /// All bytes of each record, in order, as [`raw`](Batch::raw) returns them.
+    ///
+    /// ```
+    /// use millstream::{Reader, frame::Lines};
+    /// let mut reader = Reader::memory("one\r\ntwo\n")?;
+    /// reader.fill()?; // otherwise a first batch is one record
+    /// let batch = reader.next_batch(&mut Lines::new())?.unwrap();
+    /// assert!(batch.iter_raw().eq([&b"one\r\n"[..], b"two\n"]));
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    pub fn iter_raw(&self) -> impl DoubleEndedIterator<Item = &'a [u8]> + ExactSizeIterator + use<'a> {
+        let bytes = self.bytes;
+        let bounds = self.offsets.windows(2);
+        bounds.map(move |bounds| &bytes[bounds[0] as usize..bounds[1] as usize])
+    }
+
+    /// The contents of the records, in order.
+    pub fn iter(&self) -> Records<'a> {
+        Records { bytes: self.bytes, offsets: self.offsets, trim: self.trim, terminated: self.terminated }
+    }
+}
+
+impl<'a> IntoIterator for Batch<'a> {
+    type Item = &'a [u8];
+    type IntoIter = Records<'a>;
+
+    fn into_iter(self) -> Records<'a> {
+        self.iter()
+    }
+}
+
+impl<'a> IntoIterator for &Batch<'a> {
+    type Item = &'a [u8];
+    type IntoIter = Records<'a>;
+
+    fn into_iter(self) -> Records<'a> {
+        self.iter()
+    }
+}
+
+/// The contents of a batch's records, in order. Made by [`Batch::iter`].
+#[derive(Clone, Debug)]
+pub struct Records<'a> {
+    bytes: &'a [u8],
+    /// One more than there are records left.
+    offsets: &'a [u32],
+    trim: Trim,
+    /// Whether the last of the records left is terminated; all others are.
+    terminated: bool,
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = &'a [u8];
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let &[start, end] = self.offsets.first_chunk()?;
+        self.offsets = &self.offsets[1..];
+        let record = &self.bytes[start as usize..end as usize];
+        // Separate, so that nothing is checked for the records before the last.
+        Some(match self.offsets {
+            [_] => self.trim.apply(record, self.terminated),
+            _ => self.trim.apply(record, true),
+        })
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.offsets.len() - 1;
+        (left, Some(left))
+    }
+
+    #[inline]
+    fn nth(&mut self, n: usize) -> Option<&'a [u8]> {
+        // One offset always stays.
+        self.offsets = &self.offsets[n.min(self.len())..];
+        self.next()
+    }
+}
+
+impl DoubleEndedIterator for Records<'_> {
+    #[inline]
+    fn next_back(&mut self) -> Option<Self::Item> {
+        let &[start, end] = self.offsets.last_chunk()?;
+        self.offsets = &self.offsets[..self.offsets.len() - 1];
+        // The bytes before the last record end with a delimiter.
+        let terminated = std::mem::replace(&mut self.terminated, true);
+        Some(self.trim.apply(&self.bytes[start as usize..end as usize], terminated))
+    }
+}
+
+impl ExactSizeIterator for Records<'_> {}
+
+impl FusedIterator for Records<'_> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::{Framer, Lines};
+
+    const BYTES: &[u8] = b"one\r\n\ntwo\nend\r";
+    const OFFSETS: [u32; 5] = [0, 5, 6, 10, 14];
+
+    fn batch() -> Batch<'static> {
+        Batch::new(BYTES, &OFFSETS, Lines::new().trim(), false)
+    }
+
+    #[test]
+    fn only_the_last_record_may_lack_its_delimiter() {
+        let expected = [&b"one"[..], b"", b"two", b"end\r"];
+        assert!(batch().iter().eq(expected));
+        assert!(batch().iter().rev().eq(expected.into_iter().rev()));
+        assert!((0..4).map(|i| batch().get(i).unwrap()).eq(expected));
+        assert!(batch().iter_raw().eq((0..4).map(|i| batch().raw(i).unwrap())));
+        assert_eq!(batch().raw(3), Some(&b"end\r"[..]));
+        assert_eq!((batch().get(4), batch().raw(4), batch().get(usize::MAX - 1)), (None, None, None));
+    }
+
+    #[test]
+    fn from_both_ends_until_nothing_is_left() {
+        let mut records = batch().iter();
+        assert_eq!((records.len(), records.next_back()), (4, Some(&b"end\r"[..])));
+        assert_eq!((records.len(), records.next()), (3, Some(&b"one"[..])));
+        assert_eq!((records.len(), records.next_back()), (2, Some(&b"two"[..])));
+        assert_eq!((records.len(), records.next()), (1, Some(&b""[..])));
+        assert_eq!((records.len(), records.next(), records.next_back(), records.next()), (0, None, None, None));
+    }
+
+    #[test]
+    fn the_nth_record_leaves_those_behind_it() {
+        let mut records = batch().iter();
+        assert_eq!(records.nth(2), Some(&b"two"[..]));
+        assert_eq!(records.clone().next(), Some(&b"end\r"[..]));
+        assert_eq!((records.nth(1), records.len(), records.next()), (None, 0, None));
+    }
+
+    #[test]
+    fn one_offset_is_a_batch_of_nothing() {
+        let batch = Batch::new(b"", &[0], Lines::new().trim(), true);
+        assert!(batch.is_empty() && batch.iter().next().is_none() && batch.get(0).is_none());
+    }
+
+    #[test]
+    #[should_panic(expected = "beyond 3 bytes")]
+    fn an_offset_beyond_the_bytes_is_refused() {
+        Batch::new(b"abc", &[0, 4], Lines::new().trim(), true);
+    }
+}

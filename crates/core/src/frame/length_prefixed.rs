@@ -1,0 +1,174 @@
+//! Records that begin with their length.
+
+use super::{Framer, Resume, Step, Trim, truncated};
+use crate::error::{Error, ErrorKind};
+
+/// Records that begin with their length as an unsigned number of 1, 2, 4 or 8 bytes. The prefix is not content.
+///
+/// A stream that ends inside a record or its prefix is an error, [`FrameTruncated`](ErrorKind::FrameTruncated). A
+/// length that counts itself and is smaller than its own prefix is [`LengthInvalid`](ErrorKind::LengthInvalid).
+/// Nothing is allocated for a length before its bytes are there: a reader's record limit stops absurd ones.
+///
+/// ```
+/// use millstream::frame::{Endian, Framer, LengthPrefixed, PrefixWidth, Resume, Step};
+/// let mut framer = LengthPrefixed::new(PrefixWidth::U16, Endian::Big);
+/// assert!(matches!(framer.step(b"\0\x03abc\0", Resume::START, false), Step::Record { len: 5, .. }));
+/// assert!(matches!(framer.step(b"\0\x03a", Resume::START, false), Step::More { need: 5, .. }));
+/// assert_eq!(framer.trim().apply(b"\0\x03abc", true), b"abc");
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct LengthPrefixed {
+    width: PrefixWidth,
+    endian: Endian,
+    counts: PrefixCounts,
+}
+
+/// How wide a length is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PrefixWidth {
+    /// 1 byte.
+    U8,
+    /// 2 bytes.
+    U16,
+    /// 4 bytes.
+    U32,
+    /// 8 bytes.
+    U64,
+}
+
+impl PrefixWidth {
+    /// The width in bytes.
+    pub const fn bytes(self) -> usize {
+        match self {
+            PrefixWidth::U8 => 1,
+            PrefixWidth::U16 => 2,
+            PrefixWidth::U32 => 4,
+            PrefixWidth::U64 => 8,
+        }
+    }
+}
+
+/// The byte order of a length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Endian {
+    /// The lowest first.
+    Little,
+    /// The highest first, as in most network protocols.
+    Big,
+}
+
+/// What a length counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PrefixCounts {
+    /// The bytes after the prefix.
+    #[default]
+    Payload,
+    /// The prefix and the bytes after it.
+    Itself,
+}
+
+impl LengthPrefixed {
+    /// Records preceded by a length of this width and byte order that does not count itself.
+    pub const fn new(width: PrefixWidth, endian: Endian) -> LengthPrefixed {
+        LengthPrefixed { width, endian, counts: PrefixCounts::Payload }
+    }
+
+    /// The same, with a length that counts this.
+    pub const fn counts(self, counts: PrefixCounts) -> LengthPrefixed {
+        LengthPrefixed { counts, ..self }
+    }
+
+    /// The number in a prefix.
+    fn value(&self, prefix: &[u8]) -> u64 {
+        let mut bytes = [0; 8];
+        match self.endian {
+            Endian::Little => {
+                bytes[..prefix.len()].copy_from_slice(prefix);
+                u64::from_le_bytes(bytes)
+            }
+            Endian::Big => {
+                bytes[8 - prefix.len()..].copy_from_slice(prefix);
+                u64::from_be_bytes(bytes)
+            }
+        }
+    }
+}
+
+impl Framer for LengthPrefixed {
+    #[inline]
+    fn step(&mut self, input: &[u8], _: Resume, eof: bool) -> Step {
+        let width = self.width.bytes();
+        let Some(prefix) = input.get(..width) else {
+            return if eof {
+                Step::Bad(truncated(input.len(), width as u64))
+            } else {
+                // All of the prefix is still needed, so none of it may be dropped.
+                Step::More { resume: Resume::START, need: 0 }
+            };
+        };
+        let value = self.value(prefix);
+        // A length near 2^64 is not reduced: no input is that long, so it exceeds any limit, or the record is
+        // truncated.
+        let total = match self.counts {
+            PrefixCounts::Payload => value.saturating_add(width as u64),
+            PrefixCounts::Itself if value < width as u64 => {
+                return Step::Bad(
+                    Error::new(ErrorKind::LengthInvalid)
+                        .with_found(format!("the length {value}"))
+                        .with_expected(format!("{width} or more, because it counts its own bytes")),
+                );
+            }
+            PrefixCounts::Itself => value,
+        };
+        match usize::try_from(total) {
+            Ok(len) if len <= input.len() => Step::Record { len, terminated: true },
+            _ if eof => Step::Bad(truncated(input.len(), total)),
+            _ => Step::More { resume: Resume::after(input.len()), need: total },
+        }
+    }
+
+    fn trim(&self) -> Trim {
+        Trim { head: self.width.bytes() as u32, tail: 0, carriage_return: false }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_length_that_cannot_count_itself_is_invalid() {
+        let mut framer = LengthPrefixed::new(PrefixWidth::U32, Endian::Little).counts(PrefixCounts::Itself);
+        for eof in [false, true] {
+            let Step::Bad(error) = framer.step(&[3, 0, 0, 0, 9, 9], Resume::START, eof) else { panic!("accepted") };
+            assert_eq!(error.kind(), ErrorKind::LengthInvalid);
+            assert_eq!(error.found(), Some("the length 3"));
+            assert_eq!(error.expected(), Some("4 or more, because it counts its own bytes"));
+        }
+        assert!(matches!(framer.step(&[4, 0, 0, 0, 9], Resume::START, false), Step::Record { len: 4, .. }));
+    }
+
+    #[test]
+    fn the_largest_lengths_do_not_overflow() {
+        for counts in [PrefixCounts::Payload, PrefixCounts::Itself] {
+            for below in [0, 7, 8, 9] {
+                let mut framer = LengthPrefixed::new(PrefixWidth::U64, Endian::Big).counts(counts);
+                let input = [&(u64::MAX - below).to_be_bytes()[..], b"payload"].concat();
+                let Step::More { need, .. } = framer.step(&input, Resume::START, false) else { panic!("accepted") };
+                assert!(need >= u64::MAX - 9);
+                let Step::Bad(error) = framer.step(&input, Resume::START, true) else { panic!("accepted") };
+                assert_eq!(error.kind(), ErrorKind::FrameTruncated);
+            }
+        }
+    }
+
+    #[test]
+    fn a_truncated_record_says_what_there_is_and_what_there_should_be() {
+        let mut framer = LengthPrefixed::new(PrefixWidth::U16, Endian::Little);
+        for (input, found, expected) in [(&b"\x05"[..], "1 byte", "2 bytes"), (b"\x05\0abc", "5 bytes", "7 bytes")] {
+            let Step::Bad(error) = framer.step(input, Resume::START, true) else { panic!("accepted") };
+            assert_eq!(error.kind(), ErrorKind::FrameTruncated);
+            assert_eq!((error.found(), error.expected()), (Some(found), Some(expected)));
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Records out of bytes.
+//!
+//! A [`Framer`] inspects a slice and finds where the first record ends. It does no input or output, owns no bytes and
+//! keeps no state between calls except what the caller passes back: `Reader` does the reading, and any program can use
+//! a framer on a slice of memory.
+//!
+//! A [`Batch`] is many records at once: one block of bytes and n + 1 offsets into it.
+//!
+//! If records end with one byte, a batch is found with the vector instructions of the machine. The environment variable
+//! `MILLSTREAM_SIMD` (`portable`, `avx2` or `avx512`, read once) lowers the level: it is for tests, and for tools like
+//! callgrind that do not know AVX-512.
+
+mod batch;
+mod bson;
+mod delimiter;
+mod fixed;
+mod length_prefixed;
+mod lines;
+mod resume;
+pub(crate) mod simd;
+mod text;
+
+pub use batch::{Batch, Records};
+pub use bson::Bson;
+pub use delimiter::{Delimiter, Predicate};
+pub use fixed::Fixed;
+pub use length_prefixed::{Endian, LengthPrefixed, PrefixCounts, PrefixWidth};
+pub use lines::Lines;
+pub use resume::Resume;
+pub use text::text;
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// The result of a framer for the bytes it was shown.
+#[derive(Debug)]
+pub enum Step {
+    /// `input[..len]` is a record, including its delimiter or length prefix.
+    Record {
+        /// Length in bytes, at least 1.
+        len: usize,
+        /// Whether it ended with its delimiter. False for the last record of a stream that does not, and
+        /// meaningless (true) for framers without delimiters.
+        terminated: bool,
+    },
+    /// No complete record is available yet.
+    More {
+        /// Where to continue with more bytes: the scanned bytes need not be looked at again. A reader that skips the
+        /// record drops them, if `need` is 0.
+        resume: Resume,
+        /// The record's full length in bytes if it is already known, else 0. It may be more than fits into memory: such a
+        /// record can still be skipped.
+        need: u64,
+    },
+    /// These bytes cannot be a record. Offset and record number in the error are added by the reader.
+    Bad(Error),
+}
+
+/// Finds records in bytes.
+///
+/// ```
+/// use millstream::frame::{Framer, Lines, Resume, Step};
+/// let mut lines = Lines::new();
+/// assert!(matches!(lines.step(b"one\ntwo", Resume::START, false), Step::Record { len: 4, terminated: true }));
+/// assert!(matches!(lines.step(b"two", Resume::START, false), Step::More { resume, need: 0 } if resume.scanned() == 3));
+/// assert!(matches!(lines.step(b"two", Resume::after(3), true), Step::Record { len: 3, terminated: false }));
+/// ```
+pub trait Framer {
+    /// Looks for the record at the front of `input`, which is not empty.
+    ///
+    /// `resume` is from an earlier [`Step::More`] for the same record ([`Resume::START`] at first; `input` has only grown
+    /// since). `eof` means that nothing follows `input`: then the result is never `More`, but `Record` or, if records
+    /// contain their length, `Bad` with [`FrameTruncated`](crate::ErrorKind::FrameTruncated).
+    fn step(&mut self, input: &[u8], resume: Resume, eof: bool) -> Step;
+
+    /// How much of a record is not its content.
+    fn trim(&self) -> Trim;
+
+    /// The bytes to write after a record's content so that this framer finds it again: empty if no suffix is needed or
+    /// the content includes it.
+    fn terminator(&self) -> &[u8] {
+        b""
+    }
+
+    /// Appends the end offsets of the complete records at the front of `input`, at most `max` of them, and never one
+    /// that ends after `u32::MAX`.
+    ///
+    /// `eof`: as for [`step`](Framer::step). Returns whether the last one was terminated. An `Err` is about the first
+    /// record that is not in `ends`: the records before it are valid and must be delivered first.
+    ///
+    /// A batch call keeps no state. If it finds no record because the first one is long, do not call it again after
+    /// each read: [`step`](Framer::step) continues from where it was.
+    ///
+    /// The default calls `step` again and again.
+    fn batch(&mut self, input: &[u8], eof: bool, max: usize, ends: &mut Vec<u32>) -> Result<bool> {
+        let mut at = 0;
+        let mut last = true;
+        for _ in 0..max {
+            if at == input.len() {
+                break;
+            }
+            match self.step(&input[at..], Resume::START, eof) {
+                // No record: a call for the next single record finds that out.
+                Step::Record { len, .. } if len == 0 || len > input.len() - at => break,
+                Step::Record { len, terminated } => {
+                    let Ok(end) = u32::try_from(at + len) else { break };
+                    ends.push(end);
+                    at += len;
+                    last = terminated;
+                }
+                Step::More { .. } => break,
+                Step::Bad(error) => return Err(error),
+            }
+        }
+        Ok(last)
+    }
+}
+
+/// Forwards a pointer's calls to its target, so that a framer can be chosen at run time or lent.
+macro_rules! forward_framer {
+    ($pointer:ty) => {
+        impl<F: Framer + ?Sized> Framer for $pointer {
+            #[inline]
+            fn step(&mut self, input: &[u8], resume: Resume, eof: bool) -> Step {
+                (**self).step(input, resume, eof)
+            }
+
+            fn trim(&self) -> Trim {
+                (**self).trim()
+            }
+
+            fn terminator(&self) -> &[u8] {
+                (**self).terminator()
+            }
+
+            fn batch(&mut self, input: &[u8], eof: bool, max: usize, ends: &mut Vec<u32>) -> Result<bool> {
+                (**self).batch(input, eof, max, ends)
+            }
+        }
+    };
+}
+
+forward_framer!(&mut F);
+forward_framer!(Box<F>);
+
+/// The part of a record's bytes that is not its content: the rule that turns `bytes[offsets[i]..offsets[i+1]]` into
+/// what the user sees.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Trim {
+    /// Bytes at the front that are not content: a length prefix.
+    pub head: u32,
+    /// Bytes at the end that are not content, if the record is terminated: a delimiter.
+    pub tail: u32,
+    /// Whether a carriage return before the delimiter is not content either.
+    pub carriage_return: bool,
+}
+
+impl Trim {
+    /// Every byte is content.
+    pub const NOTHING: Trim = Trim { head: 0, tail: 0, carriage_return: false };
+
+    /// The content of a record.
+    ///
+    /// ```
+    /// use millstream::frame::{Framer, Lines};
+    /// let trim = Lines::new().trim();
+    /// assert_eq!(trim.apply(b"one\r\n", true), b"one");
+    /// assert_eq!(trim.apply(b"one\r", false), b"one\r"); // no delimiter, so the CR is content
+    /// ```
+    #[inline]
+    pub fn apply(self, record: &[u8], terminated: bool) -> &[u8] {
+        let tail = if terminated { self.tail as usize } else { 0 };
+        let content = record.get(..record.len().wrapping_sub(tail)).unwrap_or_default();
+        let content = match content {
+            [line @ .., b'\r'] if self.carriage_return && terminated => line,
+            content => content,
+        };
+        content.get(self.head as usize..).unwrap_or_default()
+    }
+}
+
+/// The error of a stream that ends inside a record.
+fn truncated(found: usize, expected: u64) -> Error {
+    let bytes = |count: u64| if count == 1 { "1 byte".to_string() } else { format!("{count} bytes") };
+    Error::new(ErrorKind::FrameTruncated).with_found(bytes(found as u64)).with_expected(bytes(expected))
+}

@@ -1,0 +1,201 @@
+//! The index of a byte: all its positions in a block of memory at once.
+//!
+//! Looking for one line end at a time costs a call, a set-up and an unpredictable branch for each record. The index
+//! looks at 256 bytes at a time and stores the ends of all matches. If there is no match in 256 bytes it stores nothing
+//! and continues: that makes it as fast as `memchr` on long records.
+//!
+//! Three levels, chosen at run time: AVX-512, AVX2, and for everything else the `memchr` crate's iterator. The
+//! environment variable `MILLSTREAM_SIMD` (`portable`, `avx2` or `avx512`, read once) selects a lower level than the
+//! machine has. It is for tests, and for tools like callgrind that do not know AVX-512. For a level that the machine
+//! lacks, or an unknown name, the best available level is used.
+//!
+//! This module and its children are the only unsafe code of the module `frame`: vector instructions take raw pointers,
+//! and the offsets are written into the spare capacity of a vector before its length is raised.
+#![allow(unsafe_code)]
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+#[cfg(test)]
+mod naive;
+
+use std::sync::OnceLock;
+
+/// The vector instructions to use, the best last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Level {
+    /// The `memchr` crate's iterator.
+    Portable,
+    /// Vectors of 32 bytes.
+    Avx2,
+    /// Vectors of 64 bytes and compression by a mask: AVX-512 F, BW and VBMI2.
+    Avx512,
+}
+
+impl Level {
+    /// The best level of this machine.
+    fn best() -> Level {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi1") && is_x86_feature_detected!("popcnt") {
+            return if is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("avx512vbmi2")
+            {
+                Level::Avx512
+            } else {
+                Level::Avx2
+            };
+        }
+        Level::Portable
+    }
+
+    /// The level selected by the environment, else the highest: [`index_at`] uses the best the machine has.
+    fn asked() -> Level {
+        static ASKED: OnceLock<Level> = OnceLock::new();
+        *ASKED.get_or_init(|| match std::env::var("MILLSTREAM_SIMD").as_deref() {
+            Ok("portable") => Level::Portable,
+            Ok("avx2") => Level::Avx2,
+            _ => Level::Avx512,
+        })
+    }
+}
+
+/// Bytes that a level examines in one call: between two calls `ends` is enlarged and `max` is checked.
+const BLOCK: usize = 4096;
+
+/// Appends the ends of `byte` in `haystack` to `ends`: the position after each occurrence, plus `base`, in order.
+///
+/// It stops after `max` ends, and before an end that would exceed `u32::MAX`. Returns how many bytes it examined:
+/// `haystack[..examined]` contains exactly the occurrences that were appended, and if `max` stopped it, the last of
+/// them is the last byte examined.
+///
+/// Frequent callers should request thousands of ends at a time: a call examines at least 4 KiB, even if it then keeps
+/// fewer ends than it found.
+pub fn index(haystack: &[u8], byte: u8, base: u32, max: usize, ends: &mut Vec<u32>) -> usize {
+    index_at(Level::asked(), haystack, byte, base, max, ends)
+}
+
+/// [`index`] at a given level, or at the machine's best if that is lower.
+fn index_at(level: Level, haystack: &[u8], byte: u8, base: u32, max: usize, ends: &mut Vec<u32>) -> usize {
+    if max == 0 {
+        return 0;
+    }
+    let limit = ends.len().saturating_add(max);
+    let level = level.min(Level::best());
+    let room = (u32::MAX - base) as usize;
+    let haystack = &haystack[..haystack.len().min(room)];
+    let mut start = base;
+    for block in haystack.chunks(BLOCK) {
+        match level {
+            // SAFETY: `level` is not above the machine's best.
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => unsafe { avx512::append(block, byte, start, ends) },
+            // SAFETY: the same.
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => unsafe { avx2::append(block, byte, start, ends) },
+            _ => ends.extend(memchr::memchr_iter(byte, block).map(|at| start + at as u32 + 1)),
+        }
+        if ends.len() >= limit {
+            ends.truncate(limit);
+            return (ends[limit - 1] - base) as usize;
+        }
+        start += block.len() as u32;
+    }
+    haystack.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Every level that this machine has against the naive twin, with other ends before them in the vector.
+    fn check(haystack: &[u8], byte: u8, base: u32, max: usize) {
+        let mut expected = vec![7; 3];
+        let examined = naive::index(haystack, byte, base, max, &mut expected);
+        for level in [Level::Portable, Level::Avx2, Level::Avx512] {
+            if level > Level::best() {
+                break;
+            }
+            // Values that were not stored must not look right because an earlier vector left them in memory.
+            let mut ends = vec![7; 3 + haystack.len() + 64];
+            ends.truncate(3);
+            let got = index_at(level, haystack, byte, base, max, &mut ends);
+            assert_eq!((got, &ends), (examined, &expected), "{level:?} {} bytes, max {max}", haystack.len());
+        }
+    }
+
+    #[test]
+    fn every_length_around_the_steps_at_every_alignment() {
+        let lengths = if cfg!(miri) { vec![0, 1, 63, 64, 65, 255, 256, 257, 400] } else { (0..700).collect() };
+        let bytes: Vec<u8> = (0..800_u32).map(|i| if i % 7 == 3 || i % 64 == 63 { b'\n' } else { b'x' }).collect();
+        for len in lengths {
+            for start in [0, 1, 31, 63] {
+                check(&bytes[start..start + len], b'\n', 0, usize::MAX);
+                check(&bytes[start..start + len], b'\n', 100, len / 20);
+            }
+        }
+    }
+
+    #[test]
+    fn every_number_of_matches_in_a_step() {
+        for count in (0..=64).step_by(if cfg!(miri) { 11 } else { 1 }) {
+            let mut haystack = vec![b'x'; 3 * 64];
+            haystack[64..64 + count].fill(b'\n');
+            check(&haystack, b'\n', 0, usize::MAX);
+            haystack[64..128].rotate_left(count / 2);
+            check(&haystack, b'\n', 0, usize::MAX);
+        }
+    }
+
+    #[test]
+    fn a_match_in_every_byte_over_several_blocks() {
+        let haystack = vec![0; BLOCK + 77];
+        // Under Miri only what is done once a block matters, and a block takes half a minute.
+        let everywhere = [0, 1, 15, 16, 17, 64, BLOCK - 1, BLOCK, BLOCK + 76, usize::MAX];
+        let maxima = if cfg!(miri) { &[BLOCK + 1][..] } else { &everywhere };
+        for &max in maxima {
+            check(&haystack, 0, 5, max);
+        }
+        // What pads the last step must not match either, whatever the byte.
+        for byte in [0, 1, 0x7f, 0x80, 0xfe, 0xff] {
+            check(&[byte; 3], byte, 0, usize::MAX);
+            check(&[byte ^ 1; 70], byte, 0, usize::MAX);
+        }
+    }
+
+    #[test]
+    fn stops_before_an_end_that_does_not_fit() {
+        let haystack = [b'\n'; 200];
+        for room in [0, 1, 63, 64, 65, 130] {
+            let base = u32::MAX - room;
+            check(&haystack, b'\n', base, usize::MAX);
+            let mut ends = Vec::new();
+            assert_eq!(index(&haystack, b'\n', base, usize::MAX, &mut ends), room as usize);
+            assert_eq!(ends.len(), room as usize);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig {
+            cases: if cfg!(miri) { 4 } else { 512 },
+            failure_persistence: None,
+            ..ProptestConfig::default()
+        })]
+
+        #[test]
+        fn every_level_is_the_naive_twin(
+            // How often the byte occurs, from always to never: the number of matches in a step is what differs.
+            rarity in prop::sample::select(vec![1_u8, 2, 4, 20, 100, 255]),
+            noise in prop::collection::vec(any::<u8>(), 0..if cfg!(miri) { 300 } else { 12_000 }),
+            byte: u8,
+            base in 0_u32..1000,
+            max in prop_oneof![Just(usize::MAX), 0_usize..300, 0_usize..12_000],
+        ) {
+            let haystack: Vec<u8> =
+                noise.iter().map(|&n| if n % rarity == 0 { byte } else { n }).collect();
+            check(&haystack, byte, base, max);
+        }
+    }
+}

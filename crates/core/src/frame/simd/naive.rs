@@ -1,0 +1,17 @@
+//! The index in the most obvious way: the reference for the tests of every level.
+
+/// See [`index`](super::index).
+pub(super) fn index(haystack: &[u8], byte: u8, base: u32, max: usize, ends: &mut Vec<u32>) -> usize {
+    let mut found = 0;
+    for (at, &b) in haystack.iter().enumerate() {
+        let Some(end) = base.checked_add(at as u32 + 1) else { return at };
+        if found == max {
+            return at;
+        }
+        if b == byte {
+            ends.push(end);
+            found += 1;
+        }
+    }
+    haystack.len()
+}

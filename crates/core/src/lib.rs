@@ -1,0 +1,37 @@
+//! The part of [`millstream`](https://docs.rs/millstream) that needs no operating system: errors, formats, the buffer
+//! of the reading side, records, numbers and text. Programs depend on `millstream`, which re-exports all of this.
+//!
+//! It opens, reads and writes nothing, and it starts no process and no thread. It builds wherever Rust's standard
+//! library does, including WebAssembly and Windows.
+
+mod argv;
+#[allow(unsafe_code)] // one pointer into memory that the same type owns
+mod buffer;
+pub mod error;
+mod format;
+pub mod frame;
+#[allow(unsafe_code)] // one check for all parts of a record, then raw pointers
+pub mod put;
+mod records;
+mod refusal;
+pub mod scan;
+#[cfg(feature = "serde")]
+mod serde;
+
+pub use error::{CommandEnd, CommandStatus, Error, ErrorKind, Result};
+pub use format::Format;
+pub use records::{InMemory, ReadRecords, WriteRecord};
+
+/// For the other crates of Millstream only: it can change with any version.
+#[doc(hidden)]
+pub mod internal {
+    pub use crate::argv::show_argv;
+    pub use crate::buffer::{Buffer, Lent, NoMemory};
+    pub use crate::format::{Guess, Known, SNIFF, guess, is_known, may_begin};
+    pub use crate::frame::simd::index;
+    pub use crate::put::json::{append_escaped, append_json};
+    pub use crate::put::parts::{Parts, SLACK, append, need};
+    pub use crate::refusal::{Refusal, refuse};
+    pub use crate::scan::quick::quick;
+    pub use crate::scan::token::{Extent, Tokens, Value};
+}

@@ -1,0 +1,13 @@
+//! Digits the obvious way: the reference for the fast ways.
+
+/// The digits of `n` to a base of at most 16.
+pub(super) fn digits(mut n: u128, base: u128) -> Vec<u8> {
+    let mut digits = Vec::new();
+    loop {
+        digits.insert(0, b"0123456789abcdef"[(n % base) as usize]);
+        n /= base;
+        if n == 0 {
+            return digits;
+        }
+    }
+}

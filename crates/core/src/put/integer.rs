@@ -1,0 +1,330 @@
+//! Integers: decimal, hexadecimal, padded and zero-filled.
+
+use std::num::NonZero;
+
+use super::{Part, Place, Room, digits, put_checked};
+
+/// The integers from 8 to 128 bits: the arguments of [`hex`]. Other types cannot implement it.
+pub trait Integer: sealed::Integer {}
+
+/// The arguments of [`pad`] and [`zero_fill`]: integers, and the result of [`hex`]. Other types cannot implement it.
+pub trait Number: sealed::Number {}
+
+mod sealed {
+    /// Two representations with 64 or 128 bits.
+    pub trait Integer: Number {
+        type Wide: Wide;
+
+        /// In two's complement of the type's own width.
+        fn bits(self) -> Self::Wide;
+
+        const HEX_LEN: usize;
+    }
+
+    /// A sign and digits.
+    pub trait Number: Copy {
+        /// Its maximum length: the sign if it can have one, and the digits.
+        const MAX_LEN: usize;
+
+        /// Whether it can have a sign.
+        const SIGNED: bool;
+
+        /// Whether there is a `-` at the front.
+        fn is_negative(self) -> bool;
+
+        /// How many digits there are.
+        fn count(self) -> usize;
+
+        /// Writes the digits and returns where they end.
+        ///
+        /// # Safety
+        /// As many bytes as there are digits, and [`SLACK`](crate::put::SLACK) more, can be written at `at`.
+        unsafe fn put_digits(self, at: *mut u8) -> *mut u8;
+    }
+
+    /// What digits are made of.
+    pub trait Wide: Copy {
+        fn count_hex(self) -> usize;
+
+        /// # Safety
+        /// That of [`Number::put_digits`].
+        unsafe fn put_hex(self, at: *mut u8) -> *mut u8;
+    }
+}
+
+use sealed::{Number as _, Wide as _};
+
+macro_rules! integers {
+    ($wide:ident $count:ident $put:ident $count_hex:ident $put_hex:ident: $($kind:ident)*) => {
+        impl sealed::Wide for $wide {
+            #[inline]
+            fn count_hex(self) -> usize {
+                digits::$count_hex(self)
+            }
+
+            #[inline]
+            unsafe fn put_hex(self, at: *mut u8) -> *mut u8 {
+                // SAFETY: the same promise.
+                unsafe { digits::$put_hex(at, self) }
+            }
+        }
+
+        $(
+            impl Integer for $kind {}
+
+            impl Number for $kind {}
+
+            impl sealed::Integer for $kind {
+                type Wide = $wide;
+
+                const HEX_LEN: usize = $kind::BITS as usize / 4;
+
+                #[inline]
+                fn bits(self) -> $wide {
+                    // For a negative number, the cast sets the upper bits too.
+                    self as $wide & ($wide::MAX >> ($wide::BITS - $kind::BITS))
+                }
+            }
+
+            impl sealed::Number for $kind {
+                const MAX_LEN: usize = Self::SIGNED as usize + $kind::MAX.ilog10() as usize + 1;
+
+                const SIGNED: bool = $kind::MIN != 0;
+
+                #[inline]
+                #[allow(unused_comparisons)] // unsigned ones are not
+                fn is_negative(self) -> bool {
+                    self < 0
+                }
+
+                #[inline]
+                fn count(self) -> usize {
+                    digits::$count(self.abs_diff(0) as $wide)
+                }
+
+                #[inline]
+                unsafe fn put_digits(self, at: *mut u8) -> *mut u8 {
+                    // SAFETY: the same promise.
+                    unsafe { digits::$put(at, self.abs_diff(0) as $wide) }
+                }
+            }
+
+            impl Part for $kind {
+                #[inline]
+                fn max_len(&self) -> usize {
+                    $kind::MAX_LEN
+                }
+
+                fn put(&self, room: &mut Room<'_>) {
+                    put_checked(self, room);
+                }
+
+                #[inline]
+                unsafe fn put_unchecked(&self, place: Place) -> *mut u8 {
+                    // SAFETY: the longest text and the slack have room, so the digits have it after the sign.
+                    unsafe { self.put_digits(put_sign(place.at, *self)) }
+                }
+            }
+
+            impl Part for NonZero<$kind> {
+                #[inline]
+                fn max_len(&self) -> usize {
+                    $kind::MAX_LEN
+                }
+
+                fn put(&self, room: &mut Room<'_>) {
+                    put_checked(&self.get(), room);
+                }
+
+                #[inline]
+                unsafe fn put_unchecked(&self, place: Place) -> *mut u8 {
+                    // SAFETY: the same promise.
+                    unsafe { self.get().put_unchecked(place) }
+                }
+            }
+        )*
+    };
+}
+
+integers!(u64 count_u64 put_u64 count_hex_u64 put_hex_u64: u8 u16 u32 u64 usize i8 i16 i32 i64 isize);
+integers!(u128 count_u128 put_u128 count_hex_u128 put_hex_u128: u128 i128);
+
+/// Writes the sign, if there is one, and returns where it ends.
+///
+/// # Safety
+/// A byte at `at` can be written, whatever the sign.
+#[inline]
+unsafe fn put_sign<N: sealed::Number>(at: *mut u8, number: N) -> *mut u8 {
+    if !N::SIGNED {
+        return at;
+    }
+    // SAFETY: the caller's promise. Written always and kept or not: no branch.
+    unsafe {
+        at.write(b'-');
+        at.add(usize::from(number.is_negative()))
+    }
+}
+
+/// Writes `byte` `count` times, and overwrites up to 15 bytes after them. Returns where they end.
+///
+/// # Safety
+/// `count` + 15 bytes at `at` can be written.
+#[inline]
+unsafe fn put_repeated(at: *mut u8, byte: u8, count: usize) -> *mut u8 {
+    for i in (0..count).step_by(16) {
+        // SAFETY: `i` is less than `count`.
+        unsafe { at.add(i).cast::<[u8; 16]>().write_unaligned([byte; 16]) };
+    }
+    // SAFETY: the caller's promise.
+    unsafe { at.add(count) }
+}
+
+/// An integer in hexadecimal digits: the result of [`hex`].
+#[derive(Clone, Copy, Debug)]
+pub struct Hex<I>(I);
+
+/// The integer in lower-case hexadecimal digits, without a prefix; for a negative one, its two's complement.
+///
+/// ```
+/// use millstream::put::{hex, zero_fill};
+/// use millstream::{Writer, put};
+/// let mut out = Writer::memory()?;
+/// put!(out, hex(48_879), ' ', hex(-1_i8), ' ', zero_fill(hex(10), 4))?;
+/// assert_eq!(out.close()?.memory.unwrap(), b"beef ff 000a");
+/// # Ok::<(), millstream::Error>(())
+/// ```
+#[inline]
+pub fn hex<I: Integer>(integer: I) -> Hex<I> {
+    Hex(integer)
+}
+
+impl<I: Integer> Number for Hex<I> {}
+
+impl<I: Integer> sealed::Number for Hex<I> {
+    const MAX_LEN: usize = I::HEX_LEN;
+
+    const SIGNED: bool = false;
+
+    #[inline]
+    fn is_negative(self) -> bool {
+        false
+    }
+
+    #[inline]
+    fn count(self) -> usize {
+        self.0.bits().count_hex()
+    }
+
+    #[inline]
+    unsafe fn put_digits(self, at: *mut u8) -> *mut u8 {
+        // SAFETY: the same promise.
+        unsafe { self.0.bits().put_hex(at) }
+    }
+}
+
+impl<I: Integer> Part for Hex<I> {
+    #[inline]
+    fn max_len(&self) -> usize {
+        Self::MAX_LEN
+    }
+
+    fn put(&self, room: &mut Room<'_>) {
+        put_checked(self, room);
+    }
+
+    #[inline]
+    unsafe fn put_unchecked(&self, place: Place) -> *mut u8 {
+        // SAFETY: the longest text and the slack have room.
+        unsafe { self.put_digits(place.at) }
+    }
+}
+
+/// A number padded with spaces: the result of [`pad`].
+#[derive(Clone, Copy, Debug)]
+pub struct Pad<N> {
+    number: N,
+    width: u16,
+}
+
+/// The number preceded by as many spaces as make it `width` bytes long; a longer one gets none.
+///
+/// ```
+/// use millstream::{Writer, put, put::pad};
+/// let mut out = Writer::memory()?;
+/// put!(out, pad(7, 4), pad(-42, 4), pad(12345, 4))?;
+/// assert_eq!(out.close()?.memory.unwrap(), b"   7 -4212345");
+/// # Ok::<(), millstream::Error>(())
+/// ```
+#[inline]
+pub fn pad<N: Number>(number: N, width: u16) -> Pad<N> {
+    Pad { number, width }
+}
+
+impl<N: Number> Part for Pad<N> {
+    #[inline]
+    fn max_len(&self) -> usize {
+        N::MAX_LEN.max(self.width.into())
+    }
+
+    fn put(&self, room: &mut Room<'_>) {
+        put_checked(self, room);
+    }
+
+    #[inline]
+    unsafe fn put_unchecked(&self, place: Place) -> *mut u8 {
+        // SAFETY: spaces, sign and digits together are not longer than the longest text, and a digit is left for the
+        // sign that is not kept. The extra spaces are within the slack.
+        unsafe {
+            let at = put_repeated(place.at, b' ', fill_count(self.number, self.width));
+            self.number.put_digits(put_sign(at, self.number))
+        }
+    }
+}
+
+/// A number padded with zeros: the result of [`zero_fill`].
+#[derive(Clone, Copy, Debug)]
+pub struct ZeroFill<N> {
+    number: N,
+    width: u16,
+}
+
+/// The number with as many zeros before its digits as make it `width` bytes long, including the sign; a longer one gets
+/// none.
+///
+/// ```
+/// use millstream::{Writer, put, put::zero_fill};
+/// let mut out = Writer::memory()?;
+/// put!(out, zero_fill(7, 4), ' ', zero_fill(-42, 4), ' ', zero_fill(12345, 4))?;
+/// assert_eq!(out.close()?.memory.unwrap(), b"0007 -042 12345");
+/// # Ok::<(), millstream::Error>(())
+/// ```
+#[inline]
+pub fn zero_fill<N: Number>(number: N, width: u16) -> ZeroFill<N> {
+    ZeroFill { number, width }
+}
+
+impl<N: Number> Part for ZeroFill<N> {
+    #[inline]
+    fn max_len(&self) -> usize {
+        N::MAX_LEN.max(self.width.into())
+    }
+
+    fn put(&self, room: &mut Room<'_>) {
+        put_checked(self, room);
+    }
+
+    #[inline]
+    unsafe fn put_unchecked(&self, place: Place) -> *mut u8 {
+        // SAFETY: as for spaces.
+        unsafe {
+            let at = put_sign(place.at, self.number);
+            self.number.put_digits(put_repeated(at, b'0', fill_count(self.number, self.width)))
+        }
+    }
+}
+
+/// How many bytes have to come before the digits for a text of `width` bytes, its sign included.
+#[inline]
+fn fill_count<N: Number>(number: N, width: u16) -> usize {
+    usize::from(width).saturating_sub(number.count() + usize::from(number.is_negative()))
+}

@@ -1,0 +1,172 @@
+//! Columns of a line.
+
+use std::iter::FusedIterator;
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use super::quick::{ROOM, quick};
+use super::token::Tokens;
+use super::{Number, Scan, Separator};
+use crate::error::Result;
+
+/// The fields of a line, as bytes. See [`fields`].
+#[derive(Clone)]
+pub struct Fields<'a> {
+    line: &'a [u8],
+    at: usize,
+    separator: Separator,
+}
+
+/// The fields of a line, with any content.
+///
+/// Between separator bytes a field may be empty; with white space none is.
+///
+/// ```
+/// use millstream::scan::{self, Separator};
+/// let fields: Vec<&[u8]> = scan::fields(b" one  two ", Separator::Space).collect();
+/// assert_eq!(fields, [b"one", b"two"]);
+/// let fields: Vec<&[u8]> = scan::fields(b"one,,two three", Separator::Byte(b',')).collect();
+/// assert_eq!(fields, [&b"one"[..], b"", b"two three"]);
+/// ```
+pub fn fields(line: &[u8], separator: Separator) -> Fields<'_> {
+    Fields { line, at: 0, separator }
+}
+
+impl Fields<'_> {
+    fn next_range(&mut self) -> Option<Range<usize>> {
+        let mut tokens = Tokens::new(&self.line[self.at..], self.separator);
+        let token = tokens.next()?;
+        let start = self.at;
+        self.at += tokens.used();
+        Some(start + token.start..start + token.end)
+    }
+}
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        self.next_range().map(|range| &self.line[range])
+    }
+}
+
+impl FusedIterator for Fields<'_> {}
+
+/// The number in one column of a line; the first is 0. The content of the other columns does not matter.
+///
+/// # Errors
+/// As [`columns`], and [`ValueMissing`](crate::ErrorKind::ValueMissing) for a line that has too few of them. The offset
+/// is the one in the line.
+///
+/// ```
+/// use millstream::{ErrorKind, scan::{self, Separator}};
+/// let line = b"ann,31,1.75";
+/// assert_eq!(scan::column::<u32>(line, 1, Separator::Byte(b','))?, 31);
+/// let error = scan::column::<u32>(line, 2, Separator::Byte(b',')).unwrap_err();
+/// assert_eq!((error.kind(), error.offset(), error.found()), (ErrorKind::NumberInvalid, Some(7), Some("1.75")));
+/// let error = scan::column::<u32>(line, 3, Separator::Byte(b',')).unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::ValueMissing);
+/// # Ok::<(), millstream::Error>(())
+/// ```
+pub fn column<T: Number>(line: &[u8], column: usize, separator: Separator) -> Result<T> {
+    let mut fields = fields(line, separator);
+    for _ in 0..column {
+        fields.next_range();
+    }
+    let rest = &line[fields.at..];
+    T::take(&mut Tokens::new(rest, separator)).map_err(|wrong| {
+        let offset = fields.at + wrong.token.start;
+        wrong.error::<T>(rest).with_offset(offset as u64)
+    })
+}
+
+/// The numbers of a line. See [`columns`].
+#[derive(Clone)]
+pub struct Columns<'a, T> {
+    line: &'a [u8],
+    at: usize,
+    separator: Separator,
+    /// Where the copied end of the line begins; after the line if there is none.
+    tail_at: usize,
+    /// A copy of the end of the line, as if more separators followed: so that `quick` decides there too.
+    tail: [u8; 2 * ROOM],
+    values: PhantomData<fn() -> T>,
+}
+
+/// The values of a line, or of any bytes, one after another.
+///
+/// # Errors
+/// [`NumberInvalid`](crate::ErrorKind::NumberInvalid), [`NumberOverflow`](crate::ErrorKind::NumberOverflow), and
+/// [`ValueMissing`](crate::ErrorKind::ValueMissing) if a tuple is incomplete; the offset is the one in the line.
+/// Nothing follows an error.
+///
+/// ```
+/// use millstream::scan::{self, Separator};
+/// let sum: u32 = scan::columns::<u32>(b"1 2 3", Separator::Space).sum::<Result<_, _>>()?;
+/// assert_eq!(sum, 6);
+/// let points = scan::columns::<(i32, i32)>(b"1,-1,2,-2", Separator::Byte(b','));
+/// assert_eq!(points.collect::<Result<Vec<_>, _>>()?, [(1, -1), (2, -2)]);
+/// # Ok::<(), millstream::Error>(())
+/// ```
+pub fn columns<T: Scan>(line: &[u8], separator: Separator) -> Columns<'_, T> {
+    Columns { line, at: 0, separator, tail_at: usize::MAX, tail: [b' '; 2 * ROOM], values: PhantomData }
+}
+
+impl<T: Scan> Iterator for Columns<'_, T> {
+    type Item = Result<T>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Result<T>> {
+        let rest = &self.line[self.at..];
+        let value = match rest.len() {
+            0 => return None,
+            ROOM.. => quick(rest, self.separator),
+            _ => {
+                if self.tail_at > self.at {
+                    self.copy_tail();
+                }
+                quick(&self.tail[self.at - self.tail_at..], self.separator)
+            }
+        };
+        match value {
+            Some((value, used)) => {
+                // The separator after the last value may be one that the copy has added.
+                self.at += used.min(rest.len());
+                Some(Ok(value))
+            }
+            None => self.carefully(),
+        }
+    }
+}
+
+impl<T: Scan> Columns<'_, T> {
+    fn copy_tail(&mut self) {
+        let rest = &self.line[self.at..];
+        self.tail_at = self.at;
+        self.tail[..rest.len()].copy_from_slice(rest);
+        match self.separator {
+            // After a carriage return a newline would make a line end, which does not exist. So nothing ends the last
+            // value, and it takes the careful path.
+            Separator::Space | Separator::Byte(b'\n') => {}
+            Separator::Byte(separator) => self.tail[rest.len()..].fill(separator),
+        }
+    }
+
+    fn carefully(&mut self) -> Option<Result<T>> {
+        let rest = &self.line[self.at..];
+        let mut tokens = Tokens::new(rest, self.separator);
+        match T::take(&mut tokens) {
+            Ok(value) => {
+                self.at += tokens.used();
+                Some(Ok(value))
+            }
+            Err(wrong) => {
+                let offset = self.at + wrong.token.start;
+                self.at = self.line.len();
+                (!wrong.is_end()).then(|| Err(wrong.error::<T>(rest).with_offset(offset as u64)))
+            }
+        }
+    }
+}
+
+impl<T: Scan> FusedIterator for Columns<'_, T> {}

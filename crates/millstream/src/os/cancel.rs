@@ -1,0 +1,268 @@
+//! Interruptible waits.
+//!
+//! A blocking wait of this crate is a poll of the file descriptor *and* of every [`CancelToken`] that applies to it, so
+//! that Ctrl-C in a host language, or another thread, ends the wait immediately. Without a token and a time limit
+//! nothing is polled: a plain blocking call is enough.
+
+use std::io::{PipeReader, PipeWriter};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// Ends blocking waits of readers and writers, from any thread or signal handler.
+///
+/// A waiting call returns [`ErrorKind::Cancelled`] immediately, and so does every later one until
+/// [`reset`](CancelToken::reset). Nothing is lost: after a reset the next call continues where it was.
+///
+/// ```
+/// use millstream::{CancelToken, ErrorKind, Reader};
+/// let token = CancelToken::new()?;
+/// let mut reader = Reader::builder().cancel(&token).command(["sleep", "60"])?;
+/// let canceller = token.clone();
+/// std::thread::spawn(move || canceller.cancel());
+/// assert_eq!(reader.next_line().unwrap_err().kind(), ErrorKind::Cancelled);
+/// reader.close()?; // ends the command
+/// # Ok::<(), millstream::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct CancelToken(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    cancelled: AtomicBool,
+    // Readable while cancelled, for poll. Both ends are non-blocking.
+    readable: PipeReader,
+    writable: PipeWriter,
+}
+
+impl CancelToken {
+    /// A token that is not cancelled. It holds two file descriptors.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`] if the process has no file descriptors left.
+    pub fn new() -> Result<CancelToken> {
+        let (readable, writable) = std::io::pipe()?;
+        for end in [readable.as_fd(), writable.as_fd()] {
+            let flags = rustix::fs::fcntl_getfl(end).map_err(std::io::Error::from)?;
+            rustix::fs::fcntl_setfl(end, flags | rustix::fs::OFlags::NONBLOCK).map_err(std::io::Error::from)?;
+        }
+        Ok(CancelToken(Arc::new(Shared { cancelled: AtomicBool::new(false), readable, writable })))
+    }
+
+    /// Cancels. May be called from a signal handler: one atomic store and one write(2).
+    pub fn cancel(&self) {
+        if !self.0.cancelled.swap(true, Ordering::SeqCst) {
+            // A full pipe is readable, which is enough; nothing else can fail.
+            let _ = rustix::io::write(&self.0.writable, &[1]);
+        }
+    }
+
+    /// Whether it is cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.cancelled.load(Ordering::Relaxed)
+    }
+
+    /// The file descriptor that polls as readable while it is cancelled.
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.0.readable.as_fd()
+    }
+
+    /// Makes the token usable again.
+    pub fn reset(&self) {
+        self.0.cancelled.store(false, Ordering::SeqCst);
+        self.empty();
+    }
+
+    /// Makes the pipe unreadable, unless the token is cancelled.
+    fn empty(&self) {
+        let mut byte = [0; 16];
+        while matches!(rustix::io::read(&self.0.readable, &mut byte), Ok(n) if n > 0) {}
+        // A concurrent `cancel` sets the flag first, and may have written what has just been read.
+        if self.0.cancelled.load(Ordering::SeqCst) {
+            let _ = rustix::io::write(&self.0.writable, &[1]);
+        }
+    }
+}
+
+/// Whether `fd` can be read without blocking, now.
+pub(crate) fn is_readable(fd: BorrowedFd<'_>) -> bool {
+    matches!(Wait::default().poll(Some((fd, PollFlags::IN)), Some(Duration::ZERO)), Ok(true))
+}
+
+/// What may interrupt a wait: tokens and a time limit.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wait {
+    tokens: Vec<CancelToken>,
+    limit: Option<Duration>,
+    /// The file descriptor has just been polled: the next call will not block.
+    ready: bool,
+}
+
+impl Wait {
+    pub(crate) fn new(token: Option<CancelToken>, limit: Option<Duration>) -> Wait {
+        Wait { tokens: token.into_iter().collect(), limit, ready: false }
+    }
+
+    /// The same, ended by one more token.
+    pub(crate) fn and(&self, token: &CancelToken) -> Wait {
+        let mut wait = self.clone();
+        wait.tokens.push(token.clone());
+        wait
+    }
+
+    /// The same, for a file descriptor that has just been polled.
+    pub(crate) fn once_ready(&self) -> Wait {
+        Wait { ready: true, ..self.clone() }
+    }
+
+    pub(crate) fn is_ready(&self) -> bool {
+        self.ready
+    }
+
+    /// Whether anything can interrupt a wait: if not, a plain blocking call is enough.
+    pub(crate) fn is_needed(&self) -> bool {
+        !self.tokens.is_empty() || self.limit.is_some()
+    }
+
+    /// An error if a token is cancelled now.
+    pub(crate) fn check(&self) -> Result<()> {
+        match self.tokens.iter().any(CancelToken::is_cancelled) {
+            true => Err(Error::new(ErrorKind::Cancelled)),
+            false => Ok(()),
+        }
+    }
+
+    /// Waits until `fd` can be read (or is at its end, or broken) without blocking.
+    pub(crate) fn readable(&self, fd: BorrowedFd<'_>) -> Result<()> {
+        self.ready(fd, PollFlags::IN)
+    }
+
+    /// The same, for at most `time`. Returns whether it can be read; a shorter limit of this wait's own also ends it.
+    pub(crate) fn readable_within(&self, fd: BorrowedFd<'_>, time: Duration) -> Result<bool> {
+        self.poll(Some((fd, PollFlags::IN)), Some(self.limit.map_or(time, |limit| limit.min(time))))
+    }
+
+    /// Waits until `fd` can be written (or is broken) without blocking.
+    pub(crate) fn writable(&self, fd: BorrowedFd<'_>) -> Result<()> {
+        self.ready(fd, PollFlags::OUT)
+    }
+
+    fn ready(&self, fd: BorrowedFd<'_>, events: PollFlags) -> Result<()> {
+        match self.poll(Some((fd, events)), self.limit)? {
+            true => Ok(()),
+            false => Err(self.stalled()),
+        }
+    }
+
+    /// How long a wait may take, if there is a limit.
+    pub(crate) fn limit(&self) -> Option<Duration> {
+        self.limit
+    }
+
+    /// The error of a wait that takes longer.
+    pub(crate) fn stalled(&self) -> Error {
+        Error::new(ErrorKind::Stalled)
+            .with_found(format!("no progress for {} s", self.limit.unwrap_or_default().as_secs_f64()))
+            .with_expected("some bytes within that time")
+    }
+
+    /// An error if the time limit for a wait that began at `start` has passed.
+    pub(crate) fn expired(&self, start: Instant) -> Result<()> {
+        match self.limit {
+            Some(limit) if start.elapsed() >= limit => Err(self.stalled()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Sleeps for `time`, unless a token interrupts it.
+    pub(crate) fn sleep(&self, time: Duration) -> Result<()> {
+        if self.tokens.is_empty() {
+            std::thread::sleep(time);
+            return Ok(());
+        }
+        self.poll(None, Some(time)).map(drop)
+    }
+
+    /// Waits for `fd` for at most `limit` (indefinitely if `None`), whatever this wait's own limit is. Returns whether
+    /// it is ready.
+    pub(crate) fn poll(&self, fd: Option<(BorrowedFd<'_>, PollFlags)>, limit: Option<Duration>) -> Result<bool> {
+        // A limit that overflows the clock is no limit.
+        let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
+        loop {
+            self.check()?;
+            let mut fds = Vec::with_capacity(1 + self.tokens.len());
+            fds.extend(self.tokens.iter().map(|t| PollFd::from_borrowed_fd(t.fd(), PollFlags::IN)));
+            fds.extend(fd.map(|(fd, events)| PollFd::from_borrowed_fd(fd, events)));
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let left = left.map(|left| Timespec { tv_sec: left.as_secs() as _, tv_nsec: left.subsec_nanos() as _ });
+            match poll(&mut fds, left.as_ref()) {
+                Ok(0) => return Ok(false),
+                Ok(_) if fd.is_some() && fds.last().is_some_and(|fd| !fd.revents().is_empty()) => return Ok(true),
+                // A token: `check` above reports that. If it does not, a `reset` came between the two steps of a
+                // `cancel`, and the byte that was written would wake us again and again.
+                Ok(_) => self.tokens.iter().filter(|token| !token.is_cancelled()).for_each(CancelToken::empty),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(Error::from_io(error.into())),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_ends_a_wait_and_can_be_used_again() {
+        let token = CancelToken::new().unwrap();
+        let wait = Wait::new(Some(token.clone()), None);
+        let (silent, _held) = std::io::pipe().unwrap();
+        for _ in 0..3 {
+            let canceller = token.clone();
+            let thread = std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_millis(5));
+                canceller.cancel();
+                canceller.cancel();
+            });
+            assert_eq!(wait.readable(silent.as_fd()).unwrap_err().kind(), ErrorKind::Cancelled);
+            assert_eq!(wait.sleep(Duration::from_secs(60)).unwrap_err().kind(), ErrorKind::Cancelled);
+            thread.join().unwrap();
+            token.reset();
+            assert!(wait.check().is_ok());
+        }
+    }
+
+    #[test]
+    fn a_reset_between_the_two_acts_of_a_cancel_leaves_no_one_spinning() {
+        let token = CancelToken::new().unwrap();
+        let wait = Wait::new(Some(token.clone()), None);
+        token.0.cancelled.store(true, Ordering::SeqCst);
+        token.reset();
+        rustix::io::write(&token.0.writable, &[1]).unwrap();
+        assert!(!wait.poll(None, Some(Duration::from_millis(5))).unwrap());
+        assert_eq!(rustix::io::read(&token.0.readable, &mut [0]), Err(Errno::AGAIN), "it is readable still");
+        token.cancel();
+        assert!(wait.poll(None, None).is_err());
+    }
+
+    #[test]
+    fn a_limit_ends_a_wait() {
+        let wait = Wait::new(None, Some(Duration::from_millis(5)));
+        let (silent, _held) = std::io::pipe().unwrap();
+        assert_eq!(wait.readable(silent.as_fd()).unwrap_err().kind(), ErrorKind::Stalled);
+    }
+
+    #[test]
+    fn a_closed_pipe_is_ready() {
+        let wait = Wait::new(Some(CancelToken::new().unwrap()), None);
+        let (closed, writer) = std::io::pipe().unwrap();
+        drop(writer);
+        wait.readable(closed.as_fd()).unwrap();
+    }
+}

@@ -1,0 +1,119 @@
+//! Ends commands when this process is killed: for the command-line tool, which forks a process that [watches](watch).
+//!
+//! The guard learns of each command before the command exists: of a group from the child itself, before it becomes the
+//! command, and of a mark before the child is created. It acts when the last writing end of its socket closes; a child
+//! holds one until then. So however early we are killed, nothing is missed.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::net::SendFlags;
+use rustix::process::Pid;
+
+use super::children;
+pub use super::left::MARK;
+use super::left::{Left, PATIENCE, end_all};
+
+/// Our side of the guard.
+#[derive(Debug)]
+pub struct Guard {
+    to: UnixStream,
+    /// The prefix of all marks, if commands are marked; else they have their own groups.
+    run: Option<String>,
+    next: AtomicU64,
+}
+
+impl Guard {
+    /// `to` is the other end of the socket that the guard [watches](watch). With a `run`, commands stay in our process
+    /// group and are marked.
+    pub fn new(to: UnixStream, run: Option<String>) -> Guard {
+        Guard { to, run, next: AtomicU64::new(0) }
+    }
+
+    /// Nothing more is guarded: the guard ends the commands it still knows of, and itself.
+    ///
+    /// # Errors
+    /// Those of shutdown(2): then the guard does not end by itself.
+    pub fn close(&self) -> std::io::Result<()> {
+        self.to.shutdown(std::net::Shutdown::Both)
+    }
+
+    /// A command that is about to be started.
+    pub(super) fn watched(self: &Arc<Guard>) -> Watched {
+        let watched = Watched { guard: self.clone(), number: self.next.fetch_add(1, Ordering::Relaxed) };
+        if self.run.is_some() {
+            watched.tell(MARKED);
+        }
+        watched
+    }
+}
+
+/// The meaning of a message about a command, other than its process number.
+const MARKED: i64 = -1;
+const OVER: i64 = 0;
+
+/// One command that the guard knows of.
+#[derive(Clone, Debug)]
+pub(super) struct Watched {
+    guard: Arc<Guard>,
+    number: u64,
+}
+
+impl Watched {
+    /// The mark of the command, if it is to be marked.
+    pub(super) fn mark(&self) -> Option<String> {
+        self.guard.run.as_ref().map(|run| mark(run, self.number))
+    }
+
+    /// The child is about to become the command, and has a group of its own. Makes system calls only.
+    pub(super) fn starts(&self) {
+        if self.guard.run.is_none() {
+            self.tell(i64::from(rustix::process::getpid().as_raw_nonzero().get()));
+        }
+    }
+
+    /// The command is about to be reaped, or could not be started.
+    pub(super) fn over(&self) {
+        self.tell(OVER);
+    }
+
+    fn tell(&self, news: i64) {
+        let mut message = [0; 16];
+        message[..8].copy_from_slice(&self.number.to_ne_bytes());
+        message[8..].copy_from_slice(&news.to_ne_bytes());
+        // A guard that was killed guards nothing.
+        let _ = rustix::net::send(&self.guard.to, &message, SendFlags::NOSIGNAL);
+    }
+}
+
+fn mark(run: &str, number: u64) -> String {
+    format!("{run}.{number}")
+}
+
+/// The guard's work: keeps track of commands until the other end is closed, and then ends those that are left.
+pub fn watch(mut from: UnixStream, run: Option<&str>) {
+    let mut left = BTreeMap::new();
+    let mut message = [0; 16];
+    while from.read_exact(&mut message).is_ok() {
+        let [number, news] = [0, 8].map(|at| <[u8; 8]>::try_from(&message[at..at + 8]).expect("8 bytes"));
+        let number = u64::from_ne_bytes(number);
+        match (i64::from_ne_bytes(news), run) {
+            (OVER, _) => drop(left.remove(&number)),
+            (MARKED, Some(run)) => drop(left.insert(number, Left::Marked(mark(run, number)))),
+            (pid, _) => {
+                if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+                    left.insert(number, Left::Group(pid));
+                }
+            }
+        }
+    }
+    end_all(&left.into_values().collect::<Vec<_>>(), PATIENCE);
+}
+
+/// Reaps children of this process that are no commands of ours: of a process that adopts orphans.
+pub fn reap_adopted() {
+    children::reap_others();
+}

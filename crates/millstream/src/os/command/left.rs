@@ -1,0 +1,119 @@
+//! What a command has started and left behind: its process group, or the processes that carry its mark.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal};
+
+/// The environment variable that marks commands which stay in our process group: marks, separated by colons.
+pub const MARK: &str = "MILLSTREAM_RUN";
+
+/// How long a command that is to stop has before SIGTERM, and again before SIGKILL.
+pub(super) const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How often to look for what is left.
+const STEP: Duration = Duration::from_millis(10);
+
+/// Processes that a command may have left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Left {
+    /// Those of this process group, whose leader has exited and is not reaped.
+    Group(Pid),
+    /// Those with this mark in their environment.
+    Marked(String),
+}
+
+impl Left {
+    /// Ends them: with SIGTERM, and those still running after `patience` with SIGKILL.
+    pub(super) fn end(&self, patience: Duration) {
+        end_all(std::slice::from_ref(self), patience);
+    }
+
+    /// Sends them this signal. It fails for processes that we may not signal.
+    pub(super) fn signal(&self, signal: Signal) {
+        match self {
+            Left::Group(group) => {
+                let _ = rustix::process::kill_process_group(*group, signal);
+            }
+            Left::Marked(mark) => processes().into_iter().for_each(|pid| signal_marked(pid, mark, signal)),
+        }
+    }
+
+    /// Whether one of them exists and is not a zombie.
+    fn is_there(&self) -> bool {
+        match self {
+            Left::Group(group) => processes().into_iter().any(|pid| is_in_group(pid, *group)),
+            Left::Marked(mark) => processes().into_iter().any(|pid| is_marked(pid, mark)),
+        }
+    }
+}
+
+/// Ends all of these.
+pub(super) fn end_all(all: &[Left], patience: Duration) {
+    if cfg!(not(target_os = "linux")) {
+        // Running processes cannot be listed.
+        return all.iter().for_each(|left| left.signal(Signal::KILL));
+    }
+    let mut left: Vec<&Left> = all.iter().collect();
+    for signal in [Signal::TERM, Signal::KILL] {
+        let deadline = Instant::now() + patience;
+        let mut is_first = true;
+        loop {
+            left.retain(|left| left.is_there());
+            if left.is_empty() {
+                return;
+            }
+            // A killed process may just have started another one.
+            if is_first || signal == Signal::KILL {
+                left.iter().for_each(|left| left.signal(signal));
+            }
+            is_first = false;
+            if Instant::now() >= deadline {
+                break;
+            }
+            std::thread::sleep(STEP);
+        }
+    }
+}
+
+/// The numbers of all processes but this one.
+fn processes() -> Vec<Pid> {
+    let ours = rustix::process::getpid();
+    let names = fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.file_name());
+    let pids = names.filter_map(|name| Pid::from_raw(name.to_str()?.parse().ok()?));
+    pids.filter(|pid| *pid != ours).collect()
+}
+
+fn is_in_group(pid: Pid, group: Pid) -> bool {
+    let stat = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name, in parentheses, may contain anything. After it: state, parent, group.
+    let Some(end) = memchr::memrchr(b')', &stat) else { return false };
+    let mut fields = stat[end + 1..].split(|byte| *byte == b' ').filter(|field| !field.is_empty());
+    let (state, of) = (fields.next().unwrap_or_default(), fields.nth(1).unwrap_or_default());
+    !matches!(state, b"Z" | b"X") && of == group.to_string().as_bytes()
+}
+
+/// Whether a process carries this mark. A zombie has no environment any more.
+fn is_marked(pid: Pid, mark: &str) -> bool {
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    environment.split(|byte| *byte == 0).any(|variable| {
+        let marks = variable.strip_prefix(MARK.as_bytes()).and_then(|value| value.strip_prefix(b"="));
+        marks.is_some_and(|marks| marks.split(|byte| *byte == b':').any(|other| other == mark.as_bytes()))
+    })
+}
+
+#[cfg(target_os = "linux")]
+fn signal_marked(pid: Pid, mark: &str, signal: Signal) {
+    if !is_marked(pid, mark) {
+        return;
+    }
+    // The number may have been reused: look again once the process is held.
+    if let Ok(pidfd) = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty())
+        && is_marked(pid, mark)
+    {
+        let _ = rustix::process::pidfd_send_signal(pidfd, signal);
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn signal_marked(_: Pid, _: &str, _: Signal) {}

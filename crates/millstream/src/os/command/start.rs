@@ -1,0 +1,131 @@
+//! Starting a process: what the child does before it becomes the command.
+//!
+//! A host may block or ignore signals, as Julia and Python do. Its commands must not: they could not be stopped. The
+//! child runs code of ours only if a host does that, or a guard is to be notified; otherwise it is started with
+//! `posix_spawn`, which is faster.
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
+use std::sync::{LazyLock, mpsc};
+
+use rustix::process::Pid;
+
+use super::children;
+use super::guard::Watched;
+
+/// How a command is started.
+pub(super) struct Start {
+    pub(super) guard: Option<Watched>,
+    pub(super) ends_with_us: bool,
+}
+
+/// Ignored signals that a child continues to ignore: that is how `nohup` and shells protect background jobs.
+const STAY_IGNORED: [i32; 6] = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
+
+/// The highest number of a signal.
+const LAST_SIGNAL: i32 = 64;
+
+impl Start {
+    pub(super) fn spawn(self, mut command: Command) -> io::Result<Child> {
+        let guard = self.guard.clone();
+        if self.ends_with_us || guard.is_some() || signals_are_changed() {
+            let (ends_with_us, parent) = (self.ends_with_us, rustix::process::getpid());
+            let before = move || {
+                reset_signals();
+                if ends_with_us {
+                    end_with(parent)?;
+                }
+                if let Some(guard) = &guard {
+                    guard.starts();
+                }
+                Ok(())
+            };
+            // SAFETY: between fork and exec in a process of many threads, only functions that are safe in signal
+            // handlers may be called. These make system calls, through thin wrappers of libc or rustix, on memory
+            // allocated before; they neither allocate nor lock.
+            unsafe { command.pre_exec(before) };
+        }
+        let started = match self.ends_with_us {
+            true => by_the_starter(command),
+            false => spawn(command),
+        };
+        if let (Err(_), Some(guard)) = (&started, &self.guard) {
+            guard.over();
+        }
+        started
+    }
+}
+
+/// Starts it. `command` holds our copies of the child's ends, and is dropped afterwards: while they are open, no pipe
+/// of the child has an end.
+fn spawn(mut command: Command) -> io::Result<Child> {
+    children::starting(|| command.spawn())
+}
+
+/// Starts it on a thread that lives as long as the process: the system treats the end of a child's parent thread as
+/// that of the parent.
+fn by_the_starter(command: Command) -> io::Result<Child> {
+    type Job = (Command, mpsc::Sender<io::Result<Child>>);
+    static STARTER: LazyLock<io::Result<mpsc::Sender<Job>>> = LazyLock::new(|| {
+        let (sender, jobs) = mpsc::channel::<Job>();
+        let work = move || {
+            for (command, started) in jobs {
+                let _ = started.send(spawn(command));
+            }
+        };
+        std::thread::Builder::new().name("millstream-start".into()).spawn(work)?;
+        Ok(sender)
+    });
+    let starter = STARTER.as_ref().map_err(|error| io::Error::new(error.kind(), error.to_string()))?;
+    let (sender, started) = mpsc::channel();
+    let gone = |_| io::Error::other("the thread that starts commands has ended");
+    starter.send((command, sender)).map_err(|_| gone(mpsc::RecvError))?;
+    started.recv().map_err(gone)?
+}
+
+/// Whether a child would not start with an empty mask and default dispositions. std resets that of SIGPIPE.
+fn signals_are_changed() -> bool {
+    let Ok(status) = std::fs::read_to_string("/proc/thread-self/status") else { return true };
+    let set = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        line.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).unwrap_or(u64::MAX)
+    };
+    // 32 and 33 are the C library's own, which it lets no program change.
+    let fine = STAY_IGNORED.iter().chain(&[libc::SIGPIPE, 32, 33]).fold(0, |fine, signal| fine | 1 << (signal - 1));
+    set("SigBlk:") != 0 || set("SigIgn:") & !fine != 0
+}
+
+/// Gives signals that are ignored their default disposition, then blocks none. (Handlers are reset automatically.)
+fn reset_signals() {
+    for signal in (1..=LAST_SIGNAL).filter(|signal| !STAY_IGNORED.contains(signal)) {
+        // SAFETY: both structures are valid for these calls, which keep no pointer. For a signal without a disposition,
+        // or whose disposition is fixed, they fail and change nothing.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            if libc::sigaction(signal, std::ptr::null(), &mut action) == 0 && action.sa_sigaction == libc::SIG_IGN {
+                action.sa_sigaction = libc::SIG_DFL;
+                libc::sigaction(signal, &action, std::ptr::null_mut());
+            }
+        }
+    }
+    // SAFETY: the set is valid for these calls, the first of which makes it an empty one.
+    unsafe {
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
+    }
+}
+
+/// Has the system end this process with its parent, which may have ended already.
+fn end_with(parent: Pid) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    {
+        rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+        if rustix::process::getppid() != Some(parent) {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+    }
+    let _ = parent;
+    Ok(())
+}

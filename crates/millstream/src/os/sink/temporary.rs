@@ -1,0 +1,118 @@
+//! Temporary names for files that are to appear complete.
+
+use std::ffi::OsString;
+use std::fs;
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+
+/// The longest part of the name that its temporary file repeats: the rest must fit in 255 bytes too.
+const MAX_NAME_PART: usize = 200;
+
+/// The text between that part and six random letters, and after them: how leftovers of a killed process are found.
+const MARK: &str = ".millstream-";
+const ENDING: &str = ".tmp";
+
+/// How many names are tried that exist already: with 36⁶ possible ones, more than that is no accident.
+const ATTEMPTS: usize = 1 << 10;
+
+/// A temporary name, under which a file is removed when this is dropped. A forked child has a copy of it, and must not
+/// remove the file: it is its parent's.
+pub(super) struct Temporary {
+    /// `None` once renamed.
+    path: Option<PathBuf>,
+    /// The process that made it.
+    process: u32,
+}
+
+impl Temporary {
+    /// Creates something under a temporary name next to `target`. `make` must fail if something of that name exists.
+    pub(super) fn beside<T>(target: &Path, mut make: impl FnMut(&Path) -> io::Result<T>) -> io::Result<(T, Temporary)> {
+        let (Some(directory), Some(file_name)) = (target.parent(), target.file_name()) else {
+            return Err(Errno::ISDIR.into());
+        };
+        let part = file_name.as_bytes();
+        let part = &part[..part.len().min(MAX_NAME_PART)];
+        let mut attempts = 0..ATTEMPTS;
+        loop {
+            attempts.next();
+            let letters = random_letters();
+            let name = [b".", part, MARK.as_bytes(), &letters, ENDING.as_bytes()].concat();
+            let path = directory.join(OsString::from_vec(name));
+            match make(&path) {
+                Ok(made) => return Ok((made, Temporary { path: Some(path), process: std::process::id() })),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && !attempts.is_empty() => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Gives it this name, in place of what has that. After an error the call may be repeated.
+    pub(super) fn rename(&mut self, target: &Path) -> io::Result<()> {
+        if let Some(path) = &self.path {
+            fs::rename(path, target)?;
+            self.path = None;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if let Some(path) = self.path.take().filter(|_| self.process == std::process::id()) {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// Six letters and digits that are hardly ever the same twice: the names need not be secret, because a name that exists is
+/// never used. Hash maps of the standard library have keys of the system's random numbers.
+fn random_letters() -> [u8; 6] {
+    let mut random = RandomState::new().hash_one(std::process::id());
+    std::array::from_fn(|_| {
+        let letter = b"abcdefghijklmnopqrstuvwxyz0123456789"[(random % 36) as usize];
+        random /= 36;
+        letter
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+
+    #[test]
+    fn a_forked_child_leaves_the_file_of_its_parent() {
+        let directory = tempfile::tempdir().unwrap();
+        let make = || Temporary::beside(&directory.path().join("out"), |path| File::create_new(path)).unwrap().1;
+        let count = || fs::read_dir(directory.path()).unwrap().count();
+        drop(make());
+        assert_eq!(count(), 0);
+        // As the child sees it, whose number is another one.
+        drop(Temporary { path: make().path.take(), process: 0 });
+        assert_eq!(count(), 1);
+    }
+
+    #[test]
+    fn another_name_is_tried_where_one_exists_and_not_for_ever() {
+        let directory = tempfile::tempdir().unwrap();
+        let target = directory.path().join("out");
+        let mut names = Vec::new();
+        let (count, temporary) = Temporary::beside(&target, |path| {
+            names.push(path.to_path_buf());
+            if names.len() < 4 { Err(io::ErrorKind::AlreadyExists.into()) } else { Ok(names.len()) }
+        })
+        .unwrap();
+        assert_eq!((count, temporary.path.as_deref()), (4, names.last().map(PathBuf::as_path)));
+        let name = names[3].file_name().unwrap().to_str().unwrap();
+        assert!(name.starts_with(".out.millstream-") && name.ends_with(".tmp"), "{name}");
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), 4);
+        let refused = Temporary::beside(&target, |_| Err::<(), _>(io::ErrorKind::AlreadyExists.into()));
+        assert_eq!(refused.err().unwrap().kind(), io::ErrorKind::AlreadyExists);
+    }
+}

@@ -1,0 +1,179 @@
+//! A file descriptor as a source: files, pipes, sockets, terminals, devices.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::Instant;
+
+use rustix::fs::{FileType, OFlags};
+use rustix::io::Errno;
+
+use super::follow::Followed;
+use super::stamp::Stamp;
+use crate::error::{CommandEnd, Error, ErrorKind, Result};
+use crate::os::cancel::Wait;
+use crate::os::command::enlarge_pipe;
+use crate::source::Pin;
+use crate::source::{ByteSource, Nature};
+
+/// Reads a file descriptor, which is left unchanged: in particular it is never made non-blocking.
+pub(crate) struct FdSource {
+    fd: OwnedFd,
+    nature: Nature,
+    is_socket: bool,
+    /// For a regular file: its state when it was opened, and our position.
+    file: Option<Extent>,
+    pin: Pin,
+    follow: Option<Followed>,
+}
+
+struct Extent {
+    stamp: Stamp,
+    pos: u64,
+    has_been_read: bool,
+}
+
+impl FdSource {
+    /// Takes a file descriptor; a pipe is enlarged to 1 MiB where the system allows it.
+    pub(crate) fn new(fd: OwnedFd) -> Result<FdSource> {
+        let stat = rustix::fs::fstat(&fd).map_err(open_failed)?;
+        let file_type = FileType::from_raw_mode(stat.st_mode);
+        let (nature, file) = match file_type {
+            FileType::Directory => {
+                return Err(Error::new(ErrorKind::OpenFailed)
+                    .with_found("a directory")
+                    .with_expected("a file, a pipe, a socket or a device"));
+            }
+            FileType::RegularFile => {
+                let pos = rustix::fs::tell(&fd).unwrap_or(0);
+                // Only a hint: the kernel then reads ahead further.
+                #[cfg(target_os = "linux")]
+                let _ = rustix::fs::fadvise(&fd, 0, None, rustix::fs::Advice::Sequential);
+                (Nature::File, Some(Extent { stamp: Stamp::of(&stat), pos, has_been_read: false }))
+            }
+            FileType::Fifo => (Nature::Pipe(enlarge_pipe(&fd)), None),
+            _ => (Nature::Device, None),
+        };
+        Ok(FdSource { fd, nature, is_socket: file_type == FileType::Socket, file, pin: Pin::default(), follow: None })
+    }
+
+    /// Opens a path. A FIFO is waited for until it has a writer: here, or in the first read if `wait` may end it.
+    pub(crate) fn open(path: &Path, wait: &Wait) -> Result<FdSource> {
+        let open_failed = |error| Error::new(ErrorKind::OpenFailed).with_io(error);
+        let mut options = std::fs::OpenOptions::new();
+        options.read(true);
+        if wait.is_needed() && std::fs::metadata(path).map_err(open_failed)?.file_type().is_fifo() {
+            // A blocking open cannot be interrupted. The reads poll, and a FIFO without a writer is not readable.
+            options.custom_flags(OFlags::NONBLOCK.bits() as i32);
+        }
+        FdSource::new(options.open(path).map_err(open_failed)?.into())
+    }
+
+    /// Continues at the end of a regular file as it grows. `path` is what to watch for changes.
+    pub(crate) fn follow(mut self, path: Option<&Path>) -> FdSource {
+        if let Some(file) = &self.file {
+            self.follow = Some(Followed::new(path, file.pos));
+        }
+        self
+    }
+
+    /// What must not change about a regular file.
+    pub(crate) fn pin(mut self, pin: Pin) -> FdSource {
+        self.pin = pin;
+        self
+    }
+
+    /// How many bytes are left of a regular file.
+    pub(crate) fn size(&self) -> Option<u64> {
+        // Files in /proc and similar file systems report 0 and have content.
+        self.file.as_ref().map(|file| file.stamp.size.saturating_sub(file.pos)).filter(|&size| size > 0)
+    }
+
+    /// Whether a peer is at the other end of a connection.
+    pub(crate) fn is_socket(&self) -> bool {
+        self.is_socket
+    }
+
+    fn read_once(&mut self, space: &mut [u8], wait: &Wait) -> Result<usize> {
+        let polls = wait.is_needed() && self.nature != Nature::File;
+        if polls && !wait.is_ready() {
+            wait.readable(self.fd.as_fd())?;
+        }
+        loop {
+            match rustix::io::read(&self.fd, &mut *space) {
+                Ok(count) => return Ok(count),
+                Err(Errno::INTR) => wait.check()?,
+                Err(Errno::AGAIN) => wait.readable(self.fd.as_fd())?,
+                Err(error) => return Err(Error::from_io(error.into())),
+            }
+        }
+    }
+
+    /// Reads the content of a followed file, and waits for more of it.
+    fn read_followed(&mut self, space: &mut [u8], wait: &Wait) -> Result<usize> {
+        let start = Instant::now();
+        let mut end = Ok(());
+        loop {
+            let count = self.read_once(space, wait)?;
+            let (Some(file), Some(follow)) = (&mut self.file, &mut self.follow) else { return Ok(count) };
+            file.pos += count as u64;
+            // After the read: a truncation before or during it is visible now.
+            follow.note(&space[..count]);
+            follow.compare(self.fd.as_fd(), file.pos)?;
+            if count > 0 {
+                return Ok(count);
+            }
+            // Only an end that comes after the look at the name is the end of what had that name.
+            end?;
+            end = follow.check_name(self.fd.as_fd());
+            if end.is_ok() {
+                follow.wait(wait, start)?;
+            }
+        }
+    }
+}
+
+fn open_failed(error: Errno) -> Error {
+    Error::new(ErrorKind::OpenFailed).with_io(error.into())
+}
+
+impl ByteSource for FdSource {
+    fn read(&mut self, space: &mut [u8], wait: &Wait) -> Result<usize> {
+        if self.follow.is_some() {
+            return self.read_followed(space, wait);
+        }
+        let count = self.read_once(space, wait)?;
+        if let Some(file) = &mut self.file {
+            file.pos += count as u64;
+            file.has_been_read |= count > 0;
+        }
+        Ok(count)
+    }
+
+    fn finish(&mut self, _wait: &Wait, _ends: &mut Vec<CommandEnd>) -> Result<()> {
+        match &self.file {
+            // A position beyond its end is the caller's responsibility.
+            Some(file) => file.stamp.check(&self.fd, if file.has_been_read { file.pos } else { 0 }, self.pin),
+            None => Ok(()),
+        }
+    }
+
+    fn nature(&self) -> Nature {
+        match self.follow {
+            // It waits like a pipe, at a rate that needs no help.
+            Some(_) => Nature::CallerOnly,
+            None => self.nature,
+        }
+    }
+
+    fn ready_fd(&self) -> Option<BorrowedFd<'_>> {
+        match self.nature {
+            Nature::File => None,
+            _ => Some(self.fd.as_fd()),
+        }
+    }
+
+    fn pending(&self) -> usize {
+        rustix::io::ioctl_fionread(&self.fd).unwrap_or(0) as usize
+    }
+}

@@ -1,0 +1,7 @@
+//! Sources that belong to the operating system.
+
+pub(crate) mod command;
+pub(crate) mod fd;
+mod follow;
+pub(crate) mod mapped;
+pub(crate) mod stamp;

@@ -1,0 +1,53 @@
+//! Whether a file has changed since it was opened.
+
+use std::os::fd::AsFd;
+
+use rustix::fs::{Stat, fstat};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::source::Pin;
+
+/// Size and modification time of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    pub(crate) size: u64,
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    pub(crate) fn of(stat: &Stat) -> Stamp {
+        Stamp { size: stat.st_size as u64, changed: (stat.st_mtime, stat.st_mtime_nsec as i64) }
+    }
+
+    /// Checks the open file again, from which `read` bytes have been read, counted from its start: an error if they can
+    /// be a mixture.
+    ///
+    /// # Errors
+    /// [`SourceShrank`](ErrorKind::SourceShrank), [`SourceChanged`](ErrorKind::SourceChanged), [`Io`](ErrorKind::Io).
+    pub(crate) fn check(&self, file: impl AsFd, read: u64, pin: Pin) -> Result<()> {
+        let now = Stamp::of(&fstat(file).map_err(|error| Error::from_io(error.into()))?);
+        // Files in /proc and similar file systems have a size of 0 and content.
+        if self.size > 0 && now.size < self.size.max(read) {
+            return Err(shrank(now.size, self.size.max(read)));
+        }
+        if now.size > self.size && pin == Pin::Identity {
+            return Err(changed(format!("{} bytes", now.size), format!("the {} bytes it had", self.size)));
+        }
+        if self.size > 0 && now.size == self.size && now.changed != self.changed {
+            return Err(changed("a different modification time", "the one it had when it was opened"));
+        }
+        Ok(())
+    }
+}
+
+/// The error of a file that has become shorter.
+pub(crate) fn shrank(now: u64, was: u64) -> Error {
+    Error::new(ErrorKind::SourceShrank)
+        .with_found(format!("{now} bytes"))
+        .with_expected(format!("the {was} bytes it had"))
+}
+
+/// The error of a file that has changed.
+pub(crate) fn changed(found: impl Into<String>, expected: impl Into<String>) -> Error {
+    Error::new(ErrorKind::SourceChanged).with_found(found).with_expected(expected)
+}

@@ -1,0 +1,148 @@
+//! Whether a compressed file is complete, before more is appended to it: data after a truncated stream cannot be read.
+//!
+//! bgzf has a final block, and the frames and blocks of zstd have lengths. Plain gzip has to be decoded.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use crate::Format;
+use crate::error::{Error, ErrorKind, Result};
+use crate::os::cancel::CancelToken;
+use crate::os::read_exact_at;
+use crate::reader::{Decode, Reader};
+use crate::source::decode::{BGZF_END, ZstdHeader};
+use millstream_core::internal::{Guess, Known, SNIFF, guess};
+
+/// Fails if the file exists and is not a complete one of this format. `progress` is called with how much of a file that
+/// has to be decoded has been decoded, and its size.
+///
+/// # Errors
+/// [`ErrorKind::OpenFailed`], [`ErrorKind::Cancelled`].
+pub(crate) fn check(
+    path: &Path,
+    format: Format,
+    token: Option<&CancelToken>,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<()> {
+    let Some(len) = std::fs::metadata(path).ok().filter(|file| file.is_file()).map(|file| file.len()) else {
+        // It will be created, or is not a file; anything else that is wrong with it is found when it is opened.
+        return Ok(());
+    };
+    if len == 0 {
+        return Ok(());
+    }
+    let name = path.display().to_string();
+    let file = File::open(path).map_err(|error| Error::new(ErrorKind::OpenFailed).with_io(error).with_name(&name))?;
+    find_fault(file, len, format, token, progress).map_err(|fault| match fault {
+        Fault::Content(found) => Error::new(ErrorKind::OpenFailed)
+            .with_name(name)
+            .with_found(found)
+            .with_expected(format!("a complete {format} file to append to, or appending without the check")),
+        Fault::Other(error) => error.with_name(name),
+    })
+}
+
+/// Why nothing can be appended.
+enum Fault {
+    Content(String),
+    Other(Error),
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Fault {
+        Fault::Other(Error::from_io(error))
+    }
+}
+
+fn find_fault(
+    file: File,
+    len: u64,
+    format: Format,
+    token: Option<&CancelToken>,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<(), Fault> {
+    let mut first = [0; SNIFF];
+    let first = &mut first[..len.min(SNIFF as u64) as usize];
+    read_exact_at(&file, first, 0)?;
+    let found = match guess(first, true) {
+        Guess::Is(Known::Ours(found)) if format.reads(found) => found,
+        Guess::Is(Known::Ours(found)) => return Err(Fault::Content(format!("{found} data"))),
+        Guess::Is(Known::Other(found)) => return Err(Fault::Content(format!("{found} data"))),
+        Guess::Plain | Guess::Open => return Err(Fault::Content(format!("data that begins with {first:02x?}"))),
+    };
+    match found {
+        Format::Zstd => walk_zstd(&file, len),
+        Format::Bgzf if ends_with(&file, len, &BGZF_END)? => Ok(()),
+        _ => decode(file, len, token, progress),
+    }
+}
+
+fn ends_with(file: &File, len: u64, end: &[u8]) -> io::Result<bool> {
+    let Some(at) = len.checked_sub(end.len() as u64) else { return Ok(false) };
+    let mut last = vec![0; end.len()];
+    read_exact_at(file, &mut last, at)?;
+    Ok(last == end)
+}
+
+fn decode(file: File, len: u64, token: Option<&CancelToken>, progress: &mut dyn FnMut(u64, u64)) -> Result<(), Fault> {
+    let mut builder = Reader::builder().decode(Decode::Auto);
+    if let Some(token) = token {
+        builder = builder.cancel(token);
+    }
+    let read_all = || -> Result<()> {
+        let mut reader = builder.fd(file)?;
+        while reader.fill()? > 0 {
+            reader.consume(reader.buffer().len());
+            progress(reader.progress().source_bytes, len);
+        }
+        Ok(())
+    };
+    read_all().map_err(|error| match error.kind() {
+        ErrorKind::DecodeTruncated | ErrorKind::DecodeDamaged => {
+            let found = error.found().unwrap_or("other data").to_string();
+            Fault::Content(format!("{} ({found})", error.kind().name().replace('_', " ")))
+        }
+        _ => Fault::Other(error),
+    })
+}
+
+/// From frame to frame and from block to block, by their lengths (RFC 8878, section 3.1).
+fn walk_zstd(file: &File, len: u64) -> Result<(), Fault> {
+    let mut at = 0;
+    let mut head = [0; 18];
+    let mut read = |at: u64, count: usize| -> Result<[u8; 18], Fault> {
+        match read_exact_at(file, &mut head[..count], at) {
+            Ok(()) => Ok(head),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(cut(at)),
+            Err(error) => Err(error.into()),
+        }
+    };
+    while at < len {
+        let head = read(at, 8)?;
+        match u32::from_le_bytes([head[0], head[1], head[2], head[3]]) {
+            0x184d_2a50..=0x184d_2a5f => at += 8 + u64::from(u32::from_le_bytes([head[4], head[5], head[6], head[7]])),
+            0xfd2f_b528 => {
+                let header_len = ZstdHeader::len(head[4]);
+                let header = ZstdHeader::parse(&read(at, header_len)?);
+                at += header_len as u64;
+                loop {
+                    let block = read(at, 3)?;
+                    let block = u32::from_le_bytes([block[0], block[1], block[2], 0]);
+                    let (is_last, kind, size) = (block & 1 != 0, block >> 1 & 3, u64::from(block >> 3));
+                    at += 3 + if kind == 1 { 1 } else { size };
+                    if is_last {
+                        break;
+                    }
+                }
+                at += if header.has_checksum { 4 } else { 0 };
+            }
+            _ => return Err(Fault::Content(format!("no zstd frame at byte {at}"))),
+        }
+    }
+    if at > len { Err(cut(len)) } else { Ok(()) }
+}
+
+fn cut(at: u64) -> Fault {
+    Fault::Content(format!("a truncated zstd frame at byte {at}"))
+}

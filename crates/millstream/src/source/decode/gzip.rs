@@ -1,0 +1,224 @@
+//! gzip: any number of members, one after another. bgzf blocks are decoded by several threads if the source is a file.
+//!
+//! A run of bgzf blocks must end with the bgzf end-of-file block, whatever follows: a plain member, the end, or more of
+//! them. The other members are decoded as they arrive, without waiting for their end.
+
+use std::io::{self, Read};
+
+use flate2::bufread::GzDecoder;
+use zlib_rs::{Inflate, InflateFlush, Status};
+
+use super::input::Input;
+use super::{damaged, truncated};
+use crate::Format;
+use crate::workers::{Work, Workers};
+use millstream_core::internal::may_begin;
+
+/// The empty block that ends every complete bgzf file (SAM specification, section 4.1.2).
+pub(crate) const BGZF_END: [u8; 28] =
+    [0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 0xff, 6, 0, b'B', b'C', 2, 0, 0x1b, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+
+/// A block's header with the extra field that holds its size.
+const HEADER: usize = 18;
+
+/// CRC and size of the content.
+const TRAILER: usize = 8;
+
+/// The maximum content of one block.
+const MOST: usize = 1 << 16;
+
+/// Decodes gzip, including bgzf.
+pub(super) struct GzipDecoder<R> {
+    stage: Stage<R>,
+    workers: Workers<Block>,
+    /// The block that is being delivered, and how much of it has been.
+    block: Block,
+    at: usize,
+    /// What follows the blocks in progress.
+    then: Option<Then>,
+    /// The last block was not bgzf's end-of-file block.
+    open: bool,
+    /// The memory of blocks that have been delivered.
+    spare: Vec<Block>,
+}
+
+enum Stage<R> {
+    /// Before a member, or between two.
+    Between(Input<R>),
+    /// Within one that is not a block.
+    Member(Box<GzDecoder<Input<R>>>),
+    /// Only while it changes.
+    Changing,
+}
+
+enum Then {
+    Member,
+    End,
+    Failure(io::Error),
+}
+
+#[derive(Default)]
+struct Block {
+    /// All of it, from header to trailer.
+    encoded: Vec<u8>,
+    data: Vec<u8>,
+    damage: Option<&'static str>,
+}
+
+impl<R: Read> GzipDecoder<R> {
+    /// `parallel`: reading ahead does not wait for a producer, so that several threads may decode.
+    pub(super) fn new(source: R, parallel: bool) -> GzipDecoder<R> {
+        GzipDecoder {
+            stage: Stage::Between(Input::new(source)),
+            workers: if parallel { Workers::new(inflater) } else { Workers::with_at_most(0, inflater) },
+            block: Block::default(),
+            at: 0,
+            then: None,
+            open: false,
+            spare: Vec::new(),
+        }
+    }
+
+    /// Gives blocks to the workers, as many as they take, and finds out what follows.
+    fn look_ahead(&mut self) -> io::Result<()> {
+        let Stage::Between(input) = &mut self.stage else { return Ok(()) };
+        while self.then.is_none() && self.workers.has_capacity() {
+            let mut block = self.spare.pop().unwrap_or_default();
+            match next(input, &mut block.encoded, self.open) {
+                Ok(Next::Block) => {
+                    self.open = block.encoded != BGZF_END;
+                    self.workers.give(block);
+                }
+                Ok(Next::Member) => self.then = Some(Then::Member),
+                Ok(Next::End) => self.then = Some(Then::End),
+                // A wait was cancelled: the next call continues.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(error),
+                Err(error) => self.then = Some(Then::Failure(error)),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<R: Read> Read for GzipDecoder<R> {
+    fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let rest = &self.block.data[self.at..];
+            if !rest.is_empty() {
+                let count = rest.len().min(space.len());
+                space[..count].copy_from_slice(&rest[..count]);
+                self.at += count;
+                return Ok(count);
+            }
+            if let Stage::Member(member) = &mut self.stage {
+                let count = member.read(space)?;
+                if count > 0 || space.is_empty() {
+                    return Ok(count);
+                }
+                if let Stage::Member(member) = std::mem::replace(&mut self.stage, Stage::Changing) {
+                    self.stage = Stage::Between(member.into_inner());
+                }
+            }
+            self.look_ahead()?;
+            if let Some(block) = self.workers.take()? {
+                self.spare.push(std::mem::replace(&mut self.block, block));
+                self.at = 0;
+                if let Some(damage) = self.block.damage {
+                    self.block.data.clear();
+                    self.then = Some(Then::End);
+                    return Err(damaged(damage));
+                }
+                continue;
+            }
+            match self.then.take() {
+                None => {}
+                Some(Then::Member) => {
+                    if let Stage::Between(input) = std::mem::replace(&mut self.stage, Stage::Changing) {
+                        self.stage = Stage::Member(Box::new(GzDecoder::new(input)));
+                    }
+                }
+                Some(Then::End) => {
+                    self.then = Some(Then::End);
+                    return Ok(0);
+                }
+                Some(Then::Failure(error)) => {
+                    self.then = Some(Then::End);
+                    return Err(error);
+                }
+            }
+        }
+    }
+}
+
+enum Next {
+    /// A block of bgzf, which has been taken.
+    Block,
+    /// Any other member, which begins here.
+    Member,
+    End,
+}
+
+/// Finds out what comes, and takes it if it is a block. `open`: a run of blocks has not ended yet.
+fn next<R: Read>(input: &mut Input<R>, block: &mut Vec<u8>, open: bool) -> io::Result<Next> {
+    // A member without an extra field is not waited for: it may be shorter than the header of one that has it.
+    let short = match input.at_least(4)? {
+        [_, _, _, flags, ..] => flags & 4 == 0,
+        _ => true,
+    };
+    let head = if short { input.unread() } else { input.at_least(HEADER)? };
+    let is_block = head.len() >= HEADER && head[3] == 4 && head[12..16] == *b"BC\x02\0";
+    if !is_block && open {
+        return Err(truncated(match head.is_empty() {
+            true => "the end of the file without the bgzf end-of-file block",
+            false => "other data after a bgzf block, without the bgzf end-of-file block",
+        }));
+    }
+    if head.is_empty() {
+        return Ok(Next::End);
+    }
+    if !may_begin(head, Format::Gzip) {
+        return Err(damaged("bytes that are not gzip data after the end of gzip data"));
+    }
+    if !is_block {
+        return Ok(Next::Member);
+    }
+    let len = usize::from(u16::from_le_bytes([head[16], head[17]])) + 1;
+    let bytes = input.at_least(len)?;
+    if bytes.len() < len {
+        return Err(truncated("the end of the file inside a bgzf block"));
+    }
+    block.clear();
+    block.extend_from_slice(&bytes[..len]);
+    io::BufRead::consume(input, len);
+    Ok(Next::Block)
+}
+
+/// Decodes blocks.
+fn inflater() -> Work<Block> {
+    let mut inflate = Inflate::new(false, 15);
+    Box::new(move |block| block.damage = inflate_block(&mut inflate, &block.encoded, &mut block.data).err())
+}
+
+fn inflate_block(inflate: &mut Inflate, encoded: &[u8], data: &mut Vec<u8>) -> Result<(), &'static str> {
+    data.clear();
+    let body = 12 + usize::from(u16::from_le_bytes([encoded[10], encoded[11]]));
+    let Some(end) = encoded.len().checked_sub(TRAILER).filter(|&end| body <= end) else {
+        return Err("a bgzf block that is shorter than its header");
+    };
+    let number = |at: usize| u32::from_le_bytes([encoded[at], encoded[at + 1], encoded[at + 2], encoded[at + 3]]);
+    let (crc, len) = (number(end), number(end + 4) as usize);
+    if len > MOST {
+        return Err("a bgzf block that would hold more than 64 KiB");
+    }
+    data.resize(len, 0);
+    inflate.reset(false);
+    let status = inflate.decompress(&encoded[body..end], data, InflateFlush::Finish);
+    let whole = matches!(status, Ok(Status::StreamEnd))
+        && inflate.total_out() == len as u64
+        && inflate.total_in() == (end - body) as u64;
+    match whole {
+        false => Err("a bgzf block that is not deflate data"),
+        true if zlib_rs::crc32::crc32(0, data) != crc => Err("a bgzf block with a wrong checksum"),
+        true => Ok(()),
+    }
+}

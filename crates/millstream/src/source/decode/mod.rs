@@ -1,0 +1,367 @@
+//! Compressed sources, detected by their first bytes and decoded in process.
+//!
+//! gzip (RFC 1952, any number of members) and bgzf (SAM specification, section 4.1) with zlib-rs, bgzf files with one
+//! worker per core; zstd (RFC 8878, any number of frames) with libzstd. In process, because a pipe from `zcat` costs
+//! four times as much as the decoding.
+//!
+//! Valid data is delivered first; then damage is [`DecodeDamaged`](ErrorKind::DecodeDamaged) and a missing end is
+//! [`DecodeTruncated`](ErrorKind::DecodeTruncated). A run of bgzf blocks without its end-of-file block is truncated. A
+//! format that is detected but cannot be decoded is [`Unsupported`](ErrorKind::Unsupported), and a file must begin as
+//! its name implies, so that such a format is never mistaken for data.
+
+mod gzip;
+mod input;
+mod zstd;
+
+use crate::os::BorrowedFd;
+use std::collections::VecDeque;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use self::gzip::GzipDecoder;
+use self::zstd::ZstdDecoder;
+use super::{ByteSource, Nature};
+use crate::Format;
+use crate::error::{CommandEnd, Error, ErrorKind, Result};
+use crate::os::cancel::Wait;
+use crate::source::DecodeLimit;
+use millstream_core::internal::{Guess, Known, SNIFF, guess, may_begin};
+
+pub(crate) use self::gzip::BGZF_END;
+pub(crate) use self::zstd::Header as ZstdHeader;
+
+/// Up to this size of output no ratio is an attack.
+const RATIO_FREE: u64 = 1 << 20;
+
+/// A source that is decoded if its first bytes say so.
+pub(crate) struct DecodeSource {
+    state: State,
+    /// The format that its name implies.
+    promised: Option<Format>,
+    limit: DecodeLimit,
+    /// For the window of a zstd frame.
+    memory: u64,
+    /// Bytes delivered after decoding.
+    decoded: u64,
+    /// Bytes that the source has delivered, for the ratio.
+    compressed: Arc<AtomicU64>,
+    format: Arc<OnceLock<Format>>,
+}
+
+enum State {
+    /// `first`: the bytes read to find out.
+    Undecided {
+        source: Box<dyn ByteSource>,
+        first: Vec<u8>,
+    },
+    /// `first` is still to be delivered.
+    Plain {
+        source: Box<dyn ByteSource>,
+        first: Vec<u8>,
+    },
+    Decoding(Decoding),
+    /// Only while the state changes.
+    Changing,
+}
+
+/// The source under a decoder, which reads it, and which we ask whether it succeeded.
+type Inner = Arc<Mutex<Box<dyn ByteSource>>>;
+
+struct Decoding {
+    decoder: Box<dyn Read + Send>,
+    inner: Inner,
+    nature: Nature,
+    interruptible: bool,
+    /// What a wait for compressed bytes ends with: that of the last read.
+    wait: Arc<Mutex<Wait>>,
+    /// Set when the compressed bytes have come to their end.
+    ended: Arc<AtomicBool>,
+}
+
+impl DecodeSource {
+    /// Looks at what `source` delivers first. `path` is a name that may imply a format; `compressed` counts what
+    /// `source` has delivered; `format` is set when one is detected.
+    pub(crate) fn new(
+        source: Box<dyn ByteSource>,
+        path: Option<&Path>,
+        limit: DecodeLimit,
+        memory: u64,
+        compressed: Arc<AtomicU64>,
+        format: Arc<OnceLock<Format>>,
+    ) -> DecodeSource {
+        DecodeSource {
+            state: State::Undecided { source, first: Vec::new() },
+            promised: path.and_then(Known::of_name).and_then(|known| known.decoded().ok()),
+            limit,
+            memory,
+            decoded: 0,
+            compressed,
+            format,
+        }
+    }
+
+    /// Reads until it is clear what the stream is.
+    fn decide(&mut self, wait: &Wait) -> Result<()> {
+        let State::Undecided { source, first } = &mut self.state else { return Ok(()) };
+        let (said, eof) = loop {
+            let mut chunk = [0; SNIFF];
+            let count = source.read(&mut chunk[..SNIFF - first.len()], wait)?;
+            first.extend_from_slice(&chunk[..count]);
+            match guess(first, count == 0) {
+                Guess::Open if count > 0 => {}
+                said => break (said, count == 0),
+            }
+        };
+        let format = match said {
+            Guess::Is(known) => Some(known.decoded()?),
+            Guess::Plain | Guess::Open => None,
+        };
+        if let Some(promised) = self.promised
+            && !format.is_some_and(|format| promised.reads(format))
+        {
+            return Err(broken_promise(promised, format, first, eof));
+        }
+        let State::Undecided { source, first } = std::mem::replace(&mut self.state, State::Changing) else {
+            unreachable!("matched above")
+        };
+        self.state = match format {
+            Some(format) => {
+                let _ = self.format.set(format);
+                State::Decoding(Decoding::start(format, source, first, self.memory, wait)?)
+            }
+            None => State::Plain { source, first },
+        };
+        Ok(())
+    }
+
+    fn check_limit(&self) -> Result<()> {
+        let compressed = self.compressed.load(Ordering::Relaxed).max(1);
+        let over = |limit: String| {
+            Err(Error::new(ErrorKind::DecodeLimit)
+                .with_found(format!("{} bytes from {compressed} compressed ones", self.decoded))
+                .with_expected(limit))
+        };
+        match (self.limit.bytes, self.limit.ratio) {
+            (Some(bytes), _) if self.decoded > bytes => over(format!("at most {bytes} bytes")),
+            (_, Some(ratio)) if self.decoded > RATIO_FREE && self.decoded > compressed.saturating_mul(ratio) => {
+                over(format!("a ratio of at most {ratio}"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The error of a file that does not have the format its name implies.
+fn broken_promise(promised: Format, found: Option<Format>, first: &[u8], eof: bool) -> Error {
+    let expected = format!("{promised} data, as its name implies; disable decoding to read the bytes as they are");
+    match found {
+        None if eof && may_begin(first, promised) => Error::new(ErrorKind::DecodeTruncated)
+            .with_found(format!("the end of the file after {} bytes", first.len())),
+        None => Error::new(ErrorKind::DecodeDamaged).with_found(format!("data that begins with {first:02x?}")),
+        Some(format) => Error::new(ErrorKind::DecodeDamaged).with_found(format!("{format} data")),
+    }
+    .with_expected(expected)
+}
+
+/// Damage, as a decoder reports it.
+fn damaged(found: &str) -> io::Error {
+    io::Error::other(Error::new(ErrorKind::DecodeDamaged).with_found(found))
+}
+
+/// A missing end, as a decoder reports it.
+fn truncated(found: &str) -> io::Error {
+    io::Error::other(Error::new(ErrorKind::DecodeTruncated).with_found(found))
+}
+
+impl Decoding {
+    fn start(
+        format: Format,
+        source: Box<dyn ByteSource>,
+        first: Vec<u8>,
+        memory: u64,
+        wait: &Wait,
+    ) -> Result<Decoding> {
+        let (nature, interruptible) = (source.nature(), source.is_interruptible());
+        let wait = Arc::new(Mutex::new(wait.clone()));
+        let inner = Arc::new(Mutex::new(source));
+        let ended = Arc::new(AtomicBool::new(false));
+        let compressed =
+            Compressed { first: first.into(), inner: inner.clone(), wait: wait.clone(), ended: ended.clone() };
+        let decoder: Box<dyn Read + Send> = match format {
+            Format::Zstd => Box::new(ZstdDecoder::new(compressed, memory)?),
+            Format::Gzip | Format::Bgzf => Box::new(GzipDecoder::new(compressed, nature == Nature::File)),
+            other => return Err(Error::new(ErrorKind::Unsupported).with_found(format!("{other} data"))),
+        };
+        let nature = if nature == Nature::CallerOnly { nature } else { Nature::Foreign };
+        Ok(Decoding { decoder, inner, nature, interruptible, wait, ended })
+    }
+
+    fn read(&mut self, space: &mut [u8], wait: &Wait) -> Result<usize> {
+        // This read may be on another thread than the last.
+        *lock(&self.wait) = wait.clone();
+        loop {
+            wait.check()?;
+            return match self.decoder.read(space) {
+                Ok(0) if !self.ended.load(Ordering::Acquire) => Err(Error::new(ErrorKind::DecodeDamaged)
+                    .with_found("a decoder that stopped before the end of its source")),
+                Ok(count) => Ok(count),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => Err(self.judge(error, wait)),
+            };
+        }
+    }
+
+    /// The meaning of an error: ours came from the source, others are the decoder's. If data ends too early, a failed
+    /// command is the cause.
+    fn judge(&mut self, error: io::Error, wait: &Wait) -> Error {
+        let error = match error.get_ref().is_some_and(|inner| inner.is::<Error>()) {
+            true => Error::from_io(error),
+            false => {
+                let kind = match error.kind() {
+                    io::ErrorKind::UnexpectedEof => ErrorKind::DecodeTruncated,
+                    _ => ErrorKind::DecodeDamaged,
+                };
+                Error::new(kind).with_found(error.to_string())
+            }
+        };
+        match error.kind() {
+            ErrorKind::DecodeTruncated => lock(&self.inner).finish(wait, &mut Vec::new()).err().unwrap_or(error),
+            _ => error,
+        }
+    }
+
+    /// Ends the decoder and returns the source under it.
+    fn into_inner(self) -> Box<dyn ByteSource> {
+        drop(self.decoder);
+        match Arc::try_unwrap(self.inner) {
+            Ok(inner) => inner.into_inner().unwrap_or_else(PoisonError::into_inner),
+            Err(_) => unreachable!("the decoder held the only other reference"),
+        }
+    }
+}
+
+fn lock<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl ByteSource for DecodeSource {
+    fn read(&mut self, space: &mut [u8], wait: &Wait) -> Result<usize> {
+        self.decide(wait)?;
+        match &mut self.state {
+            State::Plain { source, first } if first.is_empty() => source.read(space, wait),
+            State::Plain { source, first } => {
+                let count = first.len().min(space.len());
+                space[..count].copy_from_slice(&first[..count]);
+                first.drain(..count);
+                // Other available data comes along. An error is not lost: nothing was read, and the next read finds it
+                // again.
+                let space = &mut space[count..];
+                let at_once = source.nature() == Nature::File || source.pending() > 0;
+                let more = if at_once && !space.is_empty() { source.read(space, wait).unwrap_or(0) } else { 0 };
+                Ok(count + more)
+            }
+            State::Decoding(decoding) => {
+                let count = decoding.read(space, wait)?;
+                self.decoded += count as u64;
+                self.check_limit()?;
+                Ok(count)
+            }
+            State::Undecided { .. } | State::Changing => Err(Error::new(ErrorKind::Closed)),
+        }
+    }
+
+    fn finish(&mut self, wait: &Wait, ends: &mut Vec<CommandEnd>) -> Result<()> {
+        match &mut self.state {
+            State::Undecided { source, .. } | State::Plain { source, .. } => source.finish(wait, ends),
+            State::Decoding(decoding) => lock(&decoding.inner).finish(wait, ends),
+            State::Changing => Ok(()),
+        }
+    }
+
+    fn close(self: Box<Self>, ends: &mut Vec<CommandEnd>) {
+        match self.state {
+            State::Undecided { source, .. } | State::Plain { source, .. } => source.close(ends),
+            State::Decoding(decoding) => decoding.into_inner().close(ends),
+            State::Changing => {}
+        }
+    }
+
+    fn abandon(self: Box<Self>) {
+        match self.state {
+            State::Undecided { source, .. } | State::Plain { source, .. } => source.abandon(),
+            State::Decoding(decoding) => decoding.into_inner().abandon(),
+            State::Changing => {}
+        }
+    }
+
+    fn nature(&self) -> Nature {
+        match &self.state {
+            State::Undecided { source, .. } => match source.nature() {
+                Nature::CallerOnly => Nature::CallerOnly,
+                _ => Nature::Unknown,
+            },
+            State::Plain { source, .. } => source.nature(),
+            State::Decoding(decoding) => decoding.nature,
+            State::Changing => Nature::Foreign,
+        }
+    }
+
+    fn ready_fd(&self) -> Option<BorrowedFd<'_>> {
+        match &self.state {
+            State::Plain { source, first } if first.is_empty() => source.ready_fd(),
+            // Finding out what it is may take more than the one read that would not wait.
+            _ => None,
+        }
+    }
+
+    fn waits_for(&self) -> Option<BorrowedFd<'_>> {
+        match &self.state {
+            State::Undecided { source, .. } => source.waits_for(),
+            _ => self.ready_fd(),
+        }
+    }
+
+    fn pending(&self) -> usize {
+        match &self.state {
+            State::Plain { source, .. } => source.pending(),
+            _ => 0,
+        }
+    }
+
+    fn is_interruptible(&self) -> bool {
+        match &self.state {
+            State::Undecided { source, .. } | State::Plain { source, .. } => source.is_interruptible(),
+            State::Decoding(decoding) => decoding.interruptible,
+            State::Changing => true,
+        }
+    }
+}
+
+/// The compressed bytes of a source, as a `Read` for the decoders.
+struct Compressed {
+    /// What was read to recognise the format.
+    first: VecDeque<u8>,
+    inner: Inner,
+    wait: Arc<Mutex<Wait>>,
+    ended: Arc<AtomicBool>,
+}
+
+impl Read for Compressed {
+    fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
+        if !self.first.is_empty() {
+            return self.first.read(space);
+        }
+        let wait = lock(&self.wait).clone();
+        let count = lock(&self.inner).read(space, &wait).map_err(|error| match error.kind() {
+            // The one kind of error after which the decoders can continue.
+            ErrorKind::Cancelled => io::Error::new(io::ErrorKind::WouldBlock, error),
+            _ => error.into(),
+        })?;
+        if count == 0 && !space.is_empty() {
+            self.ended.store(true, Ordering::Release);
+        }
+        Ok(count)
+    }
+}

@@ -1,0 +1,192 @@
+//! Commands start as if their host had changed no signal, and end with what they have started.
+
+use std::time::{Duration, Instant};
+
+use millstream::{CancelToken, Command, CommandStatus, ErrorKind, Reader, Stderr, Writer};
+
+use crate::alone::alone;
+use crate::deadline::within_seconds;
+use crate::every_way::EVERY_READ_AHEAD;
+use crate::processes::{assert_goes, children, exists, kill};
+
+/// The state of a command's own signals: which are blocked, and which ignored.
+fn signals_of(command: Command) -> [u64; 2] {
+    let mut reader = Reader::command(command).unwrap();
+    let mut sets = [u64::MAX; 2];
+    while let Some(line) = reader.next_line().unwrap() {
+        let line = std::str::from_utf8(line).unwrap();
+        for (set, name) in sets.iter_mut().zip(["SigBlk:", "SigIgn:"]) {
+            if let Some(text) = line.strip_prefix(name) {
+                *set = u64::from_str_radix(text.trim(), 16).unwrap();
+            }
+        }
+    }
+    // Those that no program can change, since they are the C library's own.
+    sets.map(|set| set & !(0b11 << 31))
+}
+
+#[test]
+fn a_host_that_blocks_and_ignores_signals_does_not_pass_it_on() {
+    let changed = ["env", "--block-signal=INT,QUIT,ABRT,USR1,TERM", "--ignore-signal=TERM,USR2,XFSZ,CHLD,PIPE"];
+    alone("signals::a_host_that_blocks_and_ignores_signals_does_not_pass_it_on", &changed, || {
+        let ours = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+        assert!(!ours.contains("SigBlk:\t0000000000000000"), "nothing is blocked");
+        // The status of a command is not known where SIGCHLD is ignored: that is another test's matter.
+        let cat = || Command::new(["cat", "/proc/self/status"]).allow_failure();
+        for command in [cat(), cat().ends_with_us()] {
+            assert_eq!(signals_of(command), [0, 0]);
+        }
+        within_seconds(20, || {
+            let start = Instant::now();
+            let mut reader = Reader::command(["sleep", "600"]).unwrap();
+            let _ = reader.try_close();
+            assert!(start.elapsed() < Duration::from_millis(1900), "SIGTERM had no effect");
+        });
+    });
+}
+
+/// `nohup` and shells have a command ignore signals of the terminal, and what that starts as well.
+#[test]
+fn what_protects_a_background_job_stays() {
+    let nohup = ["env", "--ignore-signal=HUP,INT,QUIT,ALRM"];
+    alone("signals::what_protects_a_background_job_stays", &nohup, || {
+        assert_eq!(signals_of(Command::new(["cat", "/proc/self/status"])), [0, 0b111]);
+    });
+}
+
+/// Starts `script`, which prints the number of a process that it leaves, and returns that.
+fn left_by(builder: millstream::ReaderBuilder, script: &str) -> (Reader, i32) {
+    let mut reader = builder.command(Command::new(["sh", "-c", script]).stderr(Stderr::Capture)).unwrap();
+    let pid = std::str::from_utf8(reader.next_line().unwrap().unwrap()).unwrap().parse().unwrap();
+    (reader, pid)
+}
+
+/// There is no terminal where tests run, or there is: `setsid` sees to it.
+fn without_terminal(test: &str, body: impl FnOnce()) {
+    alone(test, &["setsid", "--wait"], body);
+}
+
+#[test]
+fn a_failure_ends_what_was_started() {
+    without_terminal("signals::a_failure_ends_what_was_started", || {
+        for read_ahead in EVERY_READ_AHEAD {
+            for left in ["sleep 600", "trap '' TERM; while :; do sleep 0.1; done", "exec setsid --fork true; sleep 600"]
+            {
+                let script = format!("(exec >/dev/null; {left}) & echo $!; exit 3");
+                let (mut reader, pid) = left_by(Reader::builder().read_ahead(read_ahead), &script);
+                let error = reader.next_line().unwrap_err();
+                assert_eq!(error.command().unwrap().status, CommandStatus::Exited(3));
+                assert_goes(pid);
+            }
+        }
+        // Of a pipeline: those of all commands, whichever fails.
+        let quiet = "(exec >/dev/null; exec sleep 600) & echo $!";
+        let commands = [quiet.to_string(), "cat; exit 3".to_string(), format!("cat; {quiet}")];
+        let mut reader = Reader::pipeline(commands.map(|script| Command::new(["sh", "-c", &script]))).unwrap();
+        let pids =
+            [(); 2].map(|()| std::str::from_utf8(reader.next_line().unwrap().unwrap()).unwrap().parse().unwrap());
+        assert_eq!(reader.next_line().unwrap_err().kind(), ErrorKind::CommandFailed);
+        pids.into_iter().for_each(assert_goes);
+        // And of one that is written to.
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("pid");
+        let script = "sleep 600 >/dev/null 2>&1 & echo $! > \"$0\"; exit 3";
+        let writer = Writer::command(Command::new(["sh", "-c", script]).arg(&path)).unwrap();
+        assert_eq!(writer.close().unwrap_err().kind(), ErrorKind::CommandFailed);
+        assert_goes(std::fs::read_to_string(path).unwrap().trim().parse().unwrap());
+    });
+}
+
+#[test]
+fn stopping_and_cancelling_end_what_was_started() {
+    without_terminal("signals::stopping_and_cancelling_end_what_was_started", || {
+        within_seconds(120, || {
+            // Its background process holds the pipe, and the command itself may have exited.
+            let scripts = ["sleep 600 & echo $!; exit 0", "sleep 600 & echo $!; wait", "sleep 600 & echo $!; exec yes"];
+            for (read_ahead, script) in EVERY_READ_AHEAD.into_iter().zip(scripts) {
+                let (reader, pid) = left_by(Reader::builder().read_ahead(read_ahead), script);
+                reader.close().unwrap();
+                assert_goes(pid);
+            }
+            let token = CancelToken::new().unwrap();
+            let (mut reader, pid) = left_by(Reader::builder().cancel(&token), "sleep 600 & echo $!; exit 0");
+            token.cancel();
+            assert_eq!(reader.next_line().unwrap_err().kind(), ErrorKind::Cancelled);
+            drop(reader);
+            assert_goes(pid);
+        });
+    });
+}
+
+#[test]
+fn success_ends_nothing() {
+    without_terminal("signals::success_ends_nothing", || {
+        // A pipe that a background process holds open is read to its end.
+        let mut reader = Reader::command(["sh", "-c", "(sleep 0.2; echo late) & echo early; exit 0"]).unwrap();
+        assert_eq!(reader.next_line().unwrap(), Some(&b"early"[..]));
+        assert_eq!(reader.next_line().unwrap(), Some(&b"late"[..]));
+        assert_eq!(reader.next_line().unwrap(), None);
+        for command in [
+            Command::new(["sh", "-c", "sleep 600 >/dev/null 2>&1 & echo $!"]),
+            Command::new(["sh", "-c", "sleep 600 >/dev/null 2>&1 & echo $!; exit 3"]).allow_failure(),
+        ] {
+            let mut reader = Reader::command(command).unwrap();
+            let pid = std::str::from_utf8(reader.next_line().unwrap().unwrap()).unwrap().parse().unwrap();
+            assert_eq!(reader.next_line().unwrap(), None);
+            reader.close().unwrap();
+            assert!(exists(pid));
+            kill(pid);
+        }
+    });
+}
+
+/// A finalizer must not hold up its program.
+#[test]
+fn aborting_waits_for_nothing_and_leaves_nothing() {
+    without_terminal("signals::aborting_waits_for_nothing_and_leaves_nothing", || {
+        within_seconds(60, || {
+            let pids = EVERY_READ_AHEAD.map(|read_ahead| {
+                let ignores = "trap '' TERM; sleep 600 & echo $!; while :; do sleep 0.1; done";
+                let (mut reader, pid) = left_by(Reader::builder().read_ahead(read_ahead), ignores);
+                let start = Instant::now();
+                reader.abort();
+                drop(reader);
+                assert!(start.elapsed() < Duration::from_millis(900), "{read_ahead:?}: {:?}", start.elapsed());
+                pid
+            });
+            pids.into_iter().for_each(assert_goes);
+            let start = Instant::now();
+            let mut writer = Writer::command(["sleep", "600"]).unwrap();
+            writer.abort();
+            drop(writer);
+            assert!(start.elapsed() < Duration::from_millis(900), "{:?}", start.elapsed());
+            while !children().is_empty() {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        });
+    });
+}
+
+/// With [`Command::ends_with_us`] a command ends with its parent, however that ends, but not with the thread that
+/// started it.
+#[test]
+fn a_command_can_end_with_its_parent() {
+    if std::env::var_os("MILLSTREAM_TEST_PARENT").is_some() {
+        let command = Command::new(["sh", "-c", "echo $$; exec sleep 600"]).ends_with_us();
+        let mut reader = std::thread::spawn(|| Reader::command(command).unwrap()).join().unwrap();
+        let pid = String::from_utf8(reader.next_line().unwrap().unwrap().to_vec()).unwrap();
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(exists(pid.parse().unwrap()), "it ended with the thread");
+        println!("pid {pid}");
+        rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL).unwrap();
+    }
+    let test = "signals::a_command_can_end_with_its_parent";
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--nocapture", "--test-threads=1"])
+        .env("MILLSTREAM_TEST_PARENT", "1")
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let pid = text.split("pid ").nth(1).and_then(|rest| rest.split_whitespace().next());
+    assert_goes(pid.unwrap_or_else(|| panic!("{text}")).parse().unwrap());
+}

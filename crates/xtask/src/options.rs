@@ -1,0 +1,243 @@
+//! The library's options: the builders' methods, and the enums that they take.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use syn::{Fields, ImplItem, Item, ItemEnum, Type, TypeParamBound, Visibility};
+
+use crate::NOTICE;
+use crate::source::{documentation, files, items, parameter, snake_case};
+
+/// A builder with its options.
+pub struct Builder {
+    /// Its name in C and in files: `reader`.
+    pub name: &'static str,
+    /// Where the setters of the C ABI are written.
+    pub setters: &'static str,
+    pub options: Vec<Setting>,
+}
+
+/// An option: a method of a builder.
+pub struct Setting {
+    pub name: String,
+    /// Its documentation, without examples.
+    pub about: String,
+    /// Names and kinds of its arguments.
+    pub parameters: Vec<(String, Kind)>,
+    /// The call of the builder's method; `{}` is where the arguments are written.
+    pub call: String,
+}
+
+/// What an option takes.
+pub enum Kind {
+    /// A whole number, of this type of Rust's.
+    Whole(String),
+    /// A time.
+    Time,
+    /// A value of an enum.
+    Choice(String),
+    /// Text.
+    Text,
+    /// A cancel token.
+    Cancel,
+    /// A function, which only hand-written code can pass on.
+    Function,
+}
+
+/// An enum of the library.
+pub struct Choices {
+    pub name: String,
+    pub about: String,
+    pub values: Vec<Value>,
+}
+
+impl Choices {
+    fn has(&self, name: &str, value: &str) -> bool {
+        self.name == name && self.values.iter().any(|found| found.name == value)
+    }
+}
+
+/// A value of an enum.
+pub struct Value {
+    pub name: String,
+    pub about: String,
+    pub is_default: bool,
+}
+
+/// The builders whose options other languages have: in which file, and which file has their setters.
+const BUILDERS: [(&str, &str, &str); 2] = [
+    ("reader", "crates/millstream/src/reader/builder.rs", "crates/capi/src/reader_options.rs"),
+    ("writer", "crates/millstream/src/writer/builder.rs", "crates/capi/src/writer_options.rs"),
+];
+
+/// The options of all builders, and the enums they take, in the order of their first use.
+pub fn options(root: &Path) -> Result<(Vec<Builder>, Vec<Choices>), String> {
+    let mut enums = Vec::new();
+    for file in files(root, "crates/millstream/src")? {
+        enums.extend(items(root, &file)?.into_iter().filter_map(|item| match item {
+            Item::Enum(item) if matches!(item.vis, Visibility::Public(_)) => Some(item),
+            _ => None,
+        }));
+    }
+    let (mut builders, mut choices) = (Vec::new(), Vec::new());
+    for (builder, file, setters) in BUILDERS {
+        let mut options = Vec::new();
+        for item in items(root, file)? {
+            let Item::Impl(item) = item else { continue };
+            if !documentation(&item.attrs).starts_with("Options") {
+                continue;
+            }
+            for method in item.items {
+                let ImplItem::Fn(method) = method else { continue };
+                let name = method.sig.ident.to_string();
+                let parameters = method.sig.inputs.iter().filter_map(parameter);
+                let parameters: Result<Vec<_>, String> =
+                    parameters.map(|(name, of)| Ok((name, kind(&of, &enums)?))).collect();
+                let parameters = parameters.map_err(|error| format!("{file}: {name}: {error}"))?;
+                let call = format!("{name}({{}})");
+                let delay = match &parameters[..] {
+                    [(_, Kind::Choice(of))] => {
+                        let found = enums.iter().find(|found| found.ident == of).expect("it is one of them");
+                        if !choices.iter().any(|known: &Choices| known.name == *of) {
+                            choices.push(choices_of(found));
+                        }
+                        delay(&name, found)
+                    }
+                    _ => None,
+                };
+                options.push(Setting { about: about(&method.attrs), name, parameters, call });
+                options.extend(delay);
+            }
+        }
+        if options.is_empty() {
+            return Err(format!("{file}: no `impl` whose documentation begins with \"Options\""));
+        }
+        builders.push(Builder { name: builder, setters, options });
+    }
+    Ok((builders, choices))
+}
+
+/// The documentation up to the first example or list of errors.
+fn about(attributes: &[syn::Attribute]) -> String {
+    let text = documentation(attributes);
+    let end = [" ```", " # Errors"].iter().filter_map(|mark| text.find(mark)).min().unwrap_or(text.len());
+    text[..end].trim_end().to_string()
+}
+
+fn kind(of: &Type, enums: &[ItemEnum]) -> Result<Kind, String> {
+    let name = match of {
+        Type::Path(path) => path.path.segments.last().map(|last| last.ident.to_string()).unwrap_or_default(),
+        Type::Reference(_) => "CancelToken".to_string(),
+        Type::ImplTrait(of) => match of.bounds.first() {
+            Some(TypeParamBound::Trait(bound)) => bound.path.segments[0].ident.to_string(),
+            _ => String::new(),
+        },
+        _ => String::new(),
+    };
+    Ok(match name.as_str() {
+        "usize" | "u32" | "u64" => Kind::Whole(name),
+        "Duration" => Kind::Time,
+        "CancelToken" => Kind::Cancel,
+        "Into" => Kind::Text,
+        "FnMut" => Kind::Function,
+        _ if enums.iter().any(|found| found.ident == name) => Kind::Choice(name),
+        _ => return Err(format!("an option cannot be of type `{name}`: other languages have no counterpart")),
+    })
+}
+
+fn choices_of(item: &ItemEnum) -> Choices {
+    let values = item.variants.iter().filter(|variant| matches!(variant.fields, Fields::Unit)).map(|variant| Value {
+        name: variant.ident.to_string(),
+        about: about(&variant.attrs),
+        is_default: variant.attrs.iter().any(|attribute| attribute.path().is_ident("default")),
+    });
+    Choices { name: item.ident.to_string(), about: about(&item.attrs), values: values.collect() }
+}
+
+/// A value with a time, `FlushPolicy::Delay(Duration)`, is an option of its own for other languages: `flush_delay`.
+fn delay(option: &str, of: &ItemEnum) -> Option<Setting> {
+    let variant = of.variants.iter().find(|variant| matches!(&variant.fields, Fields::Unnamed(_)))?;
+    let first = option.split('_').next()?;
+    Some(Setting {
+        name: format!("{first}_{}", snake_case(&variant.ident.to_string())),
+        about: about(&variant.attrs),
+        parameters: vec![("delay".into(), Kind::Time)],
+        call: format!("{option}(millstream::{}::{}({{}}))", of.ident, variant.ident),
+    })
+}
+
+/// `options.tsv`: the names of all options, with the values of enums; the default is marked with a star.
+pub fn table(builders: &[Builder], choices: &[Choices]) -> String {
+    let mut out = format!(
+        "# {NOTICE}\n# The options in Rust, C, C++ and Julia: of what, its name, what it takes. The default of an enum has a star; an enum\n# without one depends on the source. Python, Node and the command line still have a few other names.\n"
+    );
+    for Builder { name: builder, options, .. } in builders {
+        for Setting { name, parameters, .. } in options {
+            let takes: Vec<String> = parameters.iter().map(|(_, kind)| takes(kind, choices)).collect();
+            writeln!(out, "{builder}\t{name}\t{}", takes.join(" ")).unwrap();
+        }
+    }
+    out
+}
+
+fn takes(kind: &Kind, choices: &[Choices]) -> String {
+    let word = |value: &Value| snake_case(&value.name) + if value.is_default { "*" } else { "" };
+    match kind {
+        Kind::Whole(_) => "number".into(),
+        Kind::Time => "time".into(),
+        Kind::Choice(of) => {
+            let found = choices.iter().find(|found| found.name == *of);
+            found.map(|found| found.values.iter().map(word).collect::<Vec<_>>().join("|")).unwrap_or_default()
+        }
+        Kind::Text => "text".into(),
+        Kind::Cancel => "token".into(),
+        Kind::Function => "function".into(),
+    }
+}
+
+/// What a link in the documentation points to.
+pub enum Link<'a> {
+    /// A kind of error, by its name in Rust.
+    Error(&'a str),
+    /// A value of an enum.
+    Value(&'a str, &'a str),
+    /// Anything else, by its last name.
+    Name(&'a str),
+}
+
+/// A text without Rust's links: `show` returns what another language writes instead.
+pub fn linked(text: &str, choices: &[Choices], show: impl Fn(Link<'_>) -> String) -> String {
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some((before, link)) = rest.split_once("[`") {
+        let Some((label, after)) = link.split_once("`]") else { break };
+        let target = after.strip_prefix('(').and_then(|target| target.split_once(')'));
+        let (to, after) = target.unwrap_or((label, after));
+        let names: Vec<&str> = to.rsplit("::").collect();
+        out += before;
+        out += &match names[..] {
+            [kind, "ErrorKind", ..] => show(Link::Error(kind)),
+            [value, of, ..] if choices.iter().any(|found| found.has(of, value)) => show(Link::Value(of, value)),
+            _ => show(Link::Name(label.rsplit("::").next().unwrap_or(label))),
+        };
+        rest = after;
+    }
+    out + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_are_written_for_the_language() {
+        let value = Value { name: "Content".into(), about: String::new(), is_default: true };
+        let pin = Choices { name: "Pin".into(), about: String::new(), values: vec![value] };
+        let show = |link: Link<'_>| match link {
+            Link::Error(name) => format!("E {name}"),
+            Link::Value(of, value) => format!("V {of} {value}"),
+            Link::Name(name) => format!("N {name}"),
+        };
+        let text = "a [`Pin::Content`], [`SourceShrank`](crate::ErrorKind::SourceShrank), [`close`](Writer::close) b";
+        assert_eq!(linked(text, &[pin], show), "a V Pin Content, E SourceShrank, N close b");
+    }
+}

@@ -1,0 +1,204 @@
+//! Reads the library's sources.
+
+use std::path::Path;
+
+use syn::parse::{Parse, ParseStream};
+use syn::{
+    Attribute, Expr, ExprLit, FnArg, Ident, Item, ItemEnum, Lit, LitInt, LitStr, Meta, Pat, PatType, ReturnType, Token,
+    Type,
+};
+
+/// A kind of error.
+pub struct ErrorKind {
+    /// What it means, in a sentence or two.
+    pub meaning: String,
+    /// Its fixed number.
+    pub code: u32,
+    /// Its name in snake case.
+    pub name: String,
+    /// What to do about it.
+    pub advice: String,
+}
+
+impl Parse for ErrorKind {
+    fn parse(input: ParseStream<'_>) -> syn::Result<ErrorKind> {
+        let meaning = documentation(&input.call(Attribute::parse_outer)?);
+        let code = input.parse::<LitInt>()?.base10_parse()?;
+        input.parse::<Ident>()?;
+        let name = input.parse::<LitStr>()?.value();
+        let advice = input.parse::<LitStr>()?.value();
+        input.parse::<Token![;]>()?;
+        Ok(ErrorKind { meaning, code, name, advice })
+    }
+}
+
+/// The rows of `error_kinds!`, in the order of the codes, which have no gaps.
+pub fn error_kinds(root: &Path) -> Result<Vec<ErrorKind>, String> {
+    let path = "crates/core/src/error.rs";
+    let table = items(root, path)?.into_iter().find_map(|item| match item {
+        Item::Macro(item) if item.mac.path.is_ident("error_kinds") => Some(item.mac),
+        _ => None,
+    });
+    let table = table.ok_or_else(|| format!("{path}: no `error_kinds!` found"))?;
+    table
+        .parse_body_with(|input: ParseStream<'_>| {
+            let mut kinds: Vec<ErrorKind> = Vec::new();
+            while !input.is_empty() {
+                let kind: ErrorKind = input.parse()?;
+                if kind.code as usize != kinds.len() + 1 {
+                    return Err(input.error(format!(
+                        "`{}` has the code {}, expected {}",
+                        kind.name,
+                        kind.code,
+                        kinds.len() + 1
+                    )));
+                }
+                kinds.push(kind);
+            }
+            Ok(kinds)
+        })
+        .map_err(|error| located(path, &error))
+}
+
+/// A function of the C ABI.
+pub struct Function {
+    /// Its name.
+    pub name: String,
+    /// Names and types, in their order.
+    pub parameters: Vec<(String, Type)>,
+    /// `None` if it returns nothing.
+    pub result: Option<Type>,
+}
+
+/// A structure that C knows, with `repr(C)`.
+pub struct Structure {
+    /// Its name.
+    pub name: String,
+    /// Names and types, in their order.
+    pub fields: Vec<(String, Type)>,
+}
+
+/// An enum of C's, a number of 32 bits.
+pub struct Enumeration {
+    /// Its name.
+    pub name: String,
+    /// Its values: names in snake case, and numbers.
+    pub values: Vec<(String, u32)>,
+}
+
+/// What a module of the C ABI declares.
+#[derive(Default)]
+pub struct Declarations {
+    pub functions: Vec<Function>,
+    pub structures: Vec<Structure>,
+    pub enums: Vec<Enumeration>,
+    /// The names of the types of callbacks.
+    pub callbacks: Vec<String>,
+}
+
+/// The declarations of these modules of the C ABI.
+pub fn c_declarations(root: &Path, modules: &[&str]) -> Result<Declarations, String> {
+    let mut all = Declarations::default();
+    for module in modules {
+        for item in items(root, &format!("crates/capi/src/{module}.rs"))? {
+            match item {
+                Item::Fn(item) if item.sig.abi.is_some() => all.functions.push(Function {
+                    name: item.sig.ident.to_string(),
+                    parameters: item.sig.inputs.iter().filter_map(parameter).collect(),
+                    result: match item.sig.output {
+                        ReturnType::Default => None,
+                        ReturnType::Type(_, result) => Some(*result),
+                    },
+                }),
+                Item::Struct(item) if is_for_c(&item.attrs) => {
+                    let name = item.ident.to_string();
+                    let fields = item.fields.into_iter();
+                    let fields = fields.filter_map(|field| Some((field.ident?.to_string(), field.ty))).collect();
+                    all.structures.push(Structure { name, fields });
+                }
+                Item::Enum(item) if is_for_c(&item.attrs) => all.enums.push(enumeration(&item)),
+                Item::Type(item) if matches!(&*item.ty, Type::Path(path) if path.path.segments[0].ident == "Option") => {
+                    all.callbacks.push(item.ident.to_string());
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Whether its layout is C's, so that it is more than a handle.
+fn is_for_c(attributes: &[Attribute]) -> bool {
+    attributes.iter().any(|attribute| attribute.path().is_ident("repr"))
+}
+
+fn enumeration(item: &ItemEnum) -> Enumeration {
+    let values = item.variants.iter().filter_map(|variant| match &variant.discriminant {
+        Some((_, Expr::Lit(ExprLit { lit: Lit::Int(number), .. }))) => {
+            Some((snake_case(&variant.ident.to_string()), number.base10_parse().ok()?))
+        }
+        _ => None,
+    });
+    Enumeration { name: item.ident.to_string(), values: values.collect() }
+}
+
+/// `WhenFull` as `when_full`.
+pub fn snake_case(name: &str) -> String {
+    let mut out = String::new();
+    for c in name.chars() {
+        if c.is_uppercase() && !out.is_empty() {
+            out.push('_');
+        }
+        out.push(c.to_ascii_lowercase());
+    }
+    out
+}
+
+pub fn parameter(argument: &FnArg) -> Option<(String, Type)> {
+    match argument {
+        FnArg::Typed(PatType { pat, ty, .. }) => match &**pat {
+            Pat::Ident(name) => Some((name.ident.to_string(), (**ty).clone())),
+            _ => None,
+        },
+        FnArg::Receiver(_) => None,
+    }
+}
+
+/// The paths of all source files in a folder and its folders, in order.
+pub fn files(root: &Path, folder: &str) -> Result<Vec<String>, String> {
+    let entries = std::fs::read_dir(root.join(folder)).and_then(Iterator::collect::<std::io::Result<Vec<_>>>);
+    let mut names = entries.map_err(|error| format!("{folder}: {error}"))?;
+    names.sort_by_key(|entry| entry.file_name());
+    let mut all = Vec::new();
+    for entry in names {
+        let path = format!("{folder}/{}", entry.file_name().to_string_lossy());
+        if entry.path().is_dir() {
+            all.extend(files(root, &path)?);
+        } else if path.ends_with(".rs") {
+            all.push(path);
+        }
+    }
+    Ok(all)
+}
+
+/// The items of a source file.
+pub fn items(root: &Path, path: &str) -> Result<Vec<Item>, String> {
+    let text = std::fs::read_to_string(root.join(path)).map_err(|error| format!("{path}: {error}"))?;
+    Ok(syn::parse_file(&text).map_err(|error| located(path, &error))?.items)
+}
+
+fn located(path: &str, error: &syn::Error) -> String {
+    format!("{path}:{}: {error}", error.span().start().line)
+}
+
+/// The text of doc comments, in one line.
+pub fn documentation(attributes: &[Attribute]) -> String {
+    let lines = attributes.iter().filter_map(|attribute| match &attribute.meta {
+        Meta::NameValue(pair) if pair.path.is_ident("doc") => match &pair.value {
+            Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value().trim().to_string()),
+            _ => None,
+        },
+        _ => None,
+    });
+    lines.collect::<Vec<_>>().join(" ")
+}
