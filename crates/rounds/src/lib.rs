@@ -149,7 +149,7 @@ pub fn take_turns<C: Contender>(all: &mut [Turns<C>], budget: &mut impl Budget<C
 }
 
 /// Does the work on this thread. If it takes longer than `limit`, another thread calls `on_limit`, which has to make the work
-/// end. Returns the result, how long it took, and whether `on_limit` was called.
+/// end. Returns the result, how long it took (at least `limit`, if `on_limit` was called), and whether `on_limit` was called.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -161,8 +161,10 @@ pub fn take_turns<C: Contender>(all: &mut [Turns<C>], budget: &mut impl Budget<C
 /// ```
 pub fn limited<T>(limit: Duration, on_limit: impl FnOnce() + Send, work: impl FnOnce() -> T) -> (T, Duration, bool) {
     thread::scope(|scope| {
-        let (done, wait) = mpsc::channel::<()>();
+        let (tell, wait) = mpsc::channel::<()>();
         let watchdog = scope.spawn(move || {
+            // The limit counts from the start of the work, however late that is after the start of this thread.
+            wait.recv().expect("the work begins");
             let over = wait.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
             if over {
                 on_limit();
@@ -170,9 +172,10 @@ pub fn limited<T>(limit: Duration, on_limit: impl FnOnce() + Send, work: impl Fn
             over
         });
         let start = Instant::now();
+        tell.send(()).expect("the watchdog waits");
         let result = work();
         let time = start.elapsed();
-        drop(done);
+        drop(tell);
         (result, time, watchdog.join().expect("the watchdog does not panic"))
     })
 }
