@@ -82,7 +82,7 @@ TEST(Error, ASentenceIsMadeFromTheDetails) {
     expected.kind = ms::errc::value_missing;
     expected.expected = "a u8";
     EXPECT_STREQ(ms::error(expected).what(),
-                 "value missing: expected a u8; check whether the input was cut short, or ask for fewer values");
+                 "value missing: expected a u8; check whether the input was cut short, or request fewer values");
 }
 
 TEST(Error, IsCaughtAsASystemErrorAndStillAnswersWhenMovedFrom) {

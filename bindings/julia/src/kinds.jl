@@ -10,7 +10,7 @@ const error_kinds = (
     open_failed = 2,
     # A command could not be started.
     command_not_started = 3,
-    # A command exited with a non-zero status or was killed by a signal. Everything it wrote was delivered.
+    # A command exited with a non-zero status or was killed by a signal. All of its output was delivered.
     command_failed = 4,
     # The exit status of a command is unknown (SIGCHLD is ignored, or another part of the program waited for it).
     command_status_unknown = 5,
@@ -28,9 +28,9 @@ const error_kinds = (
     decode_truncated = 11,
     # Compressed data grows beyond the limit on output size or ratio.
     decode_limit = 12,
-    # Nothing arrived, or nothing was accepted, for longer than the time limit.
+    # No bytes arrived, or none were accepted, for longer than the time limit.
     stalled = 13,
-    # A cancel token was triggered. Nothing is lost: the next call continues.
+    # A cancel token was triggered. No data is lost: the next call continues.
     cancelled = 14,
     # A file became shorter while it was read.
     source_shrank = 15,
@@ -44,7 +44,7 @@ const error_kinds = (
     closed = 19,
     # A thread of the library ended unexpectedly.
     internal = 20,
-    # The input has something other than a number or a word of the requested type.
+    # The input contains something other than a value of the requested type.
     number_invalid = 21,
     # A number does not fit its type.
     number_overflow = 22,
@@ -54,7 +54,7 @@ const error_kinds = (
     argument_invalid = 24,
     # Bytes that are not a BSON document: an invalid type, length or terminator.
     document_invalid = 25,
-    # A BSON document, or something in it, is longer than the available bytes.
+    # A BSON document, or a value in it, is longer than the available bytes.
     document_truncated = 26,
     # Documents and arrays are nested deeper than the limit.
     too_deep = 27,
@@ -68,13 +68,12 @@ const error_kinds = (
     text_invalid = 31,
     # A BSON.jl file describes Julia values that cannot exist.
     julia_invalid = 32,
-    # Continuing would take more memory than allowed.
+    # Continuing would take more memory than the limit allows.
     memory_limit = 33,
-    # A stage of a pipe panicked, or threw something that is not an error. The records before that one have been passed
-    # on.
+    # A stage of a pipe panicked, or threw a value that is not an error. Earlier records have been passed on.
     stage_panicked = 34,
     # A stage of a pipe reported that it could not process a record.
     stage_failed = 35,
-    # A file changed while it was read: what was delivered may be a mixture of its contents.
+    # A file changed while it was read: the delivered bytes may be a mixture of its old and new content.
     source_changed = 36,
 )

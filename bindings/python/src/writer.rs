@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use millstream::put::Room;
+use millstream::put::Spare;
 use millstream::{Error, ErrorKind, Writer as CoreWriter, WriterBuilder, WriterEnd as CoreEnd};
 use parking_lot::{Mutex, MutexGuard};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError};
@@ -401,9 +401,9 @@ fn append(line: &mut Vec<u8>, value: &Bound<'_, PyAny>) -> PyResult<()> {
 
 fn part(line: &mut Vec<u8>, number: impl millstream::put::Part) {
     let mut space = [0; 64];
-    let mut room = Room::over(&mut space);
-    room.put(number);
-    line.extend_from_slice(room.as_bytes());
+    let mut spare = Spare::over(&mut space);
+    spare.put(number);
+    line.extend_from_slice(spare.as_bytes());
 }
 
 fn end_of(py: Python<'_>, end: CoreEnd) -> PyResult<WriterEnd> {

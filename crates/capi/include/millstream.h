@@ -110,7 +110,7 @@ enum millstream_code
      */
     MILLSTREAM_COMMAND_NOT_STARTED = 3,
     /**
-     * A command exited with a non-zero status or was killed by a signal. Everything it wrote was delivered.
+     * A command exited with a non-zero status or was killed by a signal. All of its output was delivered.
      */
     MILLSTREAM_COMMAND_FAILED = 4,
     /**
@@ -146,11 +146,11 @@ enum millstream_code
      */
     MILLSTREAM_DECODE_LIMIT = 12,
     /**
-     * Nothing arrived, or nothing was accepted, for longer than the time limit.
+     * No bytes arrived, or none were accepted, for longer than the time limit.
      */
     MILLSTREAM_STALLED = 13,
     /**
-     * A cancel token was triggered. Nothing is lost: the next call continues.
+     * A cancel token was triggered. No data is lost: the next call continues.
      */
     MILLSTREAM_CANCELLED = 14,
     /**
@@ -178,7 +178,7 @@ enum millstream_code
      */
     MILLSTREAM_INTERNAL = 20,
     /**
-     * The input has something other than a number or a word of the requested type.
+     * The input contains something other than a value of the requested type.
      */
     MILLSTREAM_NUMBER_INVALID = 21,
     /**
@@ -198,7 +198,7 @@ enum millstream_code
      */
     MILLSTREAM_DOCUMENT_INVALID = 25,
     /**
-     * A BSON document, or something in it, is longer than the available bytes.
+     * A BSON document, or a value in it, is longer than the available bytes.
      */
     MILLSTREAM_DOCUMENT_TRUNCATED = 26,
     /**
@@ -226,11 +226,11 @@ enum millstream_code
      */
     MILLSTREAM_JULIA_INVALID = 32,
     /**
-     * Continuing would take more memory than allowed.
+     * Continuing would take more memory than the limit allows.
      */
     MILLSTREAM_MEMORY_LIMIT = 33,
     /**
-     * A stage of a pipe panicked, or threw something that is not an error. The records before that one have been passed on.
+     * A stage of a pipe panicked, or threw a value that is not an error. Earlier records have been passed on.
      */
     MILLSTREAM_STAGE_PANICKED = 34,
     /**
@@ -238,7 +238,7 @@ enum millstream_code
      */
     MILLSTREAM_STAGE_FAILED = 35,
     /**
-     * A file changed while it was read: what was delivered may be a mixture of its contents.
+     * A file changed while it was read: the delivered bytes may be a mixture of its old and new content.
      */
     MILLSTREAM_SOURCE_CHANGED = 36,
 };
@@ -1374,12 +1374,12 @@ enum millstream_read_ahead
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
     /**
-     * Decided by measurements while the stream runs: only while both sides wait in turn, or a decoder and the consumer
-     * both work.
+     * Decided by measurements while the stream runs. A thread is used only while both sides wait in turn, or while a
+     * decoder and the consumer both work.
      */
     MILLSTREAM_READ_AHEAD_AUTO = 0,
     /**
-     * From the start, except for a source that must stay on the caller's thread: a callback, a followed file.
+     * From the start, except for a source that must be read on the caller's thread: a callback or a followed file.
      */
     MILLSTREAM_READ_AHEAD_ON = 1,
     /**
@@ -1477,8 +1477,8 @@ typedef uint32_t millstream_follow;
 #endif // __cplusplus
 
 /**
- * What must not change about a regular file while it is read to its end. The open file is checked at the end; whatever
- * its name refers to by then does not matter.
+ * Which properties of a regular file must not change while it is read to its end. The open file is checked at the end,
+ * even if its name refers to a different file by then.
  */
 enum millstream_pin
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -1486,12 +1486,12 @@ enum millstream_pin
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
     /**
-     * Its existing bytes: a file that has become shorter is MILLSTREAM_SOURCE_SHRANK, and a file of the same size that was
-     * modified is MILLSTREAM_SOURCE_CHANGED. It may grow.
+     * The existing bytes must not change: a file that has become shorter is MILLSTREAM_SOURCE_SHRANK, and a file of the
+     * same size that was modified is MILLSTREAM_SOURCE_CHANGED. The file may grow.
      */
     MILLSTREAM_PIN_CONTENT = 0,
     /**
-     * Content and size: a file that has grown is MILLSTREAM_SOURCE_CHANGED too.
+     * Content and size must not change: a file that has grown is MILLSTREAM_SOURCE_CHANGED too.
      */
     MILLSTREAM_PIN_IDENTITY = 1,
 };
@@ -2082,7 +2082,7 @@ typedef uint32_t millstream_encode;
 #endif // __cplusplus
 
 /**
- * What to do with an existing regular file.
+ * What happens to an existing regular file.
  */
 enum millstream_existing
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -2095,12 +2095,12 @@ enum millstream_existing
     MILLSTREAM_EXISTING_REPLACE = 0,
     /**
      * The new bytes are appended. They are visible as soon as they are written, even if the rest fails. For compressed
-     * output, the file must be a complete one of the same format: data after a truncated stream could not be read. This is
-     * checked first; plain gzip has to be decoded for it.
+     * output, the file must be a complete file of the same format: data after a truncated stream could not be read. This
+     * is checked first; a plain gzip file has to be decoded for this check.
      */
     MILLSTREAM_EXISTING_APPEND = 1,
     /**
-     * The same, but without the check of a compressed file.
+     * Like MILLSTREAM_EXISTING_APPEND, but a compressed file is not checked.
      */
     MILLSTREAM_EXISTING_APPEND_UNCHECKED = 2,
 };
@@ -2113,7 +2113,7 @@ typedef uint32_t millstream_existing;
 #endif // __cplusplus
 
 /**
- * What to do with incomplete output.
+ * What happens to incomplete output.
  */
 enum millstream_partial
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -2121,11 +2121,11 @@ enum millstream_partial
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
     /**
-     * A file appears complete when the writer is closed, or not at all.
+     * A file appears complete when the writer is closed, or it does not appear.
      */
     MILLSTREAM_PARTIAL_REMOVE = 0,
     /**
-     * A file is written in place: it is truncated first, and what was written stays, even after an error.
+     * A file is written in place: it is truncated first, and the written bytes stay, even after an error.
      */
     MILLSTREAM_PARTIAL_KEEP = 1,
 };
@@ -2167,9 +2167,9 @@ typedef uint32_t millstream_lend_pages;
 #endif // __cplusplus
 
 /**
- * What a regular file's `close` waits for, before the file gets its name. It always reports errors of closing the
- * file, as NFS and quotas return for a full disk. It does not wait for the disk unless requested: a power failure
- * within the next half minute or so may lose the file.
+ * What `close` waits for before a regular file gets its name. `close` always reports errors of closing the file, which
+ * NFS and quotas return for a full disk. By default it does not wait for the disk: a power failure within about the
+ * next half minute may lose the file.
  */
 enum millstream_durability
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -2377,24 +2377,24 @@ void millstream_shared_writer_free(millstream_shared_writer *shared);
 /**
  * How many bytes of space any floating-point number needs, unless it has fixed digits.
  */
-#define MILLSTREAM_FLOAT_ROOM 32
+#define MILLSTREAM_FLOAT_SIZE 32
 
 /**
  * How many bytes of space a number with fixed digits needs in addition to those digits.
  */
-#define MILLSTREAM_FIXED_ROOM 312
+#define MILLSTREAM_FIXED_SIZE 312
 
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
 
 /**
- * Writes the shortest text that reads back as the same number: 1.0, 0.1, 1e16, 1.5e-7, NaN, inf, -0.0. Needs `room`
- * for MILLSTREAM_FLOAT_ROOM bytes at `to`, any of which it may change; sets `len` to the length of the text.
+ * Writes the shortest text that reads back as the same number: 1.0, 0.1, 1e16, 1.5e-7, NaN, inf, -0.0. Needs `size`
+ * for MILLSTREAM_FLOAT_SIZE bytes at `to`, any of which it may change; sets `len` to the length of the text.
  */
 millstream_code millstream_format_f32(float value,
                                       char *to,
-                                      size_t room,
+                                      size_t size,
                                       size_t *len,
                                       millstream_error **error);
 
@@ -2403,18 +2403,18 @@ millstream_code millstream_format_f32(float value,
  */
 millstream_code millstream_format_f64(double value,
                                       char *to,
-                                      size_t room,
+                                      size_t size,
                                       size_t *len,
                                       millstream_error **error);
 
 /**
  * Writes a number with `digits` digits after the decimal point, at most 65535, as "%.*f" does: rounded from the exact
- * value, to even where two are equally near. Needs `room` for MILLSTREAM_FIXED_ROOM + digits bytes.
+ * value, to even where two are equally near. Needs `size` for MILLSTREAM_FIXED_SIZE + digits bytes.
  */
 millstream_code millstream_format_f64_fixed(double value,
                                             uint32_t digits,
                                             char *to,
-                                            size_t room,
+                                            size_t size,
                                             size_t *len,
                                             millstream_error **error);
 

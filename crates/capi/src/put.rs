@@ -6,7 +6,7 @@
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
 
-use millstream::put::{Part, Room, fixed};
+use millstream::put::{Part, Spare, fixed};
 use millstream::{Result, Writer};
 
 use crate::boundary::{Condition, call, given, invalid, out};
@@ -14,45 +14,45 @@ use crate::error::{millstream_code, millstream_error};
 use crate::writer::millstream_writer;
 
 /// How many bytes of space any floating-point number needs, unless it has fixed digits.
-pub const MILLSTREAM_FLOAT_ROOM: usize = 32;
+pub const MILLSTREAM_FLOAT_SIZE: usize = 32;
 
 /// How many bytes of space a number with fixed digits needs in addition to those digits.
-pub const MILLSTREAM_FIXED_ROOM: usize = 312;
+pub const MILLSTREAM_FIXED_SIZE: usize = 312;
 
 /// Puts a part of at most `needed` bytes into C's memory.
 ///
 /// # Safety
-/// `to` is null or points to `room` bytes that no other code uses during the call.
+/// `to` is null or points to `size` bytes that no other code uses during the call.
 unsafe fn format(
     part: impl Part,
     needed: usize,
     to: *mut c_char,
-    room: usize,
+    size: usize,
     len: Option<&mut MaybeUninit<usize>>,
 ) -> Result<()> {
     let len = out(len, "len")?;
-    if to.is_null() || room < needed || room > isize::MAX as usize {
-        return Err(invalid(format!("space for {room} bytes at {to:p}"), format!("space for {needed}")));
+    if to.is_null() || size < needed || size > isize::MAX as usize {
+        return Err(invalid(format!("space for {size} bytes at {to:p}"), format!("space for {needed}")));
     }
     // SAFETY: not null, and lent by the caller. Only written to, and any byte values may be written.
-    let mut room = Room::over(unsafe { std::slice::from_raw_parts_mut(to.cast(), room) });
-    room.put(part);
-    len.write(room.len());
+    let mut spare = Spare::over(unsafe { std::slice::from_raw_parts_mut(to.cast(), size) });
+    spare.put(part);
+    len.write(spare.len());
     Ok(())
 }
 
-/// Writes the shortest text that reads back as the same number: 1.0, 0.1, 1e16, 1.5e-7, NaN, inf, -0.0. Needs `room`
-/// for MILLSTREAM_FLOAT_ROOM bytes at `to`, any of which it may change; sets `len` to the length of the text.
+/// Writes the shortest text that reads back as the same number: 1.0, 0.1, 1e16, 1.5e-7, NaN, inf, -0.0. Needs `size`
+/// for MILLSTREAM_FLOAT_SIZE bytes at `to`, any of which it may change; sets `len` to the length of the text.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_format_f32(
     value: f32,
     to: *mut c_char,
-    room: usize,
+    size: usize,
     len: Option<&mut MaybeUninit<usize>>,
     error: Option<&mut MaybeUninit<Box<millstream_error>>>,
 ) -> millstream_code {
     // SAFETY: C lends the memory for this call.
-    call(error, || unsafe { format(value, MILLSTREAM_FLOAT_ROOM, to, room, len) })
+    call(error, || unsafe { format(value, MILLSTREAM_FLOAT_SIZE, to, size, len) })
 }
 
 /// The same for a double.
@@ -60,30 +60,30 @@ pub unsafe extern "C" fn millstream_format_f32(
 pub unsafe extern "C" fn millstream_format_f64(
     value: f64,
     to: *mut c_char,
-    room: usize,
+    size: usize,
     len: Option<&mut MaybeUninit<usize>>,
     error: Option<&mut MaybeUninit<Box<millstream_error>>>,
 ) -> millstream_code {
     // SAFETY: C lends the memory for this call.
-    call(error, || unsafe { format(value, MILLSTREAM_FLOAT_ROOM, to, room, len) })
+    call(error, || unsafe { format(value, MILLSTREAM_FLOAT_SIZE, to, size, len) })
 }
 
 /// Writes a number with `digits` digits after the decimal point, at most 65535, as "%.*f" does: rounded from the exact
-/// value, to even where two are equally near. Needs `room` for MILLSTREAM_FIXED_ROOM + digits bytes.
+/// value, to even where two are equally near. Needs `size` for MILLSTREAM_FIXED_SIZE + digits bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_format_f64_fixed(
     value: f64,
     digits: u32,
     to: *mut c_char,
-    room: usize,
+    size: usize,
     len: Option<&mut MaybeUninit<usize>>,
     error: Option<&mut MaybeUninit<Box<millstream_error>>>,
 ) -> millstream_code {
     call(error, || {
         let digits = u16::try_from(digits).map_err(|_| invalid(format!("{digits} digits"), "at most 65535"))?;
-        let needed = MILLSTREAM_FIXED_ROOM + usize::from(digits);
+        let needed = MILLSTREAM_FIXED_SIZE + usize::from(digits);
         // SAFETY: C lends the memory for this call.
-        unsafe { format(fixed(value, digits), needed, to, room, len) }
+        unsafe { format(fixed(value, digits), needed, to, size, len) }
     })
 }
 
@@ -125,9 +125,9 @@ pub extern "C" fn millstream_writer_window(
         };
         collects.write(writer.collects());
         let window = condition.lend(|| {
-            let room = writer.space(needed)?;
-            room[..begun.len()].copy_from_slice(&begun);
-            Ok(&mut room[begun.len()..])
+            let space = writer.space(needed)?;
+            space[..begun.len()].copy_from_slice(&begun);
+            Ok(&mut space[begun.len()..])
         })?;
         let window = window.as_mut_ptr_range();
         at.write(window.start.cast());
@@ -153,9 +153,9 @@ pub extern "C" fn millstream_writer_end_window(
 /// Accepts the first `used` bytes of the writer's space, and returns the `kept` ones after them.
 fn accept(writer: &mut Writer, used: usize, kept: usize) -> Result<Vec<u8>> {
     // A space of 0 bytes returns the existing space: nothing moves. A pending error is reported first.
-    let room = writer.space(0)?;
-    let Some(begun) = used.checked_add(kept).and_then(|filled| room.get(used..filled)) else {
-        return Err(invalid(format!("{used} bytes used and {kept} kept"), format!("at most the {}", room.len())));
+    let space = writer.space(0)?;
+    let Some(begun) = used.checked_add(kept).and_then(|filled| space.get(used..filled)) else {
+        return Err(invalid(format!("{used} bytes used and {kept} kept"), format!("at most the {}", space.len())));
     };
     let begun = begun.to_vec();
     writer.commit(used)?;

@@ -15,10 +15,10 @@ use crate::reader::millstream_reader_options;
 /// Whether a thread reads ahead while the consumer works.
 #[repr(u32)]
 pub enum millstream_read_ahead {
-    /// Decided by measurements while the stream runs: only while both sides wait in turn, or a decoder and the consumer
-    /// both work.
+    /// Decided by measurements while the stream runs. A thread is used only while both sides wait in turn, or while a
+    /// decoder and the consumer both work.
     Auto = 0,
-    /// From the start, except for a source that must stay on the caller's thread: a callback, a followed file.
+    /// From the start, except for a source that must be read on the caller's thread: a callback or a followed file.
     On = 1,
     /// Never.
     Off = 2,
@@ -78,14 +78,14 @@ choice!(millstream_follow is Follow {
     Growing => Follow::Growing,
 });
 
-/// What must not change about a regular file while it is read to its end. The open file is checked at the end; whatever
-/// its name refers to by then does not matter.
+/// Which properties of a regular file must not change while it is read to its end. The open file is checked at the end,
+/// even if its name refers to a different file by then.
 #[repr(u32)]
 pub enum millstream_pin {
-    /// Its existing bytes: a file that has become shorter is MILLSTREAM_SOURCE_SHRANK, and a file of the same size that was
-    /// modified is MILLSTREAM_SOURCE_CHANGED. It may grow.
+    /// The existing bytes must not change: a file that has become shorter is MILLSTREAM_SOURCE_SHRANK, and a file of the
+    /// same size that was modified is MILLSTREAM_SOURCE_CHANGED. The file may grow.
     Content = 0,
-    /// Content and size: a file that has grown is MILLSTREAM_SOURCE_CHANGED too.
+    /// Content and size must not change: a file that has grown is MILLSTREAM_SOURCE_CHANGED too.
     Identity = 1,
 }
 

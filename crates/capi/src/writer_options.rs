@@ -53,16 +53,16 @@ choice!(millstream_encode is Encode {
     Zstd => Encode::Zstd,
 });
 
-/// What to do with an existing regular file.
+/// What happens to an existing regular file.
 #[repr(u32)]
 pub enum millstream_existing {
     /// The new content replaces it.
     Replace = 0,
     /// The new bytes are appended. They are visible as soon as they are written, even if the rest fails. For compressed
-    /// output, the file must be a complete one of the same format: data after a truncated stream could not be read. This is
-    /// checked first; plain gzip has to be decoded for it.
+    /// output, the file must be a complete file of the same format: data after a truncated stream could not be read. This
+    /// is checked first; a plain gzip file has to be decoded for this check.
     Append = 1,
-    /// The same, but without the check of a compressed file.
+    /// Like MILLSTREAM_EXISTING_APPEND, but a compressed file is not checked.
     AppendUnchecked = 2,
 }
 
@@ -72,12 +72,12 @@ choice!(millstream_existing is Existing {
     AppendUnchecked => Existing::AppendUnchecked,
 });
 
-/// What to do with incomplete output.
+/// What happens to incomplete output.
 #[repr(u32)]
 pub enum millstream_partial {
-    /// A file appears complete when the writer is closed, or not at all.
+    /// A file appears complete when the writer is closed, or it does not appear.
     Remove = 0,
-    /// A file is written in place: it is truncated first, and what was written stays, even after an error.
+    /// A file is written in place: it is truncated first, and the written bytes stay, even after an error.
     Keep = 1,
 }
 
@@ -104,9 +104,9 @@ choice!(millstream_lend_pages is LendPages {
     ConsumerCopies => LendPages::ConsumerCopies,
 });
 
-/// What a regular file's `close` waits for, before the file gets its name. It always reports errors of closing the
-/// file, as NFS and quotas return for a full disk. It does not wait for the disk unless requested: a power failure
-/// within the next half minute or so may lose the file.
+/// What `close` waits for before a regular file gets its name. `close` always reports errors of closing the file, which
+/// NFS and quotas return for a full disk. By default it does not wait for the disk: a power failure within about the
+/// next half minute may lose the file.
 #[repr(u32)]
 pub enum millstream_durability {
     /// The system has the bytes, and writes them to the disk later.

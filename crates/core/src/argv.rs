@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-/// A command line for messages: words with blanks or control characters are quoted as in Rust.
+/// Formats a command line for messages: words with blanks or control characters are quoted as in Rust.
 pub fn show_argv(argv: &[OsString]) -> String {
     let mut out = String::new();
     for (i, word) in argv.iter().enumerate() {

@@ -8,13 +8,13 @@
 //!
 //! A linear buffer that keeps its unread tail: before more is read, the tail moves to the front. The tail is a piece of
 //! one record, 0.06 % of the bytes of real data; a mirrored ring, which never moves it, was no faster. The memory is
-//! either our own or lent (a mapped file, a caller's bytes); lent memory is never written, has no free part, and is
+//! either owned or lent (a mapped file, a caller's bytes); lent memory is never written, has no free part, and is
 //! revealed piece by piece.
 //!
-//! The pointer to the first byte is cached (`base`), which needs `unsafe`. Without it each access matches on the kind of
-//! memory and checks a bound: 6 instructions more for each call of `next_line`, on lines of 20 bytes 10.3 % of the whole
-//! process with AVX2 and 5.4 % without vector instructions; 2.6 % when scanning pairs of numbers; nothing for batches
-//! (callgrind, 2 MB of lines).
+//! The pointer to the first byte is cached (`base`), which needs `unsafe`. Without it each access matches on the kind
+//! of memory and checks a bound. This takes 6 more instructions for each call of `next_line`: on lines of 20 bytes,
+//! 10.3 % of the whole process with AVX2 and 5.4 % without vector instructions. It takes 2.6 % when scanning pairs of
+//! numbers, and has no cost for batches (callgrind, 2 MB of lines).
 
 use std::io;
 use std::sync::Arc;
@@ -26,47 +26,48 @@ use crate::error::Error;
 /// Memory that a buffer can borrow permanently.
 pub type Lent = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
-/// The system has no memory of this many bytes.
+/// The system has too little memory for this many bytes.
 #[derive(Debug)]
 pub struct NoMemory(usize);
 
 impl From<NoMemory> for Error {
     fn from(NoMemory(len): NoMemory) -> Error {
-        // ENOMEM, the same on every Unix: `errno` is part of the error there.
+        // This is ENOMEM, which is the same on every Unix; `errno` is part of the error there.
         let error = if cfg!(unix) { io::Error::from_raw_os_error(12) } else { io::ErrorKind::OutOfMemory.into() };
         Error::from_io(error).with_found(format!("no memory for {len} bytes"))
     }
 }
 
-/// Zeros, whose pages cost nothing until they are used.
+/// Returns zeros, whose pages cost nothing until they are used.
 fn zeroed(len: usize) -> Result<Vec<u8>, NoMemory> {
     u8::new_vec_zeroed(len).map_err(|_| NoMemory(len))
 }
 
 enum Store {
-    /// Initialised from front to back: a zeroed vector costs nothing until its pages are used.
+    /// Owned memory, initialised from front to back: a zeroed vector costs nothing until its pages are used.
     Own(Vec<u8>),
-    /// Held so that `base` stays valid.
+    /// Lent memory, held so that `base` stays valid.
     Lent { _memory: Lent },
 }
 
-/// Bytes that have been read, and those of them that have not been consumed.
+/// Bytes that have been read, and the positions that mark which of them have not been consumed.
 pub struct Buffer {
     store: Store,
-    /// The first byte of the store. Refreshed by every method that touches the store mutably.
+    /// A pointer to the first byte of the store. Every method that mutably accesses the store refreshes it.
     base: *const u8,
     capacity: usize,
     pos: usize,
     end: usize,
-    /// The stream offset of the store's byte i is `origin + i`, wrapping (a block's data may start at i > 0).
+    /// The stream offset of the store's byte i is `origin + i`, wrapping, because the data of a block may start at i >
+    /// 0.
     origin: u64,
 }
 
-// SAFETY: `base` points into `store`, which is Send (both variants), and nothing else does.
+// SAFETY: `base` points into `store`, which is Send (both variants), and no other pointer to that memory is used.
 unsafe impl Send for Buffer {}
 
 impl Buffer {
-    /// An empty buffer of our own memory, `capacity` bytes, at least 1.
+    /// Creates an empty buffer of `capacity` bytes of owned memory, at least 1.
     pub fn new(capacity: usize) -> Result<Buffer, NoMemory> {
         zeroed(capacity.max(1)).map(Buffer::own)
     }
@@ -76,59 +77,59 @@ impl Buffer {
         Buffer { store: Store::Own(memory), base, capacity, pos: 0, end: 0, origin: 0 }
     }
 
-    /// A buffer over lent memory, of which nothing is revealed yet.
+    /// Creates a buffer over lent memory, of which no byte is revealed yet.
     pub fn lent(memory: Lent) -> Buffer {
         let bytes: &[u8] = (*memory).as_ref();
         let (base, capacity) = (bytes.as_ptr(), bytes.len());
         Buffer { store: Store::Lent { _memory: memory }, base, capacity, pos: 0, end: 0, origin: 0 }
     }
 
-    /// The bytes between `pos` and `end`.
+    /// Returns the bytes between `pos` and `end`.
     #[inline]
     pub fn unread(&self) -> &[u8] {
         &self.revealed()[self.pos..]
     }
 
-    /// The bytes before `end`.
+    /// Returns the bytes before `end`.
     #[inline]
     fn revealed(&self) -> &[u8] {
-        // SAFETY: `base` is the start of `capacity` initialised bytes which live as long as `store`, and
-        // `end <= capacity`. Own memory is changed only through `&mut self`, which ends this borrow; lent
-        // memory is behind a shared reference that the `Arc` keeps alive.
+        // SAFETY: `base` is the start of `capacity` initialised bytes which live as long as `store`, and `end <=
+        // capacity`. Owned memory is changed only through `&mut self`, which ends this borrow; lent memory is behind a
+        // shared reference that the `Arc` keeps alive.
         unsafe { std::slice::from_raw_parts(self.base, self.end) }
     }
 
-    /// The bytes between the position `start` and `pos`.
+    /// Returns the bytes between the position `start` and `pos`.
     #[inline]
     pub fn consumed_from(&self, start: usize) -> &[u8] {
         &self.revealed()[start..self.pos]
     }
 
-    /// The capacity in bytes.
+    /// Returns the capacity in bytes.
     #[inline]
     pub fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// The position of the first unread byte.
+    /// Returns the position of the first unread byte.
     #[inline]
     pub fn pos(&self) -> usize {
         self.pos
     }
 
-    /// The position after the last unread byte.
+    /// Returns the position after the last unread byte.
     #[inline]
     pub fn end(&self) -> usize {
         self.end
     }
 
-    /// The stream offset of `pos`.
+    /// Returns the stream offset of `pos`.
     #[inline]
     pub fn offset(&self) -> u64 {
         self.origin.wrapping_add(self.pos as u64)
     }
 
-    /// Moves `pos` on by `count` bytes.
+    /// Moves `pos` forward by `count` bytes.
     #[inline]
     pub fn consume(&mut self, count: usize) {
         assert!(count <= self.end - self.pos, "consumed {count} bytes of {} unread ones", self.end - self.pos);
@@ -139,7 +140,7 @@ impl Buffer {
     #[inline]
     pub fn take_to(&mut self, end: usize) -> &[u8] {
         let start = std::mem::replace(&mut self.pos, end);
-        // Checks `start <= end <= self.end`, and so keeps the invariant: a panic here is a bug of ours.
+        // This checks `start <= end <= self.end`, and so keeps the invariant; a panic here is a bug in this crate.
         &self.revealed()[start..end]
     }
 
@@ -158,8 +159,8 @@ impl Buffer {
     }
 
     /// Lets `read` fill the free memory after the unread bytes, which is never empty, and appends as many bytes as it
-    /// reports. The tail moves to the front first, and the buffer grows when it is nearly full of unread bytes; it
-    /// never has more than `max` bytes, unless they are unread.
+    /// reports. The tail moves to the front first, and the buffer grows if it is nearly full of unread bytes. It never
+    /// has more than `max` bytes, unless they are unread.
     pub fn fill_with<E: From<NoMemory>>(
         &mut self,
         max: usize,
@@ -167,7 +168,7 @@ impl Buffer {
     ) -> Result<usize, E> {
         let unread = self.pos..self.end;
         let Store::Own(memory) = &mut self.store else { panic!("lent memory has no free part") };
-        // A quarter free is worth a read; less is not worth a system call.
+        // If a quarter is free, that is worth a read; less is not worth a system call.
         let larger = memory.len().saturating_mul(2).min(max).max(unread.len() + 1);
         if memory.len() - unread.len() < (memory.len() / 4).max(1) && larger > memory.len() {
             let mut grown = zeroed(larger)?;
@@ -177,21 +178,21 @@ impl Buffer {
             memory.copy_within(unread.clone(), 0);
         }
         let base = memory.as_mut_ptr();
-        // All fields are right before `read` runs, which may panic.
+        // All fields are right before `read` runs, because it may panic.
         (self.base, self.capacity) = (base, memory.len());
         (self.pos, self.end) = (0, unread.len());
         self.origin = self.origin.wrapping_add(unread.start as u64);
         let free = self.capacity - self.end;
-        // SAFETY: `end + free` is the length of `memory`, all of it initialised and ours alone: `self` is borrowed
-        // mutably, so no code reads through `base` meanwhile.
+        // SAFETY: `end + free` is the length of `memory`, all of which is initialised. `self` is borrowed mutably, so
+        // no code reads through `base` meanwhile.
         let count = read(unsafe { std::slice::from_raw_parts_mut(base.add(self.end), free) })?;
         assert!(count <= free, "a source filled {count} bytes of {free}");
         self.end += count;
         Ok(count)
     }
 
-    /// Appends `block[data]`: the tail is copied before the data, and the two swap their memory. If the tail is too
-    /// long for that, the data is copied after it. Either way `block` is free afterwards.
+    /// Appends `block[data]`. Usually the tail is copied before the data, and the buffer and the block swap their
+    /// memory. If the tail is too long for that, the data is copied after it. In both cases `block` is free afterwards.
     pub fn append_block(
         &mut self,
         block: &mut Vec<u8>,
@@ -224,8 +225,8 @@ impl Buffer {
         Ok(())
     }
 
-    /// Consumes the unread bytes and swaps memory: afterwards they are in `memory`, in the returned range. Lent memory
-    /// is copied from.
+    /// Consumes the unread bytes and swaps memory: afterwards they are in `memory`, in the returned range. Bytes of
+    /// lent memory are copied.
     pub fn exchange(&mut self, memory: &mut Vec<u8>) -> std::ops::Range<usize> {
         let unread = self.pos..self.end;
         let Store::Own(own) = &mut self.store else {
@@ -234,7 +235,7 @@ impl Buffer {
             self.pos = self.end;
             return 0..memory.len();
         };
-        // If there is no memory of the same size, it starts small again.
+        // If there is no memory of the same size, the buffer starts small again.
         if memory.len() < own.len()
             && let Ok(larger) = zeroed(own.len())
         {
@@ -323,11 +324,11 @@ mod tests {
     }
 
     #[test]
-    fn grows_no_further_than_told() {
+    fn grows_no_further_than_its_limit() {
         let mut buffer = Buffer::new(8).unwrap();
         let mut fill = || buffer.fill_with(20, |space| Ok::<_, ()>(space.len())).unwrap();
         assert_eq!([fill(), fill(), fill()], [8, 8, 4]);
-        assert_eq!(fill(), 1, "one byte more than the limit, so that a longer record shows");
+        assert_eq!(fill(), 1, "one byte more than the limit, so that a longer record is detected");
     }
 
     #[test]
@@ -348,7 +349,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "consumed 3 bytes of 2 unread ones")]
-    fn consuming_too_much_is_a_broken_promise() {
+    fn consuming_too_much_panics() {
         let mut buffer = Buffer::lent(Arc::new(b"hello".to_vec()));
         buffer.reveal(2);
         buffer.consume(3);

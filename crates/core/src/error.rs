@@ -1,12 +1,12 @@
-//! Everything that can go wrong, defined once for every language.
+//! All errors, defined once for every language.
 //!
-//! One [`Error`] type: a kind with a fixed code, the name of the source or sink, the byte offset, the record number,
-//! and details by kind. The table of kinds in this file is the only one: every front end maps by [`ErrorKind::code`],
-//! and no code parses messages.
+//! There is one [`Error`] type: a kind with a fixed code, the name of the source or sink, the byte offset, the record
+//! number, and details by kind. The table of kinds in this file is the only one: every front end maps kinds by
+//! [`ErrorKind::code`], and no code parses messages.
 //!
-//! A reader's error is reported once; after it comes a plain end (`None`). Only after the kinds for which
-//! [`ErrorKind::is_resumable`] is true does a reader continue, and they are reported again until their cause is gone:
-//! they must not look like the end.
+//! A reader reports an error once, followed by a plain end (`None`). It can continue only after the kinds for which
+//! [`ErrorKind::is_resumable`] is true. These are reported again until their cause is removed, so that they are not
+//! mistaken for the end.
 
 use std::ffi::OsString;
 use std::fmt::{self, Write as _};
@@ -17,7 +17,7 @@ use crate::argv::show_argv;
 /// The result of every fallible call of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Makes the table of kinds: code, Rust name, the name in every other language, what to do about it.
+/// Defines the table of kinds: the code, the Rust name, the name in every other language, and the advice.
 macro_rules! error_kinds {
     ($($(#[doc = $doc:literal])* $code:literal $kind:ident $name:literal $advice:literal;)*) => {
         /// The kinds of error, with codes that never change their meaning.
@@ -35,15 +35,15 @@ macro_rules! error_kinds {
         }
 
         impl ErrorKind {
-            /// Every kind, in the order of the codes.
+            /// All kinds, in the order of their codes.
             pub const ALL: &'static [ErrorKind] = &[$(ErrorKind::$kind),*];
 
-            /// The fixed number of this kind; 0 is never used.
+            /// Returns the fixed number of this kind; 0 is never used.
             pub const fn code(self) -> u32 {
                 self as u32
             }
 
-            /// The kind with this number.
+            /// Returns the kind with this number.
             pub const fn from_code(code: u32) -> Option<ErrorKind> {
                 match code {
                     $($code => Some(ErrorKind::$kind),)*
@@ -51,21 +51,22 @@ macro_rules! error_kinds {
                 }
             }
 
-            /// The name of this kind in snake case, the same in every language.
+            /// Returns the name of this kind in snake case, the same in every language.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(ErrorKind::$kind => $name,)*
                 }
             }
 
-            /// The meaning in a sentence or two: the documentation of this kind, for other languages.
+            /// Returns the meaning of this kind in a sentence or two. It is the documentation of the kind in other
+            /// languages.
             pub const fn meaning(self) -> &'static str {
                 match self {
                     $(ErrorKind::$kind => concat!($($doc),*).trim_ascii(),)*
                 }
             }
 
-            /// What the user can do about it.
+            /// Returns advice for the user.
             pub const fn advice(self) -> &'static str {
                 match self {
                     $(ErrorKind::$kind => $advice,)*
@@ -82,7 +83,7 @@ error_kinds! {
     2 OpenFailed "open_failed" "check the name and the permissions";
     /// A command could not be started.
     3 CommandNotStarted "command_not_started" "check that the program exists, is executable and is in PATH";
-    /// A command exited with a non-zero status or was killed by a signal. Everything it wrote was delivered.
+    /// A command exited with a non-zero status or was killed by a signal. All of its output was delivered.
     4 CommandFailed "command_failed" "see its standard error; set allow_failure to accept a failing command";
     /// The exit status of a command is unknown (SIGCHLD is ignored, or another part of the program waited for it).
     5 CommandStatusUnknown "command_status_unknown" "leave SIGCHLD at its default and do not call `wait` on processes you did not start";
@@ -100,9 +101,9 @@ error_kinds! {
     11 DecodeTruncated "decode_truncated" "fetch the file again; all data before this point has been delivered";
     /// Compressed data grows beyond the limit on output size or ratio.
     12 DecodeLimit "decode_limit" "raise the limit if the source is trusted";
-    /// Nothing arrived, or nothing was accepted, for longer than the time limit.
+    /// No bytes arrived, or none were accepted, for longer than the time limit.
     13 Stalled "stalled" "raise the time limit, or find out what the other side is waiting for";
-    /// A cancel token was triggered. Nothing is lost: the next call continues.
+    /// A cancel token was triggered. No data is lost: the next call continues.
     14 Cancelled "cancelled" "continue, or close";
     /// A file became shorter while it was read.
     15 SourceShrank "source_shrank" "do not truncate a file that is being read";
@@ -113,47 +114,46 @@ error_kinds! {
     /// This build or platform does not support the operation.
     18 Unsupported "unsupported" "see the documentation of this call";
     /// The reader or writer is closed, or failed earlier.
-    19 Closed "closed" "open a new one; nothing more can be read or written";
+    19 Closed "closed" "open a new reader or writer";
     /// A thread of the library ended unexpectedly.
     20 Internal "internal" "report this message as a bug";
-    /// The input has something other than a number or a word of the requested type.
+    /// The input contains something other than a value of the requested type.
     21 NumberInvalid "number_invalid" "check the input at this position, the separator and the type";
     /// A number does not fit its type.
     22 NumberOverflow "number_overflow" "use a wider type, or check the input at this position";
     /// The input ended where a value was expected.
-    23 ValueMissing "value_missing" "check whether the input was cut short, or ask for fewer values";
+    23 ValueMissing "value_missing" "check whether the input was cut short, or request fewer values";
     /// An invalid argument of a call across a language boundary, such as a null pointer.
-    24 ArgumentInvalid "argument_invalid" "check what the call expects";
+    24 ArgumentInvalid "argument_invalid" "see the documentation of this call";
     /// Bytes that are not a BSON document: an invalid type, length or terminator.
     25 DocumentInvalid "document_invalid" "check the program that wrote the document";
-    /// A BSON document, or something in it, is longer than the available bytes.
+    /// A BSON document, or a value in it, is longer than the available bytes.
     26 DocumentTruncated "document_truncated" "check whether the input was cut short or contains a wrong length";
     /// Documents and arrays are nested deeper than the limit.
     27 TooDeep "too_deep" "raise the depth limit if the source is trusted";
     /// A document has no member of this name, or an array no element at this position.
     28 KeyMissing "key_missing" "check the path";
     /// A value is not of the requested type, or a document has other members.
-    29 ShapeMismatch "shape_mismatch" "ask for the type that was found, or check the program that wrote the document";
+    29 ShapeMismatch "shape_mismatch" "request the type that was found, or check the program that wrote the document";
     /// A value does not fit the requested type.
     30 ValueOutOfRange "value_out_of_range" "use a wider type, or check the program that wrote the document";
     /// Text that is not valid Extended JSON, or not a valid object id, date or decimal number.
     31 TextInvalid "text_invalid" "check the text at this position";
     /// A BSON.jl file describes Julia values that cannot exist.
     32 JuliaInvalid "julia_invalid" "check the program that wrote the file; it can still be read as a plain document";
-    /// Continuing would take more memory than allowed.
+    /// Continuing would take more memory than the limit allows.
     33 MemoryLimit "memory_limit" "raise the limit if the source is trusted";
-    /// A stage of a pipe panicked, or threw something that is not an error. The records before that one have been
-    /// passed on.
+    /// A stage of a pipe panicked, or threw a value that is not an error. Earlier records have been passed on.
     34 StagePanicked "stage_panicked" "fix the stage; the panic message on standard error shows where";
     /// A stage of a pipe reported that it could not process a record.
-    35 StageFailed "stage_failed" "check the record, or have failing records skipped or set aside";
-    /// A file changed while it was read: what was delivered may be a mixture of its contents.
+    35 StageFailed "stage_failed" "check the record, or skip or quarantine failing records";
+    /// A file changed while it was read: the delivered bytes may be a mixture of its old and new content.
     36 SourceChanged "source_changed" "read the file again while no other program writes to it"; // last added
 }
 
 impl ErrorKind {
-    /// Whether the reader that reported this error can continue: after [`ErrorKind::Cancelled`] with the next call,
-    /// after [`ErrorKind::RecordTooLong`] with `skip_record`, after [`ErrorKind::NumberInvalid`] and
+    /// Returns whether the reader that reported this error can continue: after [`ErrorKind::Cancelled`] with the next
+    /// call, after [`ErrorKind::RecordTooLong`] with `skip_record`, after [`ErrorKind::NumberInvalid`] and
     /// [`ErrorKind::NumberOverflow`] by reading the input in another way.
     pub const fn is_resumable(self) -> bool {
         matches!(
@@ -177,12 +177,12 @@ pub enum CommandStatus {
     Exited(i32),
     /// It was killed by this signal.
     Signaled(i32),
-    /// The system did not report it.
+    /// The system did not report how it ended.
     Unknown,
 }
 
 impl CommandStatus {
-    /// Exit status 0.
+    /// Returns whether the command exited with status 0.
     pub const fn success(self) -> bool {
         matches!(self, CommandStatus::Exited(0))
     }
@@ -201,7 +201,7 @@ impl fmt::Display for CommandStatus {
     }
 }
 
-/// The names of the signals that kill commands, by this system's numbers.
+/// The names of the signals that kill commands, by their numbers on this system.
 const SIGNALS: &[(i32, &str)] = &[
     (1, "SIGHUP"),
     (2, "SIGINT"),
@@ -214,7 +214,8 @@ const SIGNALS: &[(i32, &str)] = &[
     (13, "SIGPIPE"),
     (14, "SIGALRM"),
     (15, "SIGTERM"),
-    // POSIX fixes no numbers for these: they are those of Linux, and of macOS and the BSDs, on the common processors.
+    // POSIX fixes no numbers for these signals. The numbers are those of Linux, and of macOS and the BSDs, on the
+    // common processors.
     (if cfg!(any(target_os = "linux", target_os = "android")) { 7 } else { 10 }, "SIGBUS"),
     (24, "SIGXCPU"),
     (25, "SIGXFSZ"),
@@ -224,18 +225,18 @@ fn signal_name(signal: i32) -> Option<&'static str> {
     SIGNALS.iter().find(|(number, _)| *number == signal).map(|(_, name)| *name)
 }
 
-/// A command that ended, as an error or as a report: the command line, how it ended, and its last output.
+/// A command that ended: its command line, how it ended, and its last output. It is part of errors and of reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandEnd {
-    /// The command and its arguments, as started.
+    /// The command and its arguments, as it was started.
     pub argv: Vec<OsString>,
     /// How it ended.
     pub status: CommandStatus,
-    /// The last 4 KiB of its standard error, if we read it.
+    /// The last 4 KiB of its standard error, if the library read it.
     pub stderr_tail: Vec<u8>,
 }
 
-/// An error: what was found, what was expected, where, and what to do.
+/// An error: what was found, what was expected, where it happened, and what to do.
 ///
 /// ```
 /// use millstream::{ErrorKind, Reader};
@@ -265,7 +266,7 @@ struct Inner {
 }
 
 impl Error {
-    /// A new error without details; the `with_…` methods add them.
+    /// Creates an error without details; the `with_…` methods add them.
     pub fn new(kind: ErrorKind) -> Error {
         Error(Box::new(Inner {
             kind,
@@ -281,8 +282,8 @@ impl Error {
         }))
     }
 
-    /// The system's error while using a source or sink. An [`Error`] wrapped in an [`io::Error`] is unwrapped
-    /// unchanged.
+    /// Creates an error from the system's error for a source or sink. An [`Error`] wrapped in an [`io::Error`] is
+    /// unwrapped unchanged.
     pub fn from_io(error: io::Error) -> Error {
         match error.downcast::<Error>() {
             Ok(ours) => ours,
@@ -322,21 +323,21 @@ impl Error {
         self
     }
 
-    /// Removes the byte offset, which was counted from the start of something whose position is not known.
+    /// Removes the byte offset, which was counted from a point whose position is not known.
     #[doc(hidden)]
     pub fn without_offset(mut self) -> Error {
         self.0.offset = None;
         self
     }
 
-    /// Moves the byte offset, which was counted from the start of something that itself begins at `base`.
+    /// Adds `base` to the byte offset, which was counted from a point at the offset `base`.
     #[doc(hidden)]
     pub fn shift_offset(mut self, base: u64) -> Error {
         self.0.offset = self.0.offset.map(|offset| offset.saturating_add(base));
         self
     }
 
-    /// Adds how many bytes the sink had accepted, unless the error has that.
+    /// Adds the number of bytes that the sink had accepted, unless the error has one.
     pub fn with_written(mut self, written: u64) -> Error {
         self.0.written.get_or_insert(written);
         self
@@ -354,7 +355,7 @@ impl Error {
         self
     }
 
-    /// A copy of the error, for a call that reports it again.
+    /// Returns a copy of the error, for a call that reports it again.
     #[doc(hidden)]
     pub fn again(&self) -> Error {
         let Inner { kind, name, offset, record, path, written, expected, found, command, io } = &*self.0;
@@ -388,73 +389,73 @@ impl Error {
         self
     }
 
-    /// The kind of error.
+    /// Returns the kind of error.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// The fixed number of the kind.
+    /// Returns the fixed number of the kind.
     pub fn code(&self) -> u32 {
         self.0.kind.code()
     }
 
-    /// The name of the source or sink: a path, a command line, an address.
+    /// Returns the name of the source or sink: a path, a command line or an address.
     pub fn name(&self) -> Option<&str> {
         self.0.name.as_deref()
     }
 
-    /// The position in the stream, in bytes from its start (after decoding).
+    /// Returns the position in the stream, in bytes from its start (after decoding).
     pub fn offset(&self) -> Option<u64> {
         self.0.offset
     }
 
-    /// Which record; the first is 0.
+    /// Returns the number of the record; the first is 0.
     pub fn record(&self) -> Option<u64> {
         self.0.record
     }
 
-    /// Which value in a document: its keys from the outermost on, as `bson::split_path` reads them.
+    /// Returns the path of the value in a document: its keys from the outermost on, as `bson::split_path` reads them.
     pub fn path(&self) -> Option<&str> {
         self.0.path.as_deref()
     }
 
-    /// For an error of a writer: how many bytes the sink had accepted. A file that would have appeared complete is lost
-    /// with them.
+    /// Returns, for an error of a writer, the number of bytes that the sink had accepted. If a file would have appeared
+    /// complete, these bytes are lost.
     pub fn written(&self) -> Option<u64> {
         self.0.written
     }
 
-    /// What was expected.
+    /// Returns what was expected.
     pub fn expected(&self) -> Option<&str> {
         self.0.expected.as_deref()
     }
 
-    /// What was found.
+    /// Returns what was found.
     pub fn found(&self) -> Option<&str> {
         self.0.found.as_deref()
     }
 
-    /// Which command ended, and how.
+    /// Returns the command that ended, and how it ended.
     pub fn command(&self) -> Option<&CommandEnd> {
         self.0.command.as_ref()
     }
 
-    /// The system's own error.
+    /// Returns the system's own error.
     pub fn io(&self) -> Option<&io::Error> {
         self.0.io.as_ref()
     }
 
-    /// The system's error number, if the system reported this error.
+    /// Returns the system's error number, if the system reported this error.
     pub fn errno(&self) -> Option<i32> {
         self.0.io.as_ref().and_then(io::Error::raw_os_error)
     }
 }
 
-/// What was found, what was expected, and where; then what to do, which `{:#}` omits.
+/// Formats what was found, what was expected, and where; then the advice, which `{:#}` omits.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let e = &*self.0;
-        // A command names itself.
+        // The name is omitted for a command, because the text contains the command line.
         if let (Some(name), None) = (e.name.as_ref().filter(|name| !name.is_empty()), &e.command) {
             write!(f, "{name}: ")?;
         }
@@ -489,7 +490,7 @@ impl fmt::Display for Error {
             let tail = String::from_utf8_lossy(&end.stderr_tail);
             let last = tail.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("");
             f.write_str("; last line of standard error: ")?;
-            // No control characters, which a terminal would interpret.
+            // Control characters are escaped, because a terminal would interpret them.
             for c in last.chars() {
                 if c.is_control() { write!(f, "{}", c.escape_default())? } else { f.write_char(c)? }
             }
@@ -514,7 +515,7 @@ impl std::error::Error for Error {
 }
 
 impl From<Error> for io::Error {
-    /// For the `std::io` traits. [`Error::from_io`] gets the complete error back.
+    /// Converts the error for the `std::io` traits. [`Error::from_io`] returns the complete error again.
     fn from(error: Error) -> io::Error {
         let kind = match error.kind() {
             ErrorKind::FrameTruncated
@@ -539,7 +540,7 @@ impl From<Error> for io::Error {
             ErrorKind::BrokenPipe => io::ErrorKind::BrokenPipe,
             ErrorKind::InvalidOption => io::ErrorKind::InvalidInput,
             ErrorKind::Unsupported => io::ErrorKind::Unsupported,
-            // Not `Interrupted`: std's helpers would silently try again.
+            // This must not be `Interrupted`: std's helper functions would silently retry.
             _ => error.io().map_or(io::ErrorKind::Other, io::Error::kind),
         };
         io::Error::new(kind, error)
@@ -575,13 +576,13 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_says_what_it_means() {
+    fn every_kind_has_a_meaning() {
         assert_eq!(ErrorKind::OpenFailed.meaning(), "A source or sink could not be opened.");
         assert!(ErrorKind::ALL.iter().all(|kind| kind.meaning().ends_with('.')));
     }
 
     #[test]
-    fn survives_a_trip_through_io_error() {
+    fn survives_conversion_to_io_error_and_back() {
         let e = Error::new(ErrorKind::FrameTruncated).with_offset(7).with_record(2).with_name("x");
         let io: io::Error = e.into();
         assert_eq!(io.kind(), io::ErrorKind::UnexpectedEof);
@@ -593,7 +594,7 @@ mod tests {
     }
 
     #[test]
-    fn message_says_what_where_and_what_to_do() {
+    fn message_has_details_place_and_advice() {
         let e = Error::new(ErrorKind::FrameTruncated)
             .with_name("a.bin")
             .with_found("3 bytes")

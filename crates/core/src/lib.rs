@@ -1,8 +1,8 @@
 //! The part of [`millstream`](https://docs.rs/millstream) that needs no operating system: errors, formats, the buffer
 //! of the reading side, records, numbers and text. Programs depend on `millstream`, which re-exports all of this.
 //!
-//! It opens, reads and writes nothing, and it starts no process and no thread. It builds wherever Rust's standard
-//! library does, including WebAssembly and Windows.
+//! This crate does no I/O and starts no process and no thread. It builds on every target of Rust's standard library,
+//! including WebAssembly and Windows.
 
 mod argv;
 #[allow(unsafe_code)] // one pointer into memory that the same type owns
@@ -10,7 +10,7 @@ mod buffer;
 pub mod error;
 mod format;
 pub mod frame;
-#[allow(unsafe_code)] // one check for all parts of a record, then raw pointers
+#[allow(unsafe_code)] // writes through raw pointers, after one check for all parts of a record
 pub mod put;
 mod records;
 mod refusal;
@@ -22,7 +22,7 @@ pub use error::{CommandEnd, CommandStatus, Error, ErrorKind, Result};
 pub use format::Format;
 pub use records::{InMemory, ReadRecords, WriteRecord};
 
-/// For the other crates of Millstream only: it can change with any version.
+/// Items for the other crates of Millstream only. They can change with any version.
 #[doc(hidden)]
 pub mod internal {
     pub use crate::argv::show_argv;

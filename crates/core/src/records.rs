@@ -1,14 +1,14 @@
-//! How a codec reads and writes records, without knowing where the bytes come from or go.
+//! Traits through which a codec reads and writes records, independently of their source or sink.
 //!
-//! `millstream::Reader` and `millstream::Writer` implement these traits; [`InMemory`] reads a block of memory, even
-//! without an operating system.
+//! `millstream::Reader` and `millstream::Writer` implement these traits; [`InMemory`] reads a block of memory and needs
+//! no operating system.
 
 use crate::error::Result;
 
 /// A buffer that can be filled, with records at its front.
 ///
-/// The verbs are those of `millstream::Reader`, and so are the promises: [`fill`](ReadRecords::fill) adds bytes at the
-/// end of [`buffer`](ReadRecords::buffer), [`consume`](ReadRecords::consume) and
+/// The methods have the names and the behaviour of those of `millstream::Reader`: [`fill`](ReadRecords::fill) adds
+/// bytes at the end of [`buffer`](ReadRecords::buffer), [`consume`](ReadRecords::consume) and
 /// [`take_records`](ReadRecords::take_records) remove them from its front.
 ///
 /// ```
@@ -21,57 +21,57 @@ use crate::error::Result;
 /// # Ok::<(), millstream_core::Error>(())
 /// ```
 pub trait ReadRecords {
-    /// Reads once and returns how many bytes were added; 0 at the end, if the source succeeded.
+    /// Reads once and returns the number of bytes added, or 0 at the end if the source succeeded.
     ///
     /// # Errors
-    /// How the source failed. An error that is not [resumable](crate::ErrorKind::is_resumable) ends the stream.
+    /// Returns the source's failure. An error that is not [resumable](crate::ErrorKind::is_resumable) ends the stream.
     fn fill(&mut self) -> Result<usize>;
 
-    /// The bytes that have been read and not consumed.
+    /// Returns the bytes that have been read and not consumed.
     fn buffer(&self) -> &[u8];
 
     /// Removes bytes from the front of the buffer.
     ///
     /// # Panics
-    /// If there are fewer.
+    /// Panics if the buffer has fewer bytes.
     fn consume(&mut self, count: usize);
 
     /// Removes `count` records, `len` bytes together, from the front of the buffer and returns them. The longest of them
     /// has `longest` bytes.
     ///
     /// # Panics
-    /// If there are fewer bytes.
+    /// Panics if the buffer has fewer bytes.
     fn take_records(&mut self, len: usize, count: u64, longest: usize) -> &[u8];
 
-    /// The number of bytes that have been consumed.
+    /// Returns the number of bytes that have been consumed.
     fn offset(&self) -> u64;
 
-    /// The number of records that have been taken.
+    /// Returns the number of records that have been taken.
     fn record(&self) -> u64;
 
-    /// The limit for a record in bytes.
+    /// Returns the maximum length of a record in bytes.
     fn record_limit(&self) -> usize;
 
-    /// The name of the source, for errors.
+    /// Returns the name of the source, for errors.
     fn name(&self) -> &str;
 
-    /// Keeps the beginning of a long record, which was consumed before a resumable error interrupted its reading.
+    /// Keeps the first part of a long record, which was consumed before a resumable error interrupted its reading.
     fn keep_partial(&mut self, bytes: Vec<u8>);
 
-    /// The beginning that was kept; empty if there is none, or if bytes were consumed since.
+    /// Returns the part that was kept. It is empty if there is none, or if bytes were consumed since.
     fn take_partial(&mut self) -> Vec<u8>;
 }
 
-/// A sink that takes whole records.
+/// A sink that accepts whole records.
 pub trait WriteRecord {
-    /// Writes one record, all of it or nothing.
+    /// Writes one record, either all of it or none.
     ///
     /// # Errors
-    /// How the sink failed.
+    /// Returns the sink's failure.
     fn write_record(&mut self, record: &[u8]) -> Result<()>;
 }
 
-/// Appends the record.
+/// A vector appends the record.
 impl WriteRecord for Vec<u8> {
     fn write_record(&mut self, record: &[u8]) -> Result<()> {
         self.extend_from_slice(record);
@@ -79,19 +79,19 @@ impl WriteRecord for Vec<u8> {
     }
 }
 
-/// Records in memory.
+/// A source of records in memory.
 #[derive(Clone, Debug, Default)]
 pub struct InMemory<B> {
     bytes: B,
     /// The position of the first byte that has not been consumed.
     start: usize,
-    /// The first [`fill`](ReadRecords::fill) reveals everything.
+    /// Whether the bytes are revealed; the first [`fill`](ReadRecords::fill) does that.
     is_filled: bool,
     records: u64,
 }
 
 impl<B: AsRef<[u8]>> InMemory<B> {
-    /// The records of these bytes.
+    /// Creates a source of the records in these bytes.
     pub fn new(bytes: B) -> InMemory<B> {
         InMemory { bytes, start: 0, is_filled: false, records: 0 }
     }
@@ -140,7 +140,7 @@ impl<B: AsRef<[u8]>> ReadRecords for InMemory<B> {
         "memory"
     }
 
-    /// Nothing interrupts reading from memory.
+    /// This does nothing, because reading from memory is never interrupted.
     fn keep_partial(&mut self, _bytes: Vec<u8>) {}
 
     fn take_partial(&mut self) -> Vec<u8> {

@@ -1,13 +1,13 @@
-//! Invalid or conflicting options.
+//! Errors for invalid or conflicting options.
 
 use std::fmt;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// A row of invalid or conflicting options: whether it applies, what was found, what was expected.
+/// A row for an invalid option or combination: whether it applies, what was found, and what was expected.
 pub type Refusal<'a> = (bool, &'a dyn fmt::Display, &'a dyn fmt::Display);
 
-/// An [`ErrorKind::InvalidOption`] for the first row that applies.
+/// Returns an [`ErrorKind::InvalidOption`] for the first row that applies.
 pub fn refuse(rows: &[Refusal<'_>]) -> Result<()> {
     match rows.iter().find(|(is_so, ..)| *is_so) {
         None => Ok(()),

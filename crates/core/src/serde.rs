@@ -1,12 +1,13 @@
-//! Converting serde's errors to ours, for the crates that (de)serialise: this impl must be in the crate of the type.
+//! Converts serde's errors to this crate's, for the crates that (de)serialise: this impl must be in the crate of the
+//! type.
 
 use crate::error::{Error, ErrorKind};
 use serde_core::de::{Expected, Unexpected};
 use std::fmt::Display;
 
 /// A mismatch contains what was found and what was expected; the caller adds the position. A custom message
-/// ([`custom`](serde_core::de::Error::custom)) is a [`ShapeMismatch`](ErrorKind::ShapeMismatch) with the text as what
-/// was found.
+/// ([`custom`](serde_core::de::Error::custom)) becomes a [`ShapeMismatch`](ErrorKind::ShapeMismatch) whose `found` is
+/// the message.
 impl serde_core::de::Error for Error {
     #[cold]
     fn custom<T: Display>(message: T) -> Error {

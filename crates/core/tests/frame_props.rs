@@ -1,4 +1,4 @@
-//! Every framer against its naive twin: random input, random splits, one record at a time and by batches.
+//! Compares every framer with its naive twin: random input, random splits, one record at a time and in batches.
 
 #[expect(dead_code, reason = "the shared vectors are run in frame_vectors.rs")]
 mod frame_twin;
@@ -6,10 +6,10 @@ mod frame_twin;
 use frame_twin::{by_batches, by_steps, framer, naive};
 use proptest::prelude::*;
 
-/// Few different bytes, so that delimiters, halves of delimiters and small lengths are frequent.
+/// A small set of bytes, so that delimiters, halves of delimiters and small lengths are frequent.
 const BYTES: &[u8] = &[0, 1, 2, 3, b'\n', b'\r', b';', b'a', 0xc3, 0xa9, 0xff];
 
-/// Any framer, in words.
+/// Generates the description of any framer.
 fn words() -> impl Strategy<Value = String> {
     let untrimmed = prop::sample::select(vec!["", " untrimmed"]);
     let hex = |len| {
@@ -33,16 +33,16 @@ fn words() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Bytes in any order, or pieces that make good records in a row.
+/// Generates bytes in any order, or pieces that form valid records in a row.
 fn input() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         4 => prop::sample::select(BYTES).prop_map(|byte| vec![byte]),
         1 => any::<u8>().prop_map(|byte| vec![byte]),
         1 => Just("→".into()),
         1 => Just(b"\r\n".to_vec()),
-        // Bytes as long as a document that begins with its length.
+        // This is a run of bytes of the length that a document begins with.
         1 => (0_u8..9).prop_map(|len| [&[len + 5, 0, 0, 0][..], &vec![b'x'; len.into()], &[0]].concat()),
-        // Lengths of each width and order, with what they announce.
+        // These are lengths of each width and byte order, with the bytes that they announce.
         1 => (0_u8..9, 0_usize..8, any::<bool>()).prop_map(|(len, zeros, big)| {
             let (before, after) = if big { (zeros, 0) } else { (0, zeros) };
             [vec![0; before], vec![len], vec![0; after], vec![b'x'; len.into()]].concat()

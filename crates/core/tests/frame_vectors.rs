@@ -1,4 +1,4 @@
-//! Runs the shared vectors of records: every case at every split, one record at a time and by batches.
+//! Runs the shared vectors of records: every case at every split, one record at a time and in batches.
 
 mod frame_twin;
 
@@ -12,10 +12,10 @@ fn frames() {
         assert_eq!(naive(words, input), *expected, "{name}, the naive twin");
         for splits in case.splits() {
             let step = by_steps(&mut *framer(words), input, &splits);
-            assert_eq!(step, *expected, "{name}, one at a time, split at {splits:?}");
+            assert_eq!(step, *expected, "{name}, one record at a time, split at {splits:?}");
             for max in [1, 2, usize::MAX] {
                 let batch = by_batches(&mut *framer(words), input, &splits, max);
-                assert_eq!(batch, *expected, "{name}, by batches of {max}, split at {splits:?}");
+                assert_eq!(batch, *expected, "{name}, in batches of {max}, split at {splits:?}");
             }
         }
     }

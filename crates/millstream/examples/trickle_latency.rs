@@ -1,7 +1,7 @@
-//! The time from the producer's write to the consumer, when records only trickle in.
+//! Measures the time from the producer's write to the consumer, when records arrive slowly.
 //!
-//! Starts itself again as a command that prints the time in a line, pauses, and so on. Prints percentiles for each way
-//! to read, and fails if one of them is so far off that noise cannot explain it.
+//! The program starts itself again as a command that prints the time in a line, pauses, and repeats this. It prints
+//! percentiles for each way to read, and fails if one of them is so large that noise cannot explain it.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -12,10 +12,10 @@ use rustix::time::{ClockId, clock_gettime};
 
 const RECORDS: usize = 200;
 
-/// Between records. The last is shorter than a wake-up and shows what coalescing does.
+/// The pauses between records. The last is shorter than a wake-up and shows the effect of coalescing.
 const PAUSES: [Duration; 3] = [Duration::from_millis(10), Duration::from_millis(1), Duration::from_micros(50)];
 
-/// The promise is 1.5 ms; a longer time cannot be explained by the machine's noise.
+/// The documented limit is 1.5 ms; noise cannot explain a time longer than this.
 const BROKEN: Duration = Duration::from_millis(50);
 
 /// The time since a start that all processes share.

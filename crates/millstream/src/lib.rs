@@ -1,4 +1,5 @@
-//! Move records from commands, files and sockets at the speed of the machine, and know that every record arrived.
+//! Moves records from commands, files and sockets at the speed of the hardware, and reports whether every record
+//! arrived.
 //!
 //! ```
 //! use millstream::Reader;
@@ -13,10 +14,9 @@
 //! # Ok::<(), millstream::Error>(())
 //! ```
 //!
-//! The modules, from source to sink: [`Reader`] (the only code that reads the operating system), [`frame`] (records out
-//! of bytes, no input or output), [`scan`] (numbers out of bytes), [`put`](mod@put) (text and numbers into bytes),
-//! [`Writer`] (the only code that writes the operating system), and [`error`] (one table of kinds for every language).
-//! `ARCHITECTURE.md` in the repository is the map.
+//! The main modules, from source to sink, are [`Reader`] (does all reading), [`frame`] (splits bytes into records and
+//! does no I/O), [`scan`] (parses numbers), [`put`](mod@put) (formats text and numbers), [`Writer`] (does all writing),
+//! and [`error`] (one table of error kinds for every language). `ARCHITECTURE.md` in the repository describes the code.
 
 #[cfg(feature = "bson")]
 pub mod bson;

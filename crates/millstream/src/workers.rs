@@ -1,7 +1,7 @@
-//! The same work on many pieces, by a few threads, whose results are returned in order.
+//! Runs the same work on many pieces, on a few threads, and returns the results in order.
 //!
-//! A thread is started when all others have work. If the system has no more threads, the existing ones do the work, and
-//! without any the caller does. Only the pieces in progress are held, and their number is bounded.
+//! A thread is started when all others are busy. If the system cannot start more threads, the existing ones do the
+//! work; without any, the caller does. Only the pieces in progress are held, and their number is bounded.
 
 use std::collections::VecDeque;
 use std::num::NonZero;
@@ -10,24 +10,24 @@ use std::thread::JoinHandle;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// More threads than this make no stream faster.
+/// The maximum number of threads: more make no stream faster.
 const MOST: usize = 8;
 
-/// How many pieces a thread may have: one to work on, one that waits, and one that is done.
+/// The number of pieces that a thread may have: one in work, one waiting, and one finished.
 const DEPTH: usize = 3;
 
-/// What one thread does to a piece.
+/// The work that one thread does on a piece.
 pub(crate) type Work<P> = Box<dyn FnMut(&mut P) + Send>;
 
-/// Threads that work on pieces.
+/// Threads that process pieces.
 pub(crate) struct Workers<P> {
     new_work: fn() -> Work<P>,
-    /// No more threads than this.
+    /// The maximum number of threads.
     most: usize,
     threads: Vec<Worker<P>>,
-    /// For work that no thread does.
+    /// The work of the caller's thread, for pieces that no other thread processes.
     own: Option<Work<P>>,
-    /// Where the pieces in progress are, in the order in which they were given.
+    /// The places of the pieces in progress, in the order in which they were given.
     order: VecDeque<Place<P>>,
 }
 
@@ -37,7 +37,7 @@ enum Place<P> {
 }
 
 struct Worker<P> {
-    /// `None` only while the thread is being ended.
+    /// `None` only while the thread is being stopped.
     to: Option<Sender<P>>,
     from: Receiver<P>,
     under_way: usize,
@@ -45,7 +45,7 @@ struct Worker<P> {
 }
 
 impl<P: Send + 'static> Workers<P> {
-    /// As many threads as there are processors, or none if there is only one.
+    /// Creates workers with as many threads as there are processors, or none if there is only one processor.
     pub(crate) fn new(new_work: fn() -> Work<P>) -> Workers<P> {
         match std::thread::available_parallelism().map_or(1, NonZero::get) {
             1 => Workers::with_at_most(0, new_work),
@@ -53,23 +53,23 @@ impl<P: Send + 'static> Workers<P> {
         }
     }
 
-    /// At most this many threads; with 0 the caller does the work.
+    /// Creates workers with at most this many threads; with 0 the caller does the work.
     pub(crate) fn with_at_most(most: usize, new_work: fn() -> Work<P>) -> Workers<P> {
         Workers { new_work, most, threads: Vec::new(), own: None, order: VecDeque::new() }
     }
 
-    /// Whether another piece may be given; else one has to be taken first.
+    /// Returns whether another piece may be given. Otherwise one has to be taken first.
     pub(crate) fn has_capacity(&self) -> bool {
         self.order.len() < (self.most * DEPTH).max(1)
     }
 
-    /// Has a piece worked on.
+    /// Gives a piece to a thread.
     pub(crate) fn give(&mut self, mut piece: P) {
         let idle = |worker: &Worker<P>| worker.under_way == 0;
         if !self.threads.iter().any(idle) && self.threads.len() < self.most {
             match Worker::start((self.new_work)()) {
                 Ok(worker) => self.threads.push(worker),
-                // None are left: there is no point in trying again and again.
+                // No more threads can be started, so later calls do not try again.
                 Err(_) => self.most = self.threads.len(),
             }
         }
@@ -88,10 +88,10 @@ impl<P: Send + 'static> Workers<P> {
         self.order.push_back(Place::Done(piece));
     }
 
-    /// The oldest of the pieces in progress, when it is done; `None` if there is none.
+    /// Waits for the oldest of the pieces in progress and returns it, or `None` if there is none.
     ///
     /// # Errors
-    /// [`ErrorKind::Internal`] if the work panicked.
+    /// Returns [`ErrorKind::Internal`] if the work panicked.
     pub(crate) fn take(&mut self) -> Result<Option<P>> {
         match self.order.pop_front() {
             None => Ok(None),
@@ -104,7 +104,7 @@ impl<P: Send + 'static> Workers<P> {
         }
     }
 
-    /// The same, if it is already done.
+    /// Returns the oldest piece like [`take`](Workers::take), if it is already finished.
     pub(crate) fn take_done(&mut self) -> Result<Option<P>> {
         if let Some(Place::Thread(i)) = self.order.front() {
             let worker = &mut self.threads[*i];
@@ -123,7 +123,7 @@ impl<P: Send + 'static> Workers<P> {
 }
 
 fn panicked() -> Error {
-    Error::new(ErrorKind::Internal).with_found("a thread that compresses or decodes and has panicked")
+    Error::new(ErrorKind::Internal).with_found("a panic in a thread that compresses or decodes")
 }
 
 impl<P: Send + 'static> Worker<P> {
@@ -146,7 +146,7 @@ impl<P: Send + 'static> Worker<P> {
 impl<P> Drop for Worker<P> {
     fn drop(&mut self) {
         self.to = None;
-        // The thread ends when it has done what it has, which is little.
+        // The thread ends after its remaining pieces, which are few.
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_panic_is_an_error() {
-        let mut workers = Workers::with_at_most(1, || Box::new(|_: &mut u64| panic!("on purpose")));
+        let mut workers = Workers::with_at_most(1, || Box::new(|_: &mut u64| panic!("requested by the test")));
         workers.give(1);
         assert_eq!(workers.take().unwrap_err().kind(), ErrorKind::Internal);
     }

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::num::NonZero;
 use std::time::Duration;
 
-use millstream::put::{Integer, Number, Part, Room, fixed, hex, json, pad, zero_fill};
+use millstream::put::{Integer, Number, Part, Spare, fixed, hex, json, pad, zero_fill};
 use millstream::{ErrorKind, FlushPolicy, Writer, put};
 use proptest::prelude::*;
 
@@ -24,9 +24,9 @@ fn text_of(part: &dyn Part) -> Vec<u8> {
     assert!(text.len() <= part.max_len(), "{} bytes of {}", text.len(), part.max_len());
     for more in [0, 1, 15, 16, 17, part.max_len() + 16] {
         let mut bytes = vec![b'~'; text.len() + more];
-        let mut room = Room::over(&mut bytes);
-        room.put(part);
-        assert_eq!((room.as_bytes(), room.left()), (&text[..], more));
+        let mut spare = Spare::over(&mut bytes);
+        spare.put(part);
+        assert_eq!((spare.as_bytes(), spare.left()), (&text[..], more));
     }
     // Around it, and where the buffer ends.
     for filled in 0..40 {
@@ -133,9 +133,9 @@ impl Part for Liar {
         self.announced.replace(self.later)
     }
 
-    fn put(&self, room: &mut Room<'_>) {
+    fn put(&self, spare: &mut Spare<'_>) {
         for _ in 0..self.len {
-            room.put('x');
+            spare.put('x');
         }
     }
 }
@@ -148,10 +148,10 @@ impl Part for Swapper {
         4
     }
 
-    fn put(&self, room: &mut Room<'_>) {
-        let mut other = Room::over(vec![0; 1000].leak());
+    fn put(&self, spare: &mut Spare<'_>) {
+        let mut other = Spare::over(vec![0; 1000].leak());
         other.put(pad(1, 1000));
-        *room = other;
+        *spare = other;
     }
 }
 
@@ -177,17 +177,17 @@ fn a_part_that_breaks_its_promise_panics_and_leaves_the_writer_as_it_was() {
 #[test]
 #[should_panic(expected = "for a space that has 3 left")]
 fn a_room_that_is_too_small_is_a_broken_promise() {
-    Room::over(&mut [0; 3]).put(1234);
+    Spare::over(&mut [0; 3]).put(1234);
 }
 
 #[test]
 fn display_goes_into_a_room_if_it_fits() {
     use std::fmt::Write as _;
     let mut bytes = [0; 4];
-    let mut room = Room::over(&mut bytes);
-    assert!(write!(room, "{}", 1234).is_ok());
-    assert!(write!(room, "{}", 5).is_err());
-    assert_eq!((room.as_bytes(), room.is_empty()), (&b"1234"[..], false));
+    let mut spare = Spare::over(&mut bytes);
+    assert!(write!(spare, "{}", 1234).is_ok());
+    assert!(write!(spare, "{}", 5).is_err());
+    assert_eq!((spare.as_bytes(), spare.is_empty()), (&b"1234"[..], false));
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! The measuring loop that `millstream bench` and the benchmark tool share.
 //!
-//! Contenders take turns: in each round, every contender runs once, so that a slow moment of the machine affects all of
-//! them. The first run of a contender is a warm-up and is not counted. A contender that fails takes no further turn.
-//! How long one run may take, and whether there is time for another one, is decided by a [`Budget`].
+//! Contenders take turns: in each round, every contender runs once, so that a slow phase of the machine affects all of
+//! them. The first run of a contender is a warm-up and is not counted. A contender that fails takes no further turn. A
+//! [`Budget`] decides how long one run may take, and whether there is time for another one.
 //!
 //! ```
 //! use std::time::Duration;
@@ -36,25 +36,25 @@ use std::time::{Duration, Instant};
 
 pub use statistics::{median, quantile};
 
-/// What is measured.
+/// The code that is measured.
 pub trait Contender {
-    /// Why it takes no further turn.
+    /// The reason why it takes no further turn.
     type Fault;
 
-    /// Runs once, for at most about `limit`; returns how long the run took. It keeps the result itself, if it `counts`: the warm-up
-    /// does not.
+    /// Runs once, for at most about `limit`, and returns the time that the run took. If the run `counts`, the contender
+    /// stores its result itself; the warm-up does not count.
     ///
     /// # Errors
-    /// A wrong answer, a failure, or a run that took too long: there is no time for this contender.
+    /// Returns a fault for a wrong answer, a failure, or a run that took too long for this contender's budget.
     fn run(&mut self, limit: Duration, counts: bool) -> Result<Duration, Self::Fault>;
 }
 
-/// A contender in the course of its turns.
+/// A contender and the state of its turns.
 #[derive(Debug)]
 pub struct Turns<C: Contender> {
     /// The contender.
     pub contender: C,
-    /// Why it takes no further turn, if it failed.
+    /// The reason why it takes no further turn, if it failed.
     pub fault: Option<C::Fault>,
     turns: usize,
     progress: Progress,
@@ -65,27 +65,27 @@ pub struct Turns<C: Contender> {
 pub struct Progress {
     /// Whether the next run counts: the warm-up is over, or there is none.
     pub warm: bool,
-    /// Runs that count.
+    /// The number of runs that count.
     pub counted: usize,
-    /// The time of all runs, the warm-up included.
+    /// The time of all runs, including the warm-up.
     pub spent: Duration,
     /// The time of the longest run.
     pub longest: Duration,
 }
 
 impl<C: Contender> Turns<C> {
-    /// A contender with at most this many counted runs, with or without a warm-up.
+    /// Creates the turns of a contender with at most this many counted runs, with or without a warm-up.
     pub fn new(contender: C, runs: usize, warm_up: bool) -> Turns<C> {
         let progress = Progress { warm: !warm_up, ..Progress::default() };
         Turns { contender, fault: None, turns: runs + usize::from(warm_up), progress }
     }
 
-    /// The same, but it takes no turn if there is a fault.
+    /// Sets a fault. With a fault, the contender takes no turn.
     pub fn with_fault(self, fault: Option<C::Fault>) -> Turns<C> {
         Turns { fault, ..self }
     }
 
-    /// What it has done so far.
+    /// Returns the contender's progress.
     pub fn progress(&self) -> &Progress {
         &self.progress
     }
@@ -104,21 +104,22 @@ impl<C: Contender> Turns<C> {
 
 /// Decides how long contenders may run.
 pub trait Budget<C: Contender> {
-    /// Whether there is time for another round; `round` counts from 0. If it returns `false`, the round is not begun.
+    /// Returns whether there is time for another round; `round` counts from 0. If it returns `false`, the round does
+    /// not begin.
     fn allows(&mut self, _round: usize, _all: &[Turns<C>]) -> bool {
         true
     }
 
-    /// How long the next run of the contender at `index` may take; `None` if there is no time for it.
+    /// Returns how long the next run of the contender at `index` may take, or `None` if there is no time for it.
     fn limit(&mut self, index: usize, progress: &Progress) -> Option<Duration>;
 }
 
-/// The same time for each contender.
+/// A budget of the same time for each contender.
 #[derive(Clone, Copy, Debug)]
 pub struct Fixed {
-    /// For all runs of one contender, the warm-up included. One run is always counted.
+    /// The time for all runs of one contender, including the warm-up. One run is always counted.
     pub budget: Duration,
-    /// For one run.
+    /// The time for one run.
     pub limit: Duration,
 }
 
@@ -129,7 +130,7 @@ impl<C: Contender> Budget<C> for Fixed {
     }
 }
 
-/// Lets all contenders take their turns, in rounds. Each turn, taken or skipped, is reported to `tell` before it.
+/// Lets all contenders take their turns, in rounds. `tell` is called before each turn, whether it is taken or skipped.
 pub fn take_turns<C: Contender>(all: &mut [Turns<C>], budget: &mut impl Budget<C>, mut tell: impl FnMut(&C)) {
     let rounds = all.iter().map(|turns| turns.turns).max().unwrap_or(0);
     for round in 0..rounds {
@@ -148,8 +149,9 @@ pub fn take_turns<C: Contender>(all: &mut [Turns<C>], budget: &mut impl Budget<C
     }
 }
 
-/// Does the work on this thread. If it takes longer than `limit`, another thread calls `on_limit`, which has to make the work
-/// end. Returns the result, how long it took (at least `limit`, if `on_limit` was called), and whether `on_limit` was called.
+/// Does the work on this thread. If it takes longer than `limit`, another thread calls `on_limit`, which must make the
+/// work end. Returns the result, the time it took (at least `limit`, if `on_limit` was called), and whether `on_limit`
+/// was called.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -163,7 +165,7 @@ pub fn limited<T>(limit: Duration, on_limit: impl FnOnce() + Send, work: impl Fn
     thread::scope(|scope| {
         let (tell, wait) = mpsc::channel::<()>();
         let watchdog = scope.spawn(move || {
-            // The limit counts from the start of the work, however late that is after the start of this thread.
+            // The limit counts from the start of the work, even if this thread starts much earlier.
             wait.recv().expect("the work begins");
             let over = wait.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
             if over {
@@ -184,7 +186,7 @@ pub fn limited<T>(limit: Duration, on_limit: impl FnOnce() + Send, work: impl Fn
 mod tests {
     use super::*;
 
-    /// Takes this long, without waiting; fails in its turn of this number.
+    /// A contender that reports this time without waiting, and fails in its turn of this number.
     struct Player(u64, Option<usize>, Vec<bool>);
 
     impl Contender for Player {
@@ -201,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn the_warm_up_is_not_counted_and_who_fails_is_out() {
+    fn the_warm_up_is_not_counted_and_a_failed_contender_stops() {
         let mut all = [turns(1, None, true), turns(1, None, false), turns(1, Some(2), true)];
         let mut told = 0;
         take_turns(&mut all, &mut Fixed { budget: Duration::MAX, limit: Duration::from_secs(9) }, |_| told += 1);
@@ -214,14 +216,14 @@ mod tests {
     }
 
     #[test]
-    fn who_takes_long_has_fewer_runs_but_one() {
+    fn a_slow_contender_has_fewer_runs_but_at_least_one() {
         let mut all = [turns(1, None, true), turns(3, None, true), turns(30, None, true)];
         take_turns(&mut all, &mut Fixed { budget: Duration::from_secs(9), limit: Duration::MAX }, |_| ());
         assert_eq!(all.map(|turns| turns.progress.counted), [4, 2, 1]);
     }
 
     #[test]
-    fn a_budget_can_end_it_after_any_round() {
+    fn a_budget_can_end_the_rounds_after_any_round() {
         struct Two;
         impl Budget<Player> for Two {
             fn allows(&mut self, round: usize, all: &[Turns<Player>]) -> bool {
@@ -238,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn work_that_ends_in_time_is_left_alone() {
+    fn work_that_ends_in_time_is_not_interrupted() {
         let (result, _, over) = limited(Duration::from_secs(60), || panic!("there was time"), || 7);
         assert_eq!((result, over), (7, false));
     }

@@ -1,9 +1,9 @@
 //! Medians and quantiles of a few values.
 
-/// The value below which the share `q` (0 to 1) of the values lies, interpolated between neighbours.
+/// Returns the value below which the fraction `q` (0 to 1) of the values is, interpolated between neighbours.
 ///
 /// # Panics
-/// Without values.
+/// Panics if there are no values.
 ///
 /// ```
 /// assert_eq!(millstream_rounds::quantile(&[1.0, 2.0, 4.0], 0.25), 1.5);
@@ -16,10 +16,10 @@ pub fn quantile(values: &[f64], q: f64) -> f64 {
     low + (high - low) * at.fract()
 }
 
-/// The middle value.
+/// Returns the middle value.
 ///
 /// # Panics
-/// Without values.
+/// Panics if there are no values.
 pub fn median(values: &[f64]) -> f64 {
     quantile(values, 0.5)
 }

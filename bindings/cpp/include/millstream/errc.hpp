@@ -21,7 +21,7 @@ enum class errc : int {
     open_failed = 2,
     /// A command could not be started.
     command_not_started = 3,
-    /// A command exited with a non-zero status or was killed by a signal. Everything it wrote was delivered.
+    /// A command exited with a non-zero status or was killed by a signal. All of its output was delivered.
     command_failed = 4,
     /// The exit status of a command is unknown (SIGCHLD is ignored, or another part of the program waited for it).
     command_status_unknown = 5,
@@ -39,9 +39,9 @@ enum class errc : int {
     decode_truncated = 11,
     /// Compressed data grows beyond the limit on output size or ratio.
     decode_limit = 12,
-    /// Nothing arrived, or nothing was accepted, for longer than the time limit.
+    /// No bytes arrived, or none were accepted, for longer than the time limit.
     stalled = 13,
-    /// A cancel token was triggered. Nothing is lost: the next call continues.
+    /// A cancel token was triggered. No data is lost: the next call continues.
     cancelled = 14,
     /// A file became shorter while it was read.
     source_shrank = 15,
@@ -55,7 +55,7 @@ enum class errc : int {
     closed = 19,
     /// A thread of the library ended unexpectedly.
     internal = 20,
-    /// The input has something other than a number or a word of the requested type.
+    /// The input contains something other than a value of the requested type.
     number_invalid = 21,
     /// A number does not fit its type.
     number_overflow = 22,
@@ -65,7 +65,7 @@ enum class errc : int {
     argument_invalid = 24,
     /// Bytes that are not a BSON document: an invalid type, length or terminator.
     document_invalid = 25,
-    /// A BSON document, or something in it, is longer than the available bytes.
+    /// A BSON document, or a value in it, is longer than the available bytes.
     document_truncated = 26,
     /// Documents and arrays are nested deeper than the limit.
     too_deep = 27,
@@ -79,14 +79,13 @@ enum class errc : int {
     text_invalid = 31,
     /// A BSON.jl file describes Julia values that cannot exist.
     julia_invalid = 32,
-    /// Continuing would take more memory than allowed.
+    /// Continuing would take more memory than the limit allows.
     memory_limit = 33,
-    /// A stage of a pipe panicked, or threw something that is not an error. The records before that one have been
-    /// passed on.
+    /// A stage of a pipe panicked, or threw a value that is not an error. Earlier records have been passed on.
     stage_panicked = 34,
     /// A stage of a pipe reported that it could not process a record.
     stage_failed = 35,
-    /// A file changed while it was read: what was delivered may be a mixture of its contents.
+    /// A file changed while it was read: the delivered bytes may be a mixture of its old and new content.
     source_changed = 36,
 };
 
@@ -118,23 +117,23 @@ inline constexpr std::array<kind_text, 36> kind_texts{{
     {"broken_pipe", "stop writing: the reader has closed the pipe or connection"},
     {"invalid_option", "check the accepted values"},
     {"unsupported", "see the documentation of this call"},
-    {"closed", "open a new one; nothing more can be read or written"},
+    {"closed", "open a new reader or writer"},
     {"internal", "report this message as a bug"},
     {"number_invalid", "check the input at this position, the separator and the type"},
     {"number_overflow", "use a wider type, or check the input at this position"},
-    {"value_missing", "check whether the input was cut short, or ask for fewer values"},
-    {"argument_invalid", "check what the call expects"},
+    {"value_missing", "check whether the input was cut short, or request fewer values"},
+    {"argument_invalid", "see the documentation of this call"},
     {"document_invalid", "check the program that wrote the document"},
     {"document_truncated", "check whether the input was cut short or contains a wrong length"},
     {"too_deep", "raise the depth limit if the source is trusted"},
     {"key_missing", "check the path"},
-    {"shape_mismatch", "ask for the type that was found, or check the program that wrote the document"},
+    {"shape_mismatch", "request the type that was found, or check the program that wrote the document"},
     {"value_out_of_range", "use a wider type, or check the program that wrote the document"},
     {"text_invalid", "check the text at this position"},
     {"julia_invalid", "check the program that wrote the file; it can still be read as a plain document"},
     {"memory_limit", "raise the limit if the source is trusted"},
     {"stage_panicked", "fix the stage; the panic message on standard error shows where"},
-    {"stage_failed", "check the record, or have failing records skipped or set aside"},
+    {"stage_failed", "check the record, or skip or quarantine failing records"},
     {"source_changed", "read the file again while no other program writes to it"},
 }};
 

@@ -25,10 +25,10 @@ struct progress;
 
 /// Whether a thread reads ahead while the consumer works.
 enum class read_ahead : std::uint32_t {
-    /// Decided by measurements while the stream runs: only while both sides wait in turn, or a decoder and the consumer
-    /// both work.
+    /// Decided by measurements while the stream runs. A thread is used only while both sides wait in turn, or while a
+    /// decoder and the consumer both work.
     automatic = MILLSTREAM_READ_AHEAD_AUTO,
-    /// From the start, except for a source that must stay on the caller's thread: a callback, a followed file.
+    /// From the start, except for a source that must be read on the caller's thread: a callback or a followed file.
     on = MILLSTREAM_READ_AHEAD_ON,
     /// Never.
     off = MILLSTREAM_READ_AHEAD_OFF,
@@ -64,13 +64,13 @@ enum class follow : std::uint32_t {
     growing = MILLSTREAM_FOLLOW_GROWING,
 };
 
-/// What must not change about a regular file while it is read to its end. The open file is checked at the end; whatever
-/// its name refers to by then does not matter.
+/// Which properties of a regular file must not change while it is read to its end. The open file is checked at the end,
+/// even if its name refers to a different file by then.
 enum class pin : std::uint32_t {
-    /// Its existing bytes: a file that has become shorter is `source_shrank`, and a file of the same size that was
-    /// modified is `source_changed`. It may grow.
+    /// The existing bytes must not change: a file that has become shorter is `source_shrank`, and a file of the same
+    /// size that was modified is `source_changed`. The file may grow.
     content = MILLSTREAM_PIN_CONTENT,
-    /// Content and size: a file that has grown is `source_changed` too.
+    /// Content and size must not change: a file that has grown is `source_changed` too.
     identity = MILLSTREAM_PIN_IDENTITY,
 };
 
@@ -99,23 +99,23 @@ enum class encode : std::uint32_t {
     zstd = MILLSTREAM_ENCODE_ZSTD,
 };
 
-/// What to do with an existing regular file.
+/// What happens to an existing regular file.
 enum class existing : std::uint32_t {
     /// The new content replaces it.
     replace = MILLSTREAM_EXISTING_REPLACE,
     /// The new bytes are appended. They are visible as soon as they are written, even if the rest fails. For compressed
-    /// output, the file must be a complete one of the same format: data after a truncated stream could not be read.
-    /// This is checked first; plain gzip has to be decoded for it.
+    /// output, the file must be a complete file of the same format: data after a truncated stream could not be read.
+    /// This is checked first; a plain gzip file has to be decoded for this check.
     append = MILLSTREAM_EXISTING_APPEND,
-    /// The same, but without the check of a compressed file.
+    /// Like `existing::append`, but a compressed file is not checked.
     append_unchecked = MILLSTREAM_EXISTING_APPEND_UNCHECKED,
 };
 
-/// What to do with incomplete output.
+/// What happens to incomplete output.
 enum class partial : std::uint32_t {
-    /// A file appears complete when the writer is closed, or not at all.
+    /// A file appears complete when the writer is closed, or it does not appear.
     remove = MILLSTREAM_PARTIAL_REMOVE,
-    /// A file is written in place: it is truncated first, and what was written stays, even after an error.
+    /// A file is written in place: it is truncated first, and the written bytes stay, even after an error.
     keep = MILLSTREAM_PARTIAL_KEEP,
 };
 
@@ -131,9 +131,9 @@ enum class lend_pages : std::uint32_t {
     consumer_copies = MILLSTREAM_LEND_PAGES_CONSUMER_COPIES,
 };
 
-/// What a regular file's `close` waits for, before the file gets its name. It always reports errors of closing the
-/// file, as NFS and quotas return for a full disk. It does not wait for the disk unless requested: a power failure
-/// within the next half minute or so may lose the file.
+/// What `close` waits for before a regular file gets its name. `close` always reports errors of closing the file, which
+/// NFS and quotas return for a full disk. By default it does not wait for the disk: a power failure within about the
+/// next half minute may lose the file.
 enum class durability : std::uint32_t {
     /// The system has the bytes, and writes them to the disk later.
     cached = MILLSTREAM_DURABILITY_CACHED,

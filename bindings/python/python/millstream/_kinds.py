@@ -11,7 +11,7 @@ ErrorKind = Literal[
     "open_failed",
     # A command could not be started.
     "command_not_started",
-    # A command exited with a non-zero status or was killed by a signal. Everything it wrote was delivered.
+    # A command exited with a non-zero status or was killed by a signal. All of its output was delivered.
     "command_failed",
     # The exit status of a command is unknown (SIGCHLD is ignored, or another part of the program waited for it).
     "command_status_unknown",
@@ -29,9 +29,9 @@ ErrorKind = Literal[
     "decode_truncated",
     # Compressed data grows beyond the limit on output size or ratio.
     "decode_limit",
-    # Nothing arrived, or nothing was accepted, for longer than the time limit.
+    # No bytes arrived, or none were accepted, for longer than the time limit.
     "stalled",
-    # A cancel token was triggered. Nothing is lost: the next call continues.
+    # A cancel token was triggered. No data is lost: the next call continues.
     "cancelled",
     # A file became shorter while it was read.
     "source_shrank",
@@ -45,7 +45,7 @@ ErrorKind = Literal[
     "closed",
     # A thread of the library ended unexpectedly.
     "internal",
-    # The input has something other than a number or a word of the requested type.
+    # The input contains something other than a value of the requested type.
     "number_invalid",
     # A number does not fit its type.
     "number_overflow",
@@ -55,7 +55,7 @@ ErrorKind = Literal[
     "argument_invalid",
     # Bytes that are not a BSON document: an invalid type, length or terminator.
     "document_invalid",
-    # A BSON document, or something in it, is longer than the available bytes.
+    # A BSON document, or a value in it, is longer than the available bytes.
     "document_truncated",
     # Documents and arrays are nested deeper than the limit.
     "too_deep",
@@ -69,13 +69,12 @@ ErrorKind = Literal[
     "text_invalid",
     # A BSON.jl file describes Julia values that cannot exist.
     "julia_invalid",
-    # Continuing would take more memory than allowed.
+    # Continuing would take more memory than the limit allows.
     "memory_limit",
-    # A stage of a pipe panicked, or threw something that is not an error. The records before that one have been passed
-    # on.
+    # A stage of a pipe panicked, or threw a value that is not an error. Earlier records have been passed on.
     "stage_panicked",
     # A stage of a pipe reported that it could not process a record.
     "stage_failed",
-    # A file changed while it was read: what was delivered may be a mixture of its contents.
+    # A file changed while it was read: the delivered bytes may be a mixture of its old and new content.
     "source_changed",
 ]

@@ -4,7 +4,7 @@ use super::column::{Column, Lists, Members, Values};
 use super::{LostTypes, OnMismatch, OnUnknown, Options};
 use crate::scalar::shown;
 use crate::{Cursor, ElementType, FromBson, Utf8};
-use millstream_core::put::Room;
+use millstream_core::put::Spare;
 use millstream_core::{Error, ErrorKind, Result};
 
 /// The options of the traversal, and its counts.
@@ -84,10 +84,10 @@ impl Members {
         let (mut position, mut filled) = (0_u64, 0);
         while let Some(kind) = cursor.next_in_array()? {
             let mut text = [0; 20];
-            let mut room = Room::over(&mut text);
-            room.put(position);
+            let mut spare = Spare::over(&mut text);
+            spare.put(position);
             position += 1;
-            match self.find(room.as_bytes(), filled) {
+            match self.find(spare.as_bytes(), filled) {
                 Some(index) => self.columns[index].append(kind, cursor, walk)?,
                 None => {
                     pass_unknown(cursor, kind, walk)?;

@@ -1,6 +1,6 @@
 //! Doubles as MongoDB's tools write them.
 
-use millstream_core::put::Room;
+use millstream_core::put::Spare;
 
 /// The longest text: `-2.2250738585072014E-308`.
 const LONGEST: usize = 24;
@@ -9,25 +9,25 @@ const LONGEST: usize = 24;
 /// least two digits below 0.0001 and from a million on, else with a point. Not finite: `Infinity`, `-Infinity`, `NaN`.
 pub(super) fn append_double(out: &mut Vec<u8>, number: f64) {
     let mut text = [0; LONGEST];
-    let mut room = Room::over(&mut text);
+    let mut spare = Spare::over(&mut text);
     match number.abs() {
-        magnitude if magnitude == 0.0 || (1e-4..1e6).contains(&magnitude) => room.put(number),
-        f64::INFINITY => room.put(if number > 0.0 { "Infinity" } else { "-Infinity" }),
-        magnitude if magnitude.is_nan() => room.put("NaN"),
+        magnitude if magnitude == 0.0 || (1e-4..1e6).contains(&magnitude) => spare.put(number),
+        f64::INFINITY => spare.put(if number > 0.0 { "Infinity" } else { "-Infinity" }),
+        magnitude if magnitude.is_nan() => spare.put("NaN"),
         magnitude => {
             if number < 0.0 {
-                room.put('-');
+                spare.put('-');
             }
-            put_with_exponent(&mut room, magnitude);
+            put_with_exponent(&mut spare, magnitude);
         }
     }
-    out.extend_from_slice(room.as_bytes());
+    out.extend_from_slice(spare.as_bytes());
 }
 
 /// Puts a positive number with an exponent, whatever the notation of its shortest text.
-fn put_with_exponent(room: &mut Room<'_>, number: f64) {
+fn put_with_exponent(spare: &mut Spare<'_>, number: f64) {
     let mut shortest = [0; LONGEST];
-    let mut text = Room::over(&mut shortest);
+    let mut text = Spare::over(&mut shortest);
     text.put(number);
     let text = std::str::from_utf8(text.as_bytes()).expect("digits are ASCII");
     let (mantissa, exponent) = match text.split_once('e') {
@@ -37,7 +37,7 @@ fn put_with_exponent(room: &mut Room<'_>, number: f64) {
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     // Its digits without zeros at either end, and the power of ten of the first.
     let mut buffer = [0; LONGEST];
-    let mut joined = Room::over(&mut buffer);
+    let mut joined = Spare::over(&mut buffer);
     joined.put(whole);
     joined.put(fraction);
     let all = joined.as_bytes();
@@ -45,16 +45,16 @@ fn put_with_exponent(room: &mut Room<'_>, number: f64) {
     let end = all.iter().rposition(|&digit| digit != b'0').map_or(zeros, |last| last + 1);
     let digits = &all[zeros..end];
     let power = exponent + whole.len() as i32 - 1 - zeros as i32;
-    room.put(&digits[..1]);
+    spare.put(&digits[..1]);
     if digits.len() > 1 {
-        room.put('.');
-        room.put(&digits[1..]);
+        spare.put('.');
+        spare.put(&digits[1..]);
     }
-    room.put(if power < 0 { "E-" } else { "E+" });
+    spare.put(if power < 0 { "E-" } else { "E+" });
     if power.abs() < 10 {
-        room.put('0');
+        spare.put('0');
     }
-    room.put(power.unsigned_abs());
+    spare.put(power.unsigned_abs());
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::wire::cursor::Outer;
 use crate::{Cursor, DateTime, Decimal128, ElementType, FromBson, ObjectId, Timestamp, Utf8, ValueRef};
 use data_encoding::BASE64;
 use millstream_core::internal::{append as put, append_escaped, append_json};
-use millstream_core::put::{Room, hex};
+use millstream_core::put::{Spare, hex};
 use millstream_core::put_parts;
 use millstream_core::{Error, ErrorKind, Result};
 use std::borrow::Cow;
@@ -271,9 +271,9 @@ fn append_object_id(out: &mut Vec<u8>, id: ObjectId) {
 fn append_date(out: &mut Vec<u8>, date: DateTime, relaxed: bool) {
     if relaxed && date.0 >= 0 {
         let mut text = [0; DateTime::LONGEST];
-        let mut room = Room::over(&mut text);
-        if date.put_rfc3339(&mut room) {
-            return put(out, &put_parts!(r#"{"$date":""#, room.as_bytes(), r#""}"#));
+        let mut spare = Spare::over(&mut text);
+        if date.put_rfc3339(&mut spare) {
+            return put(out, &put_parts!(r#"{"$date":""#, spare.as_bytes(), r#""}"#));
         }
     }
     put(out, &put_parts!(r#"{"$date":{"$numberLong":""#, date.0, r#""}}"#));
@@ -294,9 +294,9 @@ fn append_binary<D: Drain>(out: &mut Vec<u8>, subtype: u8, bytes: &[u8], drain: 
 
 fn append_decimal(out: &mut Vec<u8>, number: Decimal128) {
     let mut text = [0; Decimal128::LONGEST];
-    let mut room = Room::over(&mut text);
-    number.put_text(&mut room);
-    put(out, &put_parts!(r#"{"$numberDecimal":""#, room.as_bytes(), r#""}"#));
+    let mut spare = Spare::over(&mut text);
+    number.put_text(&mut spare);
+    put(out, &put_parts!(r#"{"$numberDecimal":""#, spare.as_bytes(), r#""}"#));
 }
 
 fn append_regex<D: Drain>(out: &mut Vec<u8>, cursor: &mut Cursor<'_>, drain: &mut D) -> Result<()> {

@@ -4,7 +4,7 @@
 //! milliseconds only.
 
 use super::bad_text;
-use millstream_core::put::{Room, zero_fill};
+use millstream_core::put::{Spare, zero_fill};
 use millstream_core::{Error, ErrorKind, Result};
 use std::fmt;
 use std::str::FromStr;
@@ -43,7 +43,7 @@ impl DateTime {
     }
 
     /// Appends its text in RFC 3339, for years that have one.
-    pub(crate) fn put_rfc3339(self, out: &mut Room<'_>) -> bool {
+    pub(crate) fn put_rfc3339(self, out: &mut Spare<'_>) -> bool {
         if !(FIRST..END).contains(&self.0) {
             return false;
         }
@@ -100,11 +100,11 @@ impl TryFrom<DateTime> for SystemTime {
 impl fmt::Display for DateTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = [0; DateTime::LONGEST];
-        let mut room = Room::over(&mut text);
-        if !self.put_rfc3339(&mut room) {
-            room.put(self.0);
+        let mut spare = Spare::over(&mut text);
+        if !self.put_rfc3339(&mut spare) {
+            spare.put(self.0);
         }
-        f.pad(std::str::from_utf8(room.as_bytes()).expect("digits are ASCII"))
+        f.pad(std::str::from_utf8(spare.as_bytes()).expect("digits are ASCII"))
     }
 }
 

@@ -10,7 +10,7 @@
 //! ```
 
 use super::bad_text;
-use millstream_core::put::Room;
+use millstream_core::put::Spare;
 use millstream_core::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
@@ -77,7 +77,7 @@ impl Decimal128 {
     }
 
     /// Appends its text, of at most [`LONGEST`](Decimal128::LONGEST) bytes.
-    pub(crate) fn put_text(self, out: &mut Room<'_>) {
+    pub(crate) fn put_text(self, out: &mut Spare<'_>) {
         let class = self.class();
         if self.bits() & SIGN != 0 && !matches!(class, Class::Nan) {
             out.put('-');
@@ -88,9 +88,9 @@ impl Decimal128 {
             Class::Nan => return out.put("NaN"),
         };
         let mut digits = [0; DIGITS as usize];
-        let mut room = Room::over(&mut digits);
-        room.put(significand);
-        let digits = room.as_bytes();
+        let mut spare = Spare::over(&mut digits);
+        spare.put(significand);
+        let digits = spare.as_bytes();
         let len = digits.len() as i32;
         let adjusted = exponent + len - 1;
         if exponent > 0 || adjusted < -6 {
@@ -121,9 +121,9 @@ impl Decimal128 {
 impl fmt::Display for Decimal128 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = [0; Decimal128::LONGEST];
-        let mut room = Room::over(&mut text);
-        self.put_text(&mut room);
-        f.pad(std::str::from_utf8(room.as_bytes()).expect("digits are ASCII"))
+        let mut spare = Spare::over(&mut text);
+        self.put_text(&mut spare);
+        f.pad(std::str::from_utf8(spare.as_bytes()).expect("digits are ASCII"))
     }
 }
 

@@ -430,7 +430,7 @@ MILLSTREAM_INLINE millstream_code millstream_output_put_i64_padded(millstream_ou
 MILLSTREAM_INLINE millstream_code millstream_output_put_f32(millstream_output *out, float value,
                                                             millstream_error **error) {
     size_t len = 0;
-    millstream_code code = millstream_output_reserve(out, MILLSTREAM_FLOAT_ROOM, error);
+    millstream_code code = millstream_output_reserve(out, MILLSTREAM_FLOAT_SIZE, error);
     if (MILLSTREAM_LIKELY(code == MILLSTREAM_OK)) {
         code = millstream_format_f32(value, out->at, (size_t)(out->end - out->at), &len, error);
         out->at += len;
@@ -441,7 +441,7 @@ MILLSTREAM_INLINE millstream_code millstream_output_put_f32(millstream_output *o
 MILLSTREAM_INLINE millstream_code millstream_output_put_f64(millstream_output *out, double value,
                                                             millstream_error **error) {
     size_t len = 0;
-    millstream_code code = millstream_output_reserve(out, MILLSTREAM_FLOAT_ROOM, error);
+    millstream_code code = millstream_output_reserve(out, MILLSTREAM_FLOAT_SIZE, error);
     if (MILLSTREAM_LIKELY(code == MILLSTREAM_OK)) {
         code = millstream_format_f64(value, out->at, (size_t)(out->end - out->at), &len, error);
         out->at += len;
@@ -453,7 +453,7 @@ MILLSTREAM_INLINE millstream_code millstream_output_put_f64(millstream_output *o
 MILLSTREAM_INLINE millstream_code millstream_output_put_f64_fixed(millstream_output *out, double value, uint16_t digits,
                                                                   millstream_error **error) {
     size_t len = 0;
-    millstream_code code = millstream_output_reserve(out, (size_t)digits + MILLSTREAM_FIXED_ROOM, error);
+    millstream_code code = millstream_output_reserve(out, (size_t)digits + MILLSTREAM_FIXED_SIZE, error);
     if (MILLSTREAM_LIKELY(code == MILLSTREAM_OK)) {
         code = millstream_format_f64_fixed(value, digits, out->at, (size_t)(out->end - out->at), &len, error);
         out->at += len;

@@ -1323,15 +1323,15 @@ static void formatting(void) {
 
     MUST(millstream_format_f64(0.1, text, sizeof text, &len, &error));
     CHECK(is(text, len, "0.1"));
-    MUST(millstream_format_f64(-1e16, text, MILLSTREAM_FLOAT_ROOM, &len, &error));
+    MUST(millstream_format_f64(-1e16, text, MILLSTREAM_FLOAT_SIZE, &len, &error));
     CHECK(is(text, len, "-1e16"));
     MUST(millstream_format_f32(1.0F, text, sizeof text, &len, &error));
     CHECK(is(text, len, "1.0"));
     MUST(millstream_format_f64_fixed(0.125, 2, text, sizeof text, &len, &error));
     CHECK(is(text, len, "0.12"));
-    MUST(millstream_format_f64_fixed(-1.7976931348623157e308, 1, text, MILLSTREAM_FIXED_ROOM + 1, &len, &error));
+    MUST(millstream_format_f64_fixed(-1.7976931348623157e308, 1, text, MILLSTREAM_FIXED_SIZE + 1, &len, &error));
     CHECK(len == 312);
-    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_format_f64(0.1, text, MILLSTREAM_FLOAT_ROOM - 1, &len, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_format_f64(0.1, text, MILLSTREAM_FLOAT_SIZE - 1, &len, &error));
     FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_format_f32(0.1F, NULL, 99, &len, &error));
     FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_format_f64_fixed(0.1, 65536, text, SIZE_MAX, &len, &error));
 }

@@ -1,12 +1,12 @@
-//! Many records at once: one block of bytes and the offsets of the records in it.
+//! A batch of records: one block of bytes and the offsets of the records in it.
 
 use super::Trim;
 use std::iter::FusedIterator;
 
-/// Records in one block of memory: record `i` is `bytes[offsets[i]..offsets[i + 1]]`, including delimiter or length
-/// prefix, and [`trim`](Batch::trim) says which part of that is content.
+/// Records in one block of memory: record `i` is `bytes[offsets[i]..offsets[i + 1]]`, including its delimiter or length
+/// prefix. [`trim`](Batch::trim) defines which part of it is content.
 ///
-/// This is the layout in every language. A batch borrows its memory and is cheap to copy; to keep records longer,
+/// Batches have this layout in every language. A batch borrows its memory and is cheap to copy; to keep records longer,
 /// copy their bytes.
 ///
 /// ```
@@ -24,22 +24,22 @@ use std::iter::FusedIterator;
 #[derive(Clone, Copy, Debug)]
 pub struct Batch<'a> {
     bytes: &'a [u8],
-    /// One more than there are records; ascending; the last is at most `bytes.len()`.
+    /// The offsets: one more than there are records, ascending, the last at most `bytes.len()`.
     offsets: &'a [u32],
     trim: Trim,
     terminated: bool,
-    /// Of the stream, before `bytes` and of record 0.
+    /// The position in the stream before `bytes`, and the number of record 0.
     position: (u64, u64),
 }
 
 impl<'a> Batch<'a> {
-    /// A batch over `bytes`, with n + 1 ascending `offsets` for n records.
+    /// Creates a batch over `bytes`, with n + 1 ascending `offsets` for n records.
     ///
-    /// `terminated` says whether the last record ends with its delimiter; all others do.
+    /// `terminated` is whether the last record ends with its delimiter; all others do.
     ///
     /// # Panics
-    /// If `offsets` is empty, or its last one is beyond `bytes`. Offsets that do not ascend cause a panic when such a
-    /// record is accessed.
+    /// Panics if `offsets` is empty, or if its last value is beyond `bytes`. If the offsets do not ascend, accessing
+    /// the record in question panics.
     pub fn new(bytes: &'a [u8], offsets: &'a [u32], trim: Trim, terminated: bool) -> Batch<'a> {
         let last = *offsets.last().expect("n records have n + 1 offsets");
         assert!(last as usize <= bytes.len(), "the offset {last} is beyond {} bytes", bytes.len());
@@ -47,14 +47,14 @@ impl<'a> Batch<'a> {
         Batch { bytes, offsets, trim, terminated, position: (0, 0) }
     }
 
-    /// The same batch, if it is not at the start of its stream: this many bytes and records are before it.
+    /// Returns the batch with a position in its stream: this many bytes and records are before it.
     pub fn at(mut self, bytes: u64, records: u64) -> Batch<'a> {
         self.position = (bytes, records);
         self
     }
 
-    /// The position of `bytes()[0]` in the stream, in bytes from its start (after decoding). Record `i` begins at
-    /// `offset() + offsets()[i]`.
+    /// Returns the position of `bytes()[0]` in the stream, in bytes from its start (after decoding). Record `i` begins
+    /// at `offset() + offsets()[i]`.
     ///
     /// ```
     /// use millstream::{Reader, frame::Lines};
@@ -62,68 +62,68 @@ impl<'a> Batch<'a> {
     /// reader.next_line()?;
     /// let batch = reader.next_batch(&mut Lines::new())?.unwrap();
     /// assert_eq!((batch.offset(), batch.first_record()), (4, 1));
-    /// assert_eq!(batch.offset() + u64::from(batch.offsets()[1]), 8); // where "three" begins
+    /// assert_eq!(batch.offset() + u64::from(batch.offsets()[1]), 8); // the start of "three"
     /// # Ok::<(), millstream::Error>(())
     /// ```
     pub fn offset(&self) -> u64 {
         self.position.0
     }
 
-    /// The number of the first record in the stream; the stream's first is 0.
+    /// Returns the number of the first record in the stream; the stream's first record is 0.
     pub fn first_record(&self) -> u64 {
         self.position.1
     }
 
-    /// The memory that the offsets point into.
+    /// Returns the memory to which the offsets refer.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// The n + 1 offsets of n records.
+    /// Returns the n + 1 offsets of n records.
     pub fn offsets(&self) -> &'a [u32] {
         self.offsets
     }
 
-    /// How much of each record is not its content.
+    /// Returns which part of each record is not its content.
     pub fn trim(&self) -> Trim {
         self.trim
     }
 
-    /// Whether the last record ends with its delimiter (true where records have none). All others do.
+    /// Returns whether the last record ends with its delimiter (true if records have none). All others do.
     pub fn terminated(&self) -> bool {
         self.terminated
     }
 
-    /// The number of records.
+    /// Returns the number of records.
     pub fn len(&self) -> usize {
         self.offsets.len() - 1
     }
 
-    /// Whether there are no records.
+    /// Returns whether there are no records.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The content of a record; `None` after the last one.
+    /// Returns the content of a record, or `None` after the last one.
     #[inline]
     pub fn get(&self, record: usize) -> Option<&'a [u8]> {
         let terminated = self.terminated || record + 1 < self.len();
         self.raw(record).map(|bytes| self.trim.apply(bytes, terminated))
     }
 
-    /// All bytes of a record; `None` after the last one.
+    /// Returns all bytes of a record, or `None` after the last one.
     #[inline]
     pub fn raw(&self, record: usize) -> Option<&'a [u8]> {
         let &[start, end] = self.offsets.get(record..)?.first_chunk()?;
         Some(&self.bytes[start as usize..end as usize])
     }
 
-    /// All bytes of each record, in order, as [`raw`](Batch::raw) returns them.
+    /// Returns an iterator over all bytes of each record, in order, as [`raw`](Batch::raw) returns them.
     ///
     /// ```
     /// use millstream::{Reader, frame::Lines};
     /// let mut reader = Reader::memory("one\r\ntwo\n")?;
-    /// reader.fill()?; // otherwise a first batch is one record
+    /// reader.fill()?; // without this, the first batch is one record
     /// let batch = reader.next_batch(&mut Lines::new())?.unwrap();
     /// assert!(batch.iter_raw().eq([&b"one\r\n"[..], b"two\n"]));
     /// # Ok::<(), millstream::Error>(())
@@ -134,7 +134,7 @@ impl<'a> Batch<'a> {
         bounds.map(move |bounds| &bytes[bounds[0] as usize..bounds[1] as usize])
     }
 
-    /// The contents of the records, in order.
+    /// Returns an iterator over the contents of the records, in order.
     pub fn iter(&self) -> Records<'a> {
         Records { bytes: self.bytes, offsets: self.offsets, trim: self.trim, terminated: self.terminated }
     }
@@ -158,14 +158,14 @@ impl<'a> IntoIterator for &Batch<'a> {
     }
 }
 
-/// The contents of a batch's records, in order. Made by [`Batch::iter`].
+/// An iterator over the contents of a batch's records, in order. It is created by [`Batch::iter`].
 #[derive(Clone, Debug)]
 pub struct Records<'a> {
     bytes: &'a [u8],
-    /// One more than there are records left.
+    /// The offsets of the remaining records, one more than there are records.
     offsets: &'a [u32],
     trim: Trim,
-    /// Whether the last of the records left is terminated; all others are.
+    /// Whether the last of the remaining records is terminated; all others are.
     terminated: bool,
 }
 
@@ -177,7 +177,7 @@ impl<'a> Iterator for Records<'a> {
         let &[start, end] = self.offsets.first_chunk()?;
         self.offsets = &self.offsets[1..];
         let record = &self.bytes[start as usize..end as usize];
-        // Separate, so that nothing is checked for the records before the last.
+        // This case is separate, so that the records before the last need no check.
         Some(match self.offsets {
             [_] => self.trim.apply(record, self.terminated),
             _ => self.trim.apply(record, true),
@@ -192,7 +192,7 @@ impl<'a> Iterator for Records<'a> {
 
     #[inline]
     fn nth(&mut self, n: usize) -> Option<&'a [u8]> {
-        // One offset always stays.
+        // One offset always remains.
         self.offsets = &self.offsets[n.min(self.len())..];
         self.next()
     }
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nth_record_leaves_those_behind_it() {
+    fn the_nth_record_leaves_the_later_ones() {
         let mut records = batch().iter();
         assert_eq!(records.nth(2), Some(&b"two"[..]));
         assert_eq!(records.clone().next(), Some(&b"end\r"[..]));

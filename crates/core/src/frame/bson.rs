@@ -3,21 +3,21 @@
 use super::{Framer, Resume, Step, Trim, truncated};
 use crate::error::{Error, ErrorKind};
 
-/// The smallest document: its length and its terminator.
+/// The length of the smallest document: its length field and its terminator.
 const LEAST: i32 = 5;
 
-/// Consecutive BSON documents, without anything between them. All bytes of a document are content.
+/// Consecutive BSON documents, without other bytes between them. All bytes of a document are content.
 ///
 /// Only the beginning and the end of each document are checked: its length, 5 to 2³¹ − 1 bytes as a little-endian `i32`
 /// that counts itself, and a zero byte at its end. The content is not checked: `bson::Document::check` does that, and
 /// `bson::Documents` continues after invalid data.
 ///
-/// Another length is [`LengthInvalid`](ErrorKind::LengthInvalid), another last byte
-/// [`DocumentInvalid`](ErrorKind::DocumentInvalid), and a stream that ends inside a document
-/// [`FrameTruncated`](ErrorKind::FrameTruncated). Nothing is allocated for a length before its bytes are there: a
-/// reader's record limit stops absurd ones.
+/// Any other length is [`LengthInvalid`](ErrorKind::LengthInvalid), any other last byte is
+/// [`DocumentInvalid`](ErrorKind::DocumentInvalid), and a stream that ends inside a document is
+/// [`FrameTruncated`](ErrorKind::FrameTruncated). No memory is allocated for a length before its bytes have been read;
+/// a reader's record limit rejects excessive lengths.
 ///
-/// The format: <https://bsonspec.org/spec.html> (version 1.1).
+/// The format is defined at <https://bsonspec.org/spec.html> (version 1.1).
 ///
 /// ```
 /// use millstream::frame::{Bson, Framer, Resume, Step};
@@ -33,7 +33,7 @@ pub struct Bson {
 }
 
 impl Bson {
-    /// Consecutive documents.
+    /// Creates a framer for consecutive documents.
     pub const fn new() -> Bson {
         Bson { _private: () }
     }
@@ -45,7 +45,7 @@ impl Framer for Bson {
         let Some(prefix) = input.first_chunk::<4>() else {
             return match eof {
                 true => Step::Bad(truncated(input.len(), 4)),
-                // All of the length is still needed, so none of it may be dropped.
+                // All bytes of the length are still needed, so none of them may be dropped.
                 false => Step::More { resume: Resume::START, need: 0 },
             };
         };

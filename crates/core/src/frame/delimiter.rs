@@ -13,7 +13,7 @@ use memchr::memmem::Finder;
 /// use millstream::frame::{Delimiter, Framer, Resume, Step};
 /// let mut crumbs = Delimiter::bytes("--")?;
 /// assert!(matches!(crumbs.step(b"a-b--c", Resume::START, false), Step::Record { len: 5, terminated: true }));
-/// // The last `-` may be half a delimiter, so it has to be looked at again.
+/// // The last `-` may be half a delimiter, so it has to be examined again.
 /// assert!(matches!(crumbs.step(b"c-", Resume::START, false), Step::More { resume, need: 0 } if resume.scanned() == 1));
 /// assert_eq!(crumbs.trim().apply(b"a-b--", true), b"a-b");
 /// # Ok::<(), millstream::Error>(())
@@ -32,15 +32,15 @@ enum Search {
 }
 
 impl Delimiter {
-    /// Records that end with this byte; for example NUL, as in `find -print0`.
+    /// Creates a framer for records that end with this byte; for example NUL, as in `find -print0`.
     pub const fn byte(byte: u8) -> Delimiter {
         Delimiter { search: Search::Byte(byte), trim: Trim { head: 0, tail: 1, carriage_return: false } }
     }
 
-    /// Records that end with this string of bytes.
+    /// Creates a framer for records that end with this string of bytes.
     ///
     /// # Errors
-    /// [`InvalidOption`](ErrorKind::InvalidOption) for an empty delimiter, or one of 4 GiB or more.
+    /// Returns [`InvalidOption`](ErrorKind::InvalidOption) for an empty delimiter, or one of 4 GiB or more.
     pub fn bytes(bytes: impl Into<Vec<u8>>) -> Result<Delimiter> {
         let bytes = bytes.into();
         let Ok(tail) = u32::try_from(bytes.len()) else {
@@ -60,13 +60,13 @@ impl Delimiter {
         Ok(Delimiter { search, trim: Trim { head: 0, tail, carriage_return: false } })
     }
 
-    /// Records that end with this character, encoded as UTF-8.
+    /// Creates a framer for records that end with this character, encoded as UTF-8.
     pub fn char(char: char) -> Delimiter {
         let mut buffer = [0; 4];
         Delimiter::bytes(char.encode_utf8(&mut buffer).as_bytes()).expect("a character is 1 to 4 bytes")
     }
 
-    /// The same, with the delimiter as part of the record.
+    /// Makes the delimiter a part of the record.
     pub fn untrimmed(self) -> Delimiter {
         Delimiter { trim: Trim::NOTHING, ..self }
     }
@@ -114,7 +114,7 @@ impl Framer for Delimiter {
     }
 }
 
-/// Records that end after any byte of a set, which is not content unless [untrimmed](Predicate::untrimmed).
+/// Records that end with any byte of a set. This byte is not content unless [untrimmed](Predicate::untrimmed).
 ///
 /// A last record without such a byte is a record.
 ///
@@ -126,16 +126,16 @@ impl Framer for Delimiter {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Predicate {
-    /// The answer for each byte.
+    /// Whether each byte ends a record.
     ends: [bool; 256],
     trim: Trim,
 }
 
 impl Predicate {
-    /// Records that end after each byte for which `ends` says so.
+    /// Creates a framer for records that end after each byte for which `ends` returns true.
     ///
     /// `ends` is called here, once for each of the 256 byte values. So the result can only depend on the byte, and a
-    /// function of another language costs nothing per record.
+    /// function of another language has no cost per record.
     pub fn new(ends: impl Fn(u8) -> bool) -> Predicate {
         Predicate {
             ends: std::array::from_fn(|byte| ends(byte as u8)),
@@ -143,7 +143,7 @@ impl Predicate {
         }
     }
 
-    /// The same, with the byte as part of the record.
+    /// Makes the byte a part of the record.
     pub fn untrimmed(self) -> Predicate {
         Predicate { trim: Trim::NOTHING, ..self }
     }
@@ -180,7 +180,7 @@ pub(super) fn batch_to_byte(byte: u8, input: &[u8], eof: bool, max: usize, ends:
     close_batch(input, eof, max, ends, before)
 }
 
-/// The step where no delimiter was found: at the end of the stream, all there is is a record.
+/// Returns the step if no delimiter was found. At the end of the stream, all remaining bytes are a record.
 #[inline]
 fn unfinished(input: &[u8], scanned: usize, eof: bool) -> Step {
     if eof {
@@ -190,8 +190,8 @@ fn unfinished(input: &[u8], scanned: usize, eof: bool) -> Step {
     }
 }
 
-/// Adds what is after the last delimiter as a record, if the stream ends there. `before`: how long `ends` was before
-/// this batch. Returns whether the batch's last record is terminated.
+/// Adds the bytes after the last delimiter as a record, if the stream ends there. `before` is the length of `ends`
+/// before this batch. Returns whether the batch's last record is terminated.
 fn close_batch(input: &[u8], eof: bool, max: usize, ends: &mut Vec<u32>, before: usize) -> bool {
     let last = ends[before..].last().map_or(0, |&end| end as usize);
     let Ok(end) = u32::try_from(input.len()) else { return true };
@@ -214,13 +214,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_scanned_is_not_looked_at_again() {
+    fn scanned_bytes_are_not_examined_again() {
         let mut framer = Delimiter::bytes("abc").unwrap();
         assert!(
             matches!(framer.step(b"xxab", Resume::START, false), Step::More { resume, need: 0 } if resume.scanned() == 2)
         );
         assert!(matches!(framer.step(b"xxabcd", Resume::after(2), false), Step::Record { len: 5, terminated: true }));
-        // A delimiter completely before `scanned` is the caller's mistake, and shows that these bytes are not searched.
+        // Passing a `scanned` after a complete delimiter is the caller's mistake, and shows that these bytes are not
+        // searched.
         assert!(
             matches!(framer.step(b"abcx", Resume::after(2), false), Step::More { resume, .. } if resume.scanned() == 2)
         );

@@ -24,10 +24,10 @@ pub struct Fixed {
 }
 
 impl Fixed {
-    /// Records of `len` bytes.
+    /// Creates a framer for records of `len` bytes.
     ///
     /// # Errors
-    /// [`InvalidOption`](ErrorKind::InvalidOption) if `len` is 0.
+    /// Returns [`InvalidOption`](ErrorKind::InvalidOption) if `len` is 0.
     pub fn new(len: usize) -> Result<Fixed> {
         if len == 0 {
             return Err(Error::new(ErrorKind::InvalidOption)
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_truncated_record_says_what_there_is_and_what_there_should_be() {
+    fn a_truncated_record_reports_found_and_expected_bytes() {
         let mut ends = Vec::new();
         let error = Fixed::new(4).unwrap().batch(b"abcdefghijk", true, 9, &mut ends).unwrap_err();
         assert_eq!(ends, [4, 8]);
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_that_is_full_does_not_see_the_damage_yet() {
+    fn a_full_batch_does_not_reach_the_damage_yet() {
         let mut ends = Vec::new();
         assert!(Fixed::new(4).unwrap().batch(b"abcdefghijk", true, 2, &mut ends).unwrap());
         assert_eq!(ends, [4, 8]);

@@ -6,8 +6,8 @@ use crate::error::{Error, ErrorKind};
 /// Records that begin with their length as an unsigned number of 1, 2, 4 or 8 bytes. The prefix is not content.
 ///
 /// A stream that ends inside a record or its prefix is an error, [`FrameTruncated`](ErrorKind::FrameTruncated). A
-/// length that counts itself and is smaller than its own prefix is [`LengthInvalid`](ErrorKind::LengthInvalid).
-/// Nothing is allocated for a length before its bytes are there: a reader's record limit stops absurd ones.
+/// length that counts itself and is smaller than its own prefix is [`LengthInvalid`](ErrorKind::LengthInvalid). No
+/// memory is allocated for a length before its bytes have been read; a reader's record limit rejects excessive lengths.
 ///
 /// ```
 /// use millstream::frame::{Endian, Framer, LengthPrefixed, PrefixWidth, Resume, Step};
@@ -23,7 +23,7 @@ pub struct LengthPrefixed {
     counts: PrefixCounts,
 }
 
-/// How wide a length is.
+/// The width of a length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PrefixWidth {
     /// 1 byte.
@@ -37,7 +37,7 @@ pub enum PrefixWidth {
 }
 
 impl PrefixWidth {
-    /// The width in bytes.
+    /// Returns the width in bytes.
     pub const fn bytes(self) -> usize {
         match self {
             PrefixWidth::U8 => 1,
@@ -51,9 +51,9 @@ impl PrefixWidth {
 /// The byte order of a length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Endian {
-    /// The lowest first.
+    /// The lowest byte first.
     Little,
-    /// The highest first, as in most network protocols.
+    /// The highest byte first, as in most network protocols.
     Big,
 }
 
@@ -68,17 +68,17 @@ pub enum PrefixCounts {
 }
 
 impl LengthPrefixed {
-    /// Records preceded by a length of this width and byte order that does not count itself.
+    /// Creates a framer for records preceded by a length of this width and byte order that does not count itself.
     pub const fn new(width: PrefixWidth, endian: Endian) -> LengthPrefixed {
         LengthPrefixed { width, endian, counts: PrefixCounts::Payload }
     }
 
-    /// The same, with a length that counts this.
+    /// Sets what the length counts.
     pub const fn counts(self, counts: PrefixCounts) -> LengthPrefixed {
         LengthPrefixed { counts, ..self }
     }
 
-    /// The number in a prefix.
+    /// Returns the number in a prefix.
     fn value(&self, prefix: &[u8]) -> u64 {
         let mut bytes = [0; 8];
         match self.endian {
@@ -102,7 +102,7 @@ impl Framer for LengthPrefixed {
             return if eof {
                 Step::Bad(truncated(input.len(), width as u64))
             } else {
-                // All of the prefix is still needed, so none of it may be dropped.
+                // All bytes of the prefix are still needed, so none of them may be dropped.
                 Step::More { resume: Resume::START, need: 0 }
             };
         };
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_truncated_record_says_what_there_is_and_what_there_should_be() {
+    fn a_truncated_record_reports_found_and_expected_bytes() {
         let mut framer = LengthPrefixed::new(PrefixWidth::U16, Endian::Little);
         for (input, found, expected) in [(&b"\x05"[..], "1 byte", "2 bytes"), (b"\x05\0abc", "5 bytes", "7 bytes")] {
             let Step::Bad(error) = framer.step(input, Resume::START, true) else { panic!("accepted") };

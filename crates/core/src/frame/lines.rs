@@ -5,8 +5,8 @@ use crate::error::Result;
 
 /// Lines that end with LF. A CR before the LF is not content either, unless [untrimmed](Lines::untrimmed).
 ///
-/// Only LF ends a line: a lone CR, NUL and invalid UTF-8 are bytes like any others. A last line without LF is a
-/// record, and so keeps its CR.
+/// Only LF ends a line: a lone CR, NUL and invalid UTF-8 are ordinary bytes. A last line without LF is a record, and
+/// keeps its CR.
 ///
 /// ```
 /// use millstream::frame::{Framer, Lines, Resume, Step};
@@ -21,12 +21,12 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Lines without their LF or CRLF.
+    /// Creates a framer for lines without their LF or CRLF.
     pub const fn new() -> Lines {
         Lines { trim: Trim { head: 0, tail: 1, carriage_return: true } }
     }
 
-    /// Lines with all their bytes, LF included.
+    /// Creates a framer for lines with all their bytes, including LF.
     pub const fn untrimmed() -> Lines {
         Lines { trim: Trim::NOTHING }
     }
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_takes_no_more_than_asked_for() {
+    fn a_batch_takes_no_more_than_requested() {
         assert_eq!(batch(b"a\nbc\nd", true, 0), (vec![], true));
         assert_eq!(batch(b"a\nbc\nd", true, 1), (vec![2], true));
         assert_eq!(batch(b"a\nbc\nd", true, 2), (vec![2, 5], true));

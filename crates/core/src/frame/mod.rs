@@ -1,14 +1,14 @@
-//! Records out of bytes.
+//! Framing: finds records in bytes.
 //!
-//! A [`Framer`] inspects a slice and finds where the first record ends. It does no input or output, owns no bytes and
-//! keeps no state between calls except what the caller passes back: `Reader` does the reading, and any program can use
+//! A [`Framer`] inspects a slice and finds where the first record ends. It does no I/O, owns no bytes and keeps no
+//! state between calls except the state that the caller passes back. `Reader` does the reading, and any program can use
 //! a framer on a slice of memory.
 //!
-//! A [`Batch`] is many records at once: one block of bytes and n + 1 offsets into it.
+//! A [`Batch`] holds many records: one block of bytes and n + 1 offsets into it.
 //!
-//! If records end with one byte, a batch is found with the vector instructions of the machine. The environment variable
-//! `MILLSTREAM_SIMD` (`portable`, `avx2` or `avx512`, read once) lowers the level: it is for tests, and for tools like
-//! callgrind that do not know AVX-512.
+//! If records end with one byte, a batch is found with the processor's vector instructions. The environment variable
+//! `MILLSTREAM_SIMD` (`portable`, `avx2` or `avx512`, read once) selects a lower level. It is for tests, and for tools
+//! like callgrind that do not support AVX-512.
 
 mod batch;
 mod bson;
@@ -31,27 +31,27 @@ pub use text::text;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// The result of a framer for the bytes it was shown.
+/// The result of a framer for the given bytes.
 #[derive(Debug)]
 pub enum Step {
     /// `input[..len]` is a record, including its delimiter or length prefix.
     Record {
-        /// Length in bytes, at least 1.
+        /// The length in bytes, at least 1.
         len: usize,
-        /// Whether it ended with its delimiter. False for the last record of a stream that does not, and
-        /// meaningless (true) for framers without delimiters.
+        /// Whether the record ended with its delimiter. This is false for the last record of a stream that does not,
+        /// and always true for framers without delimiters.
         terminated: bool,
     },
     /// No complete record is available yet.
     More {
-        /// Where to continue with more bytes: the scanned bytes need not be looked at again. A reader that skips the
+        /// Where to continue with more bytes: the scanned bytes need not be examined again. A reader that skips the
         /// record drops them, if `need` is 0.
         resume: Resume,
-        /// The record's full length in bytes if it is already known, else 0. It may be more than fits into memory: such a
-        /// record can still be skipped.
+        /// The record's full length in bytes if it is already known, otherwise 0. It may exceed the available memory:
+        /// the record can still be skipped.
         need: u64,
     },
-    /// These bytes cannot be a record. Offset and record number in the error are added by the reader.
+    /// These bytes cannot be a record. The reader adds the offset and the record number to the error.
     Bad(Error),
 }
 
@@ -67,16 +67,16 @@ pub enum Step {
 pub trait Framer {
     /// Looks for the record at the front of `input`, which is not empty.
     ///
-    /// `resume` is from an earlier [`Step::More`] for the same record ([`Resume::START`] at first; `input` has only grown
-    /// since). `eof` means that nothing follows `input`: then the result is never `More`, but `Record` or, if records
-    /// contain their length, `Bad` with [`FrameTruncated`](crate::ErrorKind::FrameTruncated).
+    /// `resume` comes from an earlier [`Step::More`] for the same record ([`Resume::START`] at first; `input` has only
+    /// grown since then). `eof` means that no bytes follow `input`: the result is then never `More`, but `Record` or,
+    /// if records contain their length, `Bad` with [`FrameTruncated`](crate::ErrorKind::FrameTruncated).
     fn step(&mut self, input: &[u8], resume: Resume, eof: bool) -> Step;
 
-    /// How much of a record is not its content.
+    /// Returns which part of a record is not its content.
     fn trim(&self) -> Trim;
 
-    /// The bytes to write after a record's content so that this framer finds it again: empty if no suffix is needed or
-    /// the content includes it.
+    /// Returns the bytes to write after a record's content so that this framer finds it again. They are empty if no
+    /// suffix is needed or the content includes it.
     fn terminator(&self) -> &[u8] {
         b""
     }
@@ -84,13 +84,14 @@ pub trait Framer {
     /// Appends the end offsets of the complete records at the front of `input`, at most `max` of them, and never one
     /// that ends after `u32::MAX`.
     ///
-    /// `eof`: as for [`step`](Framer::step). Returns whether the last one was terminated. An `Err` is about the first
-    /// record that is not in `ends`: the records before it are valid and must be delivered first.
+    /// `eof` has the same meaning as in [`step`](Framer::step). Returns whether the last record was terminated. An
+    /// `Err` is about the first record that is not in `ends`: the records before it are valid and must be delivered
+    /// first.
     ///
     /// A batch call keeps no state. If it finds no record because the first one is long, do not call it again after
-    /// each read: [`step`](Framer::step) continues from where it was.
+    /// each read: [`step`](Framer::step) can continue where it stopped.
     ///
-    /// The default calls `step` again and again.
+    /// The default implementation calls `step` repeatedly.
     fn batch(&mut self, input: &[u8], eof: bool, max: usize, ends: &mut Vec<u32>) -> Result<bool> {
         let mut at = 0;
         let mut last = true;
@@ -99,7 +100,7 @@ pub trait Framer {
                 break;
             }
             match self.step(&input[at..], Resume::START, eof) {
-                // No record: a call for the next single record finds that out.
+                // There is no record: a call for the next single record reports why.
                 Step::Record { len, .. } if len == 0 || len > input.len() - at => break,
                 Step::Record { len, terminated } => {
                     let Ok(end) = u32::try_from(at + len) else { break };
@@ -115,7 +116,7 @@ pub trait Framer {
     }
 }
 
-/// Forwards a pointer's calls to its target, so that a framer can be chosen at run time or lent.
+/// Forwards calls of a pointer to its target, so that a framer can be chosen at run time or borrowed.
 macro_rules! forward_framer {
     ($pointer:ty) => {
         impl<F: Framer + ?Sized> Framer for $pointer {
@@ -142,8 +143,8 @@ macro_rules! forward_framer {
 forward_framer!(&mut F);
 forward_framer!(Box<F>);
 
-/// The part of a record's bytes that is not its content: the rule that turns `bytes[offsets[i]..offsets[i+1]]` into
-/// what the user sees.
+/// The part of a record's bytes that is not its content: the rule that turns `bytes[offsets[i]..offsets[i+1]]` into the
+/// bytes that the user gets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trim {
     /// Bytes at the front that are not content: a length prefix.
@@ -158,7 +159,7 @@ impl Trim {
     /// Every byte is content.
     pub const NOTHING: Trim = Trim { head: 0, tail: 0, carriage_return: false };
 
-    /// The content of a record.
+    /// Returns the content of a record.
     ///
     /// ```
     /// use millstream::frame::{Framer, Lines};
@@ -178,7 +179,7 @@ impl Trim {
     }
 }
 
-/// The error of a stream that ends inside a record.
+/// Returns the error for a stream that ends inside a record.
 fn truncated(found: usize, expected: u64) -> Error {
     let bytes = |count: u64| if count == 1 { "1 byte".to_string() } else { format!("{count} bytes") };
     Error::new(ErrorKind::FrameTruncated).with_found(bytes(found as u64)).with_expected(bytes(expected))

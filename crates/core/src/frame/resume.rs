@@ -1,9 +1,9 @@
-//! Where the search for a record's end continues.
+//! The point at which the search for a record's end continues.
 
-/// The position and state in which a framer continues: returned in [`Step::More`](super::Step::More), and passed back with
-/// more bytes, so that no byte is looked at twice.
+/// The position and state in which a framer continues. It is returned in [`Step::More`](super::Step::More), and passed
+/// back with more bytes, so that no byte is examined twice.
 ///
-/// The number of scanned bytes is also used by the caller. Only the framer gives the state a meaning, for example "inside
+/// The caller also uses the number of scanned bytes. Only the framer gives the state a meaning, for example "inside
 /// quotes".
 ///
 /// ```
@@ -43,35 +43,35 @@ pub struct Resume {
 }
 
 impl Resume {
-    /// The beginning of a record.
+    /// The start of a record.
     pub const START: Resume = Resume { scanned: 0, state: 0 };
 
-    /// After this many bytes of the record, in state 0.
+    /// Creates a `Resume` after this many bytes of the record, in state 0.
     #[inline]
     pub const fn after(scanned: usize) -> Resume {
         Resume { scanned, state: 0 }
     }
 
-    /// The same in this state.
+    /// Returns the same position with this state.
     #[inline]
     pub const fn with_state(self, state: u32) -> Resume {
         Resume { state, ..self }
     }
 
-    /// The number of bytes at the start of the record that contain no end of it. A reader that skips a record of unknown
-    /// length drops them.
+    /// Returns the number of bytes at the start of the record that contain no end of it. A reader that skips a record
+    /// of unknown length drops them.
     #[inline]
     pub const fn scanned(self) -> usize {
         self.scanned
     }
 
-    /// The framer's state after these bytes.
+    /// Returns the framer's state after these bytes.
     #[inline]
     pub const fn state(self) -> u32 {
         self.state
     }
 
-    /// The same after the scanned bytes were dropped.
+    /// Returns the state after the scanned bytes were dropped.
     #[inline]
     pub const fn dropped(self) -> Resume {
         Resume { scanned: 0, ..self }

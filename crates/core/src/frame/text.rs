@@ -1,11 +1,11 @@
-//! Text from a record: bytes that are checked to be UTF-8.
+//! Text from a record: the bytes are checked to be UTF-8.
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// The record as text.
+/// Returns the record as text.
 ///
 /// # Errors
-/// [`Utf8Invalid`](ErrorKind::Utf8Invalid) names the invalid byte and its position in the record.
+/// Returns [`Utf8Invalid`](ErrorKind::Utf8Invalid), which names the invalid byte and its position in the record.
 ///
 /// ```
 /// use millstream::frame::text;
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_character_cut_short_says_so() {
+    fn a_truncated_character_is_reported() {
         let error = text(b"ab\xe2\x86").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Utf8Invalid);
         assert_eq!(error.found(), Some("0xe2 at byte 2 of the record, which ends inside the character"));

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Part, Place, Room, put_checked};
+use super::{Part, Place, Spare, put_checked};
 
 /// The longest text of a number: `-2.2250738585072014e-308`.
 const LONGEST: usize = 24;
@@ -13,13 +13,13 @@ impl Part for f64 {
         LONGEST
     }
 
-    fn put(&self, room: &mut Room<'_>) {
-        put_checked(self, room);
+    fn put(&self, spare: &mut Spare<'_>) {
+        put_checked(self, spare);
     }
 
     unsafe fn put_unchecked(&self, place: Place) -> *mut u8 {
         let mut buffer = zmij::Buffer::new();
-        // SAFETY: the same promise.
+        // SAFETY: the same conditions hold.
         unsafe { put_without_plus(buffer.format(*self), place) }
     }
 }
@@ -30,19 +30,19 @@ impl Part for f32 {
         LONGEST
     }
 
-    fn put(&self, room: &mut Room<'_>) {
-        put_checked(self, room);
+    fn put(&self, spare: &mut Spare<'_>) {
+        put_checked(self, spare);
     }
 
     unsafe fn put_unchecked(&self, place: Place) -> *mut u8 {
         let mut buffer = zmij::Buffer::new();
-        // There are two powers of ten for which zmij chooses another notation than for an f64.
+        // For two powers of ten, zmij chooses a different notation than for an f64.
         let text = match self.abs() {
             1e-6..1e-5 => &format!("{self:e}"),
             1e15..1e16 => &format!("{self:?}"),
             _ => buffer.format(*self),
         };
-        // SAFETY: the same promise.
+        // SAFETY: the same conditions hold.
         unsafe { put_without_plus(text, place) }
     }
 }
@@ -50,12 +50,12 @@ impl Part for f32 {
 /// Puts the text of a number, without the plus sign of its exponent: `1e16`, not `1e+16`.
 ///
 /// # Safety
-/// The promise of [`Place`], for [`LONGEST`] bytes.
+/// The conditions of [`Place`] hold, for [`LONGEST`] bytes.
 unsafe fn put_without_plus(text: &str, place: Place) -> *mut u8 {
     let (before, behind) = text.split_once('+').unwrap_or((text, ""));
     let len = before.len() + behind.len();
     assert!(len <= LONGEST);
-    // SAFETY: there is room for this many bytes.
+    // SAFETY: there is space for this many bytes.
     unsafe {
         std::ptr::copy_nonoverlapping(before.as_ptr(), place.at, before.len());
         std::ptr::copy_nonoverlapping(behind.as_ptr(), place.at.add(before.len()), behind.len());
@@ -70,8 +70,9 @@ pub struct Fixed {
     digits: u16,
 }
 
-/// The number with this many digits after the decimal point, including trailing zeros. The exact value is rounded to
-/// the nearest; of two that are equally near, to the one with an even last digit: the same as `{:.2}` and C's `%.2f`.
+/// Returns the number with this many digits after the decimal point, including trailing zeros. The exact value is
+/// rounded to the nearest such number, or to the one with an even last digit if two are equally near, as by `{:.2}` and
+/// C's `%.2f`.
 ///
 /// ```
 /// use millstream::{Writer, put, put::fixed};
@@ -89,17 +90,17 @@ pub fn fixed(number: impl Into<f64>, digits: u16) -> Fixed {
 impl Part for Fixed {
     #[inline]
     fn max_len(&self) -> usize {
-        // A sign, a point, and the 309 digits of the largest number.
+        // The longest text is a sign, a point, and the 309 digits of the largest number.
         2 + 309 + usize::from(self.digits)
     }
 
-    fn put(&self, room: &mut Room<'_>) {
-        let written = write!(room, "{:.*}", usize::from(self.digits), self.number);
+    fn put(&self, spare: &mut Spare<'_>) {
+        let written = write!(spare, "{:.*}", usize::from(self.digits), self.number);
         assert!(
             written.is_ok(),
             "a number with {} digits for a space that has {} bytes left",
             self.digits,
-            room.left()
+            spare.left()
         );
     }
 }

@@ -2,20 +2,21 @@
 
 use std::num::NonZero;
 
-use super::{Part, Place, Room, digits, put_checked};
+use super::{Part, Place, Spare, digits, put_checked};
 
-/// The integers from 8 to 128 bits: the arguments of [`hex`]. Other types cannot implement it.
+/// The integers from 8 to 128 bits: the arguments of [`hex`]. Other types cannot implement this trait.
 pub trait Integer: sealed::Integer {}
 
-/// The arguments of [`pad`] and [`zero_fill`]: integers, and the result of [`hex`]. Other types cannot implement it.
+/// The arguments of [`pad`] and [`zero_fill`]: integers, and the result of [`hex`]. Other types cannot implement this
+/// trait.
 pub trait Number: sealed::Number {}
 
 mod sealed {
-    /// Two representations with 64 or 128 bits.
+    /// An integer with a representation of 64 or 128 bits.
     pub trait Integer: Number {
         type Wide: Wide;
 
-        /// In two's complement of the type's own width.
+        /// Returns the bits, in two's complement of the type's own width.
         fn bits(self) -> Self::Wide;
 
         const HEX_LEN: usize;
@@ -23,31 +24,31 @@ mod sealed {
 
     /// A sign and digits.
     pub trait Number: Copy {
-        /// Its maximum length: the sign if it can have one, and the digits.
+        /// The maximum length of the text: the sign if the number can have one, and the digits.
         const MAX_LEN: usize;
 
-        /// Whether it can have a sign.
+        /// Whether the number can have a sign.
         const SIGNED: bool;
 
-        /// Whether there is a `-` at the front.
+        /// Returns whether the text begins with `-`.
         fn is_negative(self) -> bool;
 
-        /// How many digits there are.
+        /// Returns the number of digits.
         fn count(self) -> usize;
 
-        /// Writes the digits and returns where they end.
+        /// Writes the digits and returns a pointer to their end.
         ///
         /// # Safety
         /// As many bytes as there are digits, and [`SLACK`](crate::put::SLACK) more, can be written at `at`.
         unsafe fn put_digits(self, at: *mut u8) -> *mut u8;
     }
 
-    /// What digits are made of.
+    /// An unsigned integer from which digits are made.
     pub trait Wide: Copy {
         fn count_hex(self) -> usize;
 
         /// # Safety
-        /// That of [`Number::put_digits`].
+        /// The conditions of [`Number::put_digits`] apply.
         unsafe fn put_hex(self, at: *mut u8) -> *mut u8;
     }
 }
@@ -64,7 +65,7 @@ macro_rules! integers {
 
             #[inline]
             unsafe fn put_hex(self, at: *mut u8) -> *mut u8 {
-                // SAFETY: the same promise.
+                // SAFETY: the same conditions hold.
                 unsafe { digits::$put_hex(at, self) }
             }
         }
@@ -92,7 +93,7 @@ macro_rules! integers {
                 const SIGNED: bool = $kind::MIN != 0;
 
                 #[inline]
-                #[allow(unused_comparisons)] // unsigned ones are not
+                #[allow(unused_comparisons)] // unsigned types have no negative values
                 fn is_negative(self) -> bool {
                     self < 0
                 }
@@ -104,7 +105,7 @@ macro_rules! integers {
 
                 #[inline]
                 unsafe fn put_digits(self, at: *mut u8) -> *mut u8 {
-                    // SAFETY: the same promise.
+                    // SAFETY: the same conditions hold.
                     unsafe { digits::$put(at, self.abs_diff(0) as $wide) }
                 }
             }
@@ -115,13 +116,14 @@ macro_rules! integers {
                     $kind::MAX_LEN
                 }
 
-                fn put(&self, room: &mut Room<'_>) {
-                    put_checked(self, room);
+                fn put(&self, spare: &mut Spare<'_>) {
+                    put_checked(self, spare);
                 }
 
                 #[inline]
                 unsafe fn put_unchecked(&self, place: Place) -> *mut u8 {
-                    // SAFETY: the longest text and the slack have room, so the digits have it after the sign.
+                    // SAFETY: there is space for the longest text and the slack, so there is also space for the digits
+                    // after the sign.
                     unsafe { self.put_digits(put_sign(place.at, *self)) }
                 }
             }
@@ -132,13 +134,13 @@ macro_rules! integers {
                     $kind::MAX_LEN
                 }
 
-                fn put(&self, room: &mut Room<'_>) {
-                    put_checked(&self.get(), room);
+                fn put(&self, spare: &mut Spare<'_>) {
+                    put_checked(&self.get(), spare);
                 }
 
                 #[inline]
                 unsafe fn put_unchecked(&self, place: Place) -> *mut u8 {
-                    // SAFETY: the same promise.
+                    // SAFETY: the same conditions hold.
                     unsafe { self.get().put_unchecked(place) }
                 }
             }
@@ -149,23 +151,24 @@ macro_rules! integers {
 integers!(u64 count_u64 put_u64 count_hex_u64 put_hex_u64: u8 u16 u32 u64 usize i8 i16 i32 i64 isize);
 integers!(u128 count_u128 put_u128 count_hex_u128 put_hex_u128: u128 i128);
 
-/// Writes the sign, if there is one, and returns where it ends.
+/// Writes the sign, if there is one, and returns a pointer to its end.
 ///
 /// # Safety
-/// A byte at `at` can be written, whatever the sign.
+/// A byte at `at` can be written, with or without a sign.
 #[inline]
 unsafe fn put_sign<N: sealed::Number>(at: *mut u8, number: N) -> *mut u8 {
     if !N::SIGNED {
         return at;
     }
-    // SAFETY: the caller's promise. Written always and kept or not: no branch.
+    // SAFETY: guaranteed by the caller. The byte is always written, and the result decides whether it is kept, so there
+    // is no branch.
     unsafe {
         at.write(b'-');
         at.add(usize::from(number.is_negative()))
     }
 }
 
-/// Writes `byte` `count` times, and overwrites up to 15 bytes after them. Returns where they end.
+/// Writes `byte` `count` times, and overwrites up to 15 bytes after them. Returns a pointer to their end.
 ///
 /// # Safety
 /// `count` + 15 bytes at `at` can be written.
@@ -175,7 +178,7 @@ unsafe fn put_repeated(at: *mut u8, byte: u8, count: usize) -> *mut u8 {
         // SAFETY: `i` is less than `count`.
         unsafe { at.add(i).cast::<[u8; 16]>().write_unaligned([byte; 16]) };
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { at.add(count) }
 }
 
@@ -183,7 +186,7 @@ unsafe fn put_repeated(at: *mut u8, byte: u8, count: usize) -> *mut u8 {
 #[derive(Clone, Copy, Debug)]
 pub struct Hex<I>(I);
 
-/// The integer in lower-case hexadecimal digits, without a prefix; for a negative one, its two's complement.
+/// Returns the integer in lower-case hexadecimal digits, without a prefix; for a negative number, its two's complement.
 ///
 /// ```
 /// use millstream::put::{hex, zero_fill};
@@ -217,7 +220,7 @@ impl<I: Integer> sealed::Number for Hex<I> {
 
     #[inline]
     unsafe fn put_digits(self, at: *mut u8) -> *mut u8 {
-        // SAFETY: the same promise.
+        // SAFETY: the same conditions hold.
         unsafe { self.0.bits().put_hex(at) }
     }
 }
@@ -228,13 +231,13 @@ impl<I: Integer> Part for Hex<I> {
         Self::MAX_LEN
     }
 
-    fn put(&self, room: &mut Room<'_>) {
-        put_checked(self, room);
+    fn put(&self, spare: &mut Spare<'_>) {
+        put_checked(self, spare);
     }
 
     #[inline]
     unsafe fn put_unchecked(&self, place: Place) -> *mut u8 {
-        // SAFETY: the longest text and the slack have room.
+        // SAFETY: there is space for the longest text and the slack.
         unsafe { self.put_digits(place.at) }
     }
 }
@@ -246,7 +249,7 @@ pub struct Pad<N> {
     width: u16,
 }
 
-/// The number preceded by as many spaces as make it `width` bytes long; a longer one gets none.
+/// Returns the number, preceded by spaces so that it is `width` bytes long; a longer number gets none.
 ///
 /// ```
 /// use millstream::{Writer, put, put::pad};
@@ -266,14 +269,14 @@ impl<N: Number> Part for Pad<N> {
         N::MAX_LEN.max(self.width.into())
     }
 
-    fn put(&self, room: &mut Room<'_>) {
-        put_checked(self, room);
+    fn put(&self, spare: &mut Spare<'_>) {
+        put_checked(self, spare);
     }
 
     #[inline]
     unsafe fn put_unchecked(&self, place: Place) -> *mut u8 {
-        // SAFETY: spaces, sign and digits together are not longer than the longest text, and a digit is left for the
-        // sign that is not kept. The extra spaces are within the slack.
+        // SAFETY: spaces, sign and digits together are not longer than the longest text, in which there is a byte for
+        // the sign even if it is not kept. The extra spaces are within the slack.
         unsafe {
             let at = put_repeated(place.at, b' ', fill_count(self.number, self.width));
             self.number.put_digits(put_sign(at, self.number))
@@ -288,8 +291,8 @@ pub struct ZeroFill<N> {
     width: u16,
 }
 
-/// The number with as many zeros before its digits as make it `width` bytes long, including the sign; a longer one gets
-/// none.
+/// Returns the number with zeros before its digits so that it is `width` bytes long, including the sign; a longer
+/// number gets none.
 ///
 /// ```
 /// use millstream::{Writer, put, put::zero_fill};
@@ -309,13 +312,13 @@ impl<N: Number> Part for ZeroFill<N> {
         N::MAX_LEN.max(self.width.into())
     }
 
-    fn put(&self, room: &mut Room<'_>) {
-        put_checked(self, room);
+    fn put(&self, spare: &mut Spare<'_>) {
+        put_checked(self, spare);
     }
 
     #[inline]
     unsafe fn put_unchecked(&self, place: Place) -> *mut u8 {
-        // SAFETY: as for spaces.
+        // SAFETY: as in `Pad`.
         unsafe {
             let at = put_sign(place.at, self.number);
             self.number.put_digits(put_repeated(at, b'0', fill_count(self.number, self.width)))
@@ -323,7 +326,7 @@ impl<N: Number> Part for ZeroFill<N> {
     }
 }
 
-/// How many bytes have to come before the digits for a text of `width` bytes, its sign included.
+/// Returns the number of bytes to put before the digits for a text of `width` bytes, including its sign.
 #[inline]
 fn fill_count<N: Number>(number: N, width: u16) -> usize {
     usize::from(width).saturating_sub(number.count() + usize::from(number.is_negative()))

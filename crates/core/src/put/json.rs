@@ -1,6 +1,6 @@
 //! Strings in JSON syntax.
 
-use super::{Part, Room};
+use super::{Part, Spare};
 
 /// A string in quotes: the result of [`json`].
 #[derive(Clone, Copy, Debug)]
@@ -9,15 +9,15 @@ pub struct Json<'a> {
     max_len: usize,
 }
 
-/// The most that a byte becomes: `\u001f`.
+/// The longest escape of a byte: `\u001f`.
 const LONGEST: usize = 6;
 
-/// Up to this length the maximum length of the text is a multiplication. A longer one is scanned, so that six times its
+/// Up to this length the maximum length of the text is a multiplication. Longer text is scanned, so that six times its
 /// length is not reserved.
 const SHORT: usize = 1024;
 
-/// The text in quotes, escaped as JSON requires: `"`, `\` and control characters, and nothing else. Bytes that are not
-/// UTF-8 become U+FFFD, as by [`String::from_utf8_lossy`].
+/// Returns the text in quotes, escaped as JSON requires: only `"`, `\` and control characters are escaped. Bytes that
+/// are not UTF-8 become U+FFFD, as in [`String::from_utf8_lossy`].
 ///
 /// ```
 /// use millstream::{Writer, put, put::json};
@@ -36,7 +36,8 @@ pub fn json<T: AsRef<[u8]> + ?Sized>(text: &T) -> Json<'_> {
     Json { text, max_len: content.saturating_add(2) }
 }
 
-/// The most that `byte` becomes. Several bytes together can be one U+FFFD, whose UTF-8 is three.
+/// Returns the maximum length of the text for `byte`. Several bytes together can become one U+FFFD, whose UTF-8 has
+/// three bytes.
 fn longest(byte: u8) -> usize {
     match byte {
         0..0x20 => LONGEST,
@@ -51,26 +52,26 @@ impl Part for Json<'_> {
         self.max_len
     }
 
-    fn put(&self, room: &mut Room<'_>) {
-        room.copy(b"\"");
+    fn put(&self, spare: &mut Spare<'_>) {
+        spare.copy(b"\"");
         for chunk in self.text.utf8_chunks() {
-            escape(chunk.valid().as_bytes(), |bytes| room.copy(bytes));
+            escape(chunk.valid().as_bytes(), |bytes| spare.copy(bytes));
             if !chunk.invalid().is_empty() {
-                room.copy("\u{fffd}".as_bytes());
+                spare.copy("\u{fffd}".as_bytes());
             }
         }
-        room.copy(b"\"");
+        spare.copy(b"\"");
     }
 }
 
-/// Appends text in quotes, escaped as by [`json`].
+/// Appends text in quotes, escaped as in [`json`].
 pub fn append_json(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     append_escaped(out, text);
     out.push(b'"');
 }
 
-/// The same without the quotes.
+/// Appends text without quotes, escaped as in [`json`].
 pub fn append_escaped(out: &mut Vec<u8>, text: &str) {
     escape(text.as_bytes(), |bytes| out.extend_from_slice(bytes));
 }
@@ -99,7 +100,7 @@ fn escape(mut text: &[u8], mut copy: impl FnMut(&[u8])) {
     }
 }
 
-/// How many bytes at the front need no escape: eight at a time, then one.
+/// Returns how many bytes at the front need no escape. It checks eight at a time, then one.
 fn count_plain(text: &[u8]) -> usize {
     let (words, rest) = text.as_chunks::<8>();
     for (i, word) in words.iter().enumerate() {
@@ -112,8 +113,8 @@ fn count_plain(text: &[u8]) -> usize {
     8 * words.len() + rest.iter().position(is_special).unwrap_or(rest.len())
 }
 
-/// Which bytes of a word need an escape: the lowest set bit is in the first one of them, counted from the lowest; bits
-/// above it are meaningless.
+/// Marks the bytes of a word that need an escape: the lowest set bit is in the first of them, counted from the lowest;
+/// the bits above it are meaningless.
 fn special(word: u64) -> u64 {
     const ONES: u64 = u64::MAX / 0xff;
     const TOPS: u64 = ONES << 7;

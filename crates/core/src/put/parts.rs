@@ -1,17 +1,18 @@
-//! All parts of one record: the list that `put!` passes on, measured once and put without further checks.
+//! All parts of one record: the list that `put!` passes on, which is measured once and put without further checks.
 
 use super::Part;
 use super::sealed::Place;
 
-/// Bytes after the longest text of a part that it may overwrite: copies of constant size are faster than exact ones.
+/// The number of bytes after the longest text of a part that the part may overwrite: copies of constant size are faster
+/// than exact ones.
 pub const SLACK: usize = 16;
 
 /// The list that [`put!`](crate::put!) passes on: `(&part, rest)` or, at the end, `()`.
 pub trait Parts {
-    /// The sum of the parts' maxima.
+    /// Returns the sum of the parts' maximum lengths.
     fn max_len(&self) -> usize;
 
-    /// Puts all parts, and returns where they end.
+    /// Puts all parts, and returns a pointer to their end.
     ///
     /// # Safety
     /// `left` + [`SLACK`] bytes at `at` are initialised, and no other code uses them; `left` is at least the result of
@@ -19,7 +20,8 @@ pub trait Parts {
     unsafe fn put_unchecked(&self, at: *mut u8, left: usize) -> *mut u8;
 }
 
-// Always inlined, like everything between `put!` and the parts: the size of a copy is then known at compile time.
+// This is always inlined, like all code between `put!` and the parts, so that the size of a copy is known at compile
+// time.
 
 impl Parts for () {
     #[inline(always)]
@@ -41,8 +43,8 @@ impl<P: Part + ?Sized, R: Parts> Parts for (&P, R) {
 
     #[inline(always)]
     unsafe fn put_unchecked(&self, at: *mut u8, left: usize) -> *mut u8 {
-        // A part of this crate announces the same length each time, so `left` covers all of those that are still to
-        // come. A user-defined part gets what these do not need, whatever it announced before.
+        // A part of this crate announces the same length each time, so `left` covers all such parts that are still to
+        // come. A user-defined part gets the space that these do not need, whatever it announced before.
         let most = left.saturating_sub(self.1.max_len());
         // SAFETY: `most` is at most `left`. It is at least what this part announced, unless user-defined parts announce
         // more now than before; parts of this crate do not use it.
@@ -53,7 +55,7 @@ impl<P: Part + ?Sized, R: Parts> Parts for (&P, R) {
     }
 }
 
-/// How many bytes of space `parts` need.
+/// Returns the number of bytes of space that `parts` need.
 #[inline(always)]
 pub fn need(parts: &impl Parts) -> usize {
     parts.max_len().saturating_add(SLACK)
@@ -65,7 +67,7 @@ pub fn append(out: &mut Vec<u8>, parts: &impl Parts) {
     let (len, most) = (out.len(), parts.max_len());
     out.resize(len + most + SLACK, 0);
     let at = out[len..].as_mut_ptr();
-    // SAFETY: `most` + `SLACK` bytes were just put there; the end lies within them.
+    // SAFETY: `most` + `SLACK` bytes were just appended there; the end is within them.
     let added = unsafe { parts.put_unchecked(at, most).offset_from_unsigned(at) };
     out.truncate(len + added);
 }

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use super::{Part, Place, Room, put_checked};
+use super::{Part, Place, Spare, put_checked};
 
-/// The longest UTF-8 of a character.
+/// The length of the longest UTF-8 encoding of a character.
 const LONGEST_CHAR: usize = 4;
 
 impl Part for [u8] {
@@ -13,14 +13,14 @@ impl Part for [u8] {
         self.len()
     }
 
-    fn put(&self, room: &mut Room<'_>) {
-        room.copy(self);
+    fn put(&self, spare: &mut Spare<'_>) {
+        spare.copy(self);
     }
 
     #[inline(always)]
     unsafe fn put_unchecked(&self, place: Place) -> *mut u8 {
-        // SAFETY: there is room for `self.len()` bytes, and it is not part of `self`, which is borrowed. For a literal
-        // the length is a constant once this is inlined, and the copy is a store or two.
+        // SAFETY: there is space for `self.len()` bytes, and it is not part of `self`, which is borrowed. For a literal
+        // the length is a constant once this is inlined, and the copy takes a store or two.
         unsafe {
             std::ptr::copy_nonoverlapping(self.as_ptr(), place.at, self.len());
             place.at.add(self.len())
@@ -37,14 +37,14 @@ macro_rules! put_as_bytes {
                 self.len()
             }
 
-            fn put(&self, room: &mut Room<'_>) {
-                room.copy(self.$as_bytes());
+            fn put(&self, spare: &mut Spare<'_>) {
+                spare.copy(self.$as_bytes());
             }
 
             #[inline]
             unsafe fn put_unchecked(&self, place: Place) -> *mut u8 {
                 let bytes: &[u8] = self.$as_bytes();
-                // SAFETY: the same promise.
+                // SAFETY: the same conditions hold.
                 unsafe { bytes.put_unchecked(place) }
             }
         }
@@ -66,16 +66,16 @@ impl Part for char {
         LONGEST_CHAR
     }
 
-    fn put(&self, room: &mut Room<'_>) {
-        put_checked(self, room);
+    fn put(&self, spare: &mut Spare<'_>) {
+        put_checked(self, spare);
     }
 
     #[inline(always)]
     unsafe fn put_unchecked(&self, place: Place) -> *mut u8 {
-        // SAFETY: there is room for four bytes, and they are initialised.
+        // SAFETY: there is space for four bytes, and they are initialised.
         unsafe {
-            let room = std::slice::from_raw_parts_mut(place.at, LONGEST_CHAR);
-            place.at.add(self.encode_utf8(room).len())
+            let spare = std::slice::from_raw_parts_mut(place.at, LONGEST_CHAR);
+            place.at.add(self.encode_utf8(spare).len())
         }
     }
 }
@@ -86,15 +86,15 @@ impl Part for bool {
         "false".len()
     }
 
-    fn put(&self, room: &mut Room<'_>) {
-        put_checked(self, room);
+    fn put(&self, spare: &mut Spare<'_>) {
+        put_checked(self, spare);
     }
 
     #[inline(always)]
     unsafe fn put_unchecked(&self, place: Place) -> *mut u8 {
         let text = if *self { b"true    " } else { b"false   " };
         let len = "false".len() - usize::from(*self);
-        // SAFETY: there is room for five bytes and the slack.
+        // SAFETY: there is space for five bytes and the slack.
         unsafe {
             place.at.cast::<[u8; 8]>().write_unaligned(*text);
             place.at.add(len)

@@ -2,15 +2,15 @@
 
 use super::is_space;
 
-/// White space before a value: more is rare.
+/// The number of white-space bytes before a value that are handled here; more are rare.
 const SPACES: usize = 8;
 
-/// A separator, as a separate type: the compiler makes a version of the code for each.
+/// A separator as a separate type, so that the compiler generates specialised code for each.
 pub trait Ends: Copy {
-    /// Where the value begins.
+    /// Returns the start of the value.
     fn skip(self, input: &[u8]) -> Option<usize>;
 
-    /// How much is consumed with a value that ends at `end`, if it does end there.
+    /// Returns how many bytes are consumed with a value that ends at `end`, if it does end there.
     fn after(self, input: &[u8], end: usize) -> Option<usize>;
 }
 
@@ -21,7 +21,7 @@ pub struct Space;
 impl Ends for Space {
     #[inline(always)]
     fn skip(self, input: &[u8]) -> Option<usize> {
-        // Nearly all values are preceded by one byte, and the first one by none.
+        // Nearly all values are preceded by one byte, and the first value by none.
         match input {
             [first, ..] if *first > b' ' => Some(0),
             [first, second, ..] if is_space(*first) && *second > b' ' => Some(1),
@@ -35,7 +35,7 @@ impl Ends for Space {
     }
 }
 
-/// Kept out of the common path.
+/// Handles longer white space, outside of the common path.
 #[cold]
 fn skip_more(input: &[u8]) -> Option<usize> {
     input.iter().take(SPACES).position(|&byte| !is_space(byte))
@@ -46,7 +46,7 @@ fn skip_more(input: &[u8]) -> Option<usize> {
 pub struct Byte(u8);
 
 impl Byte {
-    /// None for a byte that may be part of a number: then the end of the token must be found first.
+    /// Returns `None` for a byte that may be part of a number, because the end of the token must then be found first.
     #[inline(always)]
     pub(super) fn new(byte: u8) -> Option<Byte> {
         (!byte.is_ascii_alphanumeric() && !matches!(byte, b'+' | b'-' | b'.')).then_some(Byte(byte))

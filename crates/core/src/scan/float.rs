@@ -1,7 +1,8 @@
-//! Floats, with the fast-float2 crate: correctly rounded, and fast because it need not know where the token ends.
+//! Floats, with the fast-float2 crate: it rounds correctly, and is fast because it does not need to know the end of the
+//! token.
 
 use super::ends::Ends;
-use super::quick::ROOM;
+use super::quick::LOOKAHEAD;
 use super::token::{Tokens, Value, Wrong};
 use super::{Number, Scan};
 use crate::error::ErrorKind;
@@ -15,10 +16,10 @@ macro_rules! floats {
 
             #[inline(always)]
             fn quick<E: Ends>(input: &[u8], ends: E) -> Option<($type, usize)> {
-                let input = input.first_chunk::<ROOM>()?;
+                let input = input.first_chunk::<LOOKAHEAD>()?;
                 let at = ends.skip(input)?;
                 let (number, len) = fast_float2::parse_partial::<$type, _>(&input[at..]).ok()?;
-                // Either a name or a number that is too large: rare, so the careful path decides.
+                // This is either a name or a number that is too large. Both are rare, so the careful path decides.
                 if number.is_infinite() {
                     return None;
                 }

@@ -6,7 +6,7 @@ use super::token::{Tokens, Value, Wrong};
 use super::{Number, Scan};
 use crate::error::ErrorKind;
 
-/// The sign and the digits of a token, which contains nothing else.
+/// Splits a token, which must consist of a sign and digits, into these parts.
 fn split(token: &[u8]) -> Result<(bool, &[u8]), ErrorKind> {
     let (negative, digits) = match token {
         [b'-', digits @ ..] => (true, digits),
@@ -21,7 +21,7 @@ fn split(token: &[u8]) -> Result<(bool, &[u8]), ErrorKind> {
 
 fn magnitude(digits: &[u8]) -> Result<u128, ErrorKind> {
     let digit = |&byte: &u8| u128::from(byte - b'0');
-    // Up to here nothing overflows: that is nearly always.
+    // Nearly all numbers end here, where no overflow is possible.
     const SAFE: usize = 38;
     let (safe, rest) = digits.split_at(digits.len().min(SAFE));
     let magnitude = safe.iter().map(digit).fold(0, |magnitude, digit| magnitude * 10 + digit);
@@ -76,7 +76,8 @@ macro_rules! unsigned {
 macro_rules! signed {
     ($($type:ident)*) => {$(
         number!($type, true, |negative, magnitude| {
-            // The smallest one has no positive counterpart: it becomes itself, and its own negative.
+            // The smallest number has no positive counterpart: its magnitude becomes the number itself, which is its
+            // own negative.
             let most = $type::MAX as u128 + u128::from(negative);
             let number = magnitude as $type;
             (u128::from(magnitude) <= most).then_some(if negative { number.wrapping_neg() } else { number })

@@ -1,4 +1,4 @@
-//! Numbers out of bytes, without input or output.
+//! Scans numbers in bytes, without I/O.
 //!
 //! `Reader::scan` reads numbers from a stream. This module contains its building blocks, for bytes in memory: [`parse`]
 //! for a complete token, [`fields`] and [`columns`] for a line.
@@ -6,7 +6,7 @@
 //! ```
 //! use millstream::{Reader, scan};
 //!
-//! // The sum of the third column of a table; the other columns may hold anything.
+//! // The sum of the third column of a table; the other columns may have any content.
 //! let mut reader = Reader::memory("ann 31 1.75\nbob 42 1.5\n")?;
 //! let mut sum = 0.0;
 //! while let Some(line) = reader.next_line()? {
@@ -16,19 +16,19 @@
 //! # Ok::<(), millstream::Error>(())
 //! ```
 //!
-//! The form of a token:
+//! A token is one of these:
 //!
 //! - an integer: an optional `+`, or `-` for signed types, then decimal digits, with any number of leading zeros. It
-//!   must fit its type: nothing wraps, nothing is cut off.
+//!   must fit its type: values are never wrapped or truncated.
 //! - a float: the syntax of [`f64::from_str`](std::str::FromStr), correctly rounded; also `inf` and `nan`. Digits must
 //!   fit the type: `1e999` is an error, and `1e-999` is 0, the nearest number. `f32` is rounded once, from the decimal
 //!   digits.
 //!
-//! Anything else in a token is an error: `12x` is not 12, and `1.0` is not an integer. So is a token cut off by the
-//! failure of its source.
+//! Any other token is an error: `12x` is not 12, and `1.0` is not an integer. A token that is cut off by the failure of
+//! its source is an error too.
 //!
-//! Inside: `quick` handles valid values far from the end of the bytes, `token` everything else. If `quick` gives no
-//! result only time is lost, so it need not know any errors.
+//! Internally, `quick` handles valid values far from the end of the bytes, and `token` handles all other cases. If
+//! `quick` has no result, only time is lost, so it does not handle errors.
 
 mod digits;
 mod ends;
@@ -51,29 +51,29 @@ pub enum Separator {
     /// Any amount of white space: blanks, tabs and line ends (the bytes 9 to 13, and 32).
     #[default]
     Space,
-    /// Exactly one byte of this value, or one line end (`\n` or `\r\n`): `1,2\n3` holds three values, and in `1,,2` the
-    /// second field is empty, which is not a number. Blanks belong to the field. At the very end of the input the byte
-    /// ends the last value, as a line end does: no value is missing after it.
+    /// Exactly one byte of this value, or one line end (`\n` or `\r\n`): `1,2\n3` has three values, and in `1,,2` the
+    /// second field is empty, which is not a number. Blanks belong to the field. At the end of the input the byte ends
+    /// the last value, as a line end does, and no value is missing after it.
     Byte(u8),
 }
 
-/// What can be scanned: a [`Number`], or a tuple of up to eight of them.
+/// A type that can be scanned: a [`Number`], or a tuple of up to eight numbers.
 ///
-/// It cannot be implemented elsewhere: build your own types from tuples.
+/// Other crates cannot implement it: build your own types from tuples.
 pub trait Scan: Value {}
 
 /// A number: every integer type, `f32` and `f64`.
 pub trait Number: Scan {
-    /// See [`parse`], which does the same.
+    /// Does what [`parse`] does.
     #[doc(hidden)]
     fn parse(token: &[u8]) -> Result<Self, ErrorKind>;
 }
 
-/// The number in a complete token.
+/// Returns the number in a complete token.
 ///
 /// # Errors
-/// [`NumberInvalid`](ErrorKind::NumberInvalid) or [`NumberOverflow`](ErrorKind::NumberOverflow): the caller knows where
-/// the token comes from.
+/// Returns [`NumberInvalid`](ErrorKind::NumberInvalid) or [`NumberOverflow`](ErrorKind::NumberOverflow), without a
+/// position, which only the caller knows.
 ///
 /// ```
 /// use millstream::{ErrorKind, scan};
@@ -87,7 +87,7 @@ pub fn parse<T: Number>(token: &[u8]) -> Result<T, ErrorKind> {
     T::parse(token)
 }
 
-/// White space: the bytes 9 to 13, and 32.
+/// Returns whether a byte is white space: one of the bytes 9 to 13, or 32.
 #[inline(always)]
 pub(crate) fn is_space(byte: u8) -> bool {
     byte == b' ' || byte.wrapping_sub(9) < 5

@@ -1,17 +1,17 @@
-//! Valid values far from the end of the bytes: nearly all are.
+//! The fast path for valid values far from the end of the bytes, which nearly all values are.
 //!
-//! There is no error here. `None` means that this function cannot decide: the bytes end too soon, or the value is rare
-//! or invalid. Then [`token`](super::token) decides.
+//! It reports no errors. `None` means that it cannot decide: the bytes end too soon, or the value is rare or invalid.
+//! Then [`token`](super::token) decides.
 
 use super::digits::{eight_digits, sixteen_digits};
 use super::ends::{Byte, Ends, Space};
 use super::{Separator, token::Value};
 
-/// The number of bytes that must follow for a value to be decided here. The value, white space before it and its
-/// terminator fit into these.
-pub const ROOM: usize = 96;
+/// The number of bytes that must be available for a value to be decided here. The value, the white space before it and
+/// its terminator fit into them.
+pub const LOOKAHEAD: usize = 96;
 
-/// The value at the front of `input`, and how many bytes it takes including its surroundings.
+/// Returns the value at the front of `input`, and the number of bytes that it takes including its surroundings.
 #[inline(always)]
 pub fn quick<T: Value>(input: &[u8], separator: Separator) -> Option<(T, usize)> {
     match separator {
@@ -20,11 +20,11 @@ pub fn quick<T: Value>(input: &[u8], separator: Separator) -> Option<(T, usize)>
     }
 }
 
-/// An integer without its type: whether it has a `-`, its magnitude, and how many bytes it takes. If it is not `wide`,
-/// 16 digits are never needed.
+/// Returns an integer without its type: whether it has a `-`, its magnitude, and the number of bytes that it takes. If
+/// it is not `wide`, 16 digits are never needed.
 #[inline(always)]
 pub(super) fn integer<E: Ends>(input: &[u8], ends: E, signed: bool, wide: bool) -> Option<(bool, u64, usize)> {
-    let input = input.first_chunk::<ROOM>()?;
+    let input = input.first_chunk::<LOOKAHEAD>()?;
     let at = ends.skip(input)?;
     let negative = signed && input[at] == b'-';
     let at = at + usize::from(negative);
@@ -34,7 +34,7 @@ pub(super) fn integer<E: Ends>(input: &[u8], ends: E, signed: bool, wide: bool) 
     }
     if count == 16 {
         let (more, more_count) = eight_digits(input[at + 16..].first_chunk()?);
-        // Eight more may continue.
+        // Eight more digits may follow.
         if more_count == 8 {
             return None;
         }

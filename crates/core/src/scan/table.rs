@@ -4,12 +4,12 @@ use std::iter::FusedIterator;
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use super::quick::{ROOM, quick};
+use super::quick::{LOOKAHEAD, quick};
 use super::token::Tokens;
 use super::{Number, Scan, Separator};
 use crate::error::Result;
 
-/// The fields of a line, as bytes. See [`fields`].
+/// An iterator over the fields of a line, as bytes. See [`fields`].
 #[derive(Clone)]
 pub struct Fields<'a> {
     line: &'a [u8],
@@ -17,9 +17,9 @@ pub struct Fields<'a> {
     separator: Separator,
 }
 
-/// The fields of a line, with any content.
+/// Returns an iterator over the fields of a line, which may have any content.
 ///
-/// Between separator bytes a field may be empty; with white space none is.
+/// A field between separator bytes may be empty; a field between white space is never empty.
 ///
 /// ```
 /// use millstream::scan::{self, Separator};
@@ -52,11 +52,11 @@ impl<'a> Iterator for Fields<'a> {
 
 impl FusedIterator for Fields<'_> {}
 
-/// The number in one column of a line; the first is 0. The content of the other columns does not matter.
+/// Returns the number in one column of a line; the first column is 0. The content of the other columns does not matter.
 ///
 /// # Errors
-/// As [`columns`], and [`ValueMissing`](crate::ErrorKind::ValueMissing) for a line that has too few of them. The offset
-/// is the one in the line.
+/// Returns the errors of [`columns`], and [`ValueMissing`](crate::ErrorKind::ValueMissing) for a line with too few
+/// columns. The offset is counted from the start of the line.
 ///
 /// ```
 /// use millstream::{ErrorKind, scan::{self, Separator}};
@@ -80,25 +80,25 @@ pub fn column<T: Number>(line: &[u8], column: usize, separator: Separator) -> Re
     })
 }
 
-/// The numbers of a line. See [`columns`].
+/// An iterator over the numbers of a line. See [`columns`].
 #[derive(Clone)]
 pub struct Columns<'a, T> {
     line: &'a [u8],
     at: usize,
     separator: Separator,
-    /// Where the copied end of the line begins; after the line if there is none.
+    /// The position in the line where the copied tail begins; after the line if there is none.
     tail_at: usize,
-    /// A copy of the end of the line, as if more separators followed: so that `quick` decides there too.
-    tail: [u8; 2 * ROOM],
+    /// A copy of the end of the line, as if more separators followed, so that `quick` can decide there too.
+    tail: [u8; 2 * LOOKAHEAD],
     values: PhantomData<fn() -> T>,
 }
 
-/// The values of a line, or of any bytes, one after another.
+/// Returns an iterator over the values of a line, or of any bytes.
 ///
 /// # Errors
-/// [`NumberInvalid`](crate::ErrorKind::NumberInvalid), [`NumberOverflow`](crate::ErrorKind::NumberOverflow), and
-/// [`ValueMissing`](crate::ErrorKind::ValueMissing) if a tuple is incomplete; the offset is the one in the line.
-/// Nothing follows an error.
+/// Returns [`NumberInvalid`](crate::ErrorKind::NumberInvalid), [`NumberOverflow`](crate::ErrorKind::NumberOverflow),
+/// and [`ValueMissing`](crate::ErrorKind::ValueMissing) if a tuple is incomplete. The offset is counted from the start
+/// of the line. The iterator ends after an error.
 ///
 /// ```
 /// use millstream::scan::{self, Separator};
@@ -109,7 +109,7 @@ pub struct Columns<'a, T> {
 /// # Ok::<(), millstream::Error>(())
 /// ```
 pub fn columns<T: Scan>(line: &[u8], separator: Separator) -> Columns<'_, T> {
-    Columns { line, at: 0, separator, tail_at: usize::MAX, tail: [b' '; 2 * ROOM], values: PhantomData }
+    Columns { line, at: 0, separator, tail_at: usize::MAX, tail: [b' '; 2 * LOOKAHEAD], values: PhantomData }
 }
 
 impl<T: Scan> Iterator for Columns<'_, T> {
@@ -120,7 +120,7 @@ impl<T: Scan> Iterator for Columns<'_, T> {
         let rest = &self.line[self.at..];
         let value = match rest.len() {
             0 => return None,
-            ROOM.. => quick(rest, self.separator),
+            LOOKAHEAD.. => quick(rest, self.separator),
             _ => {
                 if self.tail_at > self.at {
                     self.copy_tail();
@@ -130,7 +130,7 @@ impl<T: Scan> Iterator for Columns<'_, T> {
         };
         match value {
             Some((value, used)) => {
-                // The separator after the last value may be one that the copy has added.
+                // The separator after the last value may be one that was added to the copy.
                 self.at += used.min(rest.len());
                 Some(Ok(value))
             }
@@ -145,8 +145,8 @@ impl<T: Scan> Columns<'_, T> {
         self.tail_at = self.at;
         self.tail[..rest.len()].copy_from_slice(rest);
         match self.separator {
-            // After a carriage return a newline would make a line end, which does not exist. So nothing ends the last
-            // value, and it takes the careful path.
+            // After a carriage return a newline would form a line end that the line does not have. So no separator is
+            // added after the last value, and the careful path handles it.
             Separator::Space | Separator::Byte(b'\n') => {}
             Separator::Byte(separator) => self.tail[rest.len()..].fill(separator),
         }

@@ -1,4 +1,4 @@
-//! The careful path: tokens first, then their values. It handles everything, including errors.
+//! The careful path, which finds tokens first and then their values. It handles all cases, including errors.
 
 use std::ops::Range;
 
@@ -6,43 +6,44 @@ use super::ends::Ends;
 use super::{Separator, is_space};
 use crate::error::{Error, ErrorKind};
 
-/// What [`Scan`](super::Scan) needs; separate so that no other crate can implement it.
+/// The methods that [`Scan`](super::Scan) needs, in a separate trait so that no other crate can implement it.
 pub trait Value: Sized {
-    /// How many tokens it consists of.
+    /// The number of tokens of a value.
     const TOKENS: usize;
 
-    /// The value and its length if the plain path can tell them; `None` leaves the decision to [`take`](Self::take).
+    /// Returns the value and its length if the fast path can decide; `None` leaves the decision to
+    /// [`take`](Self::take).
     fn quick<E: Ends>(input: &[u8], ends: E) -> Option<(Self, usize)>;
 
-    /// Makes one from the next tokens.
+    /// Makes a value from the next tokens.
     fn take(tokens: &mut Tokens<'_>) -> Result<Self, Wrong>;
 }
 
-/// Why tokens are not a value.
+/// The reason why tokens are not a value.
 #[derive(Debug)]
 pub struct Wrong {
     kind: ErrorKind,
-    /// Where the token is.
+    /// The position of the token.
     pub token: Range<usize>,
-    /// Which token of the value it is, from 1.
+    /// The number of the token within the value, from 1.
     number: usize,
     expected: String,
 }
 
 impl Wrong {
-    /// Whether there was no token at all.
+    /// Returns whether there was no token.
     #[inline]
     pub fn is_end(&self) -> bool {
         self.kind == ErrorKind::ValueMissing && self.number == 1
     }
 
-    /// Whether the last tokens were missing.
+    /// Returns whether the last tokens were missing.
     #[inline]
     pub fn is_missing(&self) -> bool {
         self.kind == ErrorKind::ValueMissing
     }
 
-    /// The error, without the place; `input` is where the tokens come from.
+    /// Returns the error without its position. `input` contains the tokens.
     pub fn error<T: Value>(self, input: &[u8]) -> Error {
         let found = match self.kind {
             ErrorKind::ValueMissing => "the end of the input".to_owned(),
@@ -57,36 +58,36 @@ impl Wrong {
     }
 }
 
-/// A token for a message: no control characters, and not too long.
+/// Formats a token for a message, without control characters and with a limited length.
 fn show(token: &[u8]) -> String {
     const MOST: usize = 64;
     let more = if token.len() > MOST { "..." } else { "" };
     format!("{}{more}", token[..token.len().min(MOST)].escape_ascii())
 }
 
-/// The tokens of bytes that contain all that are needed, or end with the input.
+/// The tokens of `input`, which contains all that are needed, or ends with the stream.
 pub struct Tokens<'a> {
     input: &'a [u8],
-    /// Where to look for the next one: after the last one, and its terminator if that is consumed with it.
+    /// Where to search for the next token: after the last one, and after its terminator if that is consumed with it.
     at: usize,
     separator: Separator,
     count: usize,
 }
 
 impl<'a> Tokens<'a> {
-    /// The tokens of `input`.
+    /// Creates an iterator over the tokens of `input`.
     #[inline]
     pub fn new(input: &'a [u8], separator: Separator) -> Tokens<'a> {
         Tokens { input, at: 0, separator, count: 0 }
     }
 
-    /// The bytes that are used up.
+    /// Returns the number of bytes that have been used.
     #[inline]
     pub fn used(&self) -> usize {
         self.at
     }
 
-    /// The next token that `parse` accepts.
+    /// Returns the next token that `parse` accepts.
     pub(super) fn parse<T>(
         &mut self,
         parse: impl FnOnce(&[u8]) -> Result<T, ErrorKind>,
@@ -107,7 +108,7 @@ impl<'a> Tokens<'a> {
 impl Iterator for Tokens<'_> {
     type Item = Range<usize>;
 
-    /// Where the next token is. Between separator bytes it may be empty.
+    /// Returns the position of the next token. Between separator bytes it may be empty.
     fn next(&mut self) -> Option<Range<usize>> {
         let rest = &self.input[self.at..];
         match self.separator {
@@ -132,26 +133,26 @@ impl Iterator for Tokens<'_> {
     }
 }
 
-/// How far the bytes of the next tokens reach, found piece by piece: no byte is looked at twice.
+/// The extent of the next tokens. It is found piece by piece, so that no byte is examined twice.
 pub struct Extent {
     separator: Separator,
-    /// How many tokens are still to end.
+    /// The number of tokens that have not ended yet.
     left: usize,
     /// Whether the examined bytes end within a token, which only matters for white space.
     in_token: bool,
-    /// How many bytes, from the first, have been examined.
+    /// The number of bytes, from the first on, that have been examined.
     scanned: usize,
 }
 
 impl Extent {
-    /// Looks for `count` tokens.
+    /// Starts a search for `count` tokens.
     #[inline]
     pub fn new(count: usize, separator: Separator) -> Extent {
         Extent { separator, left: count, in_token: false, scanned: 0 }
     }
 
-    /// Examines what `input`, whose [`leading`](Extent::leading) bytes are gone, has more than the last time. Returns
-    /// where the last token ends, if it does.
+    /// Examines the bytes that `input` has gained since the last call, after its [`leading`](Extent::leading) bytes
+    /// were removed. Returns the end of the last token, if it is there.
     pub fn look(&mut self, input: &[u8]) -> Option<usize> {
         match self.separator {
             Separator::Space => {
@@ -178,7 +179,7 @@ impl Extent {
         None
     }
 
-    /// How many bytes at the front of `input` are before the first token: they need not be kept.
+    /// Returns how many bytes at the front of `input` are before the first token and need not be kept.
     pub fn leading(&self, input: &[u8]) -> usize {
         match self.separator {
             Separator::Space if self.scanned == 0 => {

@@ -1,7 +1,7 @@
-//! What framers must find, said in the most obvious way, and the ways to ask a framer.
+//! The expected results of framers, computed in the simplest way, and functions that run a framer.
 //!
-//! A framer is described by words, as in `vectors/frames.tsv`: `bytes 0d0a untrimmed`. From the same words
-//! [`framer`] makes the framer and [`naive`] splits a slice by itself; the fuzzer compares the two as well.
+//! A framer is described by words, as in `vectors/frames.tsv`: `bytes 0d0a untrimmed`. From these words [`framer`]
+//! creates the framer, and [`naive`] splits a slice by itself; the fuzzer compares the two as well.
 
 use millstream_core::ErrorKind;
 use millstream_core::frame::*;
@@ -18,14 +18,14 @@ pub struct Case {
 }
 
 impl Case {
-    /// Where to split the input: at one byte, for each of them, and at all.
+    /// Returns the splits of the input: at each single position, and at all positions.
     pub fn splits(&self) -> Vec<Vec<usize>> {
         let every_byte: Vec<usize> = (0..=self.input.len()).collect();
         every_byte.iter().map(|&at| vec![at]).chain([every_byte.clone()]).collect()
     }
 }
 
-/// The shared vectors of records.
+/// Returns the shared vectors of records.
 pub fn vectors() -> Vec<Case> {
     let lines = include_str!("../../../../vectors/frames.tsv").lines();
     let cases = lines.filter(|line| !line.is_empty() && !line.starts_with('#')).map(|line| {
@@ -38,11 +38,11 @@ pub fn vectors() -> Vec<Case> {
         Case { name, words, input: unhex(input), expected: (records, error) }
     });
     let cases: Vec<Case> = cases.collect();
-    assert!(!cases.is_empty(), "the file holds no case");
+    assert!(!cases.is_empty(), "the file contains no case");
     cases
 }
 
-/// The framer that these words describe.
+/// Creates the framer that these words describe.
 pub fn framer(words: &str) -> Box<dyn Framer> {
     let words: Vec<&str> = words.split(' ').collect();
     let delimiter = |trimmed: Delimiter, rest: &[&str]| -> Box<dyn Framer> {
@@ -67,23 +67,23 @@ pub fn framer(words: &str) -> Box<dyn Framer> {
                 "u16" => PrefixWidth::U16,
                 "u32" => PrefixWidth::U32,
                 "u64" => PrefixWidth::U64,
-                _ => panic!("the width {width}"),
+                _ => panic!("unknown width {width}"),
             };
             let endian = if order == "big" { Endian::Big } else { Endian::Little };
             let counts = if counts == "itself" { PrefixCounts::Itself } else { PrefixCounts::Payload };
             Box::new(LengthPrefixed::new(width, endian).counts(counts))
         }
-        _ => panic!("the framer {words:?}"),
+        _ => panic!("unknown framer {words:?}"),
     }
 }
 
-/// The outcome that these words describe for a whole stream.
+/// Returns the outcome that these words describe for a whole stream.
 pub fn naive(words: &str, mut input: &[u8]) -> Outcome {
     let words: Vec<&str> = words.split(' ').collect();
     let untrimmed = words.last() == Some(&"untrimmed");
     let mut records = Vec::new();
     while !input.is_empty() {
-        // Where the content begins and ends, and where the record ends.
+        // The start and end of the content, and the end of the record.
         let (from, to, end) = match words[0] {
             "fixed" => (0, words[1].parse().unwrap(), words[1].parse().unwrap()),
             "bson" => {
@@ -142,7 +142,7 @@ pub fn naive(words: &str, mut input: &[u8]) -> Outcome {
     (records, None)
 }
 
-/// The outcome one record at a time, where the first `splits[0]` bytes arrive first, and so on.
+/// Returns the outcome of reading one record at a time, if the first `splits[0]` bytes arrive first, and so on.
 pub fn by_steps(framer: &mut dyn Framer, input: &[u8], splits: &[usize]) -> Outcome {
     let mut records = Vec::new();
     let (mut start, mut resume, mut needed) = (0, Resume::START, 0);
@@ -150,12 +150,12 @@ pub fn by_steps(framer: &mut dyn Framer, input: &[u8], splits: &[usize]) -> Outc
         while start < end {
             match framer.step(&input[start..end], resume, eof) {
                 Step::Record { len, terminated } => {
-                    assert!(needed == 0 || needed == len as u64, "needed {needed}, but was {len}");
+                    assert!(needed == 0 || needed == len as u64, "a record of {len} bytes, but {needed} were needed");
                     records.push(framer.trim().apply(&input[start..start + len], terminated).to_vec());
                     (start, resume, needed) = (start + len, Resume::START, 0);
                 }
                 Step::More { resume: now, need } => {
-                    assert!(!eof, "more of nothing");
+                    assert!(!eof, "more bytes requested at the end");
                     let (before, scanned) = (resume.scanned(), now.scanned());
                     assert!(before <= scanned && scanned <= end - start, "scanned {before}, then {scanned}");
                     assert!(need == 0 || need > (end - start) as u64, "needs {need} of {}", end - start);
@@ -169,7 +169,7 @@ pub fn by_steps(framer: &mut dyn Framer, input: &[u8], splits: &[usize]) -> Outc
     (records, None)
 }
 
-/// The outcome by batches of at most `max` records.
+/// Returns the outcome of reading in batches of at most `max` records.
 pub fn by_batches(framer: &mut dyn Framer, input: &[u8], splits: &[usize], max: usize) -> Outcome {
     let mut records = Vec::new();
     let mut start = 0;
@@ -198,12 +198,13 @@ pub fn by_batches(framer: &mut dyn Framer, input: &[u8], splits: &[usize], max: 
     (records, None)
 }
 
-/// How much has arrived, and whether that is all: at each split, at the end, and when the end is known.
+/// Returns the number of bytes that have arrived, and whether these are all: at each split, at the end, and when the
+/// end is known.
 fn arrivals(input: &[u8], splits: &[usize]) -> Vec<(usize, bool)> {
     splits.iter().map(|&split| (split, false)).chain([(input.len(), false), (input.len(), true)]).collect()
 }
 
-/// The bytes that these hexadecimal digits are.
+/// Converts hexadecimal digits to bytes.
 pub fn unhex(digits: &str) -> Vec<u8> {
     assert!(digits.len().is_multiple_of(2), "{digits}");
     (0..digits.len()).step_by(2).map(|i| u8::from_str_radix(&digits[i..i + 2], 16).unwrap()).collect()

@@ -1,4 +1,4 @@
-//! Mapped files of documents: nothing is read until it is accessed.
+//! Mapped files of documents: bytes are read only when they are accessed.
 
 use super::{Document, Rules};
 use crate::error::{Error, Result};
@@ -8,17 +8,17 @@ use std::fs::File;
 use std::iter::FusedIterator;
 use std::path::Path;
 
-/// A mapped file with one document, or several consecutive ones.
+/// A mapped file with one document or several consecutive documents.
 ///
 /// Opening takes the same short time for any size: a page of the file is read on access, and the memory used is the
-/// system's cache of the file. The system gets no hint about the order: a look-up jumps, an array is then read from
-/// front to back, and the system's default (reading a little around each access, and more if accesses are sequential)
-/// suits both.
+/// system's cache of the file. The system gets no hint about the order: look-ups access the file in random order, and
+/// arrays are read from front to back. The system's default (reading a little around each access, and more if accesses
+/// are sequential) suits both.
 ///
-/// The caller who maps a file promises that no process shrinks or changes it meanwhile.
-/// [`check_length`](Mapped::check_length) tells whether it has shrunk; but accessing bytes that no longer exist ends
-/// the process with SIGBUS, and in a file that another process writes to, validated data (text is UTF-8) may no longer
-/// be valid. If that can happen, read the file instead: [`DocumentBuf`](super::DocumentBuf).
+/// A caller who maps a file promises that no process shrinks or changes it meanwhile.
+/// [`check_length`](Mapped::check_length) checks whether it has shrunk. But accessing bytes that no longer exist kills
+/// the process with SIGBUS, and if another process writes to the file, validated data (such as UTF-8 text) may no
+/// longer be valid. If that can happen, read the file instead: [`DocumentBuf`](super::DocumentBuf).
 ///
 /// ```
 /// use millstream::bson::Mapped;
@@ -41,7 +41,7 @@ impl Mapped {
     /// Maps a regular file; its documents are read with the default rules.
     ///
     /// # Errors
-    /// [`OpenFailed`](crate::ErrorKind::OpenFailed), also for anything but a regular file.
+    /// Returns [`OpenFailed`](crate::ErrorKind::OpenFailed), also for anything other than a regular file.
     pub fn open(path: impl AsRef<Path>) -> Result<Mapped> {
         Mapped::with_rules(path, Rules::new())
     }
@@ -49,7 +49,7 @@ impl Mapped {
     /// Maps a regular file; its documents are read with these rules.
     ///
     /// # Errors
-    /// As for [`open`](Mapped::open).
+    /// Returns the errors of [`open`](Mapped::open).
     pub fn with_rules(path: impl AsRef<Path>, rules: Rules) -> Result<Mapped> {
         let path = path.as_ref();
         let name = path.display().to_string();
@@ -59,36 +59,37 @@ impl Mapped {
         }
     }
 
-    /// The name of the file, as it was given. Errors of this type contain it; add it to those of its documents with
-    /// [`Error::with_name`].
+    /// Returns the name of the file, as it was given. Errors of this type contain it; add it to errors of the file's
+    /// documents with [`Error::with_name`].
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The whole file.
+    /// Returns the bytes of the whole file.
     pub fn as_bytes(&self) -> &[u8] {
         (*self.memory).as_ref()
     }
 
-    /// The only document of the file.
+    /// Returns the only document of the file.
     ///
-    /// Files of BSON.jl may have bytes after it: lenient rules accept them.
+    /// Files of BSON.jl may have bytes after the document; lenient rules accept them.
     ///
     /// # Errors
-    /// As for [`Document::with_rules`]; a document has less than 2 GiB, a file of many may have more.
+    /// Returns the errors of [`Document::with_rules`]. A document has less than 2 GiB; a file of several documents may
+    /// be larger.
     pub fn document(&self) -> Result<Document<'_>> {
         Document::with_rules(self.as_bytes(), self.rules).map_err(|error| error.with_name(&self.name))
     }
 
-    /// The documents, one after another. Each costs a read of its length and its last byte.
+    /// Returns an iterator over the documents. Each step reads a document's length and its last byte.
     pub fn documents(&self) -> MappedDocuments<'_> {
         MappedDocuments { file: self, at: 0, count: 0, ended: false }
     }
 
-    /// Whether the file still has all the bytes that were mapped.
+    /// Checks that the file still has all the bytes that were mapped.
     ///
     /// # Errors
-    /// [`SourceShrank`](crate::ErrorKind::SourceShrank), [`Io`](crate::ErrorKind::Io).
+    /// Returns [`SourceShrank`](crate::ErrorKind::SourceShrank) or [`Io`](crate::ErrorKind::Io).
     pub fn check_length(&self) -> Result<()> {
         check_length(&self.file, self.as_bytes().len() as u64).map_err(|error| error.with_name(&self.name))
     }
@@ -100,7 +101,8 @@ impl std::fmt::Debug for Mapped {
     }
 }
 
-/// The documents of a [`Mapped`] file. Their offsets are counted from its start. An error ends the iteration.
+/// An iterator over the documents of a [`Mapped`] file. Their offsets are counted from its start. An error ends the
+/// iteration.
 #[derive(Clone, Debug)]
 pub struct MappedDocuments<'a> {
     file: &'a Mapped,
@@ -110,7 +112,8 @@ pub struct MappedDocuments<'a> {
 }
 
 impl<'a> MappedDocuments<'a> {
-    /// The position of the next document, in bytes from the start of the file; after an error, of the bad one.
+    /// Returns the position of the next document, in bytes from the start of the file. After an error it is the
+    /// position of the invalid document.
     pub fn offset(&self) -> u64 {
         self.at as u64
     }

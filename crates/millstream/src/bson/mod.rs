@@ -1,4 +1,4 @@
-//! BSON: documents as bytes that are read in place, from memory, files and streams. Needs the feature `bson`.
+//! BSON documents, which are read in place from memory, files and streams. This module needs the feature `bson`.
 //!
 //! ```
 //! use millstream::bson::{Document, ObjectId};
@@ -11,8 +11,9 @@
 //! # Ok::<(), millstream::Error>(())
 //! ```
 //!
-//! Documents, Rust types, columns and Extended JSON are those of the crate [`millstream_bson`], whose page is the guide
-//! to them; all its items are here under the same names. This module adds what needs an operating system:
+//! Documents, Rust types, columns and Extended JSON come from the crate [`millstream_bson`], whose page is the guide to
+//! them. This module re-exports all items of that crate under the same names, and adds the parts that need an operating
+//! system:
 //!
 //! | to | use |
 //! |---|---|
@@ -42,7 +43,7 @@ pub use millstream_derive::{FromBson, ToBson};
 /// ```
 pub type Documents = millstream_bson::Documents<crate::Reader>;
 
-/// Documents as columns: everything of [`millstream_bson::columns`], with the documents of a
+/// Documents as columns: this re-exports all items of [`millstream_bson::columns`], for the documents of a
 /// [`Reader`](crate::Reader).
 pub mod columns {
     pub use millstream_bson::columns::*;

@@ -1,8 +1,8 @@
 //! Interruptible waits.
 //!
-//! A blocking wait of this crate is a poll of the file descriptor *and* of every [`CancelToken`] that applies to it, so
-//! that Ctrl-C in a host language, or another thread, ends the wait immediately. Without a token and a time limit
-//! nothing is polled: a plain blocking call is enough.
+//! A blocking wait of this crate polls the file descriptor *and* every [`CancelToken`] that applies to it, so that
+//! Ctrl-C in a host language, or another thread, ends the wait immediately. Without a token and a time limit it does
+//! not poll: a plain blocking call is enough.
 
 use std::io::{PipeReader, PipeWriter};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -17,8 +17,8 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// Ends blocking waits of readers and writers, from any thread or signal handler.
 ///
-/// A waiting call returns [`ErrorKind::Cancelled`] immediately, and so does every later one until
-/// [`reset`](CancelToken::reset). Nothing is lost: after a reset the next call continues where it was.
+/// A waiting call returns [`ErrorKind::Cancelled`] immediately, and so does every later call until
+/// [`reset`](CancelToken::reset). No data is lost: after a reset the next call continues at the same position.
 ///
 /// ```
 /// use millstream::{CancelToken, ErrorKind, Reader};
@@ -27,7 +27,7 @@ use crate::error::{Error, ErrorKind, Result};
 /// let canceller = token.clone();
 /// std::thread::spawn(move || canceller.cancel());
 /// assert_eq!(reader.next_line().unwrap_err().kind(), ErrorKind::Cancelled);
-/// reader.close()?; // ends the command
+/// reader.close()?; // stops the command
 /// # Ok::<(), millstream::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -36,16 +36,16 @@ pub struct CancelToken(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     cancelled: AtomicBool,
-    // Readable while cancelled, for poll. Both ends are non-blocking.
+    // A pipe that poll reports as readable while the token is cancelled. Both of its ends are non-blocking.
     readable: PipeReader,
     writable: PipeWriter,
 }
 
 impl CancelToken {
-    /// A token that is not cancelled. It holds two file descriptors.
+    /// Creates a token that is not cancelled. It holds two file descriptors.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`] if the process has no file descriptors left.
+    /// Returns [`ErrorKind::Io`] if the process has no file descriptors left.
     pub fn new() -> Result<CancelToken> {
         let (readable, writable) = std::io::pipe()?;
         for end in [readable.as_fd(), writable.as_fd()] {
@@ -55,20 +55,20 @@ impl CancelToken {
         Ok(CancelToken(Arc::new(Shared { cancelled: AtomicBool::new(false), readable, writable })))
     }
 
-    /// Cancels. May be called from a signal handler: one atomic store and one write(2).
+    /// Cancels the token. A signal handler may call this: it does one atomic store and one write(2).
     pub fn cancel(&self) {
         if !self.0.cancelled.swap(true, Ordering::SeqCst) {
-            // A full pipe is readable, which is enough; nothing else can fail.
+            // A full pipe is readable, which is enough; the write cannot fail for another reason.
             let _ = rustix::io::write(&self.0.writable, &[1]);
         }
     }
 
-    /// Whether it is cancelled.
+    /// Returns whether the token is cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.0.cancelled.load(Ordering::Relaxed)
     }
 
-    /// The file descriptor that polls as readable while it is cancelled.
+    /// Returns the file descriptor that polls as readable while the token is cancelled.
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.0.readable.as_fd()
     }
@@ -83,19 +83,19 @@ impl CancelToken {
     fn empty(&self) {
         let mut byte = [0; 16];
         while matches!(rustix::io::read(&self.0.readable, &mut byte), Ok(n) if n > 0) {}
-        // A concurrent `cancel` sets the flag first, and may have written what has just been read.
+        // A concurrent `cancel` sets the flag first, and may have written the byte that was just read.
         if self.0.cancelled.load(Ordering::SeqCst) {
             let _ = rustix::io::write(&self.0.writable, &[1]);
         }
     }
 }
 
-/// Whether `fd` can be read without blocking, now.
+/// Returns whether `fd` can be read without blocking at this moment.
 pub(crate) fn is_readable(fd: BorrowedFd<'_>) -> bool {
     matches!(Wait::default().poll(Some((fd, PollFlags::IN)), Some(Duration::ZERO)), Ok(true))
 }
 
-/// What may interrupt a wait: tokens and a time limit.
+/// The conditions that interrupt a wait: tokens and a time limit.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Wait {
     tokens: Vec<CancelToken>,
@@ -109,14 +109,14 @@ impl Wait {
         Wait { tokens: token.into_iter().collect(), limit, ready: false }
     }
 
-    /// The same, ended by one more token.
+    /// Returns this wait with one more token.
     pub(crate) fn and(&self, token: &CancelToken) -> Wait {
         let mut wait = self.clone();
         wait.tokens.push(token.clone());
         wait
     }
 
-    /// The same, for a file descriptor that has just been polled.
+    /// Returns this wait for a file descriptor that has just been polled.
     pub(crate) fn once_ready(&self) -> Wait {
         Wait { ready: true, ..self.clone() }
     }
@@ -125,12 +125,12 @@ impl Wait {
         self.ready
     }
 
-    /// Whether anything can interrupt a wait: if not, a plain blocking call is enough.
+    /// Returns whether anything can interrupt the wait. If not, a plain blocking call is enough.
     pub(crate) fn is_needed(&self) -> bool {
         !self.tokens.is_empty() || self.limit.is_some()
     }
 
-    /// An error if a token is cancelled now.
+    /// Returns an error if a token is cancelled at this moment.
     pub(crate) fn check(&self) -> Result<()> {
         match self.tokens.iter().any(CancelToken::is_cancelled) {
             true => Err(Error::new(ErrorKind::Cancelled)),
@@ -143,7 +143,8 @@ impl Wait {
         self.ready(fd, PollFlags::IN)
     }
 
-    /// The same, for at most `time`. Returns whether it can be read; a shorter limit of this wait's own also ends it.
+    /// Waits like [`readable`](Self::readable), for at most `time`. Returns whether `fd` can be read. A shorter limit
+    /// of the wait itself also ends it.
     pub(crate) fn readable_within(&self, fd: BorrowedFd<'_>, time: Duration) -> Result<bool> {
         self.poll(Some((fd, PollFlags::IN)), Some(self.limit.map_or(time, |limit| limit.min(time))))
     }
@@ -160,19 +161,19 @@ impl Wait {
         }
     }
 
-    /// How long a wait may take, if there is a limit.
+    /// Returns the wait's time limit, if there is one.
     pub(crate) fn limit(&self) -> Option<Duration> {
         self.limit
     }
 
-    /// The error of a wait that takes longer.
+    /// Returns the error of a wait that exceeds the limit.
     pub(crate) fn stalled(&self) -> Error {
         Error::new(ErrorKind::Stalled)
             .with_found(format!("no progress for {} s", self.limit.unwrap_or_default().as_secs_f64()))
             .with_expected("some bytes within that time")
     }
 
-    /// An error if the time limit for a wait that began at `start` has passed.
+    /// Returns an error if the time limit for a wait that began at `start` has passed.
     pub(crate) fn expired(&self, start: Instant) -> Result<()> {
         match self.limit {
             Some(limit) if start.elapsed() >= limit => Err(self.stalled()),
@@ -189,10 +190,10 @@ impl Wait {
         self.poll(None, Some(time)).map(drop)
     }
 
-    /// Waits for `fd` for at most `limit` (indefinitely if `None`), whatever this wait's own limit is. Returns whether
-    /// it is ready.
+    /// Waits for `fd` for at most `limit` (indefinitely if `None`), regardless of this wait's own limit. Returns
+    /// whether `fd` is ready.
     pub(crate) fn poll(&self, fd: Option<(BorrowedFd<'_>, PollFlags)>, limit: Option<Duration>) -> Result<bool> {
-        // A limit that overflows the clock is no limit.
+        // A limit that overflows the clock is treated as no limit.
         let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
         loop {
             self.check()?;
@@ -204,8 +205,8 @@ impl Wait {
             match poll(&mut fds, left.as_ref()) {
                 Ok(0) => return Ok(false),
                 Ok(_) if fd.is_some() && fds.last().is_some_and(|fd| !fd.revents().is_empty()) => return Ok(true),
-                // A token: `check` above reports that. If it does not, a `reset` came between the two steps of a
-                // `cancel`, and the byte that was written would wake us again and again.
+                // A token is ready: `check` above reports that. If it does not, a `reset` ran between the two steps of
+                // a `cancel`, and the byte that was written would end every later poll.
                 Ok(_) => self.tokens.iter().filter(|token| !token.is_cancelled()).for_each(CancelToken::empty),
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(Error::from_io(error.into())),
@@ -219,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_ends_a_wait_and_can_be_used_again() {
+    fn a_token_ends_a_wait_and_can_be_reused() {
         let token = CancelToken::new().unwrap();
         let wait = Wait::new(Some(token.clone()), None);
         let (silent, _held) = std::io::pipe().unwrap();
@@ -239,14 +240,14 @@ mod tests {
     }
 
     #[test]
-    fn a_reset_between_the_two_acts_of_a_cancel_leaves_no_one_spinning() {
+    fn a_reset_between_the_two_steps_of_a_cancel_causes_no_busy_loop() {
         let token = CancelToken::new().unwrap();
         let wait = Wait::new(Some(token.clone()), None);
         token.0.cancelled.store(true, Ordering::SeqCst);
         token.reset();
         rustix::io::write(&token.0.writable, &[1]).unwrap();
         assert!(!wait.poll(None, Some(Duration::from_millis(5))).unwrap());
-        assert_eq!(rustix::io::read(&token.0.readable, &mut [0]), Err(Errno::AGAIN), "it is readable still");
+        assert_eq!(rustix::io::read(&token.0.readable, &mut [0]), Err(Errno::AGAIN), "it is still readable");
         token.cancel();
         assert!(wait.poll(None, None).is_err());
     }

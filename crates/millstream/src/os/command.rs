@@ -1,11 +1,11 @@
-//! Commands: how to start one, how it ended, how to stop it.
+//! Commands: starting them, stopping them, and how they ended.
 //!
 //! A [`Command`] is an argument vector with its environment; no shell is involved. [`Running`] is a command that has
-//! been started. It promises: no zombie and no orphan of ours, whatever happens; its standard error never blocks it;
-//! and its status is always collected.
+//! been started. It guarantees that the command leaves neither a zombie nor an orphan behind, that its standard error
+//! never blocks it, and that its status is always collected.
 //!
-//! A command starts with an empty signal mask and default dispositions, whatever those of this process are. Without a
-//! controlling terminal it gets a process group of its own, so that everything it has started can be ended with it.
+//! A command starts with an empty signal mask and default signal dispositions, regardless of those of this process.
+//! Without a controlling terminal it gets its own process group, so that its children can be stopped with it.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -31,25 +31,25 @@ pub mod guard;
 mod input;
 mod left;
 mod running;
-#[allow(unsafe_code)] // what a child does before it becomes the command
+#[allow(unsafe_code)] // code that runs in the child before `exec`
 mod start;
 mod stderr;
 
-/// The size we request for each of our pipes. A larger pipe means fewer wake-ups, which are the main cost of reading a
-/// command: 441 ms with the default, 274 ms with 1 MiB for the same work.
+/// The size that is requested for each pipe. A larger pipe means fewer wake-ups, which are the main cost of reading a
+/// command: 441 ms with the default size, 274 ms with 1 MiB for the same work.
 const PIPE_SIZE: usize = 1 << 20;
 
-/// Where a command's standard input comes from.
+/// The source of a command's standard input.
 #[derive(Debug, Default)]
 pub enum Stdin {
     /// `/dev/null`.
     #[default]
     Null,
-    /// Our own standard input.
+    /// The standard input of this process.
     Inherit,
-    /// This file descriptor.
+    /// A file descriptor.
     Fd(OwnedFd),
-    /// These bytes, and then the end. It need not read all of them.
+    /// These bytes, and then the end. The command does not have to read all of them.
     Bytes(Arc<Vec<u8>>),
 }
 
@@ -71,15 +71,16 @@ impl From<&str> for Stdin {
     }
 }
 
-/// Where a command's standard output goes. Only for a command that is a sink: that of a source is read.
+/// The destination of a command's standard output. It applies only to a command that is a sink: the output of a source
+/// is read.
 #[derive(Debug, Default)]
 pub enum Stdout {
-    /// Our own standard output.
+    /// The standard output of this process.
     #[default]
     Inherit,
     /// `/dev/null`.
     Null,
-    /// This file descriptor.
+    /// A file descriptor.
     Fd(OwnedFd),
 }
 
@@ -89,21 +90,23 @@ impl From<File> for Stdout {
     }
 }
 
-/// Where a command's standard error goes.
+/// The destination of a command's standard error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stderr {
-    /// Forwarded live to our own standard error; its last 4 KiB also go into the error that reports a failure.
+    /// It is forwarded live to the standard error of this process; the last 4 KiB are also in the error that reports a
+    /// failure.
     #[default]
     Forward,
-    /// Its last 4 KiB go into the error that reports a failure, and nowhere else.
+    /// The last 4 KiB are in the error that reports a failure, and are written nowhere else.
     Capture,
-    /// It is our own standard error (a terminal stays a terminal); errors cannot quote it.
+    /// The command inherits the standard error of this process (a terminal stays a terminal), and errors cannot quote
+    /// it.
     Inherit,
     /// `/dev/null`.
     Null,
 }
 
-/// A command to start: a program and its arguments, passed unchanged, without a shell.
+/// A command to start: a program and its arguments, which are passed unchanged and without a shell.
 ///
 /// ```
 /// use millstream::{Command, Reader};
@@ -135,7 +138,7 @@ enum Env {
 }
 
 impl Command {
-    /// A command from its argument vector: the program, then its arguments.
+    /// Creates a command from its argument vector: the program, then its arguments.
     pub fn new<I: IntoIterator<Item: Into<OsString>>>(argv: I) -> Command {
         Command {
             argv: argv.into_iter().map(Into::into).collect(),
@@ -151,8 +154,8 @@ impl Command {
         }
     }
 
-    /// `bash -o pipefail -c line`, in a process group of its own, so that stopping it stops everything it started.
-    /// Never pass it user input or a file name: [`new`](Command::new) takes arguments unchanged.
+    /// Creates the command `bash -o pipefail -c line` in its own process group, so that stopping it also stops its
+    /// children. Never pass user input or a file name in `line`; [`new`](Command::new) passes arguments unchanged.
     ///
     /// ```
     /// use millstream::{Command, Reader};
@@ -164,8 +167,8 @@ impl Command {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] if bash is not installed: another shell would report success when the first command
-    /// of a pipeline fails.
+    /// Returns [`ErrorKind::Unsupported`] if bash is not installed: another shell would report success if the first
+    /// command of a pipeline fails.
     pub fn shell(line: impl AsRef<OsStr>) -> Result<Command> {
         let line = line.as_ref();
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -213,61 +216,61 @@ impl Command {
         self
     }
 
-    /// Starts it in this directory.
+    /// Starts the command in this directory.
     pub fn current_dir(mut self, dir: impl Into<PathBuf>) -> Command {
         self.dir = Some(dir.into());
         self
     }
 
-    /// Where its standard input comes from, `/dev/null` by default. For a sink's command, and for all but the first of
-    /// a pipeline, the library writes it, and this is ignored.
+    /// Sets the source of its standard input, `/dev/null` by default. For the command of a sink, and for all but the
+    /// first command of a pipeline, the library writes the input, and this is ignored.
     pub fn stdin(mut self, stdin: impl Into<Stdin>) -> Command {
         self.stdin = stdin.into();
         self
     }
 
-    /// Where its standard output goes, if it is a sink's command.
+    /// Sets the destination of its standard output, for the command of a sink.
     pub fn stdout(mut self, stdout: impl Into<Stdout>) -> Command {
         self.stdout = stdout.into();
         self
     }
 
-    /// Where its standard error goes.
+    /// Sets the destination of its standard error.
     pub fn stderr(mut self, stderr: Stderr) -> Command {
         self.stderr = stderr;
         self
     }
 
-    /// Accepts a non-zero status, or death by a signal: `close` reports it, and it is not an error.
+    /// Accepts a non-zero status or death by a signal: `close` reports it, but not as an error.
     pub fn allow_failure(mut self) -> Command {
         self.allow_failure = true;
         self
     }
 
-    /// Has the system kill the command (SIGKILL) when this process ends in any way, even by SIGKILL. Linux only;
-    /// elsewhere it has no effect.
+    /// Lets the system kill the command (SIGKILL) when this process ends in any way, even by SIGKILL. This is for Linux
+    /// only; it has no effect on other systems.
     ///
-    /// This is PR_SET_PDEATHSIG, with its limits: it kills the command itself, but not its children, nor a command that
-    /// changes its user or gains privileges. The command is started by a separate thread that lives as long as the
-    /// process, because the system treats the end of the starting thread as that of the process.
+    /// It uses PR_SET_PDEATHSIG, which kills the command itself but not its children, and not a command that changes
+    /// its user or gains privileges. A separate thread that lives as long as the process starts the command, because
+    /// the system treats the end of the starting thread as the end of the process.
     pub fn ends_with_us(mut self) -> Command {
         self.ends_with_us = true;
         self
     }
 
-    /// Has a guard end it and everything it has started if this process is killed.
+    /// Lets a guard stop the command and its children if this process is killed.
     #[doc(hidden)]
     pub fn guarded(mut self, guard: Option<Arc<Guard>>) -> Command {
         self.guard = guard;
         self
     }
 
-    /// The command line, for messages.
+    /// Returns the command line, for messages.
     pub(crate) fn name(&self) -> String {
         show_argv(&self.argv)
     }
 
-    /// Starts it as a source: returns the pipe of its standard output.
+    /// Starts the command as a source and returns the pipe of its standard output.
     pub(crate) fn spawn_source(mut self) -> Result<(Running, PipeReader)> {
         let mut input = None;
         let stdin = match std::mem::take(&mut self.stdin) {
@@ -288,13 +291,13 @@ impl Command {
         Ok((running, reader))
     }
 
-    /// Starts it as a link of a pipeline: it reads `stdin`; returns the pipe of its standard output.
+    /// Starts the command as a link of a pipeline, which reads `stdin`, and returns the pipe of its standard output.
     pub(crate) fn spawn_link(self, stdin: PipeReader) -> Result<(Running, PipeReader)> {
         let (reader, writer) = big_pipe()?;
         Ok((self.spawn(stdin.into(), writer.into())?, reader))
     }
 
-    /// Starts it as a sink: returns the pipe of its standard input.
+    /// Starts the command as a sink and returns the pipe of its standard input.
     pub(crate) fn spawn_sink(mut self) -> Result<(Running, PipeWriter)> {
         let stdout = match std::mem::take(&mut self.stdout) {
             Stdout::Inherit => Stdio::inherit(),
@@ -339,7 +342,7 @@ impl Command {
         let mark = watched.as_ref().and_then(|watched| watched.mark());
         let reach = match &mark {
             Some(mark) => {
-                // Including those of an enclosing run.
+                // This includes the marks of an enclosing `millstream run`.
                 let ours = std::env::var_os(MARK).filter(|marks| !marks.is_empty());
                 std.env(MARK, ours.map_or(mark.into(), |ours| [ours.as_os_str(), mark.as_ref()].join(":".as_ref())));
                 Reach::Marked(mark.clone())
@@ -366,8 +369,8 @@ impl Command {
     }
 }
 
-/// Whether this process has a controlling terminal. Its commands can use the terminal, and receive its Ctrl-C, only in
-/// our process group.
+/// Returns whether this process has a controlling terminal. Only commands in this process's group can use the terminal
+/// and receive its Ctrl-C.
 fn has_terminal() -> bool {
     use rustix::fs::{Mode, OFlags};
     rustix::fs::open("/dev/tty", OFlags::RDONLY | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()).is_ok()
@@ -397,8 +400,8 @@ fn big_pipe() -> Result<(PipeReader, PipeWriter)> {
     Ok((reader, writer))
 }
 
-/// Requests a pipe of 1 MiB; a smaller size that the system's user limit allows is accepted too. Returns its size, 0 if
-/// `fd` is not a pipe or the system does not report the size.
+/// Requests a pipe of 1 MiB, or of a smaller size if the system's user limit requires that. Returns the pipe's size, or
+/// 0 if `fd` is not a pipe or the system does not report the size.
 pub(crate) fn enlarge_pipe(fd: impl AsFd) -> usize {
     #[cfg(target_os = "linux")]
     {

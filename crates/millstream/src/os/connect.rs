@@ -1,7 +1,7 @@
-//! Connecting by TCP or to a Unix socket, so that a token or a time limit ends the wait.
+//! Connecting by TCP or to a Unix socket, with waits that a token or a time limit can end.
 //!
-//! Connecting to a host that does not answer takes minutes, and to a Unix socket with a full queue as long as it stays
-//! full. Looking up a name is up to the system, and cannot be interrupted.
+//! Connecting to a host that does not answer takes minutes. Connecting to a Unix socket with a full queue takes until
+//! the queue has space. The system looks up names, and a look-up cannot be interrupted.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
@@ -16,11 +16,11 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, sockopt};
 use crate::error::{Error, ErrorKind, Result};
 use crate::os::cancel::Wait;
 
-/// Connects to the first address that answers, and gives each of them the time that `wait` allows. The socket is
-/// non-blocking if `wait` is needed: its users poll.
+/// Connects to the first address that answers, and gives each address the time that `wait` allows. The socket is
+/// non-blocking if `wait` is needed, because its users poll.
 ///
 /// # Errors
-/// [`ErrorKind::OpenFailed`], or the error that ended the wait.
+/// Returns [`ErrorKind::OpenFailed`], or the error that ended the wait.
 pub(crate) fn tcp(address: impl ToSocketAddrs, wait: &Wait) -> Result<OwnedFd> {
     if !wait.is_needed() {
         return TcpStream::connect(address).map(OwnedFd::from).map_err(open_failed);
@@ -36,13 +36,13 @@ pub(crate) fn tcp(address: impl ToSocketAddrs, wait: &Wait) -> Result<OwnedFd> {
     Err(last)
 }
 
-/// How often a Unix socket whose queue is full is tried: there is nothing to poll.
+/// The interval between attempts to connect to a Unix socket whose queue is full. There is no descriptor to poll.
 const QUEUE_PATIENCE: Duration = Duration::from_millis(10);
 
 /// Connects to a Unix stream socket. The socket is non-blocking if `wait` is needed.
 ///
 /// # Errors
-/// As [`tcp`].
+/// Returns the errors of [`tcp`].
 pub(crate) fn unix(path: &Path, wait: &Wait) -> Result<OwnedFd> {
     if !wait.is_needed() {
         return UnixStream::connect(path).map(OwnedFd::from).map_err(open_failed);
@@ -69,7 +69,8 @@ fn open_failed(error: impl Into<io::Error>) -> Error {
 fn connect(address: SocketAddr, wait: &Wait) -> Result<OwnedFd> {
     let socket = new_socket(family(address)).map_err(open_failed)?;
     match rustix::net::connect(&socket, &address) {
-        // Interrupted or not, it continues; when it is decided, the socket can be written and knows the result.
+        // The call continues whether or not it was interrupted. When it completes, the socket is writable and has the
+        // result.
         Err(Errno::INPROGRESS | Errno::INTR) => {
             wait.writable(socket.as_fd())?;
             sockopt::socket_error(&socket).and_then(|result| result).map_err(open_failed)?;
@@ -86,7 +87,7 @@ fn family(address: SocketAddr) -> AddressFamily {
     }
 }
 
-/// A non-blocking socket that commands do not inherit.
+/// Creates a non-blocking socket that commands do not inherit.
 #[cfg(not(target_vendor = "apple"))]
 fn new_socket(family: AddressFamily) -> Result<OwnedFd, Errno> {
     use rustix::net::SocketFlags;
@@ -94,7 +95,8 @@ fn new_socket(family: AddressFamily) -> Result<OwnedFd, Errno> {
     rustix::net::socket_with(family, SocketType::STREAM, flags, None)
 }
 
-/// The same where it takes several steps; a command that another thread starts between them inherits it.
+/// Creates the same kind of socket on systems where this takes several steps. A command that another thread starts
+/// between them inherits it.
 #[cfg(target_vendor = "apple")]
 fn new_socket(family: AddressFamily) -> Result<OwnedFd, Errno> {
     let socket = rustix::net::socket(family, SocketType::STREAM, None)?;
@@ -110,7 +112,7 @@ mod tests {
     use std::net::TcpListener;
 
     #[test]
-    fn it_connects_or_says_why_not() {
+    fn it_connects_or_reports_the_reason() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let wait = Wait::new(Some(CancelToken::new().unwrap()), None);
@@ -139,7 +141,7 @@ mod tests {
                 Ok(socket) => waiting.push(socket),
                 Err(error) => break error,
             }
-            assert!(waiting.len() < 100, "a queue for nobody takes everybody");
+            assert!(waiting.len() < 100, "the queue of a listener that never accepts should fill up");
         };
         assert_eq!(error.kind(), ErrorKind::Stalled);
 
@@ -149,7 +151,7 @@ mod tests {
         assert_eq!(error.kind(), ErrorKind::Cancelled);
     }
 
-    #[cfg(target_os = "linux")] // elsewhere a full queue refuses
+    #[cfg(target_os = "linux")] // other systems refuse if the queue is full
     #[test]
     fn connecting_to_a_socket_whose_queue_is_full_can_be_interrupted() {
         let directory = tempfile::tempdir().unwrap();
@@ -164,7 +166,7 @@ mod tests {
                 Ok(socket) => waiting.push(socket),
                 Err(error) => break error,
             }
-            assert!(waiting.len() < 100, "the queue takes any number");
+            assert!(waiting.len() < 100, "the queue should fill up");
         };
         assert_eq!(error.kind(), ErrorKind::Stalled);
         let token = CancelToken::new().unwrap();

@@ -1,10 +1,10 @@
-//! Asynchronous stages: several items are waited for at the same time.
+//! Asynchronous stages, which wait for several items at the same time.
 //!
 //! The futures are polled on the pipe's own thread, when items pass and while the source has no data. No executor is
-//! needed; futures that need their own reactor, such as tokio's sockets and timers, keep it running on other threads.
+//! needed. If futures need their own reactor, as those of tokio's sockets and timers do, it must run on other threads.
 //! Futures need not be `Send`, unless the stages are boxed.
 
-// The type of a pipe consists of its stages: it is long by nature, and need not be written out.
+// The type of a pipe consists of its stages, so it is always long. Programs do not have to name it.
 #![allow(clippy::type_complexity)]
 
 use std::error::Error as StdError;
@@ -29,7 +29,8 @@ use super::stages::{Call, stage_failed};
 use super::stats::StageStats;
 use crate::error::Error;
 
-/// How many items are waited for at the same time, and the order of the results. A number alone keeps the order.
+/// The number of items that are awaited at the same time, and the order of the results. Converting from a number keeps
+/// the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Concurrency {
     most: usize,
@@ -37,12 +38,12 @@ pub struct Concurrency {
 }
 
 impl Concurrency {
-    /// This many at a time (at least 1); results keep the order of the items.
+    /// Awaits up to `most` items at a time (at least 1); results keep the order of the items.
     pub fn ordered(most: usize) -> Concurrency {
         Concurrency { most: most.max(1), order: Order::Kept }
     }
 
-    /// This many at a time (at least 1); results are passed on as soon as they are ready.
+    /// Awaits up to `most` items at a time (at least 1); results are passed on as soon as they are ready.
     pub fn unordered(most: usize) -> Concurrency {
         Concurrency { most: most.max(1), order: Order::AsTheyCome }
     }
@@ -56,15 +57,15 @@ impl From<usize> for Concurrency {
 
 /// Asynchronous stages for bytes.
 impl<F, I: Item, C: Chain<I, Out = Bytes>> Pipe<F, I, C, Bytes> {
-    /// Makes a value from each item, and waits for several of them at a time. A future cannot borrow the item: the
+    /// Makes a value from each item asynchronously, for several items at a time. A future cannot borrow the item: the
     /// function copies what it needs.
     ///
-    /// The futures are polled on the caller's thread, when items pass and while the source has no data; with those of
+    /// The futures are polled on the caller's thread, when items pass and while the source has no data; with futures of
     /// tokio, its runtime has to be
-    /// [entered](https://docs.rs/tokio/latest/tokio/runtime/struct.Runtime.html#method.enter) and to have threads of
-    /// its own. At most `concurrency` of them are in progress, over all batches. Futures that are no longer wanted are
-    /// dropped. For a source that cannot tell whether it has data, such as a caller's `Read`, the last items come when
-    /// later ones do, or at the end.
+    /// [entered](https://docs.rs/tokio/latest/tokio/runtime/struct.Runtime.html#method.enter) and to have its own
+    /// threads. At most `concurrency` futures are in progress, over all batches. Futures whose results are no longer
+    /// needed are dropped. If a source cannot report whether it has data, such as a caller's `Read`, the last items are
+    /// passed on when later ones arrive, or at the end.
     ///
     /// ```
     /// use millstream::{Reader, pipe::{Concurrency, Pipe}};
@@ -90,7 +91,8 @@ impl<F, I: Item, C: Chain<I, Out = Bytes>> Pipe<F, I, C, Bytes> {
         self.with(|chain| MapAsync::new(chain, function, concurrency))
     }
 
-    /// The same for futures that may fail; failures are handled as by [`try_map`](Pipe::try_map).
+    /// Like [`map_async`](Pipe::map_async), for futures that may fail. Failures are handled as in
+    /// [`try_map`](Pipe::try_map).
     pub fn try_map_async<G, U, T, E>(
         self,
         concurrency: impl Into<Concurrency>,
@@ -108,7 +110,7 @@ impl<F, I: Item, C: Chain<I, Out = Bytes>> Pipe<F, I, C, Bytes> {
 
 /// Asynchronous stages for values.
 impl<F, I: Item, C: Chain<I, Out = Value<V>>, V> Pipe<F, I, C, Value<V>> {
-    /// Makes another value from each one, and waits for several of them at a time; see [that for
+    /// Makes another value from each one asynchronously, for several values at a time; see [the method for
     /// bytes](Pipe::map_async).
     pub fn map_async<G, U>(
         self,
@@ -123,7 +125,8 @@ impl<F, I: Item, C: Chain<I, Out = Value<V>>, V> Pipe<F, I, C, Value<V>> {
         self.with(|chain| MapAsync::new(chain, function, concurrency))
     }
 
-    /// The same for futures that may fail; failures are handled as by [`try_map`](Pipe::try_map).
+    /// Like [`map_async`](Pipe::map_async), for futures that may fail. Failures are handled as in
+    /// [`try_map`](Pipe::try_map).
     pub fn try_map_async<G, U, T, E>(
         self,
         concurrency: impl Into<Concurrency>,
@@ -143,16 +146,16 @@ impl<F, I: Item, C: Chain<I, Out = Value<V>>, V> Pipe<F, I, C, Value<V>> {
 #[derive(Debug)]
 pub enum Whole {}
 
-/// The result of a future is the item, or the reason why there is none.
+/// The result of a future is the item, or the reason why it is missing.
 #[derive(Debug)]
 pub enum Fallible {}
 
-/// What to do with the result of a future.
+/// How the result of a future is used.
 pub trait Outcome<R> {
-    /// An item.
+    /// The type of the item.
     type Value;
 
-    /// The item, or why there is none.
+    /// Returns the item, or the reason why it is missing.
     fn of(made: R) -> Result<Self::Value, Box<dyn StdError + Send + Sync>>;
 }
 
@@ -247,8 +250,8 @@ impl<C, G, U: Future, K: Outcome<U::Output>> MapAsync<C, G, U, K> {
         MapAsync { chain, function, under_way, most: concurrency.most, stats, kind: PhantomData }
     }
 
-    /// The stages before have made these items of a batch. Starts each as soon as there is capacity, and passes on
-    /// finished ones; all of them, if nothing more will come.
+    /// Handles the items that the earlier stages have made from a batch. Starts each as soon as there is capacity, and
+    /// passes on finished ones. If no more items will arrive, it passes on all of them.
     fn go_on<'a, M: Item>(
         &mut self,
         items: Items<'a, M>,
@@ -266,12 +269,12 @@ impl<C, G, U: Future, K: Outcome<U::Output>> MapAsync<C, G, U, K> {
         let origins: Arc<[Arc<Origin>]> = origins.into();
         for (record, item) in items {
             while self.under_way.len() >= self.most {
-                // None of them is finished when the time is over; then it waits again.
+                // If no future is finished when the time is over, it waits again.
                 if let Some(finished) = self.next(MOMENT, scope) {
                     self.hand_on(finished, scope, sink)?;
                 }
             }
-            // A function that panics has failed at this record; those before it come first.
+            // If the function panics, it has failed at this record; earlier records come first.
             let work = match catch_unwind(AssertUnwindSafe(|| self.function.call(item))) {
                 Ok(future) => Work::Running(Box::pin(future)),
                 Err(panic) => Work::Panicked(panicked(&*panic)),
@@ -288,7 +291,7 @@ impl<C, G, U: Future, K: Outcome<U::Output>> MapAsync<C, G, U, K> {
         }
     }
 
-    /// The next one that is finished, if there is one by then.
+    /// Returns the next finished future, if there is one within `patience`.
     fn next(&mut self, patience: Duration, scope: Scope<'_>) -> Option<Finished<U::Output>> {
         if self.under_way.is_empty() {
             return None;
@@ -331,14 +334,14 @@ impl<C, G, U: Future, K: Outcome<U::Output>> MapAsync<C, G, U, K> {
             Err(error) => scope.fail(record, error),
         };
         if flow.is_break() {
-            // Nothing more is wanted, and there will be no further request.
+            // The following stages need no more items, so no further request will follow.
             self.under_way.clear();
         }
         flow
     }
 }
 
-/// The futures that have been begun.
+/// The futures that have been started.
 enum UnderWay<U: Future> {
     Ordered(FuturesOrdered<Task<U>>),
     Unordered(FuturesUnordered<Task<U>>),
@@ -352,7 +355,7 @@ impl<U: Future> UnderWay<U> {
         }
     }
 
-    /// Including those that are finished and have not been passed on.
+    /// Includes futures that are finished and have not been passed on.
     fn len(&self) -> usize {
         match self {
             UnderWay::Ordered(tasks) => tasks.len(),
@@ -379,7 +382,7 @@ impl<U: Future> UnderWay<U> {
     }
 }
 
-/// A future, and the record that it is for.
+/// A future, and the record from which it was made.
 struct Task<U> {
     record: u64,
     origins: Arc<[Arc<Origin>]>,
@@ -388,12 +391,12 @@ struct Task<U> {
 
 enum Work<U> {
     Running(Pin<Box<U>>),
-    /// There is no future: making it has panicked.
+    /// There is no future, because creating it has panicked.
     Panicked(Error),
     Over,
 }
 
-/// A record's number, where the records of its batch came from, and what its future made.
+/// A record's number, the origins of its batch, and the result of its future.
 type Finished<R> = (u64, Arc<[Arc<Origin>]>, Result<R, Error>);
 
 impl<U: Future> Future for Task<U> {
@@ -416,7 +419,7 @@ impl<U: Future> Future for Task<U> {
     }
 }
 
-/// Wakes the thread that waits.
+/// Wakes the waiting thread.
 struct Alarm(Thread);
 
 impl Wake for Alarm {

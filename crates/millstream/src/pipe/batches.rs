@@ -1,4 +1,4 @@
-//! A boxed stage that is given many items at once: for functions behind a boundary, where every call costs.
+//! A boxed stage that gets many items at once, for functions behind a language boundary, where every call is expensive.
 
 use std::mem::MaybeUninit;
 
@@ -8,24 +8,23 @@ use super::scope::{Flow, Scope};
 use super::stage::{Stage, Work};
 use crate::error::{Error, ErrorKind};
 
-/// What a stage may request: memory for the bytes that it makes, which lives as long as the batch, and where records
-/// come from.
+/// The services for a stage: memory for new bytes, which lives as long as the batch, and the origin of records.
 #[derive(Clone, Copy)]
 pub struct BatchMemory<'a>(Scope<'a>);
 
 impl<'a> BatchMemory<'a> {
-    /// A copy of these bytes.
+    /// Returns a copy of these bytes.
     pub fn keep(self, bytes: &[u8]) -> &'a [u8] {
         self.0.arena.alloc_slice_copy(bytes)
     }
 
-    /// The number of a record in its own source, as used in errors. The number next to an item counts the records of
-    /// all sources of the pipe.
+    /// Returns the number of a record in its own source, as used in errors. The number that accompanies an item counts
+    /// the records of all sources of the pipe.
     pub fn number_in_source(self, record: u64) -> u64 {
         self.0.run.number_in_source(record)
     }
 
-    /// Space for `len` bytes, to be filled.
+    /// Returns space for `len` bytes, to be filled.
     pub fn space(self, len: usize) -> &'a mut [MaybeUninit<u8>] {
         self.0.arena.alloc_slice_fill_with(len, |_| MaybeUninit::uninit())
     }
@@ -37,20 +36,21 @@ impl std::fmt::Debug for BatchMemory<'_> {
     }
 }
 
-/// Where a stage of many items stopped: the items before that one are done.
+/// Why a stage for many items stopped before it processed all of them. Earlier items are done.
 #[derive(Debug)]
 pub enum Stopped {
-    /// It failed at the item of this index. [`OnError`](super::OnError) decides what comes then: if failing records are
-    /// skipped, the stage is called again with the items after it.
+    /// It failed at the item with this index. [`OnError`](super::OnError) decides what happens next: if failing records
+    /// are skipped, the stage is called again with the items after this one.
     AtItem(usize, Error),
-    /// The same, but it cannot continue: the end of the pipe, regardless of [`OnError`](super::OnError).
+    /// It failed at the item with this index and cannot continue. This ends the pipe, regardless of
+    /// [`OnError`](super::OnError).
     ForGood(usize, Error),
 }
 
 impl Stage {
-    /// A stage that is given many items at once: those of a batch or of a part of it, each with the number of its
-    /// record, memory for new bytes, and the items that continue, to which it appends. It is never called without
-    /// items. One that panics has failed at the first item it was given.
+    /// Creates a stage that gets many items at once: those of a batch or of a part of it. The function gets the items,
+    /// each with the number of its record, memory for new bytes, and a list to which it appends the resulting items. It
+    /// is never called without items. If it panics, it has failed at the first item of the call.
     ///
     /// ```
     /// use millstream::{Reader, pipe::{Pipe, Stage}};
@@ -75,7 +75,7 @@ impl Stage {
     }
 }
 
-/// A function of batches in a box.
+/// A boxed function for batches.
 struct Batches<F>(F);
 
 impl<F> Work<Bytes, Bytes> for Batches<F>
@@ -93,7 +93,7 @@ where
                 Flow::Continue(())
             });
             if flow.is_break() {
-                // It has failed at the first item, so nothing has become of the others.
+                // It has failed at the first item, so the other items have no results.
                 out.truncate(before);
                 return flow;
             }
@@ -122,14 +122,14 @@ mod tests {
     use crate::pipe::{OnError, Pipe};
     use crate::{Reader, Writer};
 
-    /// Lets through what is no `x`, in capitals.
+    /// Creates a stage that drops every `x` and converts the other items to capitals.
     fn capitals() -> Stage {
         Stage::from_batches("capitals", |items, memory, out| {
             for (index, &(record, item)) in items.iter().enumerate() {
                 if item == b"x" {
                     return Err(Stopped::AtItem(index, Error::new(ErrorKind::StageFailed).with_found("x")));
                 }
-                assert!(item != b"panic", "as told");
+                assert!(item != b"panic", "requested by the test");
                 let space = memory.space(item.len());
                 for (to, byte) in space.iter_mut().zip(item) {
                     to.write(byte.to_ascii_uppercase());
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn records_before_the_one_that_fails_go_on() {
+    fn records_before_a_failed_one_are_passed_on() {
         let mut seen = Vec::new();
         let mut pipe =
             Pipe::from(Reader::memory("a\nb\nx\nc\n").unwrap()).lines().then_all(vec![capitals(), capitals()]);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn the_stage_is_called_again_behind_one_that_is_passed_over() {
+    fn the_stage_is_called_again_after_a_skipped_item() {
         let mut bad = Writer::memory().unwrap();
         let mut pipe = Pipe::from(Reader::memory("x\na\nx\nx\nb\nx").unwrap())
             .lines()
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stage_that_stops_for_good_is_the_end() {
+    fn a_stage_that_cannot_continue_ends_the_pipe() {
         let full = Stage::from_batches("full", |items, _, out| {
             out.push(items[0]);
             Err(Stopped::ForGood(1, Error::new(ErrorKind::Io)))
@@ -176,14 +176,14 @@ mod tests {
     }
 
     #[test]
-    fn what_a_stage_should_not_do_is_an_error() {
+    fn misuse_by_a_stage_is_an_error() {
         let wrong =
             || Stage::from_batches("wrong", |items, _, _| Err(Stopped::AtItem(items.len(), Error::new(ErrorKind::Io))));
         let error = Pipe::from(Reader::memory("a\n").unwrap()).lines().then(wrong()).run().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ArgumentInvalid);
         let error = Pipe::from(Reader::memory("a\npanic\n").unwrap()).lines().then(capitals()).run().unwrap_err();
         assert_eq!((error.kind(), error.record()), (ErrorKind::StagePanicked, Some(0)));
-        // Nothing is in the way of its end, and it is not called for nothing.
+        // The pipe ends normally, and the stage is not called without items.
         let none = Stage::from_batches("none", |_, _, _| panic!("no items"));
         assert_eq!(Pipe::from(Reader::memory("").unwrap()).lines().then(none).count().unwrap(), 0);
     }

@@ -1,6 +1,6 @@
 //! Stages for records and parts of them.
 
-// The type of a pipe consists of its stages: it is long by nature, and need not be written out.
+// The type of a pipe consists of its stages, so it is always long. Programs do not have to name it.
 #![allow(clippy::type_complexity)]
 
 use std::error::Error;
@@ -15,7 +15,7 @@ use crate::writer::Writer;
 
 /// Stages for bytes: records, and parts of them.
 impl<F, I: Item, C: Chain<I, Out = Bytes>> Pipe<F, I, C, Bytes> {
-    /// Makes a value of each item.
+    /// Makes a value from each item.
     pub fn map<T, G: FnMut(&[u8]) -> T>(self, function: G) -> Pipe<F, I, Then<C, Map<G, T>>, Value<T>> {
         self.each(Map::new(function))
     }
@@ -28,7 +28,7 @@ impl<F, I: Item, C: Chain<I, Out = Bytes>> Pipe<F, I, C, Bytes> {
         self.each(FilterMap::new(function))
     }
 
-    /// Makes a value from each item, or fails at it; see [`on_error`](Pipe::on_error). An error that is not one of this
+    /// Makes a value from each item, or fails for that item; see [`on_error`](Pipe::on_error). An error of another
     /// crate becomes [`StageFailed`](crate::ErrorKind::StageFailed).
     ///
     /// ```
@@ -50,7 +50,7 @@ impl<F, I: Item, C: Chain<I, Out = Bytes>> Pipe<F, I, C, Bytes> {
         self.each(TryMap::new(function))
     }
 
-    /// Makes several values from each item. For parts of a record, [`pieces`](Pipe::pieces) makes no copies.
+    /// Makes several values from each item. To split a record, use [`pieces`](Pipe::pieces), which makes no copies.
     pub fn flat_map<T: IntoIterator, G: FnMut(&[u8]) -> T>(
         self,
         function: G,
@@ -77,7 +77,7 @@ impl<F, I: Item, C: Chain<I, Out = Bytes>> Pipe<F, I, C, Bytes> {
         self.each(ScanState::new(state, function))
     }
 
-    /// A part of each item, without a copy.
+    /// Passes on a part of each item, without a copy.
     ///
     /// ```
     /// use millstream::{Reader, pipe::Pipe};
@@ -89,8 +89,8 @@ impl<F, I: Item, C: Chain<I, Out = Bytes>> Pipe<F, I, C, Bytes> {
         self.each(MapBytes::new(function))
     }
 
-    /// Several parts of each item, without a copy: the function gets an item and another function, which it calls with
-    /// each part.
+    /// Passes on several parts of each item, without a copy. The function gets an item and another function, which it
+    /// calls with each part.
     ///
     /// ```
     /// use millstream::{Reader, pipe::Pipe};
@@ -107,8 +107,8 @@ impl<F, I: Item, C: Chain<I, Out = Bytes>> Pipe<F, I, C, Bytes> {
         self.each(Pieces::new(function))
     }
 
-    /// Bytes that a function makes from each item: it appends them to an empty `Vec`. No memory is allocated for single
-    /// items.
+    /// Passes on the bytes that a function makes from each item: the function appends them to an empty `Vec`. No memory
+    /// is allocated for individual items.
     ///
     /// ```
     /// use millstream::{Reader, pipe::Pipe};
@@ -123,12 +123,12 @@ impl<F, I: Item, C: Chain<I, Out = Bytes>> Pipe<F, I, C, Bytes> {
         self.each(Rewrite::new(function))
     }
 
-    /// The items for which a function returns true.
+    /// Passes on the items for which a function returns true.
     pub fn filter<G: FnMut(&[u8]) -> bool>(self, wants: G) -> Pipe<F, I, Then<C, Filter<G>>, Bytes> {
         self.each(Filter::new(wants))
     }
 
-    /// The items for which a function returns true; it may fail at one; see [`on_error`](Pipe::on_error).
+    /// Passes on the items for which a function returns true. The function may fail; see [`on_error`](Pipe::on_error).
     pub fn try_filter<E, G>(self, wants: G) -> Pipe<F, I, Then<C, TryFilter<G, E>>, Bytes>
     where
         E: Into<Box<dyn Error + Send + Sync>>,

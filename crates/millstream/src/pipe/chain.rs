@@ -1,10 +1,10 @@
-//! Stages one after another, as one piece of code.
+//! Stages one after another, compiled into one loop.
 //!
-//! A chain takes the items of a batch and passes the results to a sink, item by item. Each stage wraps the sink in a
-//! function of its own, so that the compiler sees one loop with all stages in it: one more stage that does nothing
-//! costs nothing. There is no dynamic call and no memory between fused stages. If the stages are chosen at run time, or
-//! are to be measured one by one, a chain is cut ([`Cut`](super::cut::Cut), [`Stage`](super::Stage)): there whole
-//! batches are passed on.
+//! A chain takes the items of a batch and passes the results to a sink, item by item. Each stage wraps the sink in its
+//! own function, so that the compiler sees one loop with all stages in it: a stage that does nothing costs nothing.
+//! There is no dynamic call and no memory between fused stages. If the stages are chosen at run time, or are to be
+//! measured one by one, a chain is cut ([`Cut`](super::cut::Cut), [`Stage`](super::Stage)): a cut passes on whole
+//! batches.
 
 use std::time::Duration;
 
@@ -12,16 +12,16 @@ use super::item::Item;
 use super::scope::{Flow, Scope};
 use super::stats::StageStats;
 
-/// How long stages wait for items they hold before checking again whether the source has data.
+/// The time for which stages wait for held items before they check again whether the source has data.
 pub(super) const MOMENT: Duration = Duration::from_micros(500);
 
-/// The stages of a pipe, as one type. Made by the methods of [`Pipe`](super::Pipe).
+/// The stages of a pipe, as one type. It is created by the methods of [`Pipe`](super::Pipe).
 pub trait Chain<I: Item> {
-    /// What comes out.
+    /// The kind of the resulting items.
     type Out: Item;
 
-    /// Whether each item that goes in comes out as one item or none, before the next one goes in. Then a list of items
-    /// can be processed in place.
+    /// Whether each item results in at most one item, before the next one is processed. If so, a list of items can be
+    /// processed in place.
     const AT_MOST_ONE: bool = false;
 
     /// Runs items of one batch through the stages, and passes the results to `sink`, each with the number of the record
@@ -33,8 +33,8 @@ pub trait Chain<I: Item> {
         sink: &mut impl FnMut(u64, <Self::Out as Item>::Of<'a>) -> Flow,
     ) -> Flow;
 
-    /// The source has no data at the moment, or has ended: waits a moment for what the stages [hold](Chain::holds), and
-    /// passes some of it to `sink`. It is called again until nothing is held, or the source has data.
+    /// Waits briefly for items that the stages [hold](Chain::holds), and passes some of them to `sink`. The source has
+    /// no data at the moment, or has ended. This is called again until no item is held, or the source has data.
     fn settle<'a>(
         &mut self,
         _scope: Scope<'a>,
@@ -43,21 +43,21 @@ pub trait Chain<I: Item> {
         Flow::Continue(())
     }
 
-    /// Whether stages hold items back, so that they have to be settled.
+    /// Returns whether stages hold items back, so that [`settle`](Chain::settle) must be called.
     fn holds(&self) -> bool {
         false
     }
 
-    /// Whether nothing more may go in: items not held already will not come out.
+    /// Returns whether the chain is finished: items that it does not hold already will have no results.
     fn is_done(&self) -> bool {
         false
     }
 
-    /// Adds the measurements, from the front on.
+    /// Adds the measurements, in the order of the stages.
     fn report(&self, _stages: &mut Vec<StageStats>) {}
 }
 
-/// No stage.
+/// The empty chain.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Start;
 
@@ -82,10 +82,10 @@ impl<I: Item> Chain<I> for Start {
 
 /// A stage that works on one item at a time.
 pub trait Each<I: Item> {
-    /// What comes out.
+    /// The kind of the resulting items.
     type Out: Item;
 
-    /// Whether each item becomes none or one.
+    /// Whether each item results in at most one item.
     const AT_MOST_ONE: bool = false;
 
     /// Passes the results for an item to `next`: none, one, or several.
@@ -97,13 +97,13 @@ pub trait Each<I: Item> {
         next: &mut impl FnMut(u64, <Self::Out as Item>::Of<'a>) -> Flow,
     ) -> Flow;
 
-    /// Whether nothing more will come out.
+    /// Returns whether the stage is finished: no more items will result.
     fn is_done(&self) -> bool {
         false
     }
 }
 
-/// A chain and one more stage.
+/// A chain followed by one more stage.
 #[derive(Clone, Debug)]
 pub struct Then<C, S> {
     pub(super) chain: C,
@@ -143,8 +143,8 @@ impl<I: Item, C: Chain<I>, S: Each<C::Out>> Chain<I> for Then<C, S> {
     }
 }
 
-/// The record that a loop is at. It is stored in the [run](super::scope::Run) when the loop ends, also by a panic, so
-/// that the loop itself need not store it for each item.
+/// The record that a loop is processing. It is stored in the [run](super::scope::Run) when the loop ends, even by a
+/// panic, so that the loop does not have to store it for each item.
 struct At<'a> {
     record: u64,
     scope: Scope<'a>,
@@ -165,8 +165,8 @@ impl Drop for At<'_> {
 /// The items of one batch, each with the number of the record that it was made from.
 pub(super) type Items<'a, I> = Vec<(u64, <I as Item>::Of<'a>)>;
 
-/// A list of items while a loop appends to it. It is moved here, so that the compiler keeps its length in a register, and
-/// back when the loop ends, also by a panic.
+/// A list of items to which a loop appends. It is moved here, so that the compiler keeps its length in a register, and
+/// moved back when the loop ends, even by a panic.
 pub(super) struct Filling<'l, T> {
     list: Vec<(u64, T)>,
     home: &'l mut Vec<(u64, T)>,
@@ -194,7 +194,7 @@ impl<T> Drop for Filling<'_, T> {
     }
 }
 
-/// Appends to a list that is full. Everything is passed by value: a variable whose address is taken would have to be in
+/// Appends to a full list. All arguments are passed by value: a variable whose address is taken would have to be in
 /// memory.
 #[cold]
 #[inline(never)]
@@ -203,7 +203,7 @@ fn longer<T>(mut list: Vec<(u64, T)>, record: u64, item: T) -> Vec<(u64, T)> {
     list
 }
 
-/// What a chain makes of a batch, also if it fails in the middle of it.
+/// Returns the results of a chain for a batch, even if the chain fails in the middle of it.
 pub(super) fn collect<'a, I: Item, C: Chain<I>>(
     chain: &mut C,
     input: impl Iterator<Item = (u64, I::Of<'a>)>,
@@ -220,7 +220,7 @@ pub(super) fn collect<'a, I: Item, C: Chain<I>>(
     (items, flow)
 }
 
-/// What a chain still holds.
+/// Returns the items that a chain still holds.
 pub(super) fn settled<'a, I: Item, C: Chain<I>>(chain: &mut C, scope: Scope<'a>) -> (Items<'a, C::Out>, Flow) {
     let mut items = Vec::new();
     let flow = scope.guard(|| {
@@ -232,7 +232,7 @@ pub(super) fn settled<'a, I: Item, C: Chain<I>>(chain: &mut C, scope: Scope<'a>)
     (items, flow)
 }
 
-/// Hands collected items on, one by one.
+/// Passes collected items on, one by one.
 pub(super) fn hand_on<T>(
     items: impl IntoIterator<Item = (u64, T)>,
     scope: Scope<'_>,

@@ -1,4 +1,4 @@
-//! Where a chain is cut: whole batches change hands, and time is measured.
+//! A cut in a chain, where whole batches are passed on and time is measured.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use super::item::Item;
 use super::scope::{Flow, Scope};
 use super::stats::StageStats;
 
-/// A chain whose output is collected, batch by batch, before what comes next sees it.
+/// A chain whose output is collected, batch by batch, before the following stages get it.
 #[derive(Clone, Debug)]
 pub struct Cut<C> {
     chain: C,
@@ -54,13 +54,13 @@ impl<I: Item, C: Chain<I>> Chain<I> for Cut<C> {
 
     fn report(&self, stages: &mut Vec<StageStats>) {
         self.chain.report(stages);
-        // Our time includes that of the stages before us.
+        // This time includes the time of the earlier stages.
         let before: Duration = stages.iter().map(StageStats::on_this_thread).sum();
         stages.push(self.meter.stats(before));
     }
 }
 
-/// What came out of a stage, and how long it took.
+/// The number of items that a stage produced, and the time it took.
 #[derive(Clone, Debug)]
 pub(super) struct Meter(StageStats);
 
@@ -73,12 +73,12 @@ impl Meter {
         &self.0.name
     }
 
-    /// When a batch went in, if time is measured.
+    /// Returns the time at which a batch arrived, if time is measured.
     pub(super) fn begin(scope: Scope<'_>) -> Option<Instant> {
         scope.run.measures.then(Instant::now)
     }
 
-    /// Adds what came out of a batch.
+    /// Adds the results for a batch.
     pub(super) fn add<O: Item>(&mut self, began: Option<Instant>, items: &[(u64, O::Of<'_>)]) {
         if let Some(began) = began {
             self.0.time += began.elapsed();
@@ -87,7 +87,7 @@ impl Meter {
         }
     }
 
-    /// The measured time, without the time of others that it includes.
+    /// Returns the measurements, without the time of `others` that they include.
     pub(super) fn stats(&self, others: Duration) -> StageStats {
         StageStats { time: self.0.time.saturating_sub(others), ..self.0.clone() }
     }

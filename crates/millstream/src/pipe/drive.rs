@@ -15,7 +15,7 @@ use crate::reader::Waits;
 use crate::writer::Writer;
 
 impl<C: Chain<Bytes, Out = O>, O: Item> Pipe<Attached<'_>, Bytes, C, O> {
-    /// Runs to the end, and passes every item to `sink`.
+    /// Runs the pipe to the end, and passes every item to `sink`.
     fn drive(&mut self, mut sink: impl FnMut(u64, O::Of<'_>) -> Flow) -> Result<()> {
         let began = Instant::now();
         let result = loop {
@@ -28,7 +28,7 @@ impl<C: Chain<Bytes, Out = O>, O: Item> Pipe<Attached<'_>, Bytes, C, O> {
         result
     }
 
-    /// One batch.
+    /// Processes one batch.
     pub(super) fn step(&mut self, sink: &mut impl FnMut(u64, O::Of<'_>) -> Flow) -> Result<()> {
         match self.feed.state {
             State::Open => {}
@@ -77,8 +77,8 @@ impl<C: Chain<Bytes, Out = O>, O: Item> Pipe<Attached<'_>, Bytes, C, O> {
         }
     }
 
-    /// Everything before the error comes through first. If no more was wanted by then, the pipe would have stopped
-    /// before it if the stages had not been late: it does not count.
+    /// Handles a failure of the source: all earlier items come first. If the stages then need no more items, the error
+    /// is ignored, because faster stages would have stopped the pipe before it.
     fn source_failed(&mut self, error: Error, sink: &mut impl FnMut(u64, O::Of<'_>) -> Flow) -> Result<()> {
         self.settle_all(sink)?;
         if !matches!(self.feed.state, State::Open) {
@@ -93,7 +93,7 @@ impl<C: Chain<Bytes, Out = O>, O: Item> Pipe<Attached<'_>, Bytes, C, O> {
         Err(error)
     }
 
-    /// Passes everything that the stages still hold to the sink.
+    /// Passes all items that the stages still hold to the sink.
     fn settle_all(&mut self, sink: &mut impl FnMut(u64, O::Of<'_>) -> Flow) -> Result<()> {
         while matches!(self.feed.state, State::Open) && self.chain.holds() {
             self.settle(sink)?;
@@ -101,7 +101,7 @@ impl<C: Chain<Bytes, Out = O>, O: Item> Pipe<Attached<'_>, Bytes, C, O> {
         Ok(())
     }
 
-    /// Passes some of what the stages still hold to the sink.
+    /// Passes some of the items that the stages still hold to the sink.
     fn settle(&mut self, sink: &mut impl FnMut(u64, O::Of<'_>) -> Flow) -> Result<()> {
         let Attached { run, arena, summary, .. } = &mut self.feed;
         arena.reset();
@@ -117,10 +117,10 @@ impl<C: Chain<Bytes, Out = O>, O: Item> Pipe<Attached<'_>, Bytes, C, O> {
         self.deal_with(flow)
     }
 
-    /// Checks for errors, and whether more is wanted.
+    /// Checks for errors, and for the end of the pipe.
     fn deal_with(&mut self, flow: Flow) -> Result<()> {
         let mut failures = self.feed.run.failures.take();
-        // Stages that take whole batches may each have failed, a later stage at an earlier record.
+        // Stages that process whole batches may each have failed, a later stage at an earlier record.
         failures.sort_by_key(|failure| failure.record);
         for failure in failures {
             if failure.is_fatal {
@@ -138,8 +138,8 @@ impl<C: Chain<Bytes, Out = O>, O: Item> Pipe<Attached<'_>, Bytes, C, O> {
         Ok(())
     }
 
-    /// Nothing more is wanted. A source may have failed already, after records that stages still held: that does not count,
-    /// or the stages' speed would decide.
+    /// Ends the pipe, because the stages need no more items. A source may have failed already, after records that
+    /// stages still held. This is ignored; otherwise the result would depend on the stages' speed.
     fn end_early(&mut self) -> Result<()> {
         self.feed.state = State::Ended;
         self.feed.summary.ended_early = true;
@@ -147,19 +147,19 @@ impl<C: Chain<Bytes, Out = O>, O: Item> Pipe<Attached<'_>, Bytes, C, O> {
         Ok(())
     }
 
-    /// Runs to the end, if the stages do all the work.
+    /// Runs the pipe to the end, for stages that do all the work themselves.
     ///
     /// # Errors
-    /// Those of the sources and stages. After [`Cancelled`](ErrorKind::Cancelled) it can be called again.
+    /// Returns the errors of the sources and stages. After [`Cancelled`](ErrorKind::Cancelled) it can be called again.
     pub fn run(&mut self) -> Result<Summary> {
         self.drive(|_, _| Flow::Continue(()))?;
         Ok(self.summary())
     }
 
-    /// The number of resulting items.
+    /// Returns the number of resulting items.
     ///
     /// # Errors
-    /// Those of [`run`](Pipe::run).
+    /// Returns the errors of [`run`](Pipe::run).
     pub fn count(&mut self) -> Result<u64> {
         let mut count = 0;
         self.drive(|_, _| {
@@ -169,7 +169,7 @@ impl<C: Chain<Bytes, Out = O>, O: Item> Pipe<Attached<'_>, Bytes, C, O> {
         Ok(count)
     }
 
-    /// How the time was spent, if the pipe is [measured](Pipe::measured).
+    /// Returns how the time was spent, if the pipe is [measured](Pipe::measured).
     ///
     /// ```
     /// use millstream::{Reader, pipe::Pipe};
@@ -199,7 +199,7 @@ impl<C: Chain<Bytes, Out = Bytes>> Pipe<Attached<'_>, Bytes, C, Bytes> {
     /// Calls a function with each item.
     ///
     /// # Errors
-    /// Those of [`run`](Pipe::run).
+    /// Returns the errors of [`run`](Pipe::run).
     pub fn for_each(&mut self, mut function: impl FnMut(&[u8])) -> Result<Summary> {
         self.drive(|_, item| {
             function(item);
@@ -211,8 +211,8 @@ impl<C: Chain<Bytes, Out = Bytes>> Pipe<Attached<'_>, Bytes, C, Bytes> {
     /// Calls a function with each item until it fails, which ends the pipe.
     ///
     /// # Errors
-    /// Those of [`run`](Pipe::run), and the function's own with the record's number: an error that is not one of this crate as
-    /// [`StageFailed`](ErrorKind::StageFailed).
+    /// Returns the errors of [`run`](Pipe::run), and the function's own error with the record's number. An error of
+    /// another crate becomes [`StageFailed`](ErrorKind::StageFailed).
     pub fn try_for_each<E: Into<Box<dyn StdError + Send + Sync>>>(
         &mut self,
         mut function: impl FnMut(&[u8]) -> Result<(), E>,
@@ -225,7 +225,7 @@ impl<C: Chain<Bytes, Out = Bytes>> Pipe<Attached<'_>, Bytes, C, Bytes> {
     /// Combines all items into one value.
     ///
     /// # Errors
-    /// Those of [`run`](Pipe::run).
+    /// Returns the errors of [`run`](Pipe::run).
     pub fn fold<A>(&mut self, init: A, mut function: impl FnMut(A, &[u8]) -> A) -> Result<A> {
         let mut folded = Some(init);
         self.drive(|_, item| {
@@ -235,10 +235,10 @@ impl<C: Chain<Bytes, Out = Bytes>> Pipe<Attached<'_>, Bytes, C, Bytes> {
         Ok(folded.expect("a function that panicked is an error"))
     }
 
-    /// Copies of all items.
+    /// Returns copies of all items.
     ///
     /// # Errors
-    /// Those of [`run`](Pipe::run).
+    /// Returns the errors of [`run`](Pipe::run).
     pub fn collect(&mut self) -> Result<Vec<Vec<u8>>> {
         self.fold(Vec::new(), |mut all, item| {
             all.push(item.to_vec());
@@ -247,10 +247,10 @@ impl<C: Chain<Bytes, Out = Bytes>> Pipe<Attached<'_>, Bytes, C, Bytes> {
     }
 
     /// Writes each item, followed by the record terminator of the source: a newline for lines. The writer is neither
-    /// flushed nor closed. At the end everything has been written to the writer, or there is an error.
+    /// flushed nor closed. When this returns without an error, all items have been written to the writer.
     ///
     /// # Errors
-    /// Those of [`run`](Pipe::run) and [`Writer::write`].
+    /// Returns the errors of [`run`](Pipe::run) and [`Writer::write`].
     pub fn write_to(&mut self, out: &mut Writer) -> Result<Summary> {
         let terminator = self.feed.feed.terminator().to_vec();
         let mut failed = None;
@@ -264,7 +264,7 @@ impl<C: Chain<Bytes, Out = Value<V>>, V> Pipe<Attached<'_>, Bytes, C, Value<V>> 
     /// Calls a function with each value.
     ///
     /// # Errors
-    /// Those of [`run`](Pipe::run).
+    /// Returns the errors of [`run`](Pipe::run).
     pub fn for_each(&mut self, mut function: impl FnMut(V)) -> Result<Summary> {
         self.drive(|_, value| {
             function(value);
@@ -276,7 +276,7 @@ impl<C: Chain<Bytes, Out = Value<V>>, V> Pipe<Attached<'_>, Bytes, C, Value<V>> 
     /// Calls a function with each value until it fails, which ends the pipe.
     ///
     /// # Errors
-    /// As for [bytes](Pipe::try_for_each).
+    /// Returns the same errors as the method for [bytes](Pipe::try_for_each).
     pub fn try_for_each<E: Into<Box<dyn StdError + Send + Sync>>>(
         &mut self,
         mut function: impl FnMut(V) -> Result<(), E>,
@@ -289,7 +289,7 @@ impl<C: Chain<Bytes, Out = Value<V>>, V> Pipe<Attached<'_>, Bytes, C, Value<V>> 
     /// Combines all values into one.
     ///
     /// # Errors
-    /// Those of [`run`](Pipe::run).
+    /// Returns the errors of [`run`](Pipe::run).
     pub fn fold<A>(&mut self, init: A, mut function: impl FnMut(A, V) -> A) -> Result<A> {
         let mut folded = Some(init);
         self.drive(|_, value| {
@@ -299,10 +299,10 @@ impl<C: Chain<Bytes, Out = Value<V>>, V> Pipe<Attached<'_>, Bytes, C, Value<V>> 
         Ok(folded.expect("a function that panicked is an error"))
     }
 
-    /// All values.
+    /// Returns all values.
     ///
     /// # Errors
-    /// Those of [`run`](Pipe::run).
+    /// Returns the errors of [`run`](Pipe::run).
     pub fn collect(&mut self) -> Result<Vec<V>> {
         self.fold(Vec::new(), |mut all, value| {
             all.push(value);
@@ -314,7 +314,7 @@ impl<C: Chain<Bytes, Out = Value<V>>, V> Pipe<Attached<'_>, Bytes, C, Value<V>> 
     /// other than bytes and text, use [`rewrite`](Pipe::rewrite).
     ///
     /// # Errors
-    /// Those of [`run`](Pipe::run) and [`Writer::write`].
+    /// Returns the errors of [`run`](Pipe::run) and [`Writer::write`].
     pub fn write_to(&mut self, out: &mut Writer) -> Result<Summary>
     where
         V: AsRef<[u8]>,
@@ -327,7 +327,7 @@ impl<C: Chain<Bytes, Out = Value<V>>, V> Pipe<Attached<'_>, Bytes, C, Value<V>> 
 }
 
 impl<C, O> Pipe<Attached<'_>, Bytes, C, O> {
-    /// The sink has reported its result.
+    /// Handles the result that the sink has reported.
     fn ended_by(&mut self, failed: Option<(u64, Error)>) -> Result<Summary> {
         match failed {
             Some((record, error)) => {
@@ -339,7 +339,7 @@ impl<C, O> Pipe<Attached<'_>, Bytes, C, O> {
     }
 }
 
-/// Continues, or keeps the error that it stops at.
+/// Continues, or stores the error of this record and stops.
 #[inline]
 fn stop_at<E: Into<Box<dyn StdError + Send + Sync>>>(
     result: Result<(), E>,

@@ -1,4 +1,4 @@
-//! Where a pipe's batches come from: one reader, or several, by turns or one after another.
+//! The origin of a pipe's batches: one reader, or several, which take turns or are read one after another.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,23 +7,23 @@ use crate::error::{CommandEnd, Result};
 use crate::frame::{Batch, Framer};
 use crate::reader::{Reader, Waits};
 
-/// In which order several readers are read.
+/// The order in which several readers are read.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Order {
-    /// By turns, and one without data is skipped while another has some.
+    /// They take turns, and a reader without data is skipped while another one has some.
     Turns,
-    /// Each to its end, then the next one.
+    /// Each reader is read to its end before the next one.
     Sequence,
 }
 
-/// Readers and how their records are found.
+/// Readers and the framer that finds their records.
 pub(super) struct Feed {
     readers: Vec<Source>,
     order: Order,
-    /// Whose turn it is.
+    /// The index of the reader whose turn it is.
     turn: usize,
     framer: Box<dyn Framer + Send>,
-    /// How many records a batch holds at most.
+    /// The maximum number of records in a batch.
     pub(super) most: usize,
     commands: Vec<CommandEnd>,
 }
@@ -33,7 +33,7 @@ struct Source {
     name: Arc<str>,
 }
 
-/// What comes next.
+/// The result of [`Feed::next`].
 pub(super) enum Next<'a> {
     /// Records, and the name of their source.
     Batch(Batch<'a>, &'a Arc<str>),
@@ -53,13 +53,13 @@ impl Feed {
         self.framer.terminator()
     }
 
-    /// Whether the next batch requires a wait.
+    /// Returns whether the next batch requires a wait.
     pub(super) fn waits(&self) -> Waits {
         let candidates = self.candidates().iter().map(|source| source.reader.waits());
         candidates.min().unwrap_or(Waits::No)
     }
 
-    /// The next batch.
+    /// Returns the next batch.
     pub(super) fn next(&mut self) -> Result<Next<'_>> {
         let Some(chosen) = self.choose() else { return Ok(Next::End) };
         let Source { reader, name } = &mut self.readers[chosen];
@@ -72,7 +72,7 @@ impl Feed {
         }
     }
 
-    /// The readers of which one is read next.
+    /// Returns the readers from which the next batch may come.
     fn candidates(&self) -> &[Source] {
         match self.order {
             Order::Turns => &self.readers,
@@ -80,7 +80,7 @@ impl Feed {
         }
     }
 
-    /// The reader whose turn it is, or the next one that requires no wait.
+    /// Returns the reader whose turn it is, or the next one that requires no wait.
     fn choose(&self) -> Option<usize> {
         let count = self.candidates().len();
         let order = (0..count).map(|i| (self.turn + i) % count);
@@ -97,7 +97,7 @@ impl Feed {
         closed
     }
 
-    /// Ends all readers at their current positions.
+    /// Closes all readers at their current positions.
     pub(super) fn close(&mut self) -> Result<()> {
         let mut result = Ok(());
         while !self.readers.is_empty() {
@@ -110,7 +110,7 @@ impl Feed {
         &self.commands
     }
 
-    /// How long the readers were waited for.
+    /// Returns the time that the readers were waited for.
     pub(super) fn waited(&self) -> Duration {
         self.readers.iter().map(|source| source.reader.progress().waited).sum()
     }

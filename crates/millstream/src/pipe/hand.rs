@@ -10,8 +10,8 @@ use super::stats::StageStats;
 use crate::error::Result;
 use crate::frame::Batch;
 
-/// Boxed stages, one after another, that are given batches by hand: for callers that do something else between two
-/// batches than a [`Pipe`](super::Pipe) does, or read several readers one after another.
+/// A sequence of boxed stages to which the caller passes batches itself. It is for callers that need to do other work
+/// between two batches than a [`Pipe`](super::Pipe) does, or that read several readers one after another.
 ///
 /// ```
 /// use millstream::{Reader, frame::Lines, pipe::{Pipe, Stages}};
@@ -31,47 +31,48 @@ pub struct Stages {
     chain: ThenAll<Start, Bytes>,
     run: Run,
     arena: Bump,
-    /// How many records go through the stages before the memory for their results is reused.
+    /// The number of records that pass the stages before the memory for their results is reused.
     part: usize,
 }
 
-/// The most records of a part, if stages make new bytes.
+/// The maximum number of records in a part, if stages make new bytes.
 const PART: usize = 512;
 
 /// The target size of the results for a part. Much larger sizes do not fit into a cache.
 const PART_BYTES: usize = 1 << 20;
 
-/// What the stages may make from a part, in addition to one record for each of them. A part shrinks when its records
-/// grow; this is for the records that are in it when they do.
+/// The maximum size of the results for a part, beyond one record for each of them. A part shrinks when its records
+/// grow; this limit is for the records that are already in the part at that time.
 const BURST: usize = 256 << 20;
 
 impl Stages {
-    /// These stages, in this order.
+    /// Creates a sequence of these stages, in this order.
     pub fn new(stages: Vec<Stage>) -> Stages {
         Stages { chain: ThenAll { chain: Start, stages }, run: Run::new(), arena: Bump::new(), part: 1 }
     }
 
-    /// The longest record that a stage may make: a longer one is the error
-    /// [`RecordTooLong`](crate::ErrorKind::RecordTooLong). Without this limit a record has any length that its stage
-    /// makes.
+    /// Limits the length of a record that a stage may make; a longer one is the error
+    /// [`RecordTooLong`](crate::ErrorKind::RecordTooLong). Without this limit, a stage may make records of any length.
     ///
-    /// A stage writes a record before its length is checked; one that would write far more should stop itself.
+    /// A stage writes a record before its length is checked. If it could write far more than the limit, it should check
+    /// the length itself.
     pub fn record_limit(mut self, bytes: usize) -> Stages {
         self.run.record_limit = bytes;
         self.run.batch_limit = bytes.saturating_mul(self.chain.stages.len()).saturating_add(BURST);
         self
     }
 
-    /// Measures the time spent, for [`stats`](Stages::stats).
+    /// Measures the time spent in stages, for [`stats`](Stages::stats).
     pub fn measured(mut self) -> Stages {
         self.run.measures = true;
         self
     }
 
-    /// Passes the results for a batch to `sink`: items, each with the number of the record it was made from.
+    /// Passes the results for a batch to `sink`: items, each with the number of the record that it was made from.
     ///
     /// # Errors
-    /// That of the first stage that fails; results of earlier records have reached the sink. Pass nothing more then.
+    /// Returns the error of the first stage that fails; the results of earlier records have reached the sink. Pass no
+    /// more batches after an error.
     pub fn pass(&mut self, batch: Batch<'_>, mut sink: impl FnMut(u64, &[u8])) -> Result<()> {
         let (offsets, mut at) = (batch.offsets(), 0);
         while at < batch.len() && !self.is_done() {
@@ -94,7 +95,7 @@ impl Stages {
         self.run.begin((batch.first_record(), batch.first_record()));
         let scope = Scope { arena: &self.arena, batch: Some(batch), run: &self.run };
         let chain = &mut self.chain;
-        // If the flow breaks, a failure or `is_done` says why.
+        // If the flow breaks, the reason is a failure or `is_done`.
         let _ = scope.guard(|| {
             chain.run((batch.first_record()..).zip(batch), scope, &mut |record, item| {
                 sink(record, item);
@@ -105,12 +106,12 @@ impl Stages {
         failures.into_iter().min_by_key(|failure| failure.record).map_or(Ok(()), |failure| Err(failure.error))
     }
 
-    /// Whether nothing more will come out, whatever goes in.
+    /// Returns whether the stages are finished: no further item will have a result.
     pub fn is_done(&self) -> bool {
         Chain::<Bytes>::is_done(&self.chain)
     }
 
-    /// The statistics of each stage, if they are [measured](Stages::measured).
+    /// Returns the statistics of each stage, if they are [measured](Stages::measured).
     pub fn stats(&self) -> Vec<StageStats> {
         let mut stats = Vec::new();
         Chain::<Bytes>::report(&self.chain, &mut stats);
@@ -125,12 +126,12 @@ mod tests {
     use crate::frame::{Framer, Lines};
     use crate::pipe::Pipe;
 
-    /// A stage that makes each record this many times as long.
+    /// Creates a stage that repeats each record `count` times.
     fn times(count: usize) -> Stage {
         Pipe::stages().rewrite(move |record, out| (0..count).for_each(|_| out.extend_from_slice(record))).boxed("times")
     }
 
-    /// The results for these lines: the records' numbers and lengths.
+    /// Returns the results for these lines: the records' numbers and lengths.
     fn pass(stages: &mut Stages, lines: &str) -> (Vec<(u64, usize)>, Result<()>) {
         let mut offsets = vec![0];
         let terminated = Lines::new().batch(lines.as_bytes(), true, usize::MAX, &mut offsets).unwrap();
@@ -158,7 +159,7 @@ mod tests {
         passed.unwrap();
         assert!(seen.iter().copied().eq((10..2_010).map(|record| (record, 200_000))));
         assert!(stages.arena.allocated_bytes() < 8 << 20, "{}", stages.arena.allocated_bytes());
-        // And in large ones where there is nothing to make.
+        // Parts are large if the stages make no new bytes.
         let mut stages = Stages::new(vec![Pipe::stages().filter(|_| true).boxed("all")]);
         pass(&mut stages, &"ab\n".repeat(10_000)).1.unwrap();
         assert!(stages.part > 5_000);

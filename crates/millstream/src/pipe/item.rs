@@ -1,17 +1,17 @@
-//! What passes between two stages.
+//! Kinds of items that pass between two stages.
 
 use std::marker::PhantomData;
 
 /// A kind of item: for each lifetime of a batch, the type of one item.
 ///
-/// A separate type because an item may borrow from the current batch, as a record does, and such a type has no single
-/// name: `&'a [u8]` is a different one for each batch. There are [`Bytes`] and [`Value`]; other types that borrow from
-/// a batch can be a kind too.
+/// Kinds are separate types because an item may borrow from the current batch, as a record does, and then has no single
+/// type: `&'a [u8]` is a different one for each batch. The kinds are [`Bytes`] and [`Value`]; other types that borrow
+/// from a batch can also be a kind.
 pub trait Item {
-    /// One item.
+    /// The type of an item.
     type Of<'a>;
 
-    /// The size of an item in bytes, for statistics; 0 if it has no meaning.
+    /// Returns the size of an item in bytes, for statistics, or 0 if the size has no meaning.
     fn size(_item: &Self::Of<'_>) -> usize {
         0
     }

@@ -1,4 +1,4 @@
-//! Chains of small functions over records, where one more stage costs next to nothing.
+//! Chains of small functions over records, in which an additional stage costs next to nothing.
 //!
 //! ```
 //! use millstream::{Reader, Writer, pipe::Pipe};
@@ -16,44 +16,44 @@
 //! ```
 //!
 //! # Stages
-//! Between stages there are *items*: at first the records, borrowed from the batch they came in, later what the stages
-//! make: parts of records and other bytes ([`Bytes`]), or values of any type ([`Value`]).
+//! Stages pass *items* on. At first these are the records, borrowed from their batch. Later they are what the stages
+//! produce: parts of records and other bytes ([`Bytes`]), or values of any type ([`Value`]).
 //!
-//! | stage | makes of an item |
+//! | stage | result for an item |
 //! |---|---|
-//! | `map`, `filter_map`, `try_map`, `flat_map`, `scan_state` | a value; perhaps one; one or an error; several; one that depends on those before |
+//! | `map`, `filter_map`, `try_map`, `flat_map`, `scan_state` | a value; a value or nothing; a value or an error; several values; a value that depends on earlier items |
 //! | `map_bytes`, `pieces`, `rewrite` | a part of the record; several parts; bytes that a function writes |
 //! | `filter`, `try_filter`, `take`, `skip`, `inspect`, `tee` | the item itself, or nothing |
-//! | `parallel` | what stages on several threads make of it |
-//! | `map_async`, `try_map_async` | what its future makes |
-//! | `cut`, `then`, `then_all` | many items change hands at once here: to measure stages, and for stages chosen at run time |
+//! | `parallel` | the results of stages that run on several threads |
+//! | `map_async`, `try_map_async` | the result of its future |
+//! | `cut`, `then`, `then_all` | passes many items at once: to measure stages, and for stages chosen at run time |
 //!
 //! Stages written in one expression are *fused*: the compiler turns them into one loop, and a stage that does nothing
-//! costs nothing. A [`Stage`] is boxed and costs a dynamic call for hundreds of items, and a copy of each item. Fused
-//! chains have a type as long as they are; use boxes for hundreds of stages.
+//! costs nothing. A [`Stage`] is boxed and costs a dynamic call for hundreds of items, and a copy of each item. The
+//! type of a fused chain grows with each stage; use boxes for hundreds of stages.
 //!
-//! # What holds
-//! - Records before one that fails reach the sink first; then the error is reported, with the record's number and
-//!   place.
-//! - An error of the source is thrown after everything the source delivered, and the end means that it succeeded.
-//! - Batches are as large as what the source has delivered, at most 256 KiB. After a [cut](Pipe::cut) or a box, stages
-//!   may have run on items of the same batch that a later `take` then drops, and on those after one that fails.
-//!   [`batch(1)`](Pipe::batch) prevents it: then each record passes all stages before the next one begins.
-//! - A stage that panics is an error, [`StagePanicked`](crate::ErrorKind::StagePanicked), with the record's number; the
-//!   pipe has ended then.
-//! - Memory is bounded by the readers' buffers and what the stages make of one batch.
+//! # Guarantees
+//! - If a record fails, earlier records reach the sink first; then the error is reported, with the record's number and
+//!   position.
+//! - An error of the source is reported after all of its records; the end means that the source succeeded.
+//! - A batch contains the records that the source has delivered, at most 256 KiB. After a [cut](Pipe::cut) or a box,
+//!   stages may have run on items of the same batch that a later `take` then drops, and on items after one that fails.
+//!   [`batch(1)`](Pipe::batch) prevents that: each record then passes all stages before the next one begins.
+//! - A panic in a stage is the error [`StagePanicked`](crate::ErrorKind::StagePanicked), with the record's number, and
+//!   ends the pipe.
+//! - Memory use is bounded by the readers' buffers and the results of the stages for one batch.
 //!
-//! # On several threads
+//! # Several threads
 //! [`parallel`](Pipe::parallel) runs stages without state on several threads, in order or unordered: `pipe.parallel(4,
 //! |stages| stages.map(parse).filter(wanted))`. The source, the other stages and the sink stay on the caller's thread;
-//! only these stages and their items need be `Send`.
+//! only these stages and their items need to be `Send`.
 //!
-//! # Asynchronous
+//! # Asynchronous stages
 //! With the feature `async`, `map_async` and `try_map_async` wait for several futures at a time, over all batches, in
-//! order or unordered: `pipe.try_map_async(Concurrency::ordered(8), fetch)`. They are polled on the caller's thread and
-//! need no executor. And `into_stream` turns a pipe into a `Stream`, which then runs on a separate thread.
+//! order or unordered: `pipe.try_map_async(Concurrency::ordered(8), fetch)`. The futures are polled on the caller's
+//! thread and need no executor. `into_stream` turns a pipe into a `Stream`, which runs on a separate thread.
 //!
-//! This module reads and writes nothing itself: readers and writers do.
+//! This module does no I/O itself; readers and writers do.
 
 #[cfg(feature = "async")]
 mod asynchronous;
@@ -104,31 +104,32 @@ use scope::Run;
 use stage::{ThenAll, ThenBoxed};
 use stages::{Skip, Take};
 
-/// A chain of stages, from a source if it has one.
+/// A chain of stages, with or without a source.
 ///
-/// `F` is where the records come from ([`Attached`], or [`Detached`] for stages alone), `C` the stages, from items of the
-/// kind `I` to items of the kind `O`. These types need not be written out: see [the module](self).
+/// `F` is the origin of the records ([`Attached`], or [`Detached`] for stages without a source), and `C` is the chain
+/// of stages, which turns items of the kind `I` into items of the kind `O`. Programs rarely name these types: see [the
+/// module](self).
 pub struct Pipe<F, I, C, O> {
     feed: F,
     chain: C,
     kinds: PhantomData<fn(I) -> O>,
 }
 
-/// Readers without a record definition yet.
+/// Readers without a record format yet.
 #[derive(Debug)]
 pub struct Unframed(Vec<Reader>, Order);
 
-/// No source: stages by themselves.
+/// Has no source.
 #[derive(Clone, Copy, Debug)]
 pub struct Detached;
 
-/// Attached to a source of records, which it processes; [`Detached`] is not.
+/// Attached to a source of records, which the pipe processes. [`Detached`] has none.
 pub struct Attached<'p> {
     feed: Feed,
     on_error: OnError<'p>,
     cancel: Option<CancelToken>,
     run: Run,
-    /// What the stages make of a batch.
+    /// The memory of the stages' results for a batch.
     arena: Bump,
     summary: Summary,
     elapsed: Duration,
@@ -137,16 +138,16 @@ pub struct Attached<'p> {
 
 enum State {
     Open,
-    /// Everything has passed through.
+    /// All records have passed through.
     Ended,
-    /// An error has ended it, within a batch.
+    /// An error has ended the pipe within a batch.
     Failed,
 }
 
-/// What to do when a stage fails at a record: when [`try_map`](Pipe::try_map) or [`try_filter`](Pipe::try_filter)
-/// returns an error.
+/// What happens if a stage fails for a record, that is, if [`try_map`](Pipe::try_map) or
+/// [`try_filter`](Pipe::try_filter) returns an error.
 ///
-/// A stage that panics, and a source or a sink that fails, always end the pipe.
+/// A panic in a stage and a failure of a source or sink always end the pipe.
 #[derive(Debug, Default)]
 pub enum OnError<'p> {
     /// The pipe reports the error, after earlier records have reached the sink.
@@ -154,8 +155,8 @@ pub enum OnError<'p> {
     Stop,
     /// The record is skipped and counted in [`Summary::failed`].
     Skip,
-    /// The same, and the record goes to this writer as it was read, with its delimiter. If a stage has already made
-    /// several items of it, those before the one that failed have been passed on.
+    /// Like [`Skip`](Self::Skip), and the record is also written to this writer as it was read, with its delimiter. If
+    /// a stage has already produced several items from it, the items before the failed one have been passed on.
     Quarantine(&'p mut Writer),
 }
 
@@ -166,8 +167,9 @@ impl From<Reader> for Pipe<Unframed, (), (), ()> {
 }
 
 impl Pipe<Unframed, (), (), ()> {
-    /// The records of several readers. They take turns, one batch at a time, and a reader without data is skipped while
-    /// another has some; the records of each stay in order. A record's number is its number in its own reader.
+    /// Processes the records of several readers, which take turns, one batch at a time. A reader without data is
+    /// skipped while another one has some. The records of each reader stay in order. A record's number is its number in
+    /// its own reader.
     ///
     /// ```
     /// use millstream::{Reader, pipe::Pipe};
@@ -180,8 +182,8 @@ impl Pipe<Unframed, (), (), ()> {
         Pipe::unframed(readers, Order::Turns)
     }
 
-    /// The records of several readers, one reader after another: each is read to its end, and must have succeeded,
-    /// before the next one is read. All of them are open from the start.
+    /// Processes the records of several readers, one reader after another: each is read to its end, and must have
+    /// succeeded, before the next one is read. All of them are open from the start.
     ///
     /// ```
     /// use millstream::{Reader, pipe::Pipe};
@@ -197,12 +199,12 @@ impl Pipe<Unframed, (), (), ()> {
         Pipe { feed: Unframed(readers.into_iter().collect(), order), chain: (), kinds: PhantomData }
     }
 
-    /// The records are lines.
+    /// Processes the source's lines as records.
     pub fn lines<'p>(self) -> Pipe<Attached<'p>, Bytes, Start, Bytes> {
         self.frames(Lines::new())
     }
 
-    /// The records that a framer finds.
+    /// Processes the records that a framer finds.
     ///
     /// ```
     /// use millstream::{Reader, frame::Fixed, pipe::Pipe};
@@ -225,23 +227,23 @@ impl Pipe<Unframed, (), (), ()> {
     }
 }
 
-/// Stages by themselves.
+/// Stages without a source.
 impl Pipe<Detached, Bytes, Start, Bytes> {
-    /// Stages for records, without a source: to be [boxed](Pipe::boxed).
+    /// Creates a chain of stages for records, without a source, to be [boxed](Pipe::boxed).
     pub fn stages() -> Self {
         Pipe { feed: Detached, chain: Start, kinds: PhantomData }
     }
 }
 
 impl<T> Pipe<Detached, Value<T>, Start, Value<T>> {
-    /// Stages for values, without a source: to be [boxed](Pipe::boxed).
+    /// Creates a chain of stages for values, without a source, to be [boxed](Pipe::boxed).
     pub fn stages_of_values() -> Self {
         Pipe { feed: Detached, chain: Start, kinds: PhantomData }
     }
 }
 
 impl<I: Item + 'static, C: Chain<I, Out = O> + Send + 'static, O: Item + 'static> Pipe<Detached, I, C, O> {
-    /// Puts these stages into a box, under a name for statistics.
+    /// Boxes these stages under a name for statistics.
     pub fn boxed(self, name: impl Into<String>) -> Stage<I, O> {
         Stage::new(self.chain, name.into())
     }
@@ -259,18 +261,18 @@ impl<F, I: Item, C: Chain<I, Out = O>, O: Item> Pipe<F, I, C, O> {
         self.with(|chain| Then { chain, stage })
     }
 
-    /// The first `count` items; then the pipe ends, and its sources are closed.
+    /// Passes on the first `count` items; then the pipe ends, and its sources are closed.
     pub fn take(self, count: u64) -> Pipe<F, I, Then<C, Take>, O> {
         self.each(Take(count))
     }
 
-    /// All but the first `count` items.
+    /// Passes on all but the first `count` items.
     pub fn skip(self, count: u64) -> Pipe<F, I, Then<C, Skip>, O> {
         self.each(Skip(count))
     }
 
     /// Cuts the fused chain here: the stages since the last cut run on a whole batch before later stages see it, and
-    /// are measured under this name if the pipe is [measured](Pipe::measured).
+    /// are measured under `name` if the pipe is [measured](Pipe::measured).
     pub fn cut(self, name: impl Into<String>) -> Pipe<F, I, Cut<C>, O> {
         self.with(|chain| Cut::new(chain, name.into()))
     }
@@ -286,9 +288,9 @@ impl<F, I: Item, C: Chain<I, Out = O>, O: Item> Pipe<F, I, C, O> {
     }
 }
 
-/// What to do at failures.
+/// Options and the end of a pipe with a source.
 impl<'p, C, O> Pipe<Attached<'p>, Bytes, C, O> {
-    /// What to do when a stage fails at a record.
+    /// Sets what happens if a stage fails for a record.
     ///
     /// ```
     /// use millstream::{Reader, Writer, pipe::{OnError, Pipe}};
@@ -313,36 +315,36 @@ impl<'p, C, O> Pipe<Attached<'p>, Bytes, C, O> {
         self
     }
 
-    /// Stops between two batches when this token is cancelled: an error of the kind
-    /// [`Cancelled`](crate::ErrorKind::Cancelled), after which it can continue where it was. To interrupt waits for the
-    /// source as well, also give the token to the [reader](crate::ReaderBuilder::cancel).
+    /// Stops between two batches when this token is cancelled, with an error of the kind
+    /// [`Cancelled`](crate::ErrorKind::Cancelled). The pipe can continue afterwards. To interrupt waits for the source
+    /// as well, also pass the token to the [reader](crate::ReaderBuilder::cancel).
     pub fn cancel(mut self, token: &CancelToken) -> Self {
         self.feed.cancel = Some(token.clone());
         self
     }
 
-    /// At most `records` records make a batch; at least 1.
+    /// Limits a batch to `records` records; at least 1.
     pub fn batch(mut self, records: usize) -> Self {
         self.feed.feed.most = records.max(1);
         self
     }
 
-    /// Measures the time spent, for [`stats`](Pipe::stats).
+    /// Measures the time spent in stages, for [`stats`](Pipe::stats).
     pub fn measured(mut self) -> Self {
         self.feed.run.measures = true;
         self
     }
 
-    /// What has been done so far.
+    /// Returns the progress so far.
     pub fn summary(&self) -> Summary {
         Summary { commands: self.feed.feed.commands().to_vec(), ..self.feed.summary.clone() }
     }
 
-    /// Ends it at the current position, and returns the statistics. Commands still running are stopped, like
-    /// [`Reader::close`]. Dropping a pipe does the same, and reports nothing.
+    /// Closes the pipe at the current position, and returns the statistics. Commands that are still running are stopped
+    /// as by [`Reader::close`]. Dropping a pipe also does this, but reports no errors.
     ///
     /// # Errors
-    /// Those of [`Reader::close`].
+    /// Returns the errors of [`Reader::close`].
     pub fn close(mut self) -> Result<Summary> {
         self.feed.feed.close()?;
         Ok(self.summary())

@@ -1,5 +1,5 @@
-//! Where items came from that stages hold back: kept until they have been passed on, so that a later stage can still
-//! name the record it failed at, and the record can be set aside.
+//! The origins of items that stages hold back. They are kept until the items have been passed on, so that a later stage
+//! can still report the record at which it failed, and the record can be quarantined.
 
 use std::sync::Arc;
 
@@ -19,7 +19,8 @@ pub(super) struct Origin {
 }
 
 impl Origin {
-    /// For a batch whose first record has the number `first` over all sources, and another one in its own.
+    /// Creates the origin of a batch. Its first record has the number `first` over all sources, and a different one in
+    /// its own source.
     pub(super) fn of(
         batch: Batch<'_>,
         name: Option<Arc<str>>,
@@ -30,7 +31,7 @@ impl Origin {
         Origin { name, first, first_in_source, offset, offsets, bytes: keep.then(|| batch.bytes().to_vec()) }
     }
 
-    /// Where a record is, if it is one of these.
+    /// Returns the place of a record, if it is in this batch.
     pub(super) fn place(&self, record: u64) -> Option<Place<'_>> {
         let index = usize::try_from(record.checked_sub(self.first)?).ok()?;
         let &[start, end] = self.offsets.get(index..)?.first_chunk()?;
@@ -43,19 +44,19 @@ impl Origin {
     }
 }
 
-/// Where a record is.
+/// The place of a record.
 pub(super) struct Place<'a> {
     /// The name of its source.
     pub(super) name: Option<&'a Arc<str>>,
     /// Its number in its source.
     pub(super) record: u64,
     pub(super) offset: u64,
-    /// As it was read; absent if it is not needed.
+    /// The record as it was read; absent if it is not needed.
     pub(super) bytes: Option<&'a [u8]>,
 }
 
 impl<'a> Place<'a> {
-    /// Where a record is in a batch whose first one has the number `first`.
+    /// Returns the place of a record in a batch whose first record has the number `first`.
     pub(super) fn find(batch: Batch<'a>, first: u64, name: Option<&'a Arc<str>>, record: u64) -> Option<Place<'a>> {
         let index = usize::try_from(record.checked_sub(first)?).ok()?;
         Some(Place {

@@ -1,4 +1,4 @@
-//! What a chain knows about the current batch, and what it leaves behind.
+//! A chain's view of the current batch, and the state that it leaves behind.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -12,24 +12,25 @@ use super::origin::{Origin, Place};
 use crate::error::{Error, ErrorKind};
 use crate::frame::Batch;
 
-/// Whether the next item is wanted. `Break` ends the chain's work: enough was taken, or something failed.
+/// Whether the next item is needed. `Break` ends the chain's work: it has enough items, or it has failed.
 pub type Flow = ControlFlow<()>;
 
 /// The current batch.
 #[derive(Clone, Copy)]
 pub struct Scope<'a> {
-    /// Memory for items that a stage makes; it lives as long as the batch.
+    /// Memory for items that a stage makes. It lives as long as the batch.
     pub(super) arena: &'a Bump,
-    /// Where the records come from; absent where a chain begins with values.
+    /// The origin of the records; absent if a chain begins with values.
     pub(super) batch: Option<Batch<'a>>,
     pub(super) run: &'a Run,
 }
 
 impl<'a> Scope<'a> {
-    /// A record that a stage has made, which lives as long as the batch.
+    /// Stores a record that a stage has made, so that it lives as long as the batch.
     ///
     /// # Errors
-    /// [`ErrorKind::RecordTooLong`] if it, or all that the stages have made of the batch, is beyond the run's limits.
+    /// Returns [`ErrorKind::RecordTooLong`] if the record, or the total of the records made from the batch, exceeds the
+    /// run's limits.
     #[inline]
     pub(super) fn keep(self, record: &[u8]) -> Result<&'a [u8], Error> {
         let kept = self.run.kept.get().saturating_add(record.len());
@@ -49,7 +50,7 @@ impl<'a> Scope<'a> {
         Error::new(ErrorKind::RecordTooLong).with_found(found).with_expected(format!("at most {limit} bytes"))
     }
 
-    /// Where this batch's items come from: one for all who ask.
+    /// Returns the origin of this batch's items. All callers share one.
     pub(super) fn origin(self) -> Option<Arc<Origin>> {
         let batch = self.batch?;
         let keep = self.run.on_error == OnFailure::Skip { keep: true };
@@ -60,14 +61,14 @@ impl<'a> Scope<'a> {
         Some(origin.clone())
     }
 
-    /// A stage could not process this record. Whether to continue.
+    /// Handles a record that a stage could not process. Returns whether to continue.
     #[cold]
     pub(super) fn fail(self, record: u64, error: Error) -> Flow {
         let handed = self.run.handed.borrow();
         let name = self.run.name.borrow();
         let here = || self.batch.and_then(|batch| Place::find(batch, self.run.first.get().0, name.as_ref(), record));
         let place = handed.iter().find_map(|origin| origin.place(record)).or_else(here);
-        // What the stage counted, it counted from the start of what it was given.
+        // The stage counts its input from the start of the slice that it was given.
         let mut error = error.without_offset().with_record(place.as_ref().map_or(record, |place| place.record));
         if let Some(place) = &place {
             error = error.with_offset(place.offset);
@@ -79,7 +80,7 @@ impl<'a> Scope<'a> {
             OnFailure::Stop => None,
             OnFailure::Skip { keep } => place.filter(|_| keep).and_then(|place| place.bytes.map(<[u8]>::to_vec)),
         };
-        // A record that is to be kept, and cannot be, must not be skipped.
+        // If a record must be kept but cannot be, it must not be skipped.
         let is_lost = bytes.is_none() && self.run.on_error == OnFailure::Skip { keep: true };
         let is_fatal =
             is_lost || error.kind() == ErrorKind::StagePanicked || matches!(self.run.on_error, OnFailure::Stop);
@@ -87,17 +88,18 @@ impl<'a> Scope<'a> {
         if is_fatal { Flow::Break(()) } else { Flow::Continue(()) }
     }
 
-    /// Something other than the record failed, such as a sink: the end, regardless of the policy.
+    /// Handles a failure of something other than the record, such as a sink. It ends the pipe, regardless of the
+    /// policy.
     #[cold]
     pub(super) fn end(self, record: u64, error: Error) -> Flow {
         self.run.failures.borrow_mut().push(Failure { record, error, bytes: None, is_fatal: true });
         Flow::Break(())
     }
 
-    /// Runs stages; one that panics has failed at its current record. Without a panic this costs nothing.
+    /// Runs stages. If one of them panics, it has failed at its current record. Without a panic this has no cost.
     #[inline]
     pub(super) fn guard(&self, work: impl FnOnce() -> Flow) -> Flow {
-        // What the stages hold is not used again: a panic ends the pipe.
+        // Items that the stages hold are not used again, because a panic ends the pipe.
         catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| self.fail_by(panic))
     }
 
@@ -108,28 +110,28 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// The error of a stage that panicked.
+/// Returns the error for a stage that panicked.
 pub(super) fn panicked(panic: &(dyn Any + Send)) -> Error {
-    Error::new(ErrorKind::StagePanicked).with_found(said(panic))
+    Error::new(ErrorKind::StagePanicked).with_found(message(panic))
 }
 
-/// The message of a panic.
-fn said(panic: &(dyn Any + Send)) -> String {
+/// Returns the message of a panic.
+fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str));
     text.map_or_else(|| "a panic without a message".to_string(), |text| format!("the panic \"{text}\""))
 }
 
-/// What to do at a record that a stage fails at.
+/// What happens to a record at which a stage fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OnFailure {
     Stop,
-    /// Continues with the next record, and keeps this one's bytes if requested.
+    /// Continue with the next record, and keep this one's bytes if requested.
     Skip {
         keep: bool,
     },
 }
 
-/// The state while stages run, on one thread.
+/// The state while stages run on one thread.
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) on_error: OnFailure,
@@ -137,18 +139,18 @@ pub(super) struct Run {
     pub(super) measures: bool,
     /// The name of the source.
     pub(super) name: RefCell<Option<Arc<str>>>,
-    /// The batch's first record: its number over all sources, and in its own.
+    /// The numbers of the batch's first record: over all sources, and in its own source.
     pub(super) first: Cell<(u64, u64)>,
-    /// The longest record that a stage may make, and the most bytes of all that the stages make of a batch.
+    /// The maximum length of a record that a stage makes, and of all records that the stages make from a batch.
     pub(super) record_limit: usize,
     pub(super) batch_limit: usize,
-    /// How many bytes the stages have made of this batch.
+    /// The number of bytes that the stages have made from this batch.
     pub(super) kept: Cell<usize>,
-    /// Where items came from that were held back, and have been passed on since the last batch came.
+    /// The origins of items that were held back and have been passed on since the last batch arrived.
     pub(super) handed: RefCell<Vec<Arc<Origin>>>,
-    /// The record that a stage works on: where a panic was.
+    /// The record that a stage is processing, which locates a panic.
     pub(super) current: Cell<u64>,
-    /// Where this batch's items come from, once a stage that holds some of them back has asked.
+    /// The origin of this batch's items, once a stage that holds items back has requested it.
     pub(super) origin: RefCell<Option<Arc<Origin>>>,
     /// The error, until it is handled.
     pub(super) failures: RefCell<Vec<Failure>>,
@@ -171,8 +173,8 @@ impl Run {
         }
     }
 
-    /// A batch begins whose first record has these numbers, over all sources and in its own; or there is none, and held
-    /// items are to come out.
+    /// Begins a batch whose first record has these numbers, over all sources and in its own. It is also called without
+    /// a batch, when held items are to be passed on.
     pub(super) fn begin(&mut self, first: (u64, u64)) {
         self.first.set(first);
         self.kept.set(0);
@@ -180,10 +182,11 @@ impl Run {
         *self.origin.get_mut() = None;
     }
 
-    /// Items made from these records are passed on now.
+    /// Registers the origins of items that are now passed on.
     pub(super) fn hand(&self, origins: &[Arc<Origin>]) {
         let mut handed = self.handed.borrow_mut();
-        // Usually they are those of the item before: all of them, since lots that share a batch differ in the others.
+        // Usually these are the origins of the previous item. All of them are compared, since chunks that share a batch
+        // have other batches that differ.
         let same = |(a, b): (&Arc<Origin>, &Arc<Origin>)| Arc::ptr_eq(a, b);
         let is_known = origins.len() <= handed.len() && handed.iter().rev().zip(origins.iter().rev()).all(same);
         if !is_known {
@@ -191,7 +194,7 @@ impl Run {
         }
     }
 
-    /// A record's number in its own source.
+    /// Returns a record's number in its own source.
     pub(super) fn number_in_source(&self, record: u64) -> u64 {
         let handed = self.handed.borrow();
         let held = handed.iter().find_map(|origin| origin.place(record));
@@ -207,7 +210,7 @@ impl Run {
     }
 }
 
-/// A record that a stage failed at.
+/// A record at which a stage failed.
 #[derive(Debug)]
 pub(super) struct Failure {
     /// Its number over all sources.
@@ -215,7 +218,7 @@ pub(super) struct Failure {
     pub(super) error: Error,
     /// The record as it was read, if requested and known.
     pub(super) bytes: Option<Vec<u8>>,
-    /// Nothing comes after it.
+    /// Whether the failure ends the pipe.
     pub(super) is_fatal: bool,
 }
 
@@ -224,9 +227,9 @@ mod tests {
     use super::*;
     use crate::frame::Trim;
 
-    /// Lots that come back out of order can share their last batch only.
+    /// Chunks that come back out of order can share only their last batch.
     #[test]
-    fn every_origin_of_what_is_handed_on_is_known() {
+    fn every_origin_of_passed_on_items_is_known() {
         let batch = |first| {
             let batch = Batch::new(b"ab", &[0, 1, 2], Trim::NOTHING, true);
             Arc::new(Origin::of(batch, None, (first, first + 100), false))

@@ -9,8 +9,8 @@ use super::item::{Bytes, Item};
 use super::scope::{Flow, Scope};
 use super::stats::StageStats;
 
-/// A stage whose type has only its input and output types, so that stages can be chosen at run time and kept in a
-/// `Vec`. It is any chain of stages, fused, in a box; calling it costs one dynamic call for hundreds of items.
+/// A stage whose type names only its input and output kinds, so that stages can be chosen at run time and kept in a
+/// `Vec`. It is a box around any fused chain of stages, and costs one dynamic call for hundreds of items.
 ///
 /// ```
 /// use millstream::{Reader, pipe::{Pipe, Stage}};
@@ -41,7 +41,7 @@ impl<I: Item, O: Item> Stage<I, O> {
         Stage { work: Box::new(work), meter: Meter::new(name) }
     }
 
-    /// Runs it on items, which are taken from `input`, and measures.
+    /// Runs the stage on items, which it takes from `input`, and measures it.
     fn pass<'a>(&mut self, input: &mut Items<'a, I>, items: &mut Items<'a, O>, scope: Scope<'a>) -> Flow {
         let began = Meter::begin(scope);
         let flow = scope.guard(|| self.work.run(input, scope, items));
@@ -53,7 +53,7 @@ impl<I: Item, O: Item> Stage<I, O> {
         scope.guard(|| self.work.settle(scope, items))
     }
 
-    /// Nothing more will go in: held items come out.
+    /// Passes on held items, because no more items will arrive.
     fn finish<'a>(&mut self, scope: Scope<'a>, items: &mut Items<'a, O>) -> Flow {
         while self.work.holds() {
             self.settle(scope, items)?;
@@ -68,7 +68,7 @@ impl<I: Item, O: Item> std::fmt::Debug for Stage<I, O> {
     }
 }
 
-/// A chain behind a dynamic call.
+/// A chain that is called dynamically.
 pub(super) trait Work<I: Item, O: Item> {
     /// Takes all items from `input` and appends the results to `out`.
     fn run<'a>(&mut self, input: &mut Items<'a, I>, scope: Scope<'a>, out: &mut Items<'a, O>) -> Flow;
@@ -114,8 +114,8 @@ impl<I: Item, C: Chain<I>> Work<I, C::Out> for Fused<C> {
     }
 }
 
-/// Runs stages that make at most one item of each. The standard library collects these items in the memory that they
-/// come from, which takes half of the cache and half of the instructions of two lists.
+/// Runs stages that make at most one item from each. The standard library collects these items in the memory of the
+/// original ones, which takes half of the cache and half of the instructions of two lists.
 fn run_in_place<'a, I: Item, C: Chain<I>>(
     chain: &mut C,
     input: &mut Items<'a, I>,
@@ -128,7 +128,7 @@ fn run_in_place<'a, I: Item, C: Chain<I>>(
             return None;
         }
         let mut made = None;
-        // A panic that unwound further would drop the items before it in the list.
+        // If a panic unwound further, it would drop the earlier items of the list.
         flow = scope.guard(|| {
             chain.run(std::iter::once((record, item)), scope, &mut |record, item| {
                 made = Some((record, item));
@@ -141,7 +141,7 @@ fn run_in_place<'a, I: Item, C: Chain<I>>(
     flow
 }
 
-/// Runs stages that may make several items of one, or hold some back.
+/// Runs stages that may make several items from one, or hold items back.
 fn run_into<'a, I: Item, C: Chain<I>>(
     chain: &mut C,
     input: &mut Items<'a, I>,
@@ -156,7 +156,7 @@ fn run_into<'a, I: Item, C: Chain<I>>(
     })
 }
 
-/// A chain with a boxed stage after it.
+/// A chain followed by a boxed stage.
 #[derive(Debug)]
 pub struct ThenBoxed<C, I: Item, O: Item> {
     pub(super) chain: C,
@@ -210,19 +210,19 @@ impl<I: Item, C: Chain<I>, O: Item> Chain<I> for ThenBoxed<C, C::Out, O> {
     }
 }
 
-/// A chain with any number of boxed stages after it, all between items of one kind.
+/// A chain followed by any number of boxed stages, all between items of one kind.
 #[derive(Debug)]
 pub struct ThenAll<C, I: Item> {
     pub(super) chain: C,
     pub(super) stages: Vec<Stage<I, I>>,
 }
 
-/// This many items pass all stages before the next ones do: a list of them stays in the fastest cache, while that of a
-/// whole batch would not.
+/// The number of items that pass all stages before the next ones do. A list of this length stays in the fastest cache;
+/// a list of a whole batch would not.
 const PART: usize = 512;
 
 impl<C, O: Item> ThenAll<C, O> {
-    /// Sends items through all stages, part by part, and passes on the results.
+    /// Passes items through all stages, part by part, and passes on the results.
     fn pass<'a>(
         &mut self,
         items: Items<'a, O>,
@@ -232,7 +232,7 @@ impl<C, O: Item> ThenAll<C, O> {
         sink: &mut impl FnMut(u64, O::Of<'a>) -> Flow,
     ) -> Flow {
         let mut left = items.into_iter();
-        // Two lists take turns: new memory for each stage would cost more than the stage.
+        // Two lists are used in turn: new memory for each stage would cost more than the stage.
         let mut lists = (Vec::with_capacity(left.len().min(PART)), Vec::new());
         loop {
             lists.0.extend(left.by_ref().take(PART));
@@ -246,8 +246,8 @@ impl<C, O: Item> ThenAll<C, O> {
         }
     }
 
-    /// Sends the items of the first list through all stages; the results are in it afterwards. A stage that has had
-    /// enough or has failed stops later items in the stream, not those it has already passed.
+    /// Passes the items of the first list through all stages; afterwards the list contains the results. If a stage has
+    /// finished or failed, it stops later items of the stream, but not the items that it has already passed on.
     fn pass_part<'a>(
         &mut self,
         (items, input): &mut (Items<'a, O>, Items<'a, O>),
@@ -303,7 +303,7 @@ impl<I: Item, C: Chain<I>> Chain<I> for ThenAll<C, C::Out> {
     }
 }
 
-/// `Break` if one of them is.
+/// Returns `Break` if one of the arguments is `Break`.
 fn both(a: Flow, b: Flow) -> Flow {
     if a.is_break() { a } else { b }
 }

@@ -1,4 +1,4 @@
-//! The stages that work on one item at a time.
+//! The stages that process one item at a time.
 
 use std::error::Error as StdError;
 use std::marker::PhantomData;
@@ -12,7 +12,7 @@ use crate::writer::Writer;
 /// The error types that a stage may return.
 type AnyError = Box<dyn StdError + Send + Sync>;
 
-/// The error of a stage that reports a failure. An [`Error`] of this crate stays unchanged.
+/// Returns the error for a stage that reports a failure. An [`Error`] of this crate stays unchanged.
 #[cold]
 pub(super) fn stage_failed(error: AnyError) -> Error {
     match error.downcast::<Error>() {
@@ -23,7 +23,7 @@ pub(super) fn stage_failed(error: AnyError) -> Error {
 
 /// A function of an item: records are borrowed, values are passed by value.
 pub trait Call<I: Item, R> {
-    /// Calls it.
+    /// Calls the function.
     fn call(&mut self, item: I::Of<'_>) -> R;
 }
 
@@ -41,9 +41,9 @@ impl<F: FnMut(T) -> R, T, R> Call<Value<T>, R> for F {
     }
 }
 
-/// A function that only looks at an item.
+/// A function that borrows an item.
 pub trait Look<I: Item, R> {
-    /// Calls it.
+    /// Calls the function.
     fn look(&mut self, item: &I::Of<'_>) -> R;
 }
 
@@ -61,7 +61,7 @@ impl<F: FnMut(&T) -> R, T, R> Look<Value<T>, R> for F {
     }
 }
 
-/// Declares stages that are a function, with the type that it makes.
+/// Declares stages that consist of a function, with the function's result type.
 macro_rules! function_stages {
     ($(#[doc = $doc:literal] $name:ident;)*) => {$(
         #[doc = $doc]
@@ -88,27 +88,28 @@ macro_rules! function_stages {
 }
 
 function_stages! {
-    /// A value of each item.
+    /// Makes a value from each item.
     Map;
-    /// A value of each item, or none.
+    /// Makes a value or nothing from each item.
     FilterMap;
-    /// A value of each item, or the reason why there is none.
+    /// Makes a value from each item, or fails.
     TryMap;
-    /// Several values of each item.
+    /// Makes several values from each item.
     FlatMap;
-    /// The items for which a function returns true.
+    /// Passes on the items for which a function returns true.
     Filter;
-    /// The same, where the function may fail.
+    /// Passes on the items for which a function that may fail returns true.
     TryFilter;
-    /// A part of each record.
+    /// Passes on a part of each record.
     MapBytes;
-    /// Parts of each record.
+    /// Passes on parts of each record.
     Pieces;
-    /// A look at each item.
+    /// Calls a function with each item.
     Inspect;
 }
 
-/// Implements a stage: what comes out, and how; `many` where several items may come of one.
+/// Implements a stage: the kind of its items, and how they are made. `many` marks stages that may make several items
+/// from one.
 macro_rules! each {
     (impl $($rest:tt)*) => { each!(true, $($rest)*); };
     (many impl $($rest:tt)*) => { each!(false, $($rest)*); };
@@ -199,7 +200,7 @@ each!(many impl[F: for<'b> FnMut(&'b [u8], &mut dyn FnMut(&'b [u8]))] Pieces<F>,
 /// The largest buffer that [`Rewrite`] keeps for the next record.
 const BUFFER: usize = 1 << 20;
 
-/// A function that writes bytes of each item, with the buffer that it writes to.
+/// A function that writes bytes for each item, and its buffer.
 #[derive(Clone, Debug)]
 pub struct Rewrite<F> {
     function: F,
@@ -212,9 +213,9 @@ impl<F> Rewrite<F> {
     }
 }
 
-/// A function that looks at an item and writes.
+/// A function that borrows an item and writes bytes.
 pub trait WriteOf<I: Item> {
-    /// Calls it.
+    /// Calls the function.
     fn write(&mut self, item: &I::Of<'_>, out: &mut Vec<u8>);
 }
 
@@ -236,7 +237,8 @@ each!(impl[I: Item, F: WriteOf<I>] Rewrite<F>, I => Bytes, |this, record, item, 
     this.bytes.clear();
     this.function.write(&item, &mut this.bytes);
     let kept = scope.keep(&this.bytes);
-    // Each stage has its own buffer, and one long record should not make all of them large for the rest of the run.
+    // Each stage has its own buffer, and one long record should not keep all of these buffers large for the rest of the
+    // run.
     if this.bytes.capacity() > BUFFER {
         this.bytes = Vec::new();
     }
@@ -246,7 +248,7 @@ each!(impl[I: Item, F: WriteOf<I>] Rewrite<F>, I => Bytes, |this, record, item, 
     }
 });
 
-/// A function with a state that it may change.
+/// A function with a state that the function may change.
 #[derive(Clone, Debug)]
 pub struct ScanState<S, F, T> {
     state: S,
@@ -267,7 +269,7 @@ each!(impl[S, F: FnMut(&mut S, V) -> T, V, T] ScanState<S, F, T>, Value<V> => Va
     next(record, (this.stage.0)(&mut this.state, item))
 });
 
-/// The first this many items.
+/// Passes on the first n items.
 #[derive(Clone, Debug)]
 pub struct Take(pub(super) u64);
 
@@ -296,7 +298,7 @@ impl<I: Item> Each<I> for Take {
     }
 }
 
-/// All but the first this many items.
+/// Passes on all but the first n items.
 #[derive(Clone, Debug)]
 pub struct Skip(pub(super) u64);
 
@@ -308,7 +310,7 @@ each!(impl[I: Item] Skip, I => I, |this, record, item, scope, next| {
     Flow::Continue(())
 });
 
-/// A copy of each item to a writer, with a terminator after it.
+/// Copies each item to a writer, followed by a terminator.
 pub struct Tee<'w> {
     pub(super) out: &'w mut Writer,
     pub(super) terminator: Vec<u8>,

@@ -1,10 +1,10 @@
-//! What a pipe has done, and how its time was spent.
+//! The results of a pipe, and how its time was spent.
 
 use std::time::Duration;
 
 use crate::error::CommandEnd;
 
-/// What a pipe has done so far.
+/// The results of a pipe so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Summary {
@@ -12,47 +12,47 @@ pub struct Summary {
     pub records: u64,
     /// Items that the last stage produced.
     pub items: u64,
-    /// Records that a stage failed at and that were skipped, as [`OnError`](super::OnError) allows.
+    /// Records at which a stage failed and that were skipped, as [`OnError`](super::OnError) allows.
     pub failed: u64,
-    /// Whether a stage such as `take` ended it before its sources did.
+    /// Whether a stage such as `take` ended the pipe before its sources ended.
     pub ended_early: bool,
     /// How the sources' commands ended.
     pub commands: Vec<CommandEnd>,
 }
 
-/// How the time of a pipe was spent. Made by [`Pipe::stats`](super::Pipe::stats).
+/// How a pipe's time was spent. It is created by [`Pipe::stats`](super::Pipe::stats).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// The stages, from the source on. Fused stages are measured as one, under the name of the next
+    /// The stages, in the order in which items pass them. Fused stages are measured as one, under the name of the next
     /// [`cut`](super::Pipe::cut).
     pub stages: Vec<StageStats>,
-    /// How long the pipe waited for its sources.
+    /// The time that the pipe waited for its sources.
     pub source_waited: Duration,
-    /// How long it ran, including waits.
+    /// The running time, including waits.
     pub elapsed: Duration,
 }
 
-/// What one stage has done.
+/// The measurements of one stage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StageStats {
-    /// Its name.
+    /// The name of the stage.
     pub name: String,
-    /// Items that came out.
+    /// The number of items that the stage produced.
     pub items: u64,
     /// The size of these items in bytes; 0 for values, whose size is not known.
     pub bytes: u64,
     /// The time inside the stage; if it runs on several threads, the sum over all of them.
     pub time: Duration,
-    /// How long the pipe waited for it: for stages on other threads, and asynchronous ones.
+    /// The time that the pipe waited for the stage, if it runs on other threads or is asynchronous.
     pub waited: Duration,
-    /// The part of `time` on other threads.
+    /// The part of `time` that was spent on other threads.
     pub(super) elsewhere: Duration,
 }
 
 impl StageStats {
-    /// The time on the pipe's own thread.
+    /// Returns the time on the pipe's own thread.
     pub(super) fn on_this_thread(&self) -> Duration {
         self.time.saturating_sub(self.elsewhere) + self.waited
     }

@@ -13,19 +13,20 @@ use super::scope::Flow;
 use super::{Attached, Pipe, State};
 use crate::error::{Error, Result};
 
-/// At most this many batches of items are buffered.
-const ROOM: usize = 2;
+/// The maximum number of batches of items that are buffered.
+const BUFFERED: usize = 2;
 
 impl<C, T> Pipe<Attached<'static>, Bytes, C, Value<T>>
 where
     C: Chain<Bytes, Out = Value<T>> + Send + 'static,
     T: Send + 'static,
 {
-    /// The results, as a [`Stream`] of values. Errors are returned at their position, and end it.
+    /// Converts the pipe into a [`Stream`] of its values. An error is returned at its position and ends the stream.
     ///
     /// The pipe runs on a separate thread, with its source, including callbacks, and all its stages. It is at most a
-    /// few batches ahead of the consumer. When the stream is dropped it stops at the next batch; if the source may be
-    /// silent for a long time, a [cancel token](crate::ReaderBuilder::cancel) of the reader ends that.
+    /// few batches ahead of the consumer. When the stream is dropped, the pipe stops at the next batch. If the source
+    /// may deliver no data for a long time, a [cancel token](crate::ReaderBuilder::cancel) of the reader can interrupt
+    /// the wait.
     ///
     /// ```
     /// use futures_executor::block_on;
@@ -37,15 +38,15 @@ where
     /// ```
     ///
     /// # Errors
-    /// The system has no thread left.
+    /// Fails if the system cannot start a thread.
     pub fn into_stream(self) -> Result<ItemStream<T>> {
-        let (sender, batches) = async_channel::bounded(ROOM);
+        let (sender, batches) = async_channel::bounded(BUFFERED);
         std::thread::Builder::new().name("millstream-stream".into()).spawn(move || run(self, &sender))?;
         Ok(ItemStream { batches: Box::pin(batches), batch: Vec::new().into_iter() })
     }
 }
 
-/// The work of the thread: sends the results of each batch, until the receiver is gone.
+/// The thread's main loop: sends the results of each batch until the receiver is dropped.
 fn run<C, T>(mut pipe: Pipe<Attached<'static>, Bytes, C, Value<T>>, batches: &Sender<Result<Vec<T>, Error>>)
 where
     C: Chain<Bytes, Out = Value<T>>,
@@ -60,14 +61,14 @@ where
             return;
         }
         if let Err(error) = result {
-            // Without a receiver there was no request.
+            // If the receiver is dropped, the result was not requested.
             let _ = batches.send_blocking(Err(error));
             return;
         }
     }
 }
 
-/// The items of a pipe, as a [`Stream`]. Made by [`Pipe::into_stream`].
+/// The items of a pipe, as a [`Stream`]. It is created by [`Pipe::into_stream`].
 pub struct ItemStream<T> {
     batches: Pin<Box<Receiver<Result<Vec<T>>>>>,
     batch: vec::IntoIter<T>,

@@ -1,6 +1,6 @@
 //! Stages for values.
 
-// The type of a pipe consists of its stages: it is long by nature, and need not be written out.
+// The type of a pipe consists of its stages, so it is always long. Programs do not have to name it.
 #![allow(clippy::type_complexity)]
 
 use std::error::Error;
@@ -10,7 +10,7 @@ use super::chain::{Chain, Then};
 use super::item::{Bytes, Item, Value};
 use super::stages::{Filter, FilterMap, FlatMap, Inspect, Map, Rewrite, ScanState, TryFilter, TryMap};
 
-/// Stages for values. They are like those for bytes, but functions own their arguments.
+/// Stages for values. They are like those for bytes, but functions take ownership of their arguments.
 impl<F, I: Item, C: Chain<I, Out = Value<V>>, V> Pipe<F, I, C, Value<V>> {
     /// Makes another value from each one.
     pub fn map<T, G: FnMut(V) -> T>(self, function: G) -> Pipe<F, I, Then<C, Map<G, T>>, Value<T>> {
@@ -25,7 +25,7 @@ impl<F, I: Item, C: Chain<I, Out = Value<V>>, V> Pipe<F, I, C, Value<V>> {
         self.each(FilterMap::new(function))
     }
 
-    /// Makes another value from each one, or fails at it; see [`on_error`](Pipe::on_error).
+    /// Makes another value from each one, or fails for that value; see [`on_error`](Pipe::on_error).
     pub fn try_map<T, E, G>(self, function: G) -> Pipe<F, I, Then<C, TryMap<G, Result<T, E>>>, Value<T>>
     where
         E: Into<Box<dyn Error + Send + Sync>>,
@@ -51,7 +51,7 @@ impl<F, I: Item, C: Chain<I, Out = Value<V>>, V> Pipe<F, I, C, Value<V>> {
         self.each(ScanState::new(state, function))
     }
 
-    /// Bytes that a function makes from each value: it appends them to an empty `Vec`.
+    /// Passes on the bytes that a function makes from each value: the function appends them to an empty `Vec`.
     ///
     /// ```
     /// use millstream::{Reader, Writer, pipe::Pipe};
@@ -69,12 +69,12 @@ impl<F, I: Item, C: Chain<I, Out = Value<V>>, V> Pipe<F, I, C, Value<V>> {
         self.each(Rewrite::new(function))
     }
 
-    /// The values for which a function returns true.
+    /// Passes on the values for which a function returns true.
     pub fn filter<G: FnMut(&V) -> bool>(self, wants: G) -> Pipe<F, I, Then<C, Filter<G>>, Value<V>> {
         self.each(Filter::new(wants))
     }
 
-    /// The values for which a function returns true; it may fail at one; see [`on_error`](Pipe::on_error).
+    /// Passes on the values for which a function returns true. The function may fail; see [`on_error`](Pipe::on_error).
     pub fn try_filter<E, G>(self, wants: G) -> Pipe<F, I, Then<C, TryFilter<G, E>>, Value<V>>
     where
         E: Into<Box<dyn Error + Send + Sync>>,

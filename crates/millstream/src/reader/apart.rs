@@ -1,4 +1,4 @@
-//! A program's source on a thread of its own, so that its reads may block and the reader's waits still end.
+//! A user-defined source on its own thread: its reads may block, and the reader's waits still end.
 
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
@@ -10,26 +10,26 @@ use crate::os::cancel::{CancelToken, Wait};
 use crate::source::own::{Checked, Source, guarded, outcome};
 use crate::source::{ByteSource, Nature};
 
-/// How long closing waits for a source that has been cancelled.
+/// The time that `close` waits for a source that has been cancelled.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The reader's side of the thread.
 pub(super) struct Apart {
     handover: Arc<Handover>,
-    /// Cancelled when there is something to take and there was nothing before.
+    /// Cancelled when a block becomes available after there was none.
     news: CancelToken,
     stop: CancelToken,
     canceller: Option<Box<dyn FnOnce() + Send>>,
     /// Disconnected when the thread has dropped the source.
     ended: mpsc::Receiver<()>,
     size: Option<u64>,
-    /// What has been taken and not been read completely.
+    /// The block that has been taken and not been read completely.
     block: Option<Block>,
     end: Option<Result<()>>,
 }
 
 impl Apart {
-    /// Starts the thread. At most `ahead` bytes are read ahead, initially and in the end.
+    /// Starts the thread. `ahead` is the maximum number of bytes read ahead, initially and later.
     pub(super) fn start<S: Source + 'static>(source: Checked<S>, ahead: (usize, usize)) -> Result<Apart> {
         let (news, stop) = (CancelToken::new()?, CancelToken::new()?);
         let (size, canceller) = (source.size(), source.canceller()?);
@@ -44,7 +44,7 @@ impl Apart {
                 match source.read(&mut block.bytes[block.end..], &wait) {
                     Ok(0) => return theirs.end(source.finish(&wait, &mut Vec::new()).err()),
                     Ok(count) => block.end += count,
-                    Err(_) => return, // stopped: no caller waits any more
+                    Err(_) => return, // stopped: no caller is waiting
                 }
                 theirs.hand_over(block, false);
             }
@@ -56,7 +56,7 @@ impl Apart {
         self.size
     }
 
-    /// Ends the thread, as soon as the source returns. Returns whether it was made to return.
+    /// Stops the thread once the source returns. Returns whether the source returned.
     fn cancel(&mut self) -> bool {
         self.handover.stop();
         self.stop.cancel();

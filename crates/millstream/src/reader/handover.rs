@@ -9,16 +9,16 @@
 //!                          free, free, … ◄────── give_back(memory)
 //! ```
 //!
-//! A block changes hands whole, so that no memory is ever shared and none of this needs `unsafe`. What has been read
-//! can be taken immediately: the filler holds a block with data in it only while it reads what is already available. If
-//! its reads may wait, every read gets a block of its own.
+//! A block is always handed over as a whole, so that no memory is ever shared and this module needs no `unsafe`. Data
+//! that has been read can be taken immediately: the filler keeps a block with data only while it reads data that is
+//! already available. If its reads may wait, every read gets its own block.
 //!
-//! A sleeper is woken only if there is one; the filler is woken when half of the blocks are free. There are few
-//! blocks at first, and more while both sides wait in turn.
+//! A side is woken only if it is asleep; the filler is woken when half of the blocks are free. There are few blocks at
+//! first, and more if both sides wait in turn.
 //!
-//! A reader on the thread of an event loop must not sleep. It calls `try_take` instead of `take`, and where that finds
-//! nothing, a function of its own is called once there is something: both are decided under one lock, so that no
-//! wake-up is lost. The binding for Node is such a reader.
+//! A reader on the thread of an event loop must not sleep. It calls `try_take` instead of `take`. If that finds no
+//! data, a function that the reader supplies is called once there is data. Both are decided under one lock, so that no
+//! wake-up is lost. The Node binding reads in this way.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -33,14 +33,14 @@ use std::sync::{Condvar, Mutex, MutexGuard};
 /// Free bytes before a block's data, so that the reader's unread tail can be put there.
 pub const HEADROOM: usize = if cfg!(loom) { 1 } else { 16 << 10 };
 
-/// Memory with data in `bytes[start..end]`.
+/// A block of memory with data in `bytes[start..end]`.
 #[derive(Debug)]
 pub struct Block {
     /// The memory.
     pub bytes: Vec<u8>,
-    /// Where the data begins: at `HEADROOM`, unless a filler has put other memory here.
+    /// The start of the data: `HEADROOM`, unless a filler has replaced the memory.
     pub start: usize,
-    /// Where it ends.
+    /// The end of the data.
     pub end: usize,
 }
 
@@ -53,39 +53,39 @@ impl Block {
         Block { bytes, start: HEADROOM, end: HEADROOM }
     }
 
-    /// Whether there is no data in it.
+    /// Returns whether the block has no data.
     pub fn is_empty(&self) -> bool {
         self.end == self.start
     }
 
-    /// Whether another read into it is worth a system call.
-    fn has_room(&self) -> bool {
+    /// Returns whether another read into the block is worth a system call.
+    fn has_space(&self) -> bool {
         self.bytes.len() - self.end >= ((self.bytes.len() - HEADROOM) / 4).max(1)
     }
 }
 
-/// What the reader gets.
+/// The result of taking a block.
 #[derive(Debug)]
 pub enum Taken {
-    /// Data.
+    /// A block of data.
     Block(Block),
     /// The filler's wait was cancelled; it waits again after this.
     Cancelled,
-    /// The filler has ended: at the end of the bytes, or with an error.
+    /// The filler has ended, at the end of the bytes or with an error.
     End(Option<Error>),
 }
 
-/// What filler and reader share.
+/// The state that filler and reader share.
 pub struct Handover {
     state: Mutex<State>,
-    /// The reader sleeps here until there is something to take.
+    /// The reader sleeps here until a block can be taken.
     data: Condvar,
     /// The filler sleeps here until there is a free block.
-    room: Condvar,
+    free_block: Condvar,
     block_size: usize,
     /// The maximum number of blocks.
     most: usize,
-    /// Called when there is something to take, after `try_take` found nothing.
+    /// Called when a block can be taken, after `try_take` found none.
     wake: Option<Box<dyn Fn() + Send + Sync>>,
 }
 
@@ -93,7 +93,7 @@ struct State {
     full: VecDeque<Block>,
     open: Option<Block>,
     free: Vec<Block>,
-    /// How many blocks exist, and how many may exist now.
+    /// The number of existing blocks, and the number of blocks that may currently exist.
     blocks: usize,
     may_exist: usize,
     end: Option<Option<Error>>,
@@ -103,14 +103,14 @@ struct State {
     filler_waits: bool,
     /// Whether the reader has waited since the number of blocks was last raised.
     reader_waited: bool,
-    /// How long the filler has waited for a free block.
+    /// The time that the filler has waited for a free block.
     filler_waited: Duration,
 }
 
 impl Handover {
-    /// Blocks for `start` bytes, and for `most` at the end.
+    /// Creates a hand-over with `start` bytes of blocks, and up to `most` bytes later.
     pub fn new(block_size: usize, start: usize, most: usize) -> Handover {
-        // Two is the minimum: one to fill while the other is read.
+        // Two blocks are the minimum: one is filled while the other one is read.
         let may_exist = (start / block_size).max(2);
         Handover {
             state: Mutex::new(State {
@@ -128,15 +128,15 @@ impl Handover {
                 filler_waited: Duration::ZERO,
             }),
             data: Condvar::new(),
-            room: Condvar::new(),
+            free_block: Condvar::new(),
             block_size,
             most: (most / block_size).max(may_exist),
             wake: None,
         }
     }
 
-    /// The same for a reader that calls `try_take`. `wake` is called on the filler's thread, once for each `try_take` that
-    /// found nothing. It must not call the hand-over, and must not panic.
+    /// Configures it for a reader that calls `try_take`. `wake` is called on the filler's thread, once for each
+    /// `try_take` that found no block. It must not call the hand-over, and must not panic.
     pub fn waking(self, wake: impl Fn() + Send + Sync + 'static) -> Handover {
         Handover { wake: Some(Box::new(wake)), ..self }
     }
@@ -161,14 +161,14 @@ impl Handover {
 
     fn wake_filler(&self, state: &State) {
         if state.filler_waits {
-            self.room.notify_one();
+            self.free_block.notify_one();
         }
     }
 
-    // The filler's side.
+    // Methods for the filler.
 
-    /// A block to read into: the open one, if `reads_never_wait` and it has space, else a free one. Waits for one.
-    /// `None` if the reader has told the filler to stop.
+    /// Returns a block to read into: the open one, if `reads_never_wait` and it has space, otherwise a free one, for
+    /// which it waits. Returns `None` if the reader has asked the filler to stop.
     pub fn block(&self, reads_never_wait: bool) -> Option<Block> {
         let mut state = self.lock();
         loop {
@@ -198,21 +198,21 @@ impl Handover {
     fn sleep_filler<'a>(&self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         state.filler_waits = true;
         let start = now();
-        state = self.room.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner());
+        state = self.free_block.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner());
         state.filler_waited += since(start);
         state.filler_waits = false;
         state
     }
 
-    /// Gives a block to the reader, or back if nothing was read into it.
+    /// Passes a block to the reader, or takes it back if no data was read into it.
     pub fn hand_over(&self, block: Block, reads_never_wait: bool) {
         let mut state = self.lock();
         if block.is_empty() {
             state.free.push(block);
-        } else if reads_never_wait && block.has_room() {
+        } else if reads_never_wait && block.has_space() {
             state.open = Some(block);
         } else {
-            // The open block is older: reads may have begun to wait since, as those of a decoder do.
+            // The open block is older: reads may have begun to wait since then, as those of a decoder do.
             let open = state.open.take();
             state.full.extend(open);
             state.full.push_back(block);
@@ -220,8 +220,8 @@ impl Handover {
         self.wake_reader(&mut state);
     }
 
-    /// Reports that a token has cancelled the filler's wait, and waits until the reader has noticed. Returns whether to
-    /// continue.
+    /// Reports that a token has cancelled the filler's wait, and waits until the reader has received the report.
+    /// Returns whether to continue.
     pub fn cancelled(&self) -> bool {
         let mut state = self.lock();
         state.cancelled = true;
@@ -239,9 +239,9 @@ impl Handover {
         self.wake_reader(&mut state);
     }
 
-    // The reader's side.
+    // Methods for the reader.
 
-    /// Takes what has been read, the oldest first; waits for it. Returns how long it has waited.
+    /// Waits for the oldest block that has been read and takes it. Returns the time that it has waited.
     pub fn take(&self) -> (Taken, Duration) {
         let mut state = self.lock();
         let mut waited = Duration::ZERO;
@@ -258,8 +258,8 @@ impl Handover {
         (taken, waited)
     }
 
-    /// Takes what has been read, the oldest first. `None` if there is nothing: then the reader's function is called once
-    /// there is.
+    /// Takes the oldest block that has been read. Returns `None` if there is none; the reader's function is then called
+    /// once there is one.
     pub fn try_take(&self) -> Option<Taken> {
         let mut state = self.lock();
         let taken = self.next(&mut state);
@@ -293,15 +293,15 @@ impl Handover {
         }
     }
 
-    /// Whether there is something to take.
+    /// Returns whether a block can be taken.
     pub fn has_news(&self) -> bool {
         let state = self.lock();
         !state.full.is_empty() || state.open.is_some() || state.end.is_some() || state.cancelled
     }
 
-    /// Gives back the memory of a block that has been read.
+    /// Returns the memory of a block that has been read, for another use.
     pub fn give_back(&self, memory: Vec<u8>) {
-        // A buffer that grew for a long record is not kept: otherwise up to sixteen of them would be.
+        // A buffer that grew for a long record is not kept, because up to sixteen of them would accumulate.
         let block = match memory.len() == HEADROOM + self.block_size {
             true => Block::over(memory),
             false => Block::new(self.block_size),
@@ -313,20 +313,20 @@ impl Handover {
         }
     }
 
-    /// Tells the filler to stop.
+    /// Asks the filler to stop.
     pub fn stop(&self) {
         let mut state = self.lock();
         state.stop = true;
         self.wake_filler(&state);
     }
 
-    /// How long the filler has waited for free blocks since this was last asked.
+    /// Returns the time that the filler has waited for free blocks since the last call.
     pub fn filler_waited(&self) -> Duration {
         std::mem::take(&mut self.lock().filler_waited)
     }
 }
 
-// Under loom time stands still, as its model needs.
+// Loom's model requires that time does not advance.
 fn now() -> Option<Instant> {
     (!cfg!(loom)).then(Instant::now)
 }
@@ -341,8 +341,8 @@ mod tests {
     use loom::sync::Arc;
     use loom::thread;
 
-    /// A filler that reads `reads` times one byte, and a reader: every byte arrives once, in order, then the end.
-    /// From the read number `waits_from` on, reads may wait.
+    /// Runs a filler that reads one byte `reads` times, and a reader. Every byte arrives once and in order, followed by
+    /// the end. Reads may wait from read number `waits_from` on.
     fn all_arrive(reads: u8, block_size: usize, blocks: usize, waits_from: u8) {
         loom::model(move || {
             let handover = Arc::new(Handover::new(block_size, block_size * blocks, block_size * blocks));
@@ -417,7 +417,7 @@ mod tests {
     #[test]
     fn handover_wakes_a_reader_that_must_not_sleep() {
         loom::model(|| {
-            // What wakes an event loop: a number of wake-ups, and somebody who waits for the next.
+            // The state that wakes an event loop: the number of wake-ups, and the thread that waits for the next one.
             let woken = Arc::new((Mutex::new(0), Condvar::new()));
             let handover = Arc::new({
                 let woken = woken.clone();
@@ -430,7 +430,7 @@ mod tests {
                 let handover = handover.clone();
                 thread::spawn(move || {
                     for byte in 0..2 {
-                        let mut block = handover.block(true).expect("nobody stops this filler");
+                        let mut block = handover.block(true).expect("no caller stops this filler");
                         block.bytes[block.end] = byte;
                         block.end += 1;
                         handover.hand_over(block, true);
@@ -446,7 +446,7 @@ mod tests {
                         handover.give_back(block.bytes);
                     }
                     Some(Taken::End(error)) => break assert!(error.is_none()),
-                    Some(Taken::Cancelled) => unreachable!("nobody cancels"),
+                    Some(Taken::Cancelled) => unreachable!("no caller cancels"),
                     None => {
                         let mut count = woken.0.lock().unwrap();
                         while *count == 0 {
@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn handover_reports_a_cancelled_wait_and_goes_on() {
+    fn handover_reports_a_cancelled_wait_and_continues() {
         loom::model(|| {
             let handover = Arc::new(Handover::new(1, 2, 2));
             let filler = {

@@ -1,19 +1,19 @@
-//! Where the next lines end, found many at a time.
+//! An index of the ends of the next lines, found many at a time.
 //!
-//! Searching for one newline after another costs a call and a mispredicted branch each; finding all of a block at once
-//! is three times as fast on short lines. The index looks a block ahead and then returns one end after another, so that
+//! A separate search for each newline costs a call and a mispredicted branch; finding all newlines of a block at once
+//! is three times as fast on short lines. The index scans a block ahead and then returns one end after another, so that
 //! `next_line` is a load, an addition and a compare.
 
 use millstream_core::internal::{self, Buffer};
 
-/// How far it looks ahead. The block stays in the first-level cache until its lines are used.
+/// The number of bytes that are scanned ahead. The block stays in the first-level cache until its lines are used.
 const BLOCK: usize = 16 << 10;
 
 #[derive(Default)]
 pub(crate) struct LineIndex {
     /// Where the block begins in the buffer.
     base: usize,
-    /// Positions from there, each after a newline, ascending; those from `next` on are still to be used.
+    /// Positions relative to `base`, each after a newline, ascending. Those from `next` on are unused.
     ends: Vec<u32>,
     next: usize,
     /// The buffer holds no newline between the last of `ends` and this position.
@@ -21,7 +21,7 @@ pub(crate) struct LineIndex {
 }
 
 impl LineIndex {
-    /// The end of the next line, if it is known.
+    /// Returns the end of the next line, if it is known.
     #[inline]
     pub(crate) fn next(&mut self) -> Option<usize> {
         let end = *self.ends.get(self.next)?;
@@ -29,7 +29,7 @@ impl LineIndex {
         Some(self.base + end as usize)
     }
 
-    /// Forgets everything: the reader's position has moved by other means.
+    /// Clears the index, because the reader's position has moved by other means.
     #[inline]
     pub(crate) fn clear(&mut self) {
         self.ends.clear();
@@ -37,7 +37,7 @@ impl LineIndex {
         self.scanned = 0;
     }
 
-    /// Looks further ahead in `buffer`, when [`next`](LineIndex::next) finds no more. Returns whether it found an end.
+    /// Scans further ahead in `buffer`, when [`next`](LineIndex::next) finds no more. Returns whether it found an end.
     pub(crate) fn look_ahead(&mut self, buffer: &Buffer) -> bool {
         self.ends.clear();
         self.next = 0;
@@ -54,12 +54,13 @@ impl LineIndex {
         !self.ends.is_empty()
     }
 
-    /// Bytes after `pos` that are known to contain no newline, to be carried over a fill, which moves positions.
+    /// Returns the number of bytes after `pos` that are known to contain no newline. It is carried over a fill, which
+    /// moves positions.
     pub(crate) fn scanned_ahead(&self, buffer: &Buffer) -> usize {
         self.scanned.saturating_sub(buffer.pos())
     }
 
-    /// After a fill: positions have moved.
+    /// Updates the index after a fill, which has moved positions.
     pub(crate) fn carry(&mut self, buffer: &Buffer, scanned_ahead: usize) {
         self.scanned = buffer.pos() + scanned_ahead;
     }

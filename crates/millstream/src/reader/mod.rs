@@ -1,10 +1,10 @@
-//! The reading end: one linear buffer, filled from a source, from which records are taken.
+//! The reading side: one linear buffer that is filled from a source and from which records are taken.
 //!
-//! It promises: every byte that the source delivered is delivered; then the end, if the source succeeded, or one error
-//! that says how it failed, and a plain end after that. A record is returned as soon as it is complete. Memory is
-//! bounded by the buffer, the read-ahead and the longest record, which has a limit.
+//! The reader returns every byte that the source delivered. Then it returns the end if the source succeeded, or one
+//! error that describes the failure, followed by a plain end. It returns a record as soon as the record is complete.
+//! Memory use is bounded by the buffer, the read-ahead and the longest record, which has a limit.
 //!
-//! It knows nothing about records: [`frame`](crate::frame) finds them.
+//! The reader itself knows nothing about record formats: [`frame`](crate::frame) finds the records.
 
 mod apart;
 mod builder;
@@ -37,15 +37,15 @@ use scan::Scanning;
 use supply::Supply;
 pub use supply::{ReadAhead, Waits};
 
-/// How many bytes of an unfinished record a message shows.
+/// The number of bytes of an unfinished record that an error message shows.
 const SHOWN: usize = 40;
 
-/// The largest part of the buffer that one batch covers: what fits into the second-level cache with its offsets.
+/// The largest part of the buffer that one batch covers. With its offsets it fits into the second-level cache.
 const BATCH_BYTES: usize = 256 << 10;
 
 /// Reads a source record by record.
 ///
-/// One at a time, without a copy:
+/// Reading one record at a time, without a copy:
 ///
 /// ```
 /// use millstream::Reader;
@@ -57,7 +57,7 @@ const BATCH_BYTES: usize = 256 << 10;
 /// # Ok::<(), millstream::Error>(())
 /// ```
 ///
-/// In batches, faster still:
+/// Reading in batches, which is faster still:
 ///
 /// ```
 /// use millstream::{Reader, frame::Lines};
@@ -71,8 +71,8 @@ const BATCH_BYTES: usize = 256 << 10;
 /// # Ok::<(), millstream::Error>(())
 /// ```
 ///
-/// Dropping a reader before its end stops its commands as [`close`](Reader::close) does, which may take two seconds,
-/// and reports nothing. For borrowed memory use the framers: a reader owns what it reads.
+/// Dropping a reader before the end of its source stops its commands as [`close`](Reader::close) does, which may take
+/// two seconds, and reports no error. A reader owns its source; to split borrowed memory, use the framers directly.
 pub struct Reader {
     buffer: Buffer,
     index: LineIndex,
@@ -80,49 +80,50 @@ pub struct Reader {
     records: u64,
     /// The longest record so far.
     longest: usize,
-    /// A line of at most this length is neither the longest nor too long.
+    /// A line of at most this length is neither the longest one nor too long.
     unremarkable: usize,
     supply: Supply,
     state: State,
-    /// A record was too long: nothing follows it until it is skipped.
+    /// A record was too long: no record follows it until it is skipped.
     too_long: bool,
-    /// The record being skipped, if a token interrupted that in the middle.
+    /// The record being skipped, if a token interrupted the skip.
     skip: Option<Skip>,
     /// The part of a long record that [`ReadRecords`](millstream_core::ReadRecords) keeps, and the offset after it.
     partial: (Vec<u8>, u64),
     /// The offsets of the last batch.
     offsets: Vec<u32>,
-    /// Whether the last batch has left records in the buffer.
+    /// Whether records of the last batch are still in the buffer.
     leaves_records: bool,
-    /// The position after the last batch, while its bytes are still before it.
+    /// The position after the last batch, while the batch's bytes are still unconsumed.
     batch_end: Option<usize>,
     record_limit: usize,
     name: String,
     meter: Meter,
     observer: Option<Observer>,
     ends: Vec<CommandEnd>,
-    /// The error that ended the reading, once it has been reported.
+    /// The error that ended the stream, once it has been reported.
     failure: Option<Error>,
 }
 
-/// What the source reports while it is read, perhaps on another thread.
+/// What the source reports while it is read, perhaps by another thread.
 #[derive(Clone, Debug)]
 struct Meter {
     opened: Instant,
     bytes: Arc<AtomicU64>,
     format: Arc<OnceLock<Format>>,
     size: Option<u64>,
-    /// The source is lent memory: bytes are read as they are revealed.
+    /// The source is lent memory: its bytes are read when they are revealed.
     lent: bool,
 }
 
 enum State {
     /// There may be more bytes.
     Open,
-    /// There are no more bytes. Whether the source succeeded is not known yet: a token interrupted the wait for that.
+    /// There are no more bytes. Whether the source succeeded is not known yet, because a token interrupted the wait for
+    /// that.
     Asking,
-    /// There are no more bytes, and the source succeeded, or failed as the error says. This is reported once all bytes
-    /// are consumed; an error, once all complete records are.
+    /// There are no more bytes, and the source succeeded or failed with this error. Success is reported after all bytes
+    /// are consumed, an error after all complete records are.
     Ending(Option<Error>),
     /// The end has been reported. Bytes left unread by [`Reader::fill`] are still records.
     Ended,
@@ -137,7 +138,7 @@ struct Skip {
     start: u64,
     /// The number of its remaining bytes; 0 if its length is not known.
     left: u64,
-    /// What the framer noted about the bytes that are gone.
+    /// The framer's notes about the bytes that are no longer in the buffer.
     resume: Resume,
 }
 
@@ -147,7 +148,7 @@ struct Observer {
     call: Box<dyn FnMut(&Progress) + Send>,
 }
 
-/// The position of a reader, from the start of the stream.
+/// A reader's position, counted from the start of the stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Position {
     /// Bytes consumed, after decoding.
@@ -166,20 +167,20 @@ pub struct Progress {
     pub records: u64,
     /// Bytes read from the source, before decoding.
     pub source_bytes: u64,
-    /// The total number of these, if known.
+    /// The total size of the source in bytes, if known.
     pub source_size: Option<u64>,
-    /// Since the reader was opened.
+    /// The time since the reader was opened.
     pub elapsed: Duration,
-    /// How long the consumer has waited for bytes.
+    /// The time that the consumer has waited for bytes.
     pub waited: Duration,
-    /// The longest record so far, in bytes, with its delimiter or prefix.
+    /// The length in bytes of the longest record so far, with its delimiter or prefix.
     pub longest_record: usize,
-    /// How the source is compressed.
+    /// The compression format of the source.
     pub format: Option<Format>,
 }
 
-/// The progress of a reader's source, for any thread and at any time: even while the reader waits, when its observer is
-/// not called, and after it is closed. Made by [`Reader::progress_handle`].
+/// The progress of a reader's source, which any thread can query at any time: even while the reader waits (when its
+/// observer is not called) and after it is closed. It is created by [`Reader::progress_handle`].
 ///
 /// ```
 /// use millstream::Reader;
@@ -198,30 +199,30 @@ pub struct Progress {
 pub struct ProgressHandle(Meter);
 
 impl ProgressHandle {
-    /// Bytes read from the source so far, before decoding.
+    /// Returns the number of bytes read from the source so far, before decoding.
     pub fn source_bytes(&self) -> u64 {
         self.0.bytes.load(Ordering::Relaxed)
     }
 
-    /// The total number of these, if known.
+    /// Returns the total size of the source in bytes, if known.
     pub fn source_size(&self) -> Option<u64> {
         self.0.size
     }
 
-    /// Since the reader was opened.
+    /// Returns the time since the reader was opened.
     pub fn elapsed(&self) -> Duration {
         self.0.opened.elapsed()
     }
 
-    /// How the source is compressed, once that is known.
+    /// Returns the compression format of the source, once it is known.
     pub fn format(&self) -> Option<Format> {
         self.0.format.get().copied()
     }
 }
 
-/// Opening. Each of these is also a method of the [builder](Reader::builder), which has the options.
+/// Constructors. Each of these is also a method of the [builder](Reader::builder), which has the options.
 impl Reader {
-    /// A reader with options.
+    /// Returns a builder, with which options are set.
     pub fn builder() -> ReaderBuilder {
         ReaderBuilder::default()
     }
@@ -236,38 +237,39 @@ impl Reader {
         Reader::builder().stdin()
     }
 
-    /// Reads a file descriptor and closes it.
+    /// Reads a file descriptor and closes it at the end.
     pub fn fd(fd: impl Into<OwnedFd>) -> Result<Reader> {
         Reader::builder().fd(fd)
     }
 
-    /// Reads a file descriptor that stays open: a duplicate of it.
+    /// Reads a duplicate of a file descriptor; the original stays open.
     pub fn borrow_fd(fd: impl AsFd) -> Result<Reader> {
         Reader::builder().borrow_fd(fd)
     }
 
-    /// Starts a command and reads its standard output. The end of the stream means end of file *and* exit status 0;
-    /// anything else is [`ErrorKind::CommandFailed`], after every byte it wrote. See [`ReaderBuilder::command`].
+    /// Starts a command and reads its standard output. The end of the stream means end of file *and* exit status 0; any
+    /// other outcome is [`ErrorKind::CommandFailed`], reported after all of its output. See [`ReaderBuilder::command`].
     pub fn command(command: impl Into<Command>) -> Result<Reader> {
         Reader::builder().command(command)
     }
 
-    /// Starts commands, each reading what the one before writes, and reads the last one's standard output.
+    /// Starts a pipeline of commands, in which each reads the output of the previous one, and reads the last one's
+    /// standard output.
     pub fn pipeline<C: Into<Command>>(commands: impl IntoIterator<Item = C>) -> Result<Reader> {
         Reader::builder().pipeline(commands)
     }
 
-    /// Starts a shell line and reads its standard output. Never pass it user input or a file name.
+    /// Starts a shell command line and reads its standard output. Never pass user input or a file name to this method.
     pub fn shell(line: impl AsRef<std::ffi::OsStr>) -> Result<Reader> {
         Reader::builder().shell(line)
     }
 
-    /// Connects to a TCP server and reads what it sends.
+    /// Connects to a TCP server and reads the bytes that it sends.
     pub fn tcp(address: impl ToSocketAddrs + std::fmt::Display) -> Result<Reader> {
         Reader::builder().tcp(address)
     }
 
-    /// Connects to a Unix socket and reads what it sends.
+    /// Connects to a Unix socket and reads the bytes that its server sends.
     pub fn unix(path: impl AsRef<Path>) -> Result<Reader> {
         Reader::builder().unix(path)
     }
@@ -277,7 +279,8 @@ impl Reader {
         Reader::builder().from_read(read)
     }
 
-    /// Reads what a callback writes into the slice it is given; it returns the number of bytes, 0 at the end.
+    /// Reads the bytes that a callback writes into the slice it is given. The callback returns the number of bytes, 0
+    /// at the end.
     pub fn callback(fill: impl FnMut(&mut [u8]) -> std::io::Result<usize> + Send + 'static) -> Result<Reader> {
         Reader::builder().callback(fill)
     }
@@ -292,16 +295,16 @@ impl Reader {
         Reader::builder().memory(bytes)
     }
 
-    /// Maps a regular file and reads it, without a copy. It must not shrink meanwhile.
+    /// Maps a regular file and reads it, without a copy. The file must not shrink while it is read.
     pub fn mapped(path: impl AsRef<Path>) -> Result<Reader> {
         Reader::builder().mapped(path)
     }
 }
 
-/// Bytes.
+/// Methods for bytes.
 impl Reader {
-    /// Reads at least one more byte after the unread ones, and returns how many; 0 is the end, and means that the
-    /// source succeeded. The unread bytes stay; their addresses change.
+    /// Reads at least one more byte after the unread ones, and returns the number of bytes read. 0 means that the
+    /// stream ended and the source succeeded. The unread bytes stay in the buffer, but their addresses change.
     ///
     /// ```
     /// let mut reader = millstream::Reader::memory("hello")?;
@@ -314,8 +317,8 @@ impl Reader {
     /// ```
     ///
     /// # Errors
-    /// How the source failed, once; [`ErrorKind::RecordTooLong`] when more bytes than the record limit are
-    /// unread, which can be consumed.
+    /// Returns the source's failure, once. Returns [`ErrorKind::RecordTooLong`] if more bytes than the record limit are
+    /// unread; they can still be consumed.
     pub fn fill(&mut self) -> Result<usize> {
         self.settle();
         let before = self.buffer.unread().len();
@@ -328,21 +331,21 @@ impl Reader {
         }
     }
 
-    /// The unread bytes.
+    /// Returns the unread bytes.
     #[inline]
     pub fn buffer(&self) -> &[u8] {
         self.buffer.unread()
     }
 
-    /// Takes `count` bytes from the front of [`buffer`](Reader::buffer).
+    /// Removes `count` bytes from the front of [`buffer`](Reader::buffer).
     ///
     /// # Panics
-    /// If there are fewer.
+    /// Panics if the buffer has fewer bytes.
     #[inline]
     pub fn consume(&mut self, count: usize) {
         self.settle();
         if count > 0 {
-            // A caller that takes bytes of a record that is too long decides where the next one begins.
+            // A caller that consumes bytes of a record that is too long decides where the next record begins.
             self.too_long = false;
             self.skip = None;
         }
@@ -350,7 +353,8 @@ impl Reader {
     }
 
     /// Consumes all of [`buffer`](Reader::buffer) without copying it: the reader continues in `memory`, and `memory`
-    /// becomes its former buffer, with those bytes in the returned range. For callers that pass them to another thread.
+    /// becomes its former buffer, with the consumed bytes in the returned range. This is for callers that pass the
+    /// bytes to another thread.
     ///
     /// ```
     /// let mut reader = millstream::Reader::from_read(&b"hello"[..])?;
@@ -368,7 +372,7 @@ impl Reader {
         self.buffer.exchange(memory)
     }
 
-    /// Reads once. False: there are no more bytes, and [`finish`](Reader::finish) knows why.
+    /// Reads once. Returns false if there are no more bytes; [`finish`](Reader::finish) then knows the reason.
     fn read_more(&mut self) -> Result<bool> {
         match self.state {
             State::Open => {}
@@ -377,7 +381,7 @@ impl Reader {
         }
         self.observe();
         self.batch_end = None;
-        // What a delimiter may add to the longest record, plus one byte that shows that the record is longer.
+        // The longest delimiter, plus one byte that shows that the record is too long.
         let max = self.record_limit.saturating_add(64);
         match self.supply.fill(&mut self.buffer, max) {
             Ok(0) => {
@@ -397,8 +401,8 @@ impl Reader {
         Ok(false)
     }
 
-    /// At the end of the bytes: asks whether the source succeeded. That decides whether a last record without its end
-    /// is a record, so it is asked before all bytes are consumed.
+    /// Asks at the end of the bytes whether the source succeeded. The answer decides whether trailing bytes without a
+    /// delimiter are a record, so this is called before all bytes are consumed.
     fn ask(&mut self) -> Result<()> {
         self.state = match self.supply.finish(&mut self.ends) {
             Ok(()) => State::Ending(None),
@@ -408,7 +412,7 @@ impl Reader {
         Ok(())
     }
 
-    /// At the end of the bytes: reports the reason, once.
+    /// Reports the reason at the end of the bytes, once.
     fn finish(&mut self) -> Result<()> {
         if self.is_at_end() {
             self.count_open_line();
@@ -427,8 +431,8 @@ impl Reader {
         }
     }
 
-    /// As [`finish`](Reader::finish), for records: the remaining bytes of a failed source are part of a record, and the
-    /// error shows them.
+    /// Like [`finish`](Reader::finish), for records: the remaining bytes of a failed source are part of a record, and
+    /// the error shows them.
     fn finish_records(&mut self) -> Result<()> {
         if let State::Ending(Some(error)) = &mut self.state
             && !self.buffer.unread().is_empty()
@@ -439,14 +443,14 @@ impl Reader {
         self.finish()
     }
 
-    /// Nothing follows this error; closing reports it again.
+    /// Marks the stream as failed. No more records follow this error; `close` reports it again.
     fn fail(&mut self, error: Error) -> Error {
         self.state = State::Failed;
         self.failure = Some(error.again());
         error
     }
 
-    /// Drops what only the next line or the next value would have used.
+    /// Drops state that only the next line or the next value would have used.
     #[inline]
     fn settle(&mut self) {
         self.batch_end = None;
@@ -456,29 +460,29 @@ impl Reader {
         }
     }
 
-    /// Adds the name and the position.
+    /// Adds the source's name and the position to an error.
     fn locate(&self, error: Error) -> Error {
         let end = self.buffer.offset() + self.buffer.unread().len() as u64;
         error.with_name(&self.name).with_offset(end)
     }
 
-    /// Whether the unread bytes are the last of the stream: not if an error cut it off.
+    /// Whether the unread bytes are the last of the stream. They are not if an error cut the stream off.
     fn is_at_end(&self) -> bool {
         matches!(self.state, State::Ending(None) | State::Ended)
     }
 }
 
-/// Records.
+/// Methods for records.
 impl Reader {
-    /// The next line, without its `\n` or `\r\n`; `None` at the end, which means that the source succeeded. (After an
-    /// error has been reported, `None` only means that there is nothing more.)
+    /// Returns the next line, without its `\n` or `\r\n`, or `None` at the end, which means that the source succeeded.
+    /// (After an error has been reported, `None` only means that there are no more lines.)
     ///
-    /// The last line need not end in a newline. Any bytes are accepted: [`frame::text`](crate::frame::text) checks for
-    /// UTF-8 if you need text.
+    /// The last line need not end in a newline. A line may contain any bytes; if you need text,
+    /// [`frame::text`](crate::frame::text) checks for UTF-8.
     ///
     /// # Errors
-    /// How the source failed, once, after everything it delivered; [`ErrorKind::RecordTooLong`], after which
-    /// [`skip_record`](Reader::skip_record) continues.
+    /// Returns the source's failure, once, after all the data that it delivered. Returns [`ErrorKind::RecordTooLong`]
+    /// for a line over the limit; [`skip_record`](Reader::skip_record) then continues after that line.
     #[inline]
     pub fn next_line(&mut self) -> Result<Option<&[u8]>> {
         let end = match self.index.next() {
@@ -498,18 +502,18 @@ impl Reader {
         }))
     }
 
-    /// The next line, if the buffer contains all of it: this never reads. `None` says nothing about the end or about
-    /// errors: [`next_line`](Reader::next_line) reports them.
+    /// Returns the next line if the buffer contains all of it; this never reads. `None` does not mean the end of the
+    /// stream: only [`next_line`](Reader::next_line) reports the end and errors.
     ///
-    /// It is for callers that release something while they wait, such as an interpreter lock, and need not release it
-    /// if there is no wait.
+    /// It is for callers that release a lock, such as an interpreter's, before they wait, and want to keep it if there
+    /// is no wait.
     ///
     /// ```
     /// let mut reader = millstream::Reader::memory("one\ntwo\nthree")?;
     /// assert_eq!(reader.buffered_line(), None);
     /// assert_eq!(reader.next_line()?, Some(&b"one"[..]));
     /// assert_eq!(reader.buffered_line(), Some(&b"two"[..]));
-    /// assert_eq!(reader.buffered_line(), None); // the bytes that are left may be part of a longer line
+    /// assert_eq!(reader.buffered_line(), None); // the remaining bytes may be part of a longer line
     /// assert_eq!(reader.next_line()?, Some(&b"three"[..]));
     /// # Ok::<(), millstream::Error>(())
     /// ```
@@ -521,7 +525,8 @@ impl Reader {
         })
     }
 
-    /// The same with its line feed and all other bytes, as other languages return lines of files.
+    /// Like [`buffered_line`](Reader::buffered_line), but returns the line with its line ending, as other languages
+    /// return lines of files.
     ///
     /// ```
     /// let mut reader = millstream::Reader::memory("one\ntwo\r\nthree")?;
@@ -551,7 +556,7 @@ impl Reader {
         self.index.next()
     }
 
-    /// The next record, if the buffer contains all of it: like [`buffered_line`](Reader::buffered_line), for any
+    /// Returns the next record if the buffer contains all of it: like [`buffered_line`](Reader::buffered_line), for any
     /// framer.
     ///
     /// ```
@@ -584,12 +589,12 @@ impl Reader {
         !self.too_long && self.skip.is_none() && !matches!(self.state, State::Failed)
     }
 
-    /// The position after the next line, if the index does not know it.
+    /// Returns the position after the next line, if the index does not know it.
     #[cold]
     fn find_line(&mut self) -> Result<Option<usize>> {
         if self.is_scanning() {
-            // The rest of a line, after which values are usually scanned again: the index would search many lines for
-            // this one, each time. From the next line on it is used.
+            // This is the rest of a line, after which values are usually scanned again: the index would search many
+            // lines each time, just to find this one. It is used again from the next line on.
             let found = self.find_frame(&mut Lines::new())?;
             return Ok(found.map(|(len, _)| self.buffer.pos() + len));
         }
@@ -602,13 +607,13 @@ impl Reader {
                 return Ok(self.index.next());
             }
             let unread = self.buffer.unread().len();
-            // Two bytes may still be its line end.
+            // These bytes may still be its line ending.
             if unread > self.record_limit.saturating_add(2) {
                 return self.stop_at_long_record(unread);
             }
             let scanned = self.index.scanned_ahead(&self.buffer);
             let more = self.read_more();
-            // Also after a cancelled wait: positions have moved anyway.
+            // This runs after a cancelled wait too, because positions have moved anyway.
             self.index.carry(&self.buffer, scanned);
             if more? {
                 continue;
@@ -620,7 +625,7 @@ impl Reader {
         }
     }
 
-    /// The line that ends at the position `end` is the longest so far, or too long.
+    /// Handles a line that ends at position `end` and is the longest so far, or too long.
     #[cold]
     fn check_longest_line(&mut self, end: usize) -> Result<()> {
         let line = &self.buffer.unread()[..end - self.buffer.pos()];
@@ -629,7 +634,7 @@ impl Reader {
         self.check_record(line.len(), trim.apply(line, terminated).len())
     }
 
-    /// Records the length of a record and of its content: an error if it is over the limit.
+    /// Records the length of a record and of its content. Returns an error if the content exceeds the limit.
     fn check_record(&mut self, len: usize, content: usize) -> Result<()> {
         if content > self.record_limit {
             return self.stop_at_long_record(content);
@@ -639,8 +644,8 @@ impl Reader {
         Ok(())
     }
 
-    /// A record that was too long remains until it is skipped, and one being skipped is skipped to its end: neither may
-    /// look like the end of the stream.
+    /// A record that was too long stays in the buffer until it is skipped, and a skip that began is completed: neither
+    /// may look like the end of the stream.
     fn check_resumed<F: Framer + ?Sized>(&mut self, framer: &mut F) -> Result<()> {
         if self.skip.is_some() {
             self.skip_record(framer)?;
@@ -666,16 +671,16 @@ impl Reader {
             .with_record(self.records)
     }
 
-    /// The bytes before the next `delimiter`, or before the end; `None` at the end. For a delimiter of several bytes,
-    /// see [`next_frame`](Reader::next_frame).
+    /// Returns the bytes before the next `delimiter` or before the end, or `None` at the end. For a delimiter of
+    /// several bytes, see [`next_frame`](Reader::next_frame).
     ///
     /// # Errors
-    /// As [`next_line`](Reader::next_line).
+    /// Returns the errors of [`next_line`](Reader::next_line).
     pub fn read_until(&mut self, delimiter: u8) -> Result<Option<&[u8]>> {
         self.next_frame(&mut Delimiter::byte(delimiter))
     }
 
-    /// The next record, as found and trimmed by `framer`; `None` at the end.
+    /// Returns the next record, as found and trimmed by `framer`, or `None` at the end.
     ///
     /// ```
     /// use millstream::{Reader, frame::Delimiter};
@@ -690,8 +695,9 @@ impl Reader {
     /// ```
     ///
     /// # Errors
-    /// As [`next_line`](Reader::next_line); and the framer's errors, with offset and record, which end the stream: if
-    /// one record of announced length is wrong, the start of the next is unknown.
+    /// Returns the errors of [`next_line`](Reader::next_line), and the framer's errors, with their offset and record
+    /// number. A framer's error ends the stream: if the announced length of a record is wrong, the start of the next
+    /// one is unknown.
     pub fn next_frame<F: Framer + ?Sized>(&mut self, framer: &mut F) -> Result<Option<&[u8]>> {
         let Some((len, terminated)) = self.find_frame(framer)? else { return Ok(None) };
         self.records += 1;
@@ -749,24 +755,25 @@ impl Reader {
         }
     }
 
-    /// No record: the end. If the source failed, that is the cause of a record cut short.
+    /// There is no further record. If the source failed, its failure is what cut the record short.
     fn stop_at_bad_record<T>(&mut self, error: Error) -> Result<T> {
         self.finish()?;
         let error = error.with_name(&self.name).with_offset(self.buffer.offset()).with_record(self.records);
         Err(self.fail(error))
     }
 
-    /// The next records, as many as are available: waits for one, never for a second. `None` at the end.
+    /// Returns all records that are available, or `None` at the end. It waits for the first record, never for a second
+    /// one.
     ///
-    /// Within a batch a record is a piece of one block of bytes; see [`Batch`].
+    /// The records of a batch are slices of one block of bytes; see [`Batch`].
     ///
     /// # Errors
-    /// As [`next_frame`](Reader::next_frame). The records before a bad one are delivered first.
+    /// Returns the errors of [`next_frame`](Reader::next_frame). The records before an invalid one are delivered first.
     pub fn next_batch<F: Framer + ?Sized>(&mut self, framer: &mut F) -> Result<Option<Batch<'_>>> {
         self.next_batch_of(framer, usize::MAX)
     }
 
-    /// The same, with at most `max` records, which is at least 1.
+    /// Like [`next_batch`](Reader::next_batch), but with at most `max` records, which must be at least 1.
     pub fn next_batch_of<F: Framer + ?Sized>(&mut self, framer: &mut F, max: usize) -> Result<Option<Batch<'_>>> {
         self.settle();
         self.check_resumed(framer)?;
@@ -775,12 +782,12 @@ impl Reader {
         }
         let mut terminated = self.find_batch(framer, max);
         if self.offsets.len() == 1 {
-            // No record, or an invalid or long one at the front.
+            // There is no complete record, or the first one is invalid or too long.
             let Some((len, is_terminated)) = self.find_frame(framer)? else { return Ok(None) };
             // Usually more bytes arrived with it.
             terminated = self.find_batch(framer, max);
             if self.offsets.len() == 1 {
-                // It is longer than a batch.
+                // The record is longer than a batch.
                 self.offsets.push(len as u32);
                 terminated = is_terminated;
             }
@@ -788,7 +795,7 @@ impl Reader {
         self.records += self.offsets.len() as u64 - 1;
         let len = self.offsets[self.offsets.len() - 1] as usize;
         let most = BATCH_BYTES.min(self.buffer.unread().len());
-        // It ended at its limit, not where the records did.
+        // The batch ended at its limit, not where the available records end.
         self.leaves_records = self.offsets.len() > max || (most == BATCH_BYTES && len < self.buffer.unread().len());
         let (offset, first_record) = (self.buffer.offset(), self.records - (self.offsets.len() as u64 - 1));
         self.batch_end = Some(self.buffer.pos() + len);
@@ -796,9 +803,9 @@ impl Reader {
         Ok(Some(Batch::new(bytes, &self.offsets, framer.trim(), terminated).at(offset, first_record)))
     }
 
-    /// Makes the last `count` records of the last batch unread again: for a loop over single records that stops in the
-    /// middle of a batch, so that the next call continues after the last record that was used. It has to be the first
-    /// call after the batch.
+    /// Makes the last `count` records of the last batch unread again. A loop over single records that stops in the
+    /// middle of a batch calls this, so that the next call continues after the last record that was used. It must be
+    /// the first call after the batch.
     ///
     /// ```
     /// use millstream::{Reader, frame::Lines};
@@ -811,7 +818,7 @@ impl Reader {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::ArgumentInvalid`] if the last batch had fewer records, or if the reader was used after it.
+    /// Returns [`ErrorKind::ArgumentInvalid`] if the last batch had fewer records, or if the reader was used after it.
     pub fn give_back(&mut self, count: usize) -> Result<()> {
         if count == 0 {
             return Ok(());
@@ -834,8 +841,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Ends the reading with the error [`ErrorKind::Stalled`], which the next call reports once no complete record is
-    /// left: for callers that wait with [`waits_for`](Reader::waits_for) and have waited longer than the reader's stall
+    /// Ends the stream with [`ErrorKind::Stalled`], which the next call reports once no complete record is left. This
+    /// is for callers that wait with [`waits_for`](Reader::waits_for) and have waited longer than the reader's stall
     /// timeout. Without a stall timeout, and after the end, this does nothing.
     ///
     /// ```
@@ -852,8 +859,8 @@ impl Reader {
         }
     }
 
-    /// Whether the next batch requires a wait: for programs that read from several readers in turn. Only useful between
-    /// two batches.
+    /// Returns whether the next batch requires a wait. Programs that read from several readers in turn use this between
+    /// two batches; it is not useful at any other time.
     pub fn waits(&self) -> Waits {
         match self.state {
             State::Open if !self.leaves_records => self.supply.waits(),
@@ -861,13 +868,13 @@ impl Reader {
         }
     }
 
-    /// The file descriptor that becomes readable when a [`fill`](Reader::fill) has something to read or has reached the
-    /// end: for an event loop that must not block. `None` if there is none to wait for: for a file, a callback, a
-    /// compressed stream, with a thread that reads ahead, and past the end.
+    /// Returns the file descriptor that becomes readable when [`fill`](Reader::fill) has something to read or has
+    /// reached the end, for an event loop that must not block. Returns `None` if there is no descriptor to wait for:
+    /// for a file, a callback or a compressed stream, with a thread that reads ahead, and past the end.
     ///
-    /// It belongs to the reader, and may be waited for by any means that does not read it. One fill then waits hardly
-    /// at all: for the rest of a compressed stream's first bytes, to get more out of a fast pipe, or for a command that
-    /// has closed its output to exit.
+    /// The descriptor belongs to the reader; the caller may wait for it but must not read it. One fill may then still
+    /// wait briefly: for the rest of a compressed stream's first bytes, to get more out of a fast pipe, or for a
+    /// command that has closed its output to exit.
     ///
     /// ```
     /// let mut reader = millstream::Reader::command(["echo", "hello"])?;
@@ -883,14 +890,14 @@ impl Reader {
         }
     }
 
-    /// Finds the offsets of the complete records in the buffer, and whether the last of them is terminated.
+    /// Finds the offsets of the complete records in the buffer. Returns whether the last of them is terminated.
     fn find_batch<F: Framer + ?Sized>(&mut self, framer: &mut F, max: usize) -> bool {
         self.offsets.clear();
         self.offsets.push(0);
         let unread = self.buffer.unread();
         let input = &unread[..unread.len().min(BATCH_BYTES)];
         let eof = self.is_at_end() && input.len() == unread.len();
-        // An error is about the first record that is not in the batch: the next call finds it again.
+        // The error is about the first record after the batch: the next call finds it again.
         let terminated = framer.batch(input, eof, max.max(1), &mut self.offsets).unwrap_or(true);
         match self.offsets.len() {
             1 => terminated,
@@ -898,8 +905,8 @@ impl Reader {
         }
     }
 
-    /// Records the longest record of a batch, and ends the batch before one that is over the limit. `terminated` and
-    /// the result: whether the last record is.
+    /// Records the longest record of a batch, and ends the batch before a record that exceeds the limit. Both
+    /// `terminated` and the result are whether the last record is terminated.
     fn check_batch(&mut self, trim: Trim, mut terminated: bool) -> bool {
         let longest = self.offsets.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0) as usize;
         if longest > self.record_limit {
@@ -910,7 +917,7 @@ impl Reader {
                 trim.apply(record, terminated || i < last).len() > self.record_limit
             };
             if let Some(first) = self.offsets.windows(2).enumerate().position(is_too_long) {
-                terminated = true; // those before it are
+                terminated = true; // the records before it are
                 self.offsets.truncate(first + 1);
             }
         }
@@ -918,8 +925,8 @@ impl Reader {
         terminated
     }
 
-    /// Skips one record, however long it is, and returns whether there was one. After [`ErrorKind::RecordTooLong`] it
-    /// is the one that was too long, and the reader continues after it.
+    /// Skips one record of any length, and returns whether there was one. After [`ErrorKind::RecordTooLong`] it skips
+    /// the record that was too long, and the reader continues after it.
     ///
     /// ```
     /// use millstream::{ErrorKind, Reader, frame::Lines};
@@ -934,13 +941,13 @@ impl Reader {
     /// ```
     ///
     /// # Errors
-    /// As [`next_frame`](Reader::next_frame), but for the record's length.
+    /// Returns the errors of [`next_frame`](Reader::next_frame), except for the record's length.
     pub fn skip_record<F: Framer + ?Sized>(&mut self, framer: &mut F) -> Result<bool> {
         self.settle();
         let mut skip = self.skip.take().unwrap_or(Skip { start: self.buffer.offset(), left: 0, resume: Resume::START });
         let skipped = self.skip_rest(framer, &mut skip);
         let interrupted = matches!(&skipped, Err(error) if error.kind() == ErrorKind::Cancelled);
-        // Until the rest is skipped too, it must not be returned as a record.
+        // Until the rest is skipped too, that rest must not be returned as a record.
         self.too_long = interrupted;
         self.skip = interrupted.then_some(skip);
         skipped
@@ -970,7 +977,7 @@ impl Reader {
                 if self.read_more()? {
                     continue;
                 }
-                // What was skipped so far was the last record.
+                // The bytes skipped so far were the last record.
                 let skipped = self.buffer.offset() > skip.start;
                 self.records += u64::from(skipped);
                 return if skipped { Ok(true) } else { self.finish().map(|()| false) };
@@ -992,7 +999,7 @@ impl Reader {
                         return self.stop_at_bad_record(error);
                     }
                     Step::More { resume, .. } => {
-                        // The end may begin in the bytes that have not been scanned.
+                        // The record's delimiter may begin in the bytes that have not been scanned.
                         self.buffer.consume(resume.scanned());
                         skip.resume = resume.dropped();
                         if !self.read_more()? && !self.is_at_end() {
@@ -1006,14 +1013,14 @@ impl Reader {
     }
 }
 
-/// The error for a framer that returns an impossible record.
+/// Returns the error for a framer that returns an impossible record.
 fn no_record(len: usize, there: usize) -> Error {
     Error::new(ErrorKind::LengthInvalid)
         .with_found(format!("a framer that finds a record of {len} bytes"))
         .with_expected(format!("1 to {there} bytes, the ones available"))
 }
 
-/// The error for a framer that asks for more at the end.
+/// Returns the error for a framer that asks for more bytes at the end.
 fn no_end(there: usize, need: u64) -> Error {
     Error::new(ErrorKind::FrameTruncated)
         .with_found(format!("the end of the stream after {there} bytes of a record"))
@@ -1023,19 +1030,19 @@ fn no_end(there: usize, need: u64) -> Error {
         })
 }
 
-/// Position, progress and ending.
+/// Methods for the position, the progress and the end.
 impl Reader {
-    /// The name of the source.
+    /// Returns the name of the source.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Where we are.
+    /// Returns the current position.
     pub fn position(&self) -> Position {
         Position { bytes: self.buffer.offset(), records: self.records + self.lines_scanned() }
     }
 
-    /// The progress so far.
+    /// Returns the progress so far.
     pub fn progress(&self) -> Progress {
         Progress {
             bytes: self.buffer.offset(),
@@ -1049,7 +1056,7 @@ impl Reader {
         }
     }
 
-    /// What another thread may query, even while this one waits for the source.
+    /// Returns a handle that another thread can query, even while this one waits for the source.
     pub fn progress_handle(&self) -> ProgressHandle {
         ProgressHandle(self.meter.clone())
     }
@@ -1068,16 +1075,17 @@ impl Reader {
         }
     }
 
-    /// How all the source's commands ended: available after the end, and after an error caused by them.
+    /// Returns how all of the source's commands ended. It is available after the end, and after an error that a command
+    /// caused.
     pub fn command_ends(&self) -> &[CommandEnd] {
         &self.ends
     }
 
-    /// Ends the reading at the current position, and returns how the source's commands ended.
+    /// Closes the reader at the current position, and returns how the source's commands ended.
     ///
-    /// Before the end of the stream, our side of the pipe is closed; a command still running after a second gets
-    /// SIGTERM, and after another second SIGKILL. A source that is not read to its end is not asked whether it
-    /// succeeded: however its commands end, that is not an error, and the result has their status.
+    /// Before the end of the stream, this closes the reading end of the pipe. A command that is still running after a
+    /// second gets SIGTERM, and after another second SIGKILL. If a source is not read to its end, the status of its
+    /// commands is not an error; the result contains it.
     ///
     /// ```
     /// let mut reader = millstream::Reader::command(["yes"])?;
@@ -1088,14 +1096,14 @@ impl Reader {
     /// ```
     ///
     /// # Errors
-    /// The error that ended the reading, again: a failure that was ignored is not lost.
+    /// Returns the error that ended the stream again, so that an ignored failure is not lost.
     pub fn close(mut self) -> Result<Vec<CommandEnd>> {
         self.try_close()?;
         Ok(std::mem::take(&mut self.ends))
     }
 
-    /// As [`close`](Reader::close), for callers that need to know how the commands ended even after an error:
-    /// [`command_ends`](Reader::command_ends) has that from then on. Nothing more is read.
+    /// Like [`close`](Reader::close), for callers that need to know how the commands ended even after an error:
+    /// [`command_ends`](Reader::command_ends) returns that afterwards. No more bytes are read.
     ///
     /// ```
     /// let mut reader = millstream::Reader::command(["sh", "-c", "echo one; exit 3"])?;
@@ -1106,14 +1114,15 @@ impl Reader {
     /// ```
     ///
     /// # Errors
-    /// Those of [`close`](Reader::close).
+    /// Returns the errors of [`close`](Reader::close).
     pub fn try_close(&mut self) -> Result<()> {
         if matches!(self.state, State::Ending(_)) && self.buffer.unread().is_empty() {
-            // Its end has been reached; only the call that would have reported it is missing. Its result is kept.
+            // The end has been reached; only the call that would have reported it is missing. Its result is kept.
             let _ = self.finish();
         }
         if self.ends.is_empty() {
-            // The commands have not been waited for yet: before the end, and after an error not caused by them.
+            // The commands have not been waited for yet: this is before the end, or after an error that no command
+            // caused.
             self.supply.close(&mut self.ends);
         }
         self.state = State::Failed;
@@ -1121,11 +1130,11 @@ impl Reader {
     }
 }
 
-/// Ending without waiting.
+/// Closing without waiting.
 impl Reader {
-    /// Ends the reading at the current position without waiting: for a finalizer, which must not delay its program. Our
-    /// side of the pipe is closed, and a command still running gets SIGTERM immediately; if it is still running after
-    /// two seconds, a separate thread kills it with SIGKILL. Nothing more is read, and no status is known.
+    /// Closes the reader at the current position without waiting, for a finalizer, which must not delay its program.
+    /// This closes the reading end of the pipe. A command that is still running gets SIGTERM immediately, and after two
+    /// seconds a separate thread kills it with SIGKILL. No more bytes are read, and no status is available.
     ///
     /// ```
     /// let mut reader = millstream::Reader::command(["sleep", "60"])?;
@@ -1171,7 +1180,7 @@ impl std::fmt::Debug for Reader {
     }
 }
 
-/// The error with the remaining bytes of a record whose source failed inside it.
+/// Adds the remaining bytes of a record to the error of a source that failed inside that record.
 fn with_unfinished(error: Error, rest: &[u8]) -> Error {
     let first = &rest[..rest.len().min(SHOWN)];
     let more = if first.len() < rest.len() { "..." } else { "" };

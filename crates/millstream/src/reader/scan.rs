@@ -1,8 +1,8 @@
-//! Numbers and words straight from the buffer.
+//! Numbers and words directly from the buffer.
 //!
-//! A value that is valid and complete in the buffer costs only inlined code ([`quick`]); everything else goes through
-//! [`Reader::scan_carefully`], which reads on if a value is cut by the end of the buffer and reports the errors. Lines
-//! are counted when the scanned bytes are about to be dropped, all at once.
+//! A value that is valid and complete in the buffer costs only inlined code ([`quick`]). All other cases go through
+//! [`Reader::scan_carefully`], which reads more if a value is cut by the end of the buffer, and reports the errors.
+//! Lines are counted all at once, when the scanned bytes are about to be dropped.
 
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,33 +13,33 @@ use crate::frame::Lines;
 use crate::scan::{Scan, Separator};
 use millstream_core::internal::{Extent, Tokens, quick};
 
-/// A value may have this many bytes, however low the record limit is: more than [`quick`] accepts for any, so that it
-/// need not check the limit.
+/// A value may have this many bytes even if the record limit is lower. This is more than [`quick`] accepts for any
+/// value, so that it does not have to check the limit.
 const SHORT: usize = 1 << 10;
 
-/// What scanning keeps between two calls.
+/// The state of scanning between two calls.
 #[derive(Default)]
 pub(super) struct Scanning {
-    /// The last value was scanned: the index of lines is empty, and scanning may continue.
+    /// Whether the last value was scanned: if so, the index of lines is empty, and scanning may continue.
     is_on: bool,
-    /// While on: up to this position of the buffer, lines are in the reader's count.
+    /// While `is_on`: lines before this position of the buffer are included in the reader's count.
     counted: usize,
-    /// Lines counted from there on for a caller that asked: bytes in the upper half, lines in the lower one. It saves
-    /// the next query counting those bytes. Calls of `&self` may come from several threads; all of them count the same
-    /// bytes, so that any value that was stored is right.
+    /// The lines counted from that position for a caller that queried the position: bytes in the upper half, lines in
+    /// the lower half. The next query does not have to count these bytes again. Several threads may query through
+    /// `&self`; all of them count the same bytes, so every stored value is right.
     asked: AtomicU64,
-    /// Where scanning stopped inside a line.
+    /// The offset at which scanning stopped inside a line.
     open_line: Option<u64>,
 }
 
 impl Scanning {
-    /// All lines up to `pos` are in the reader's count.
+    /// Sets that the reader's count includes all lines before `pos`.
     fn count_from(&mut self, pos: usize) {
         self.counted = pos;
         *self.asked.get_mut() = 0;
     }
 
-    /// The lines of `scanned`, the bytes from `counted` on.
+    /// Returns the number of lines in `scanned`, the bytes from `counted` on.
     fn lines(&self, scanned: &[u8]) -> u64 {
         let asked = self.asked.load(Ordering::Relaxed);
         let (bytes, lines) = (asked >> 32, asked & u64::from(u32::MAX));
@@ -53,13 +53,13 @@ impl Scanning {
 
 /// Numbers and words.
 ///
-/// They can be mixed with lines and other records. [`next_line`](Reader::next_line) after a number is the rest of its
-/// line: white space is consumed with the value that follows it, not with the one before.
+/// They can be mixed with lines and other records. After a number, [`next_line`](Reader::next_line) returns the rest of
+/// its line: white space is consumed with the value that follows it, not with the previous one.
 ///
-/// A line end that is scanned over counts as a record.
+/// A line end that scanning consumes counts as a record.
 impl Reader {
-    /// The next value, a number or a tuple of numbers separated by white space; `None` at the end, which means that the
-    /// source succeeded.
+    /// Returns the next value, a number or a tuple of numbers separated by white space, or `None` at the end, which
+    /// means that the source succeeded.
     ///
     /// ```
     /// use millstream::Reader;
@@ -75,23 +75,24 @@ impl Reader {
     /// ```
     ///
     /// # Errors
-    /// How the source failed, once, after everything it delivered; a number cut off by its failure is not a number.
-    /// Otherwise, with the offset and the record (the line, the first is 0) of the token:
+    /// Returns the source's failure, once, after all the data that it delivered; a number that is cut off by the
+    /// failure is not returned. Returns these errors, with the token's offset and record (its line, counted from 0):
     ///
     /// - [`NumberInvalid`](crate::ErrorKind::NumberInvalid), [`NumberOverflow`](crate::ErrorKind::NumberOverflow): see
-    ///   [the module](crate::scan) for what is a number. Nothing but white space is consumed, also for a tuple; the
-    ///   error repeats until the token is read in another way: [`next_word`](Reader::next_word), a wider type, or
+    ///   [the module](crate::scan) for the syntax of numbers. Only white space is consumed, even for a tuple. The error
+    ///   repeats until the token is read in another way: [`next_word`](Reader::next_word), a wider type, or
     ///   [`skip_record`](Reader::skip_record) for the rest of the line.
-    /// - [`ValueMissing`](crate::ErrorKind::ValueMissing): the input ended within a tuple, whose values are still there.
-    /// - [`RecordTooLong`](crate::ErrorKind::RecordTooLong): a value, or a tuple with the white space in it, is longer than the
-    ///   record limit and than 1 KiB.
+    /// - [`ValueMissing`](crate::ErrorKind::ValueMissing): the input ended within a tuple. Its values can still be
+    ///   read.
+    /// - [`RecordTooLong`](crate::ErrorKind::RecordTooLong): a value, or a tuple with its white space, is longer than
+    ///   the record limit and longer than 1 KiB.
     #[inline]
     pub fn scan<T: Scan>(&mut self) -> Result<Option<T>> {
         self.scan_separated(Separator::Space)
     }
 
-    /// The next value, its numbers separated by one byte or a line end: see [`Separator::Byte`]. The separator after a
-    /// value is consumed with it.
+    /// Returns the next value, whose numbers are separated by one byte or a line end: see [`Separator::Byte`]. The
+    /// separator after a value is consumed with it.
     ///
     /// ```
     /// use millstream::Reader;
@@ -105,8 +106,8 @@ impl Reader {
     /// ```
     ///
     /// # Errors
-    /// As [`scan`](Reader::scan). An empty field is not a number. If a byte that may be part of a number separates them
-    /// (such as `-`), it does so everywhere.
+    /// Returns the errors of [`scan`](Reader::scan). An empty field is not a number. A separator that may be part of a
+    /// number (such as `-`) always separates.
     #[inline]
     pub fn scan_delimited<T: Scan>(&mut self, separator: u8) -> Result<Option<T>> {
         self.scan_separated(Separator::Byte(separator))
@@ -114,8 +115,8 @@ impl Reader {
 
     #[inline(always)]
     fn scan_separated<T: Scan>(&mut self, separator: Separator) -> Result<Option<T>> {
-        // The value is extracted from the result of the call: so the compiler keeps that of the fast path in registers,
-        // instead of storing its numbers and loading them again before the stores are done.
+        // The value is extracted from the result of the call, so that the compiler keeps the fast path's value in
+        // registers. Otherwise it would store the numbers and load them again before the stores are done.
         let value = match self.scan_quickly(separator) {
             Some(value) => value,
             None => match self.scan_carefully(separator)? {
@@ -136,10 +137,10 @@ impl Reader {
         Some(value)
     }
 
-    /// The next value, which is required.
+    /// Returns the next value, which must exist.
     ///
     /// # Errors
-    /// As [`scan`](Reader::scan), and [`ValueMissing`](crate::ErrorKind::ValueMissing) at the end.
+    /// Returns the errors of [`scan`](Reader::scan), and [`ValueMissing`](crate::ErrorKind::ValueMissing) at the end.
     ///
     /// ```
     /// use millstream::{ErrorKind, Reader};
@@ -158,10 +159,10 @@ impl Reader {
         }
     }
 
-    /// The next value, separated as by [`scan_delimited`](Reader::scan_delimited), which is required.
+    /// Returns the next value, separated as in [`scan_delimited`](Reader::scan_delimited), which must exist.
     ///
     /// # Errors
-    /// As [`require`](Reader::require).
+    /// Returns the errors of [`require`](Reader::require).
     #[inline]
     pub fn require_delimited<T: Scan>(&mut self, separator: u8) -> Result<T> {
         match self.scan_delimited(separator)? {
@@ -170,7 +171,8 @@ impl Reader {
         }
     }
 
-    /// The values up to the end, one after another. After an error the iterator ends; the reader does not.
+    /// Returns an iterator over the values up to the end. After an error the iterator ends, but the reader can
+    /// continue.
     ///
     /// ```
     /// use millstream::Reader;
@@ -185,7 +187,7 @@ impl Reader {
         Values { reader: self, separator: Separator::Space, is_over: false, values: PhantomData }
     }
 
-    /// The next word: the bytes up to the next white space or the end; `None` at the end.
+    /// Returns the next word, that is, the bytes up to the next white space or the end, or `None` at the end.
     ///
     /// ```
     /// use millstream::Reader;
@@ -199,8 +201,9 @@ impl Reader {
     /// ```
     ///
     /// # Errors
-    /// How the source failed, once, after everything it delivered; [`RecordTooLong`](crate::ErrorKind::RecordTooLong),
-    /// after which [`skip_record`](Reader::skip_record) continues, skipping the rest of the line as well.
+    /// Returns the source's failure, once, after all the data that it delivered. Returns
+    /// [`RecordTooLong`](crate::ErrorKind::RecordTooLong) for a word over the limit;
+    /// [`skip_record`](Reader::skip_record) then skips the word and the rest of the line.
     pub fn next_word(&mut self) -> Result<Option<&[u8]>> {
         match self.find_tokens(1, Separator::Space, self.record_limit)? {
             Some(len) => Ok(Some(self.buffer.take_to(self.buffer.pos() + len))),
@@ -208,15 +211,15 @@ impl Reader {
         }
     }
 
-    /// The rest of the line, without blanks and tabs before it and without its line end; `None` at the end.
+    /// Returns the rest of the line, without leading blanks and tabs and without its line end, or `None` at the end.
     ///
-    /// Right after a number or a word it is the rest of *their* line, which may be empty, also where the input ends
-    /// without a line end. So it also consumes the line end after the last number of a line before
-    /// [`next_line`](Reader::next_line) reads the lines that follow. (That also takes the rest of a line, with its
-    /// leading blanks.)
+    /// Directly after a number or a word this is the rest of *its* line, which may be empty, even if the input ends
+    /// without a line end. So call it to consume the line end after the last number of a line, before
+    /// [`next_line`](Reader::next_line) reads the following lines. (`next_line` would return the rest of the line too,
+    /// with its leading blanks.)
     ///
     /// # Errors
-    /// As [`next_line`](Reader::next_line).
+    /// Returns the errors of [`next_line`](Reader::next_line).
     pub fn rest_of_line(&mut self) -> Result<Option<&[u8]>> {
         if self.is_scanning() {
             self.count_scanned();
@@ -227,15 +230,16 @@ impl Reader {
                 let start = line.iter().position(|&byte| byte != b' ' && byte != b'\t').unwrap_or(line.len());
                 Some(&line[start..])
             }
-            // A last line without an end has been taken completely.
+            // This was a last line without a line end, and all of it has been consumed.
             None if is_open => Some(&[]),
             None => None,
         })
     }
 
-    /// The unread bytes, for code that scans them itself: the inlined functions of other languages. They are empty
-    /// after an error of the source, whose unread bytes are not values. [`consume_scanned`](Reader::consume_scanned)
-    /// takes what was scanned; use [`scan`](Reader::scan) for a value that is incomplete here, or invalid.
+    /// Returns the unread bytes, for code that scans them itself, such as the inlined functions of other languages.
+    /// They are empty after an error of the source, whose unread bytes are not values. Call
+    /// [`consume_scanned`](Reader::consume_scanned) for the bytes that were scanned, and [`scan`](Reader::scan) for a
+    /// value that is incomplete in these bytes, or invalid.
     ///
     /// ```
     /// use millstream::Reader;
@@ -243,13 +247,13 @@ impl Reader {
     /// reader.fill()?;
     /// assert_eq!(reader.scan_window()?, b"1\n2\n30");
     /// reader.consume_scanned(4);
-    /// assert_eq!(reader.position().records, 2); // by `consume` it would be none
+    /// assert_eq!(reader.position().records, 2); // with `consume` it would be 0
     /// assert_eq!(reader.scan::<u32>()?, Some(30));
     /// # Ok::<(), millstream::Error>(())
     /// ```
     ///
     /// # Errors
-    /// [`RecordTooLong`](crate::ErrorKind::RecordTooLong) while a record waits to be skipped.
+    /// Returns [`RecordTooLong`](crate::ErrorKind::RecordTooLong) while a record must be skipped first.
     pub fn scan_window(&mut self) -> Result<&[u8]> {
         match self.begin_scanning()? {
             true => Ok(self.buffer.unread()),
@@ -257,11 +261,11 @@ impl Reader {
         }
     }
 
-    /// Takes `count` bytes from the front of [`scan_window`](Reader::scan_window), in which values were scanned: like
-    /// [`consume`](Reader::consume), but line ends among them count as records.
+    /// Removes `count` bytes from the front of [`scan_window`](Reader::scan_window), in which values were scanned. This
+    /// is like [`consume`](Reader::consume), but the line ends in these bytes count as records.
     ///
     /// # Panics
-    /// If there are fewer.
+    /// Panics if the window has fewer bytes.
     pub fn consume_scanned(&mut self, count: usize) {
         match self.is_scanning() {
             true => self.buffer.consume(count),
@@ -269,7 +273,7 @@ impl Reader {
         }
     }
 
-    /// The next value, in any state.
+    /// Returns the next value, in any state of the reader.
     #[cold]
     #[inline(never)]
     fn scan_carefully<T: Scan>(&mut self, separator: Separator) -> Result<Option<T>> {
@@ -284,7 +288,7 @@ impl Reader {
             Err(wrong) => {
                 self.settle();
                 if wrong.is_missing() {
-                    // If the source failed, that is the cause.
+                    // If the source failed, its failure is the cause.
                     self.finish()?;
                 }
                 let before = &self.buffer.unread()[..wrong.token.start];
@@ -295,17 +299,17 @@ impl Reader {
         }
     }
 
-    /// The error of a missing value at the end.
+    /// Returns the error of a missing value at the end.
     #[cold]
     fn value_missing<T: Scan>(&mut self, separator: Separator) -> Error {
         match T::take(&mut Tokens::new(&[], separator)) {
-            Ok(_) => unreachable!("no value is made of nothing"),
+            Ok(_) => unreachable!("no value has an empty text"),
             Err(wrong) => self.locate(wrong.error::<T>(&[])).with_record(self.records),
         }
     }
 
-    /// Reads until `count` tokens are complete, or as many as there are before the end. Returns where the last one
-    /// ends, from the first unread byte; `None` if there is none.
+    /// Reads until `count` tokens are complete, or as many as there are before the end. Returns the end of the last
+    /// one, counted from the first unread byte, or `None` if there is no token.
     fn find_tokens(&mut self, count: usize, separator: Separator, limit: usize) -> Result<Option<usize>> {
         if !self.begin_scanning()? {
             return Ok(None);
@@ -328,17 +332,17 @@ impl Reader {
             }
             self.count_scanned();
             let more = self.read_more();
-            // Also after a cancelled wait: positions have moved anyway.
+            // This runs after a cancelled wait too, because positions have moved anyway.
             self.scanning.count_from(self.buffer.pos());
             if !more? && (len == 0 || !self.is_at_end()) {
-                // The end, or a source that failed within this value.
+                // This is the end, or the source failed within this value.
                 self.settle();
                 return self.finish_records().map(|()| None);
             }
         }
     }
 
-    /// From here on values are scanned. False: there is nothing more, since an error has been reported.
+    /// Starts scanning values. Returns false if there are no more bytes, since an error has been reported.
     fn begin_scanning(&mut self) -> Result<bool> {
         if !self.scanning.is_on {
             self.check_resumed(&mut Lines::new())?;
@@ -352,7 +356,7 @@ impl Reader {
         Ok(true)
     }
 
-    /// The scanned bytes are about to be dropped, or something else is about to be read: counts their lines.
+    /// Counts the lines of the scanned bytes, which are about to be dropped, or before a read of another kind.
     #[cold]
     pub(super) fn end_scanning(&mut self) {
         self.count_scanned();
@@ -368,7 +372,7 @@ impl Reader {
         }
     }
 
-    /// Lines that are scanned and not counted yet.
+    /// Returns the number of lines that are scanned but not counted yet.
     pub(super) fn lines_scanned(&self) -> u64 {
         match self.scanning.is_on {
             true => self.scanning.lines(self.buffer.consumed_from(self.scanning.counted)),
@@ -376,7 +380,7 @@ impl Reader {
         }
     }
 
-    /// At the end of the bytes: a last line that has no end is a record too, if scanning took all of it.
+    /// Counts a last line without a line end, at the end of the bytes, if scanning consumed all of it.
     pub(super) fn count_open_line(&mut self) {
         if self.is_in_open_line() && self.buffer.unread().is_empty() {
             self.scanning.open_line = None;
@@ -384,12 +388,12 @@ impl Reader {
         }
     }
 
-    /// Whether scanning has taken part of the current line, as far as scanned bytes are counted.
+    /// Returns whether scanning has consumed part of the current line, as far as scanned bytes are counted.
     fn is_in_open_line(&self) -> bool {
         self.scanning.open_line == Some(self.buffer.offset())
     }
 
-    /// Whether values are being scanned.
+    /// Returns whether values are being scanned.
     #[inline]
     pub(super) fn is_scanning(&self) -> bool {
         self.scanning.is_on
@@ -400,7 +404,7 @@ fn count_lines(bytes: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', bytes).count() as u64
 }
 
-/// The values of a reader: see [`Reader::values`].
+/// An iterator over the values of a reader: see [`Reader::values`].
 pub struct Values<'r, T> {
     reader: &'r mut Reader,
     separator: Separator,
@@ -409,7 +413,7 @@ pub struct Values<'r, T> {
 }
 
 impl<T> Values<'_, T> {
-    /// With this byte between the numbers: see [`Separator::Byte`].
+    /// Sets the byte that separates the numbers: see [`Separator::Byte`].
     #[must_use]
     pub fn delimited(mut self, separator: u8) -> Self {
         self.separator = Separator::Byte(separator);
@@ -457,12 +461,12 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_of_a_line_does_not_index_the_lines_behind_it() {
+    fn the_rest_of_a_line_does_not_index_the_lines_after_it() {
         let mut reader = Reader::memory("1 one\n2\n3\n").unwrap();
         assert_eq!(reader.scan::<u8>().unwrap(), Some(1));
         assert_eq!(reader.rest_of_line().unwrap(), Some(&b"one"[..]));
         assert_eq!(reader.index.next(), None);
         assert_eq!(reader.next_line().unwrap(), Some(&b"2"[..]));
-        assert_eq!(reader.index.next(), Some("1 one\n2\n3\n".len()), "from the second line on it is used");
+        assert_eq!(reader.index.next(), Some("1 one\n2\n3\n".len()), "it is used from the second line on");
     }
 }

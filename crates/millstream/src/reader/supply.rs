@@ -1,6 +1,6 @@
-//! Where reads happen: on the caller's thread, or on a filler that reads ahead.
+//! The thread on which reads happen: the caller's, or a filler that reads ahead.
 //!
-//! On the caller's thread, a pipe with a high rate is read in larger pieces by waiting a moment before the read
+//! On the caller's thread, a pipe with a high rate is read in larger pieces by waiting briefly before the read
 //! ([`Pace`]). The filler hands blocks over ([`Handover`]). `Auto` begins on the caller's thread and measures
 //! ([`Window`]); every 8 MiB it evaluates the measurements.
 
@@ -21,17 +21,17 @@ use millstream_core::internal::Buffer;
 /// The size of a block that the filler reads into.
 pub(super) const BLOCK: usize = 256 << 10;
 
-/// How much of lent memory is revealed at a time.
+/// The number of bytes of lent memory that are revealed at a time.
 const REVEAL: usize = 1 << 20;
 
 /// Whether a thread reads ahead while the consumer works.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReadAhead {
-    /// Decided by measurements while the stream runs: only while both sides wait in turn, or a decoder and the consumer
-    /// both work.
+    /// Decided by measurements while the stream runs. A thread is used only while both sides wait in turn, or while a
+    /// decoder and the consumer both work.
     #[default]
     Auto,
-    /// From the start, except for a source that must stay on the caller's thread: a callback, a followed file.
+    /// From the start, except for a source that must be read on the caller's thread: a callback or a followed file.
     On,
     /// Never.
     Off,
@@ -41,23 +41,23 @@ pub enum ReadAhead {
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) read_ahead: ReadAhead,
-    /// How much may be read ahead: initially, and at most.
+    /// The number of bytes that may be read ahead: initially, and at most.
     pub(crate) ahead: (usize, usize),
-    /// Whether reads may be delayed a little to make them larger.
+    /// Whether reads may be delayed slightly to make them larger.
     pub(crate) coalesce: bool,
     pub(crate) wait: Wait,
-    /// What must not change about a mapped file.
+    /// Which properties of a mapped file must not change.
     pub(crate) pin: Pin,
 }
 
-/// Whether reading has to wait. The values that require no wait come first.
+/// Whether reading has to wait. The variants that require no wait come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Waits {
-    /// There is something, or the end.
+    /// Data is available, or the stream has ended.
     No,
-    /// Unknown, as with a caller's `Read`.
+    /// This is unknown, as for a caller's `Read`.
     Unknown,
-    /// Nothing is there.
+    /// No data is available.
     Yes,
 }
 
@@ -67,20 +67,20 @@ pub(crate) struct Supply {
     plan: Plan,
     pace: Pace,
     window: Window,
-    /// When the buffer was last given to the consumer.
+    /// The time at which the buffer was last given to the consumer.
     left: Instant,
-    /// How long the consumer has waited for bytes.
+    /// The time that the consumer has waited for bytes.
     pub(crate) waited: Duration,
 }
 
 enum Mode {
-    /// On the caller's thread.
+    /// The source is read on the caller's thread.
     Direct(Box<dyn ByteSource>),
-    /// By a filler.
+    /// The source is read by a filler.
     Ahead(Ahead),
-    /// The buffer has all of it already. A mapped file is checked again.
+    /// The buffer already has all bytes. A mapped file is checked again.
     Lent { left: usize, file: Option<(File, Stamp)> },
-    /// Only while the mode changes, and after `close`.
+    /// There is no source. This is so only while the mode changes, and after `close`.
     Gone,
 }
 
@@ -103,8 +103,8 @@ impl Supply {
         supply
     }
 
-    /// Appends at least one byte to `buffer`, which may grow to `max` bytes, and returns how many; 0 is the end
-    /// of the bytes.
+    /// Appends at least one byte to `buffer`, which may grow to `max` bytes, and returns the number of bytes. 0 means
+    /// the end of the bytes.
     pub(crate) fn fill(&mut self, buffer: &mut Buffer, max: usize) -> Result<usize> {
         self.plan.wait.check()?;
         let count = match self.mode {
@@ -147,7 +147,7 @@ impl Supply {
         let Mode::Ahead(ahead) = &mut self.mode else { unreachable!("called in this mode") };
         let (taken, waited) = loop {
             match ahead.handover.take() {
-                // Old news, if the token has been reset since.
+                // If the token has been reset since, this report is outdated.
                 (Taken::Cancelled, waited) if self.plan.wait.check().is_ok() => self.waited += waited,
                 news => break news,
             }
@@ -194,7 +194,7 @@ impl Supply {
         Ok(count)
     }
 
-    /// Whether the next fill has to wait for the source.
+    /// Returns whether the next fill has to wait for the source.
     pub(crate) fn waits(&self) -> Waits {
         match &self.mode {
             Mode::Direct(source) => match (source.nature(), source.ready_fd()) {
@@ -209,7 +209,7 @@ impl Supply {
         }
     }
 
-    /// What an event loop has to wait for before the next fill, if anything.
+    /// Returns the descriptor for which an event loop has to wait before the next fill, if there is one.
     pub(crate) fn waits_for(&self) -> Option<BorrowedFd<'_>> {
         match &self.mode {
             Mode::Direct(source) => source.waits_for(),
@@ -217,12 +217,12 @@ impl Supply {
         }
     }
 
-    /// The error of a wait that took longer than the limit, if there is one.
+    /// Returns the error of a wait that exceeded the limit, if there is a limit.
     pub(crate) fn stalled(&self) -> Option<Error> {
         self.plan.wait.limit().map(|_| self.plan.wait.stalled())
     }
 
-    /// After the end of the bytes: whether the source succeeded. Adds how its commands ended to `ends`.
+    /// Reports, after the end of the bytes, whether the source succeeded. Adds how its commands ended to `ends`.
     pub(crate) fn finish(&mut self, ends: &mut Vec<CommandEnd>) -> Result<()> {
         match &mut self.mode {
             Mode::Direct(source) => source.finish(&self.plan.wait, ends),
@@ -238,7 +238,8 @@ impl Supply {
             Mode::Direct(source) => source.close(ends),
             Mode::Ahead(mut ahead) => {
                 ahead.stop();
-                // If it is not interruptible, its thread may wait in a `read` of the caller's, and ends after that.
+                // If the source is not interruptible, its thread may be blocked in a caller's `read`, and ends after
+                // that.
                 if ahead.interruptible
                     && let Ok(source) = ahead.join()
                 {
@@ -249,7 +250,7 @@ impl Supply {
         }
     }
 
-    /// The same without waiting for the source's commands.
+    /// Stops like [`close`](Supply::close), without waiting for the source's commands.
     pub(crate) fn abandon(&mut self) {
         match std::mem::replace(&mut self.mode, Mode::Gone) {
             Mode::Direct(source) => source.abandon(),
@@ -265,7 +266,7 @@ impl Supply {
         }
     }
 
-    /// Starts a filler; if that is impossible the caller continues reading.
+    /// Starts a filler. If that is impossible, the caller continues reading.
     fn go_ahead(&mut self) {
         if let Mode::Direct(source) = &self.mode
             && source.nature() != Nature::CallerOnly
@@ -288,14 +289,14 @@ struct Ahead {
     handover: Arc<Handover>,
     stop: CancelToken,
     thread: Option<JoinHandle<Option<Box<dyn ByteSource>>>>,
-    /// Whether `stop` can end a read that waits.
+    /// Whether `stop` can interrupt a read that waits.
     interruptible: bool,
-    /// It has been told to stop, and the caller will continue with the source.
+    /// Whether it has been asked to stop, so that the caller will continue with the source.
     retiring: bool,
 }
 
 impl Ahead {
-    /// Starts the thread, which waits for its source: if there are no threads left, the caller still has it.
+    /// Starts the thread, which waits for its source: if no thread can be started, the caller still has the source.
     fn start(plan: &Plan, interruptible: bool) -> Result<(Ahead, mpsc::Sender<Box<dyn ByteSource>>)> {
         let handover = Arc::new(Handover::new(BLOCK, plan.ahead.0, plan.ahead.1));
         let stop = CancelToken::new()?;
@@ -312,7 +313,7 @@ impl Ahead {
         Ok((Ahead { handover, stop, thread: Some(thread), interruptible, retiring: false }, sender))
     }
 
-    /// Tells the filler to stop; what it has read can still be taken.
+    /// Asks the filler to stop. Blocks that it has read can still be taken.
     fn stop(&mut self) {
         self.handover.stop();
         self.stop.cancel();
@@ -339,7 +340,7 @@ impl Drop for Ahead {
         if self.interruptible
             && let Some(thread) = self.thread.take()
         {
-            // The source it returns is dropped here, so that its commands have ended when the reader is gone.
+            // The source that it returns is dropped here, so that its commands have ended when the reader is gone.
             let _ = thread.join();
         }
     }
@@ -348,7 +349,7 @@ impl Drop for Ahead {
 /// The thread's side of [`Ahead`].
 struct Filler {
     handover: Arc<Handover>,
-    /// The reader's wait, and `stop`.
+    /// The reader's wait, with `stop` added.
     wait: Wait,
     stop: CancelToken,
     coalesce: bool,
@@ -356,7 +357,7 @@ struct Filler {
 
 impl Filler {
     fn run(self, mut source: Box<dyn ByteSource>) -> Box<dyn ByteSource> {
-        // Whatever happens to this thread, the reader must not wait for it indefinitely.
+        // Even if this thread panics, the reader must not wait for it indefinitely.
         let _end = EndOnDrop(&self.handover);
         let mut pace = Pace::new(Instant::now());
         let error = loop {
@@ -375,7 +376,7 @@ impl Filler {
         source
     }
 
-    /// Reads once and hands it over. Returns whether there may be more.
+    /// Reads once and hands the block over. Returns whether there may be more bytes.
     fn read(&self, source: &mut dyn ByteSource, pace: &mut Pace) -> Result<bool> {
         if self.coalesce
             && let Nature::Pipe(size) = source.nature()
@@ -390,7 +391,7 @@ impl Filler {
             false => source.read(&mut block.bytes[block.end..], &self.wait),
         };
         block.end += *count.as_ref().unwrap_or(&0);
-        // Also with an error: the existing content of the block was read before.
+        // This also happens after an error: the block's existing content was read before.
         self.handover.hand_over(block, reads_never_wait);
         pace.after_read(*count.as_ref().unwrap_or(&0), Instant::now());
         Ok(count? > 0)
@@ -405,13 +406,13 @@ impl Drop for EndOnDrop<'_> {
     }
 }
 
-/// Makes the reads of a fast pipe larger by delaying them a moment.
+/// Makes the reads of a fast pipe larger by delaying them slightly.
 ///
-/// A wake-up across cores costs more than 20 µs. A producer that writes 16 KiB at a time at 200 MB/s causes 12,000 of
-/// them a second; with a wait of 300 µs before each read there are 3,000. Only at a high rate, so that no record waits
-/// for nothing, and never after a read that found the producer idle.
+/// A wake-up across cores costs more than 20 µs. A producer that writes 16 KiB at a time at 200 MB/s causes 12,000
+/// wake-ups per second; with a wait of 300 µs before each read there are 3,000. Reads are delayed only at a high rate,
+/// so that no record waits without a benefit, and never after a read that found the producer idle.
 struct Pace {
-    /// Bytes per second, over the last period.
+    /// The rate in bytes per second, over the last period.
     rate: f64,
     period: Instant,
     bytes: usize,
@@ -420,23 +421,24 @@ struct Pace {
 }
 
 impl Pace {
-    /// From this rate on the wait pays off.
+    /// The rate from which on the wait pays off.
     const RATE: f64 = 64e6;
     /// Reads of this size are large enough.
     const ENOUGH: usize = 128 << 10;
     const NAP: Duration = Duration::from_micros(300);
     const PERIOD: Duration = Duration::from_millis(1);
-    /// A read that took longer found the producer idle.
+    /// If a read took longer than this, the producer was idle.
     const IDLE: Duration = Duration::from_millis(2);
 
     fn new(now: Instant) -> Pace {
         Pace { rate: 0.0, period: now, bytes: 0, last_end: now, last_count: 0 }
     }
 
-    /// `away`: how long the consumer has been working since the last read; bytes arrived during that time too.
+    /// Waits before a read if that makes it larger. `away` is the time that the consumer has been working since the
+    /// last read; bytes arrived during that time too.
     fn before_read(&mut self, pending: usize, pipe: usize, away: Duration, wait: &Wait) -> Result<()> {
         let small = self.last_count < Pace::ENOUGH && pending < Pace::ENOUGH;
-        // The pipe must not fill during the wait: then both sides would stand still.
+        // The pipe must not become full during the wait, because then both sides would be idle.
         let arriving = self.rate * Pace::NAP.as_secs_f64();
         let has_room = pending as f64 + arriving <= pipe as f64 / 4.0;
         if small && has_room && self.rate >= Pace::RATE && away < Pace::NAP {
@@ -458,23 +460,23 @@ impl Pace {
     }
 }
 
-/// What `Auto` measured for the last megabytes.
+/// The measurements of `Auto` for the last megabytes.
 struct Window {
-    /// The end of the read before them. `None` until the first: the start of a command does not count.
+    /// The end of the previous read. `None` before the first read, so that the start of a command does not count.
     start: Option<Instant>,
     bytes: usize,
     /// The time of reads that had to wait or to work.
     reading: Duration,
-    /// How long the producer could not continue because its pipe was full.
+    /// The time for which the producer could not continue because its pipe was full.
     producer_held: Duration,
-    /// Windows to let pass before the next change: changing back and forth costs too.
+    /// The number of windows to skip before the next change, because each change has a cost.
     patience: u32,
     next_patience: u32,
 }
 
 impl Window {
     const BYTES: usize = 8 << 20;
-    /// A side that waits for less than this part of the time does not matter.
+    /// A side that waits for less than this fraction of the time is ignored.
     const MATTERS: f64 = 0.10;
 
     fn new(start: Option<Instant>) -> Window {
@@ -488,7 +490,7 @@ impl Window {
         }
     }
 
-    /// A read on the caller's thread, which came back at `now`.
+    /// Records a read on the caller's thread, which returned at `now`.
     fn direct(
         &mut self,
         nature: Nature,
@@ -532,7 +534,7 @@ impl Window {
         self.start.map_or(0.0, |start| now.saturating_duration_since(start).as_secs_f64())
     }
 
-    /// Whether both sides wait in turn, so that a filler would let them work at the same time.
+    /// Returns whether both sides wait in turn, so that a filler would let them work at the same time.
     fn wants_filler(&mut self, nature: Nature, now: Instant) -> bool {
         let total = self.since(now);
         let both = self.reading.as_secs_f64() > Window::MATTERS * total
@@ -540,7 +542,7 @@ impl Window {
         self.change_if(both && nature != Nature::File && has_two_cores(), now)
     }
 
-    /// Whether one side alone determines the speed, so that a filler only costs.
+    /// Returns whether one side alone determines the speed, so that a filler has no benefit.
     fn wants_caller(&mut self, filler_waited: Duration, now: Instant) -> bool {
         let total = self.since(now);
         let (reader, filler) = (self.reading.as_secs_f64() / total, filler_waited.as_secs_f64() / total);

@@ -1,4 +1,5 @@
-//! Whether a compressed file is complete, before more is appended to it: data after a truncated stream cannot be read.
+//! Checks that a compressed file is complete, before data is appended to it: data after a truncated stream cannot be
+//! read.
 //!
 //! bgzf has a final block, and the frames and blocks of zstd have lengths. Plain gzip has to be decoded.
 
@@ -14,11 +15,11 @@ use crate::reader::{Decode, Reader};
 use crate::source::decode::{BGZF_END, ZstdHeader};
 use millstream_core::internal::{Guess, Known, SNIFF, guess};
 
-/// Fails if the file exists and is not a complete one of this format. `progress` is called with how much of a file that
-/// has to be decoded has been decoded, and its size.
+/// Fails if the file exists but is not a complete file of this format. If the file has to be decoded, `progress` is
+/// called with the number of bytes that have been decoded, and the file's size.
 ///
 /// # Errors
-/// [`ErrorKind::OpenFailed`], [`ErrorKind::Cancelled`].
+/// Returns [`ErrorKind::OpenFailed`] or [`ErrorKind::Cancelled`].
 pub(crate) fn check(
     path: &Path,
     format: Format,
@@ -26,7 +27,7 @@ pub(crate) fn check(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<()> {
     let Some(len) = std::fs::metadata(path).ok().filter(|file| file.is_file()).map(|file| file.len()) else {
-        // It will be created, or is not a file; anything else that is wrong with it is found when it is opened.
+        // The file will be created, or it is not a regular file; any other problem is found when it is opened.
         return Ok(());
     };
     if len == 0 {
@@ -43,7 +44,7 @@ pub(crate) fn check(
     })
 }
 
-/// Why nothing can be appended.
+/// Why appending is not possible.
 enum Fault {
     Content(String),
     Other(Error),
@@ -107,7 +108,7 @@ fn decode(file: File, len: u64, token: Option<&CancelToken>, progress: &mut dyn 
     })
 }
 
-/// From frame to frame and from block to block, by their lengths (RFC 8878, section 3.1).
+/// Checks the file from frame to frame and from block to block, by their lengths (RFC 8878, section 3.1).
 fn walk_zstd(file: &File, len: u64) -> Result<(), Fault> {
     let mut at = 0;
     let mut head = [0; 18];

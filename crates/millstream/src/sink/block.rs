@@ -9,17 +9,18 @@ use crate::os::out_of_memory;
 
 /// A block of bytes. Their content is arbitrary, but initialised.
 pub(crate) enum Block {
-    /// The writer's own, of any length.
+    /// The writer's own memory, of any length.
     Own(Vec<u8>),
-    /// Whole pages, which come from the system and go back to it.
+    /// Whole pages, which the system provides and takes back.
     Pages(MmapMut),
 }
 
 impl Block {
-    /// Makes it at least `len` bytes long, using the writer's own memory. Its content stays.
+    /// Makes the block at least `len` bytes long, using the writer's own memory, and keeps its content.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`](crate::ErrorKind::Io) with ENOMEM if there is not enough memory. Nothing has changed then.
+    /// Returns [`ErrorKind::Io`](crate::ErrorKind::Io) with ENOMEM if there is not enough memory. The block is then
+    /// unchanged.
     pub(crate) fn grow(&mut self, len: usize) -> Result<()> {
         match self {
             _ if self.len() >= len => {}
@@ -36,14 +37,14 @@ impl Block {
 }
 
 fn lengthen(bytes: &mut Vec<u8>, len: usize) -> Result<()> {
-    // A request for more than there is must return an error. Vec itself would end the process.
+    // A request for more memory than there is must return an error; `Vec` itself would abort the process.
     bytes.try_reserve_exact(len - bytes.len()).map_err(|_| Error::from_io(out_of_memory()))?;
     bytes.resize(len, 0);
     Ok(())
 }
 
 impl Default for Block {
-    /// No memory at all.
+    /// Returns a block without memory.
     fn default() -> Block {
         Block::Own(Vec::new())
     }

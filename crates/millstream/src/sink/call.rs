@@ -1,8 +1,8 @@
-//! Sinks that are the caller's code: any `std::io::Write`, or a function.
+//! Sinks that call the caller's code: any `std::io::Write`, or a function.
 //!
-//! Neither can be interrupted while it runs; a cancel token is looked at between calls. `Interrupted` is retried;
-//! `WouldBlock` is an error like any other, because there is nothing to wait for: the bytes stay in the writer's buffer
-//! and a later flush tries again.
+//! Neither can be interrupted while it runs; a cancel token is checked between calls. `Interrupted` is retried.
+//! `WouldBlock` is an error like any other, because there is no descriptor to wait for: the bytes stay in the writer's
+//! buffer and a later flush tries again.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::os::cancel::Wait;
 use crate::sink::Sink;
 
-/// An arbitrary [`io::Write`].
+/// A sink for an arbitrary [`io::Write`].
 pub(crate) struct WriteSink<W> {
     pub(crate) inner: W,
     pub(crate) wait: Wait,
@@ -35,7 +35,7 @@ impl<W: io::Write + Send> Sink for WriteSink<W> {
     }
 }
 
-/// A function that takes bytes and returns how many.
+/// A sink that calls a function, which accepts bytes and returns their number.
 pub(crate) struct CallbackSink<F> {
     pub(crate) function: F,
     pub(crate) wait: Wait,
@@ -52,7 +52,7 @@ fn call(wait: &Wait, bytes: &[u8], mut write: impl FnMut(&[u8]) -> io::Result<us
         wait.check()?;
         match write(bytes) {
             Ok(0) if !bytes.is_empty() => return Err(Error::from_io(io::ErrorKind::WriteZero.into())),
-            // It is the caller's code: a wrong count must not corrupt our position.
+            // This is the caller's code: a wrong count must not corrupt the writer's position.
             Ok(taken) if taken > bytes.len() => {
                 return Err(Error::from_io(io::Error::other("the callback accepted more bytes than it was given"))
                     .with_found(format!("{taken} bytes"))

@@ -1,10 +1,10 @@
-//! Sinks without the system: memory, and nowhere.
+//! Sinks without system calls: memory, and a sink that discards its input.
 
 use crate::error::Result;
 use crate::sink::Sink;
 use crate::sink::WriterEnd;
 
-/// Keeps everything, for [`WriterEnd::memory`].
+/// Keeps all bytes, for [`WriterEnd::memory`].
 #[derive(Default)]
 pub(crate) struct MemorySink(Vec<u8>);
 
@@ -20,7 +20,7 @@ impl Sink for MemorySink {
     }
 }
 
-/// Takes everything and keeps nothing.
+/// Accepts all bytes and discards them.
 pub(crate) struct NowhereSink;
 
 impl Sink for NowhereSink {

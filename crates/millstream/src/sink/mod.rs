@@ -1,9 +1,9 @@
-//! Where bytes go, one file per kind of sink. The sinks that belong to the operating system are in `os`.
+//! Sinks of bytes, one file per kind. The sinks that belong to the operating system are in `os`.
 //!
-//! A [`Sink`] takes bytes and returns how many, or fails having taken none. It never takes part of them *and* fails:
-//! the writer's promise that nothing accepted is lost relies on this rule.
+//! A [`Sink`] accepts bytes and returns their number, or fails having accepted none. It never accepts part of them
+//! *and* fails: the writer relies on this rule for its guarantee that no accepted bytes are lost.
 //!
-//! A sink does not collect bytes into larger blocks (the writer's buffer does), and it knows nothing of records.
+//! A sink does not collect bytes into larger blocks (the writer's buffer does), and it knows nothing about records.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,49 +25,50 @@ mod options;
 
 pub use options::{Durability, Existing, Partial, WriterEnd};
 
-/// Takes bytes. Sinks are stacked: encoding and metering are sinks around another one.
+/// Accepts bytes. Sinks are stacked: encoding and metering are sinks around another one.
 pub(crate) trait Sink: Send {
-    /// Takes some of `bytes`, at least one unless there are none, and returns how many. On an error it has taken none
-    /// of them, and the call may be repeated.
+    /// Accepts some of `bytes`, at least one unless there are none, and returns their number. On an error it has
+    /// accepted none of them, and the call may be repeated.
     fn write(&mut self, bytes: &[u8]) -> Result<usize>;
 
-    /// The same for bytes of the writer's block; those that were taken must not be overwritten before
-    /// [`renew`](Sink::renew): the sink may have lent them.
+    /// Accepts bytes of the writer's block like [`write`](Sink::write). The accepted bytes must not be overwritten
+    /// before [`renew`](Sink::renew), because the sink may have lent them.
     fn write_block(&mut self, block: &Block, range: Range<usize>) -> Result<usize> {
         self.write(&block[range])
     }
 
-    /// All of the block is taken except `rest`: moves that to the front of it, or of another block that may be written.
+    /// Moves `rest` to the front of the block, or of another block that may be written to. All other bytes of the block
+    /// have been accepted.
     fn renew(&mut self, block: &mut Block, rest: Range<usize>) {
         block.copy_within(rest, 0);
     }
 
-    /// Passes everything taken so far to the system.
+    /// Passes all accepted bytes to the system.
     fn flush(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// There will be no more bytes: writes what ends the stream, such as the trailer of a compressed one. After an
-    /// error the call may be repeated, and completed steps are not repeated.
+    /// Writes the end of the stream, such as the trailer of a compressed one, because there will be no more bytes.
+    /// After an error the call may be repeated; completed steps are not repeated.
     fn finish(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// Completes the finished stream: renames the file, waits for the command. Adds to `end` what it learns. After an
-    /// error the call may be repeated.
+    /// Completes the finished stream: it renames the file, or waits for the command. It adds its results to `end`.
+    /// After an error the call may be repeated.
     fn close(&mut self, end: &mut WriterEnd) -> Result<()> {
         let _ = end;
         Ok(())
     }
 
-    /// It is given up and will be dropped: ends anything that would wait for the system.
+    /// Prepares for being dropped unfinished: interrupts anything that would wait for the system.
     fn abandon(&mut self) {}
 }
 
-/// A sink that was opened, and what the writer's defaults depend on.
+/// A sink that was opened, and the properties on which the writer's defaults depend.
 pub(crate) struct Opened {
     pub(crate) sink: Box<dyn Sink>,
-    /// For messages: a path, a command line, an address.
+    /// The name in messages: a path, a command line or an address.
     pub(crate) name: String,
     pub(crate) medium: Medium,
     pub(crate) on_drop: OnDrop,
@@ -79,34 +80,34 @@ impl Opened {
     }
 }
 
-/// How long the peer of a connection gets to close by default.
+/// The time that the peer of a connection has to close, by default.
 const LINGER: Duration = Duration::from_secs(30);
 
-/// What may interrupt a sink's waits.
+/// The conditions that interrupt a sink's waits.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Limits {
     pub(crate) token: Option<CancelToken>,
-    /// How long the sink may accept nothing.
+    /// The time for which the sink may accept no bytes.
     pub(crate) stall: Option<Duration>,
-    /// How long a connection's peer may take to close, if that was given.
+    /// The time that a connection's peer may take to close, if it was set.
     pub(crate) linger: Option<Duration>,
-    /// Ends the waits of a flushing thread, when the writer is given up.
+    /// Interrupts the waits of a flushing thread when the writer gives up.
     pub(crate) halt: Option<CancelToken>,
 }
 
 impl Limits {
-    /// The wait that all of them interrupt.
+    /// Returns the wait that all of these conditions interrupt.
     pub(crate) fn wait(&self) -> Wait {
         let wait = Wait::new(self.token.clone(), self.stall);
         self.halt.iter().fold(wait, |wait, halt| wait.and(halt))
     }
 
-    /// How long a connection's peer may take to close.
+    /// Returns the time that a connection's peer may take to close.
     pub(crate) fn linger(&self) -> Duration {
         self.linger.or(self.stall).unwrap_or(LINGER)
     }
 
-    /// The wait that only the token interrupts, for operations that may take long without being stuck.
+    /// Returns the wait that only the token interrupts, for operations that may take long without being stuck.
     pub(crate) fn patient(&self) -> Wait {
         Wait::new(self.token.clone(), None)
     }
@@ -117,24 +118,24 @@ impl Limits {
 pub(crate) enum Medium {
     /// A regular file, or a disk.
     File,
-    /// A socket, a device, memory, the caller's code.
+    /// A socket, a device, memory or the caller's code.
     Plain,
     /// A pipe: larger writes mean fewer wake-ups of its reader.
     Pipe,
-    /// A terminal: a person is reading along.
+    /// A terminal: a person reads the output as it appears.
     Terminal,
 }
 
-/// What dropping the writer does with bytes that are still in the buffer.
+/// What happens to bytes in the buffer when the writer is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OnDrop {
-    /// Writes them, and leaves the stream without its end.
+    /// They are written, and the stream gets no end marker.
     Flush,
-    /// Nothing: the output would not appear anyway.
+    /// They are discarded: the output would not appear anyway.
     Discard,
 }
 
-/// What has reached the sink, readable while another thread writes.
+/// The number of bytes that have reached the sink, which can be read while another thread writes.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
     written: AtomicU64,
@@ -142,18 +143,18 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// Bytes that the sink has taken.
+    /// Returns the number of bytes that the sink has accepted.
     pub(crate) fn written(&self) -> u64 {
         self.written.load(Ordering::Relaxed)
     }
 
-    /// The time spent in the sink.
+    /// Returns the time spent in the sink.
     pub(crate) fn waited(&self) -> Duration {
         Duration::from_nanos(self.waited_ns.load(Ordering::Relaxed))
     }
 }
 
-/// Counts what the sink inside takes and how long that lasts, and adds the count to its errors.
+/// Counts the bytes that the inner sink accepts and the time that this takes, and adds the count to its errors.
 pub(crate) struct Metered {
     sink: Box<dyn Sink>,
     meter: Arc<Meter>,
@@ -164,7 +165,7 @@ impl Metered {
         Metered { sink, meter }
     }
 
-    /// Counts what `write` does of at most `len` bytes.
+    /// Counts the bytes, at most `len`, that `write` passes to the sink.
     fn count(&mut self, len: usize, write: impl FnOnce(&mut dyn Sink) -> Result<usize>) -> Result<usize> {
         let start = Instant::now();
         let result = write(&mut *self.sink);

@@ -1,8 +1,8 @@
-//! The caller's options for a written file, and what closing a sink reports.
+//! The caller's options for a written file, and the result of closing a sink.
 
 use crate::error::CommandEnd;
 
-/// What to do with an existing regular file.
+/// What happens to an existing regular file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Existing {
     /// The new content replaces it.
@@ -10,27 +10,27 @@ pub enum Existing {
     Replace,
     /// The new bytes are appended. They are visible as soon as they are written, even if the rest fails.
     ///
-    /// For compressed output, the file must be a complete one of the same format: data after a truncated stream could
-    /// not be read. This is checked first; plain gzip has to be decoded for it.
+    /// For compressed output, the file must be a complete file of the same format: data after a truncated stream could
+    /// not be read. This is checked first; a plain gzip file has to be decoded for this check.
     Append,
-    /// The same, but without the check of a compressed file.
+    /// Like [`Append`](Existing::Append), but a compressed file is not checked.
     AppendUnchecked,
 }
 
-/// What to do with incomplete output.
+/// What happens to incomplete output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Partial {
-    /// A file appears complete when the writer is closed, or not at all.
+    /// A file appears complete when the writer is closed, or it does not appear.
     #[default]
     Remove,
-    /// A file is written in place: it is truncated first, and what was written stays, even after an error.
+    /// A file is written in place: it is truncated first, and the written bytes stay, even after an error.
     Keep,
 }
 
-/// What a regular file's [`close`](crate::Writer::close) waits for, before the file gets its name.
+/// What [`close`](crate::Writer::close) waits for before a regular file gets its name.
 ///
-/// It always reports errors of closing the file, as NFS and quotas return for a full disk. It does not wait for the
-/// disk unless requested: a power failure within the next half minute or so may lose the file.
+/// `close` always reports errors of closing the file, which NFS and quotas return for a full disk. By default it does
+/// not wait for the disk: a power failure within about the next half minute may lose the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
     /// The system has the bytes, and writes them to the disk later.
@@ -43,16 +43,16 @@ pub enum Durability {
     All,
 }
 
-/// How a writer ended: what [`Writer::close`](crate::Writer::close) returns.
+/// The result of [`Writer::close`](crate::Writer::close).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WriterEnd {
-    /// Bytes accepted.
+    /// The number of bytes accepted.
     pub bytes: u64,
-    /// Bytes passed to the system, after encoding.
+    /// The number of bytes passed to the system, after encoding.
     pub written: u64,
     /// How the command ended, if the sink was one.
     pub commands: Vec<CommandEnd>,
-    /// Everything that was written, if the sink was [`Writer::memory`](crate::Writer::memory).
+    /// All bytes that were written, if the sink was [`Writer::memory`](crate::Writer::memory).
     pub memory: Option<Vec<u8>>,
 }

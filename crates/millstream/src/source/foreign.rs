@@ -6,7 +6,8 @@ use super::{ByteSource, Nature};
 use crate::error::{Error, Result};
 use crate::os::cancel::Wait;
 
-/// Any `std::io::Read`. It may be read on another thread, and no token can interrupt a blocked read of it.
+/// A source that reads any `std::io::Read`. It may be read on another thread, and no token can interrupt a blocked
+/// read.
 pub(crate) struct ReadSource<R>(pub(crate) R);
 
 impl<R: Read + Send> ByteSource for ReadSource<R> {
@@ -23,7 +24,7 @@ impl<R: Read + Send> ByteSource for ReadSource<R> {
     }
 }
 
-/// A callback that fills a slice. It is only ever called on the caller's thread.
+/// A source that calls a callback to fill a slice, only on the caller's thread.
 pub(crate) struct CallbackSource<F>(pub(crate) F);
 
 impl<F: FnMut(&mut [u8]) -> std::io::Result<usize> + Send> ByteSource for CallbackSource<F> {
@@ -36,7 +37,7 @@ impl<F: FnMut(&mut [u8]) -> std::io::Result<usize> + Send> ByteSource for Callba
     }
 }
 
-/// Calls `read` until it makes progress. `WouldBlock` is answered by a short sleep: there is nothing to poll.
+/// Calls `read` until it makes progress. It sleeps briefly after `WouldBlock`, because there is no descriptor to poll.
 pub(crate) fn read_patiently(
     mut read: impl FnMut(&mut [u8]) -> std::io::Result<usize>,
     space: &mut [u8],

@@ -1,7 +1,8 @@
-//! Where bytes come from. The sources that belong to the operating system are in `os`.
+//! Sources of bytes. The sources that belong to the operating system are in `os`.
 //!
-//! A [`ByteSource`] delivers bytes, reports whether it succeeded, and can be stopped early. It knows no records and holds
-//! no bytes beyond what decoding needs. A [`Source`] is the part of it that a program can define.
+//! A [`ByteSource`] delivers bytes, reports whether it succeeded, and can be stopped early. It knows nothing about
+//! records and holds no bytes beyond those that decoding needs. A [`Source`] is the part of it that a program can
+//! define.
 
 #[cfg(feature = "compression")]
 pub(crate) mod decode;
@@ -20,54 +21,54 @@ pub(crate) use options::DecodeLimit;
 pub use options::Pin;
 pub use own::Source;
 
-/// A source of bytes, with everything that a reader wants to know about it.
+/// A source of bytes, with the properties that a reader needs.
 pub(crate) trait ByteSource: Send {
-    /// Reads at least one byte into `space`, which is not empty, and returns how many; 0 is the end of the bytes, and
-    /// [`finish`](ByteSource::finish) tells whether the source succeeded.
+    /// Reads at least one byte into `space`, which is not empty, and returns the number of bytes. 0 means the end of
+    /// the bytes; [`finish`](ByteSource::finish) then reports whether the source succeeded.
     fn read(&mut self, space: &mut [u8], wait: &Wait) -> Result<usize>;
 
-    /// After the end of the bytes: whether the source succeeded. Adds how its commands ended to `ends`, also with
-    /// the error.
+    /// Reports, after the end of the bytes, whether the source succeeded. Adds how its commands ended to `ends`, even
+    /// if it failed.
     fn finish(&mut self, _wait: &Wait, _ends: &mut Vec<CommandEnd>) -> Result<()> {
         Ok(())
     }
 
-    /// Stops before the end of the bytes: no more are wanted, so whether it succeeded is not asked. Adds how its commands
-    /// ended to `ends`.
+    /// Stops before the end of the bytes. No more bytes are needed, so this does not report whether the source
+    /// succeeded. Adds how its commands ended to `ends`.
     fn close(self: Box<Self>, _ends: &mut Vec<CommandEnd>) {}
 
-    /// The same without waiting for anything, and without a result.
+    /// Stops like [`close`](ByteSource::close), but without waiting and without a result.
     fn abandon(self: Box<Self>) {}
 
-    /// The kind of its reads, as far as it is known by now.
+    /// Returns the nature of its reads, as far as it is known.
     fn nature(&self) -> Nature;
 
-    /// The file descriptor that polls as readable when a read would not block.
+    /// Returns the file descriptor that polls as readable when a read would not block.
     fn ready_fd(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 
-    /// The file descriptor for a caller that waits by other means than ours. The read after it may wait a little
-    /// anyway, for the rest of an incomplete format header.
+    /// Returns the file descriptor for a caller that does not wait with this crate's methods. The read after it may
+    /// still wait briefly, for the rest of an incomplete format header.
     fn waits_for(&self) -> Option<BorrowedFd<'_>> {
         self.ready_fd()
     }
 
-    /// How many bytes of a pipe can be read immediately.
+    /// Returns the number of bytes of a pipe that can be read immediately.
     fn pending(&self) -> usize {
         0
     }
 
-    /// Whether a token ends a read that waits.
+    /// Returns whether a token interrupts a read that waits.
     fn is_interruptible(&self) -> bool {
         true
     }
 }
 
-/// The kind of reads of a source: it decides on which thread it is read, and when.
+/// The nature of a source's reads, which decides on which thread it is read, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Nature {
-    /// Not known before the first bytes.
+    /// It is not known before the first bytes.
     #[cfg(feature = "compression")]
     Unknown,
     /// A regular file: reads do not wait for another process.
@@ -77,13 +78,13 @@ pub(crate) enum Nature {
     Pipe(usize),
     /// A socket, terminal or device. Reads wait for the other side, and a token ends the wait.
     Device,
-    /// A caller's `Read`, or a decoder: reads take time, and a token may be unable to end them.
+    /// A caller's `Read`, or a decoder: reads take time, and a token may be unable to interrupt them.
     Foreign,
     /// It must be read on the caller's thread, as a callback must.
     CallerOnly,
 }
 
-/// A source that counts what is read from it, before any decoding.
+/// A source that counts the bytes read from it, before any decoding.
 pub(crate) struct Counted<S> {
     source: S,
     count: Arc<AtomicU64>,

@@ -1,6 +1,6 @@
 //! The caller's options for a source.
 
-/// How large decoded data may become.
+/// The limits on the size of decoded data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DecodeLimit {
     /// At most this many decoded bytes.
@@ -9,15 +9,17 @@ pub(crate) struct DecodeLimit {
     pub(crate) ratio: Option<u64>,
 }
 
-/// What must not change about a regular file while it is read to its end.
+/// Which properties of a regular file must not change while it is read to its end.
 ///
-/// The open file is checked at the end; whatever its name refers to by then does not matter.
+/// The open file is checked at the end, even if its name refers to a different file by then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pin {
-    /// Its existing bytes: a file that has become shorter is [`SourceShrank`](crate::ErrorKind::SourceShrank), and a
-    /// file of the same size that was modified is [`SourceChanged`](crate::ErrorKind::SourceChanged). It may grow.
+    /// The existing bytes must not change: a file that has become shorter is
+    /// [`SourceShrank`](crate::ErrorKind::SourceShrank), and a file of the same size that was modified is
+    /// [`SourceChanged`](crate::ErrorKind::SourceChanged). The file may grow.
     #[default]
     Content,
-    /// Content and size: a file that has grown is [`SourceChanged`](crate::ErrorKind::SourceChanged) too.
+    /// Content and size must not change: a file that has grown is [`SourceChanged`](crate::ErrorKind::SourceChanged)
+    /// too.
     Identity,
 }

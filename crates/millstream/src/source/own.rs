@@ -1,4 +1,4 @@
-//! Sources that a program defines itself: the [`Source`] trait, and the checks of what its implementations promise.
+//! Sources that a program defines itself: the [`Source`] trait, and the checks of its implementations.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,12 +13,12 @@ use crate::os::cancel::Wait;
 /// reads it.
 ///
 /// Only [`read`](Source::read) is required. A source that has a descriptor to poll ([`ready_fd`](Source::ready_fd)) is
-/// read on the caller's thread, and must not block. Any other source is read ahead, and asked whether it succeeded, on
-/// a thread of its own: its calls may block, and a cancel token or a stall timeout still ends the reader's wait at
-/// once. At most [`read_ahead_capacity`](crate::ReaderBuilder::read_ahead_capacity) is read ahead.
+/// read on the caller's thread, and must not block. All methods of any other source are called on a separate thread,
+/// which reads ahead: its calls may block, and a cancel token or a stall timeout still ends the reader's wait
+/// immediately. At most [`read_ahead_capacity`](crate::ReaderBuilder::read_ahead_capacity) bytes are read ahead.
 ///
-/// What a source does wrong is an error of the reader, after everything that it delivered: a panic, a count that
-/// exceeds the block, bytes after its end, or another number of bytes than it announced.
+/// The reader reports a source's mistakes as errors, after all the data that it delivered: a panic, a count that
+/// exceeds the block, bytes after its end, or a different number of bytes than it announced.
 ///
 /// ```
 /// use millstream::{Reader, Source};
@@ -33,7 +33,7 @@ use crate::os::cancel::Wait;
 /// impl Object {
 ///     /// Fetches the bytes that begin at `self.at`.
 ///     fn fetch(&self, part: &mut [u8]) -> std::io::Result<()> {
-///         part.fill(b'\n'); // in reality a request, with the range of bytes that it wants
+///         part.fill(b'\n'); // a real source would send a request for this range of bytes
 ///         Ok(())
 ///     }
 /// }
@@ -62,59 +62,59 @@ use crate::os::cancel::Wait;
 /// # Ok::<(), millstream::Error>(())
 /// ```
 pub trait Source: Send {
-    /// Reads bytes into `block`, which is not empty, and returns how many; 0 is the end. To check that it is the end,
-    /// the source is then read once more.
+    /// Reads bytes into `block`, which is not empty, and returns the number of bytes. 0 means the end; the source is
+    /// then read once more to check that.
     ///
     /// # Errors
-    /// [`Interrupted`](io::ErrorKind::Interrupted) and [`WouldBlock`](io::ErrorKind::WouldBlock) ask for another call,
-    /// the second one once [`ready_fd`](Source::ready_fd) is readable, or 0.2 ms later. Any other error is the end of
-    /// the stream: the reader reports it after the bytes before it, and does not call the source again. An
+    /// [`Interrupted`](io::ErrorKind::Interrupted) and [`WouldBlock`](io::ErrorKind::WouldBlock) request another call.
+    /// After `WouldBlock`, the call comes when [`ready_fd`](Source::ready_fd) is readable, or 0.2 ms later. Any other
+    /// error ends the stream: the reader reports it after the bytes before it, and does not call the source again. An
     /// [`Error`](crate::Error) that is converted to an [`io::Error`] keeps its kind.
     fn read(&mut self, block: &mut [u8]) -> io::Result<usize>;
 
-    /// Called once, at the end of the bytes: whether the source succeeded. A reader that is closed before the end
-    /// does not call it.
+    /// Reports whether the source succeeded. It is called once, at the end of the bytes. A reader that is closed before
+    /// the end does not call it.
     ///
     /// # Errors
-    /// How the source failed. The reader reports it after all bytes.
+    /// Returns the source's failure. The reader reports it after all bytes.
     fn finish(&mut self) -> io::Result<()> {
         Ok(())
     }
 
-    /// A descriptor that polls as readable when [`read`](Source::read) does not block. A source has one either always
-    /// or never.
+    /// Returns a descriptor that polls as readable when [`read`](Source::read) does not block. It must return a
+    /// descriptor either always or never.
     fn ready_fd(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 
-    /// A function that makes a blocked [`read`](Source::read) or [`finish`](Source::finish) on the other thread return
-    /// soon, with any result. It is asked for once, before the first read, and is called if the reader is closed or
-    /// dropped before the end, which then waits for the source's thread, for at most two seconds. Without this
-    /// function that thread and the source stay behind until the blocked call returns.
+    /// Returns a function that makes a blocked [`read`](Source::read) or [`finish`](Source::finish) on the other thread
+    /// return soon, with any result. The reader requests it once, before the first read, and calls it if the reader is
+    /// closed or dropped before the end. The reader then waits for the source's thread, for at most two seconds.
+    /// Without this function, the thread and the source remain until the blocked call returns.
     fn canceller(&self) -> Option<Box<dyn FnOnce() + Send>> {
         None
     }
 
-    /// The exact number of bytes that it will deliver, if it is known before the first read. Less is
-    /// [`ErrorKind::SourceShrank`], more is [`ErrorKind::SourceChanged`].
+    /// Returns the exact number of bytes that the source will deliver, if it is known before the first read. If it
+    /// delivers fewer, the error is [`ErrorKind::SourceShrank`]; if it delivers more, [`ErrorKind::SourceChanged`].
     fn size(&self) -> Option<u64> {
         None
     }
 
-    /// Where the next byte comes from, for messages: the name of an object, and the byte position in it. The name at
-    /// the start is the reader's name, unless [`name`](crate::ReaderBuilder::name) sets one; an error of the source has
-    /// the name and the position at that time.
+    /// Returns the origin of the next byte, for messages: the name of an object, and the byte position in it. The name
+    /// at the start is the reader's name, unless [`name`](crate::ReaderBuilder::name) sets one. An error of the source
+    /// has the name and the position at the time of the error.
     fn place(&self) -> Option<(String, u64)> {
         None
     }
 }
 
-/// A program's source: its promises are checked, and whatever it does wrong is an error.
+/// A user-defined source whose behaviour is checked: its mistakes become errors.
 pub(crate) struct Checked<S> {
     source: S,
     size: Option<u64>,
     delivered: u64,
-    /// Whether it succeeded, once it has come to its end.
+    /// Whether the source succeeded, once it has reached its end.
     end: Option<Result<()>>,
 }
 
@@ -152,7 +152,7 @@ impl<S: Source> Checked<S> {
         Ok(count)
     }
 
-    /// After a read of 0 bytes: whether that is the end, and the source succeeded.
+    /// Checks, after a read of 0 bytes, that this is the end, and returns whether the source succeeded.
     fn check_end(&mut self) -> Result<()> {
         match guarded(|| self.source.read(&mut [0])) {
             Ok(0) => {}
@@ -174,7 +174,8 @@ impl<S: Source> Checked<S> {
 }
 
 impl<S: Source> ByteSource for Checked<S> {
-    /// An error of the source is an end at which it has failed, so that bytes that a decoder holds back come first.
+    /// An error of the source is treated as an end at which it has failed, so that bytes that a decoder holds back come
+    /// first.
     fn read(&mut self, block: &mut [u8], wait: &Wait) -> Result<usize> {
         if self.end.is_some() {
             return Ok(0);
@@ -206,7 +207,7 @@ impl<S: Source> ByteSource for Checked<S> {
     }
 }
 
-/// How a source ended, as often as it is asked.
+/// Returns how a source ended. It may be called repeatedly.
 pub(crate) fn outcome(end: &Option<Result<()>>) -> Result<()> {
     match end {
         Some(Err(error)) => Err(error.again()),
@@ -214,7 +215,7 @@ pub(crate) fn outcome(end: &Option<Result<()>>) -> Result<()> {
     }
 }
 
-/// Calls the program's code: a panic is an error, and so is an error after which a reader would continue.
+/// Calls the program's code. A panic becomes an error, and so does an error after which a reader would continue.
 pub(crate) fn guarded<T>(call: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     // After a panic the source is not used again, except for its place.
     let result = catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|_| {

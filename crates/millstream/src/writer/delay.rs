@@ -1,10 +1,10 @@
 //! The bounded delay: a sink that holds bytes back for a limited time.
 //!
-//! The writer passes each record on immediately; here it waits behind a lock for more. A thread writes bytes whose time
-//! has passed, even while the producer is idle. Only this policy pays for the lock and the thread, which starts with
-//! the first byte.
+//! The writer passes each record on immediately, and this sink collects records behind a lock. A thread writes the
+//! bytes whose delay has expired, even while the producer is idle. Only this policy pays for the lock and the thread,
+//! which starts with the first byte.
 //!
-//! The thread's error is kept for the next call, and the bytes stay where they are: the call after that tries again.
+//! The thread's error is kept for the next call, and the bytes stay in place: the call after that one tries again.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
@@ -15,7 +15,7 @@ use crate::os::cancel::CancelToken;
 use crate::sink::Sink;
 use crate::sink::WriterEnd;
 
-/// How long the thread waits after a flush that a token has ended.
+/// The time that the thread waits after a flush that a token interrupted.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Holds bytes back for at most `delay`.
@@ -39,7 +39,7 @@ struct State {
     /// The bytes from `start` on have not been written yet.
     pending: Vec<u8>,
     start: usize,
-    /// Since when bytes have been waiting, here or further down: the thread's clock.
+    /// The time since which bytes have been waiting, here or in an inner sink. The thread's deadline counts from it.
     since: Option<Instant>,
     /// The thread's error.
     error: Option<Error>,
@@ -57,7 +57,7 @@ impl State {
     }
 
     fn flush(&mut self) -> Result<()> {
-        // Also if it fails: the error is known, and retrying periodically is the caller's decision.
+        // This also happens after a failure: the error is known, and whether to retry is the caller's decision.
         self.since = None;
         self.send()?;
         self.sink.flush()
@@ -69,7 +69,7 @@ impl State {
 }
 
 impl DelaySink {
-    /// `halt` ends the waits of `sink`.
+    /// Creates the sink. `halt` interrupts the waits of `sink`.
     pub(crate) fn new(sink: Box<dyn Sink>, capacity: usize, delay: Duration, halt: CancelToken) -> DelaySink {
         let state = State { sink, pending: Vec::new(), start: 0, since: None, error: None, ending: false };
         let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
@@ -85,41 +85,41 @@ impl DelaySink {
         Ok(())
     }
 
-    /// Ends the thread, once it has left the sink.
+    /// Stops the thread, once it has left the sink.
     fn stop_thread(&mut self) {
         if let Some(thread) = self.thread.take() {
             if let Ok(mut state) = self.shared.state.lock() {
                 state.ending = true;
             }
             self.shared.changed.notify_one();
-            let _ = thread.join(); // a panic is visible as the poisoned lock
+            let _ = thread.join(); // a panic shows as a poisoned lock
         }
     }
 }
 
 impl Shared {
     /// # Errors
-    /// The sink has panicked on the thread, so it is not known what it accepted.
+    /// Fails if the sink has panicked on the thread, because it is then unknown which bytes the sink accepted.
     fn lock(&self) -> Result<MutexGuard<'_, State>> {
         self.state
             .lock()
-            .map_err(|_| Error::new(ErrorKind::Internal).with_found("a panic in the sink, on the thread that flushes"))
+            .map_err(|_| Error::new(ErrorKind::Internal).with_found("a panic in the sink, on the flushing thread"))
     }
 }
 
-/// The thread: writes bytes that have waited for `delay`.
+/// The thread's main loop: writes bytes that have waited for `delay`.
 fn send_off(shared: &Shared, delay: Duration) {
     let Ok(mut state) = shared.lock() else { return };
     while !state.ending {
-        // A delay beyond the clock's range never ends.
+        // A delay beyond the clock's range never expires.
         let due = state.since.and_then(|since| since.checked_add(delay));
         let woken = match due.map(|due| due.saturating_duration_since(Instant::now())) {
             None => shared.changed.wait(state).ok(),
             Some(Duration::ZERO) => {
                 let since = state.since;
                 match state.flush() {
-                    // A token ends waits, and bindings end them to check for signals. The bytes are still due; a caller
-                    // that waits for the lock comes first.
+                    // Tokens interrupt waits, and bindings use this to check for signals. The bytes are still due, but
+                    // a caller that waits for the lock comes first.
                     Err(error) if error.kind() == ErrorKind::Cancelled => {
                         state.since = since;
                         shared.changed.wait_timeout(state, PAUSE).ok().map(|(state, _)| state)

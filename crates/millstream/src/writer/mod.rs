@@ -1,4 +1,4 @@
-//! The writer: one buffer; every byte is either where it belongs or accounted for.
+//! The writer: one buffer, in which every byte is either delivered or accounted for.
 //!
 //! ```text
 //!     taken by the sink        accepted           spare capacity
@@ -8,16 +8,17 @@
 //!   always start <= end; `start` > 0 only after a failed write; index arithmetic is in `space`
 //! ```
 //!
-//! It promises:
-//! - **All or nothing.** A write that fails has accepted none of its bytes; one that succeeds has accepted all.
-//! - **Nothing accepted is lost.** What the sink did not accept stays in the buffer, and a later call tries again. If
-//!   bytes are lost after all, the error says how many the sink accepted ([`Error::written`]).
-//! - **No hidden delay.** You choose when the bytes are passed on ([`FlushPolicy`]); a terminal gets whole lines.
+//! The writer promises:
+//! - **All or nothing.** A write that fails has accepted none of its bytes; a write that succeeds has accepted all of
+//!   them.
+//! - **Nothing accepted is lost.** Bytes that the sink did not accept stay in the buffer, and a later call tries again.
+//!   If bytes are lost nevertheless, the error has the number of bytes that the sink accepted ([`Error::written`]).
+//! - **No hidden delay.** The [`FlushPolicy`] decides when bytes are passed on; a terminal gets whole lines.
 //!
-//! Whether a small write fits is one comparison: everything that needs more work (no buffer yet, a policy that acts on
-//! each write, an error to report) makes that comparison fail and is handled out of line.
+//! A small write costs one comparison. Every case that needs more work (no buffer yet, a policy that acts on each
+//! write, an error to report) makes that comparison fail and is handled out of line.
 //!
-//! It does not know what a record is, and it does not wait for the disk unless requested ([`Durability`]).
+//! The writer does not know what a record is. It waits for the disk only if [`Durability`] requests that.
 
 use crate::os::{AsFd, OwnedFd};
 use std::fmt;
@@ -35,7 +36,7 @@ use millstream_core::internal;
 mod builder;
 mod delay;
 mod shared;
-#[allow(unsafe_code)] // one pointer into memory that the same type owns, and parts that are written there
+#[allow(unsafe_code)] // a pointer into memory that the same type owns, and parts that are written there
 mod space;
 
 pub use crate::sink::{Durability, Existing, Partial, WriterEnd};
@@ -54,38 +55,38 @@ use space::Space;
 /// for i in 1..=3 {
 ///     writer.write(format!("{}\n", i * i).as_bytes())?;
 /// }
-/// assert!(!path.exists()); // it appears whole, when all has gone well
+/// assert!(!path.exists()); // it appears when the writer is closed, complete
 /// let end = writer.close()?;
 /// assert_eq!(end.bytes, 6);
 /// assert_eq!(std::fs::read(&path).unwrap(), b"1\n4\n9\n");
 /// # Ok::<(), millstream::Error>(())
 /// ```
 ///
-/// A writer dropped without being closed is finished as far as possible without reporting errors: it writes what is in
-/// the buffer, and a command gets the end of its input and a little time. But output that has not been closed is not
-/// complete: a file that would appear complete does *not* appear, and a compressed stream gets no end, so that its
-/// readers notice. Only [`close`](Self::close) reports whether everything succeeded; [`abort`](Self::abort) gives up
-/// without waiting for the sink.
+/// If a writer is dropped without being closed, it finishes as far as possible without reporting errors: it writes the
+/// buffer's content, and a command gets the end of its input and a short time to exit. But output that has not been
+/// closed is incomplete: a file that would appear complete does *not* appear, and a compressed stream gets no end
+/// marker, so its readers can detect this. Only [`close`](Self::close) reports whether everything succeeded;
+/// [`abort`](Self::abort) gives up without waiting for the sink.
 ///
-/// Writing to a pipe or connection without a reader is [`ErrorKind::BrokenPipe`]. That is what Rust programs, Python,
-/// Node and Julia get, because they ignore SIGPIPE; a program that leaves SIGPIPE at its default is killed by it when
-/// it writes to a closed pipe (not to a closed connection). This library never changes signal dispositions.
+/// Writing to a pipe or connection without a reader is [`ErrorKind::BrokenPipe`] in Rust, Python, Node and Julia
+/// programs, which ignore SIGPIPE. A program that leaves SIGPIPE at its default is killed by it when it writes to a
+/// closed pipe (not to a closed connection). This library never changes signal dispositions.
 ///
-/// Other output of the program to the same place, for example by `println!`, is not ordered relative to the bytes in
-/// the buffer: [`flush`](Self::flush) before it.
+/// Other output of the program to the same sink, for example by `println!`, is not ordered relative to the bytes in the
+/// buffer: call [`flush`](Self::flush) before it.
 ///
-/// It is a [`std::io::Write`] too, so `write!` and every library can use it. Errors travel inside [`io::Error`]s, and
-/// [`Error::from_io`] gets them out.
+/// `Writer` implements [`std::io::Write`], so `write!` and other libraries can use it. It then returns its errors
+/// inside [`io::Error`]s, and [`Error::from_io`] extracts them.
 pub struct Writer {
-    /// No memory until the first byte; then `capacity` bytes, or more after a long record.
+    /// The buffer: empty until the first byte, then of `capacity` bytes, or more after a long record.
     space: Space,
     start: usize,
-    /// Bytes passed from here to the sink; the sink's own count is of bytes after encoding.
+    /// Bytes passed from here to the sink. The sink itself counts bytes after encoding.
     delivered: u64,
     prompt: Prompt,
     capacity: usize,
     on_drop: OnDrop,
-    /// A deferred error of a call that had to succeed because its bytes were accepted: reported by the next call.
+    /// A deferred error of a call that had to succeed because its bytes were accepted. The next call reports it.
     deferred: Option<Error>,
     /// Closing has begun: the stream may have been ended, so that no more bytes can be accepted.
     closing: bool,
@@ -95,44 +96,46 @@ pub struct Writer {
     name: String,
 }
 
-/// When accepted bytes are passed to the sink before the buffer is full.
+/// Whether accepted bytes are passed to the sink before the buffer is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Prompt {
-    /// Not before.
+    /// They are not.
     WhenFull,
-    /// At each line end.
+    /// They are passed on at each line end.
     Line,
-    /// With each write: the sink collects them.
+    /// They are passed on with each write; the sink collects them.
     AtOnce,
 }
 
 impl Writer {
-    /// A writer with options.
+    /// Returns a builder, with which options are set.
     pub fn builder() -> WriterBuilder {
         WriterBuilder::default()
     }
 
     /// Writes a file, compressed if its name ends in `.gz`, `.bgz`, `.bgzf` or `.zst`.
     ///
-    /// A regular or absent path appears complete when the writer is [closed](Self::close): until then the bytes are in
-    /// a temporary file next to it, whose name begins with a dot. An existing file's permissions are kept; a symbolic
-    /// link is followed. FIFOs and devices are written directly; opening a FIFO waits for its reader. `/dev/stdout` is
-    /// [`stdout`](Self::stdout). If no files can be created in the directory, use [`Partial::Keep`], which writes in
-    /// place. It is not synced to disk, unless [`durability`](WriterBuilder::durability) requests it.
+    /// A regular file, new or replaced, appears complete when the writer is [closed](Self::close): until then the bytes
+    /// are in a temporary file next to it, whose name begins with a dot. The permissions of an existing file are kept;
+    /// a symbolic link is followed. FIFOs and devices are written directly; opening a FIFO waits for its reader.
+    /// `/dev/stdout` is [`stdout`](Self::stdout). If the directory does not permit new files, use [`Partial::Keep`],
+    /// which writes in place. The file is synced to disk only if [`durability`](WriterBuilder::durability) requests
+    /// that.
     ///
     /// # Errors
-    /// [`ErrorKind::OpenFailed`] for a directory, a missing parent directory, no permission: nothing is created then.
+    /// Returns [`ErrorKind::OpenFailed`] for a directory, a missing parent directory or a lack of permission. No file
+    /// is created in these cases.
     pub fn path(path: impl AsRef<Path>) -> Result<Writer> {
         Writer::builder().path(path)
     }
 
-    /// Writes a regular file through mapped memory, in steps for which disk space is reserved beforehand. Otherwise it
-    /// is like [`path`](Self::path), and the file has its true length after a close, an error and a drop.
+    /// Writes a regular file through mapped memory, in steps for which disk space is reserved beforehand. Otherwise
+    /// this is like [`path`](Self::path); the file has its true length after a close, an error and a drop.
     ///
-    /// Measure before you use it: for a file in memory a plain write takes three quarters of the time, because the
-    /// system need not clear pages that a write fills.
+    /// Measure before you use this: for a file in memory a plain write takes three quarters of the time, because the
+    /// system does not have to clear pages that a write fills.
     ///
-    /// No process may truncate the file meanwhile: that ends this process with SIGBUS. With [`Partial::Keep`], which
+    /// No process may truncate the file meanwhile: that kills this process with SIGBUS. With [`Partial::Keep`], which
     /// writes in place, the file is padded with zeros until it gets its true length: a [`flush`](Self::flush) does not
     /// change that, and a killed process leaves the padding.
     ///
@@ -148,8 +151,9 @@ impl Writer {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::OpenFailed`], also for anything but a regular file. While writing, [`ErrorKind::Unsupported`] if
-    /// the file system cannot reserve space: without that a full disk would be a crash.
+    /// Returns [`ErrorKind::OpenFailed`], also for anything other than a regular file. Writing fails with
+    /// [`ErrorKind::Unsupported`] if the file system cannot reserve space: without a reservation a full disk would
+    /// crash the process.
     pub fn mapped(path: impl AsRef<Path>) -> Result<Writer> {
         Writer::builder().mapped(path)
     }
@@ -157,32 +161,32 @@ impl Writer {
     /// Writes to standard output: the file descriptor 1 itself, without the lock and the buffer of [`io::Stdout`].
     ///
     /// # Errors
-    /// [`ErrorKind::Io`] if the process has no standard output.
+    /// Returns [`ErrorKind::Io`] if the process has no standard output.
     pub fn stdout() -> Result<Writer> {
         Writer::builder().stdout()
     }
 
-    /// Writes to a file descriptor and closes it at the end: a file, pipe, socket, terminal or device. Its mode
+    /// Writes to a file descriptor (of a file, pipe, socket, terminal or device) and closes it at the end. Its mode
     /// (`O_NONBLOCK`) is respected and never changed. A connection is shut down as with [`tcp`](Self::tcp); to read the
     /// peer's answer, use [`borrow_fd`](Self::borrow_fd).
     ///
     /// # Errors
-    /// [`ErrorKind::Io`] if the descriptor is not open.
+    /// Returns [`ErrorKind::Io`] if the descriptor is not open.
     pub fn fd(fd: impl Into<OwnedFd>) -> Result<Writer> {
         Writer::builder().fd(fd)
     }
 
-    /// The same for a duplicate of a descriptor; the original stays the caller's. A connection is not shut down, unless
+    /// Writes to a duplicate of a descriptor; the original stays the caller's. A connection is shut down only if
     /// [`linger`](WriterBuilder::linger) is set.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`] if the process has no descriptors left.
+    /// Returns [`ErrorKind::Io`] if the process has no descriptors left.
     pub fn borrow_fd(fd: impl AsFd) -> Result<Writer> {
         Writer::builder().borrow_fd(fd)
     }
 
-    /// Starts a command and writes to its standard input. [`close`](Self::close) waits for it, and its status
-    /// counts.
+    /// Starts a command and writes to its standard input. [`close`](Self::close) waits for the command, and fails if
+    /// the command does.
     ///
     /// ```
     /// use millstream::{ErrorKind, Writer};
@@ -193,18 +197,18 @@ impl Writer {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::CommandNotStarted`].
+    /// Returns [`ErrorKind::CommandNotStarted`] if the command cannot be started.
     pub fn command(command: impl Into<Command>) -> Result<Writer> {
         Writer::builder().command(command)
     }
 
-    /// Connects to a TCP address, such as `"localhost:7000"`, and writes to it. What the peer sends is discarded.
+    /// Connects to a TCP address, such as `"localhost:7000"`, and writes to it. Data that the peer sends is discarded.
     ///
     /// [`close`](Self::close) succeeds when the peer has closed the connection too, which confirms that it has read
-    /// everything; [`linger`](WriterBuilder::linger) limits how long that may take. A reset is an error.
+    /// everything; [`linger`](WriterBuilder::linger) limits how long this may take. A reset is an error.
     ///
     /// # Errors
-    /// [`ErrorKind::OpenFailed`].
+    /// Returns [`ErrorKind::OpenFailed`] if the connection fails.
     pub fn tcp(addr: impl ToSocketAddrs + fmt::Display) -> Result<Writer> {
         Writer::builder().tcp(addr)
     }
@@ -212,22 +216,22 @@ impl Writer {
     /// Connects to a Unix stream socket and writes to it, as [`tcp`](Self::tcp) does.
     ///
     /// # Errors
-    /// [`ErrorKind::OpenFailed`].
+    /// Returns [`ErrorKind::OpenFailed`] if the connection fails.
     pub fn unix(path: impl AsRef<Path>) -> Result<Writer> {
         Writer::builder().unix(path)
     }
 
-    /// Writes to any [`io::Write`]. It cannot be interrupted while it runs; with [`FlushPolicy::Delay`] it is used on
-    /// another thread. [`flush`](Self::flush) flushes it too.
+    /// Writes to any [`io::Write`]. Its calls cannot be interrupted; with [`FlushPolicy::Delay`] they run on another
+    /// thread. [`flush`](Self::flush) flushes it too.
     ///
     /// # Errors
-    /// None; a [builder](WriterBuilder)'s options may cause some.
+    /// This always succeeds; a [builder](WriterBuilder)'s options may cause errors.
     pub fn from_write(inner: impl io::Write + Send + 'static) -> Result<Writer> {
         Writer::builder().from_write(inner)
     }
 
-    /// Calls `function` with bytes, on the thread that uses the writer; it returns how many it accepted, at least one.
-    /// After an error, the next call that needs it passes the same bytes again.
+    /// Passes bytes to `function`, on the thread that uses the writer. The function returns the number of bytes it
+    /// accepted, at least one. After an error, the next call passes the same bytes again.
     ///
     /// ```
     /// use millstream::Writer;
@@ -243,23 +247,23 @@ impl Writer {
     /// ```
     ///
     /// # Errors
-    /// None; a [builder](WriterBuilder)'s options may cause some.
+    /// This always succeeds; a [builder](WriterBuilder)'s options may cause errors.
     pub fn callback(function: impl FnMut(&[u8]) -> io::Result<usize> + Send + 'static) -> Result<Writer> {
         Writer::builder().callback(function)
     }
 
-    /// Keeps everything in memory, for [`WriterEnd::memory`].
+    /// Keeps all output in memory, for [`WriterEnd::memory`].
     ///
     /// # Errors
-    /// None; a [builder](WriterBuilder)'s options may cause some.
+    /// This always succeeds; a [builder](WriterBuilder)'s options may cause errors.
     pub fn memory() -> Result<Writer> {
         Writer::builder().memory()
     }
 
-    /// Discards everything: for measuring and counting.
+    /// Discards all output. This is for measuring and counting.
     ///
     /// # Errors
-    /// None; a [builder](WriterBuilder)'s options may cause some.
+    /// This always succeeds; a [builder](WriterBuilder)'s options may cause errors.
     pub fn nowhere() -> Result<Writer> {
         Writer::builder().nowhere()
     }
@@ -287,14 +291,15 @@ impl Writer {
         }
     }
 
-    /// Writes all of `bytes`. If they fit in the buffer, this only copies them; whole bufferfuls are passed to the sink
-    /// directly.
+    /// Writes all of `bytes`. If they fit in the buffer, this only copies them. Bytes that would fill the whole buffer
+    /// are passed to the sink directly.
     ///
     /// # Errors
-    /// The errors of the sink; [`ErrorKind::BrokenPipe`] if it has no reader any more. None of `bytes` was accepted
-    /// then: bytes accepted before stay in the buffer, and the call may be repeated. When the sink fails after part of
-    /// a large write, the rest is kept, the call succeeds, and the next one reports the error; if there is no memory
-    /// for the rest, this call reports that, and the writer is at its end ([`ErrorKind::Closed`]).
+    /// Returns the errors of the sink, such as [`ErrorKind::BrokenPipe`] if it has no reader any more. In this case
+    /// none of `bytes` was accepted: bytes accepted before stay in the buffer, and the call may be repeated. If the
+    /// sink fails after part of a large write, the rest is kept, the call succeeds, and the next call reports the
+    /// error. If there is no memory for the rest, this call reports that, and the writer accepts no more bytes
+    /// ([`ErrorKind::Closed`]).
     #[inline]
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         match self.space.fast_slot(bytes.len()) {
@@ -306,11 +311,11 @@ impl Writer {
         }
     }
 
-    /// Writes all of `bytes` if that only copies them into the buffer, and returns whether it did: this never calls the
-    /// sink. If it did not, nothing has happened: call [`write`](Self::write).
+    /// Writes all of `bytes` if this only requires copying them into the buffer, and returns whether it did. It never
+    /// calls the sink. If it returns false, no byte was accepted: call [`write`](Self::write).
     ///
-    /// It is for callers that release something while they wait, such as an interpreter lock, and need not release it
-    /// if there is no wait.
+    /// It is for callers that release a lock, such as an interpreter's, before they wait, and want to keep it if there
+    /// is no wait.
     ///
     /// ```
     /// use millstream::Writer;
@@ -341,12 +346,12 @@ impl Writer {
         self.settle(bytes.len())
     }
 
-    /// Writes one record, made of parts by [`put!`](crate::put!).
+    /// Writes one record that consists of the parts passed to [`put!`](crate::put!).
     ///
     /// # Errors
-    /// As [`write`](Self::write): after an error none of the record was accepted.
+    /// Returns the errors of [`write`](Self::write). After an error no part of the record was accepted.
     #[doc(hidden)]
-    #[inline(always)] // so that the parts are seen where they are put
+    #[inline(always)] // so that the compiler sees the parts where they are put
     pub fn put_parts(&mut self, parts: &impl internal::Parts) -> Result<()> {
         let need = internal::need(parts);
         let slot = match self.space.fast_slot(need) {
@@ -360,27 +365,27 @@ impl Writer {
         if self.space.needs_look() { self.settle(len) } else { Ok(()) }
     }
 
-    /// At least `n` bytes of space to fill: their content is arbitrary. [`commit`](Self::commit) accepts bytes of it. A
-    /// record longer than the buffer makes it grow.
+    /// Returns at least `n` bytes of space to fill, with arbitrary content. [`commit`](Self::commit) accepts bytes of
+    /// it. If `n` is larger than the buffer, the buffer grows.
     ///
     /// ```
     /// use millstream::Writer;
     /// let mut writer = Writer::memory()?;
-    /// let room = writer.space(20)?;
-    /// room[..5].copy_from_slice(b"hello");
+    /// let spare = writer.space(20)?;
+    /// spare[..5].copy_from_slice(b"hello");
     /// writer.commit(5)?;
     /// assert_eq!(writer.close()?.memory.unwrap(), b"hello");
     /// # Ok::<(), millstream::Error>(())
     /// ```
     ///
     /// # Errors
-    /// As [`write`](Self::write); [`ErrorKind::Io`] with ENOMEM if there is not enough memory.
+    /// Returns the errors of [`write`](Self::write), and [`ErrorKind::Io`] with ENOMEM if there is not enough memory.
     #[inline]
     pub fn space(&mut self, n: usize) -> Result<&mut [u8]> {
         if self.space.fast_slot(n).is_none() {
             self.make_space(n)?;
         }
-        Ok(self.space.room())
+        Ok(self.space.spare())
     }
 
     #[cold]
@@ -396,11 +401,11 @@ impl Writer {
     /// Accepts the first `n` bytes of the [`space`](Self::space).
     ///
     /// # Errors
-    /// With a policy that flushes at line ends or after a delay, as [`write`](Self::write): the bytes were not
-    /// accepted then. None otherwise.
+    /// With a policy that flushes at line ends or after a delay, returns the errors of [`write`](Self::write), and the
+    /// bytes were not accepted. With other policies, this always succeeds.
     ///
     /// # Panics
-    /// If `n` is larger than the space.
+    /// Panics if `n` is larger than the space.
     #[inline]
     pub fn commit(&mut self, n: usize) -> Result<()> {
         self.space.commit(n);
@@ -410,8 +415,8 @@ impl Writer {
         }
     }
 
-    /// Whether accepted bytes stay here until the buffer is full. Then it makes no difference whether
-    /// [`commit`](Self::commit) is called once for many records or after each.
+    /// Returns whether accepted bytes stay in the buffer until it is full. In this case [`commit`](Self::commit) may be
+    /// called once for many records or after each of them, with no difference.
     ///
     /// ```
     /// use millstream::{FlushPolicy, Writer};
@@ -423,34 +428,36 @@ impl Writer {
         self.prompt == Prompt::WhenFull
     }
 
-    /// Passes everything accepted so far to the system. A compressed stream can then be decoded up to here.
+    /// Passes all bytes accepted so far to the system. A compressed stream can then be decoded up to this point.
     ///
     /// # Errors
-    /// The errors of the sink. Nothing is lost: the next call tries again.
+    /// Returns the errors of the sink. No bytes are lost: the next call tries again.
     pub fn flush(&mut self) -> Result<()> {
         self.report()?;
         self.drain()?;
         self.with_sink(|sink| sink.flush())
     }
 
-    /// Writes what is left, ends the stream, and completes the output: a file gets its name, a command is waited for.
+    /// Writes the remaining bytes, ends the stream, and completes the output: it gives a file its name, and waits for a
+    /// command.
     ///
-    /// It can be called once: if something interrupts it, such as a token, accepted bytes that have not reached the
-    /// sink are lost, and the error says how much had been written. [`try_close`](Self::try_close) can be repeated.
+    /// It consumes the writer. If it is interrupted, for example by a token, accepted bytes that have not reached the
+    /// sink are lost, and the error has the number of bytes written. [`try_close`](Self::try_close) can be repeated.
     ///
     /// # Errors
-    /// The errors of the sink; [`ErrorKind::CommandFailed`] if the command did not succeed. [`Error::written`] says how
-    /// many bytes the sink accepted; a file that would appear complete does not appear.
+    /// Returns the errors of the sink, and [`ErrorKind::CommandFailed`] if the command did not succeed.
+    /// [`Error::written`] is the number of bytes that the sink accepted; a file that would appear complete does not
+    /// appear.
     pub fn close(mut self) -> Result<WriterEnd> {
         let end = self.try_close();
-        // In any case: dropping the writer must not try again.
+        // This happens in any case, because dropping the writer must not try again.
         self.sink = None;
         end
     }
 
     /// [Closes](Self::close) the writer, and keeps its state if that fails: accepted bytes wait for the next call,
-    /// which continues where this one stopped. So a close interrupted by a token or the time limit loses nothing, and
-    /// neither does one that found a full disk.
+    /// which continues at the same point. So no bytes are lost if a close is interrupted by a token or a time limit, or
+    /// finds a full disk.
     ///
     /// From the first call on, the writer accepts no more bytes, whether the call succeeds or not:
     /// [`ErrorKind::Closed`].
@@ -469,13 +476,13 @@ impl Writer {
     /// ```
     ///
     /// # Errors
-    /// As [`close`](Self::close): if a command failed, the next call reports that again. [`ErrorKind::Closed`] after a
-    /// call that succeeded.
+    /// Returns the errors of [`close`](Self::close). If a command failed, the next call reports that again. After a
+    /// call that succeeded, returns [`ErrorKind::Closed`].
     pub fn try_close(&mut self) -> Result<WriterEnd> {
         self.closing = true;
         self.look_if_needed();
         let end = self.report_deferred().and_then(|()| self.close_sink());
-        self.space.give_up_room(); // and space obtained before cannot be committed
+        self.space.give_up_spare(); // space obtained before can no longer be committed
         end
     }
 
@@ -492,9 +499,9 @@ impl Writer {
         Ok(end)
     }
 
-    /// Gives up: the content of the buffer is discarded, a file that would appear complete does not appear, and a
-    /// compressed stream gets no end, so that its readers notice. It never waits for the sink to accept anything; a
-    /// command gets the end of its input and is stopped if it does not exit soon. Later calls fail with
+    /// Closes the writer and discards the content of the buffer. A file that would appear complete does not appear, and
+    /// a compressed stream gets no end marker, so its readers can detect this. It never waits for the sink to accept
+    /// bytes; a command gets the end of its input and is stopped if it does not exit soon. Later calls fail with
     /// [`ErrorKind::Closed`].
     ///
     /// ```
@@ -509,20 +516,20 @@ impl Writer {
     pub fn abort(&mut self) {
         self.closing = true;
         self.look_if_needed();
-        self.space.give_up_room();
+        self.space.give_up_spare();
         if let Some(mut sink) = self.sink.take() {
             sink.abandon();
         }
     }
 
-    /// The first step of dropping, with its error: bindings to garbage-collected languages report that, and limit the
-    /// wait. Follow it with [`abort`](Self::abort).
+    /// Does the first step of dropping and returns its error: bindings to garbage-collected languages report the error
+    /// and limit the wait. Call [`abort`](Self::abort) after it.
     ///
     /// # Errors
-    /// Those of [`flush`](Self::flush).
+    /// Returns the errors of [`flush`](Self::flush).
     #[doc(hidden)]
     pub fn hand_over(&mut self) -> Result<()> {
-        // A failed close has reported it, and a second attempt could complete a file that the caller considers
+        // A failed close has reported its error, and a second attempt could complete a file that the caller considers
         // incomplete.
         if self.sink.is_none() || self.on_drop == OnDrop::Discard || self.closing {
             return Ok(());
@@ -531,33 +538,34 @@ impl Writer {
         self.with_sink(|sink| sink.flush())
     }
 
-    /// Bytes accepted so far, those in the buffer included.
+    /// Returns the number of bytes accepted so far, including those in the buffer.
     pub fn accepted(&self) -> u64 {
         self.delivered + (self.space.end() - self.start) as u64
     }
 
-    /// Bytes passed to the system so far, after encoding.
+    /// Returns the number of bytes passed to the system so far, after encoding.
     pub fn written(&self) -> u64 {
         self.meter.written()
     }
 
-    /// The time spent in the sink so far.
+    /// Returns the time spent in the sink so far.
     pub fn waited(&self) -> Duration {
         self.meter.waited()
     }
 
-    /// The name of the sink in error messages: a path, a command line, an address.
+    /// Returns the name of the sink in error messages: a path, a command line or an address.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Makes it usable by several threads at the same time.
+    /// Converts the writer into one that several threads can use at the same time.
     pub fn shared(self) -> SharedWriter {
         SharedWriter::new(self)
     }
 
-    /// Passes to the sink what `prompt` requires, after `new` bytes came into the buffer. If it fails, they are not
-    /// accepted; or, if the sink has accepted some of them, all are, and the error is deferred.
+    /// Passes to the sink what `prompt` requires, after `new` bytes were added to the buffer. If it fails, the new
+    /// bytes are not accepted. If the sink has accepted some of them, all of them are accepted and the error is
+    /// deferred.
     fn settle(&mut self, new: usize) -> Result<()> {
         let to = match self.prompt {
             Prompt::WhenFull => return Ok(()),
@@ -587,15 +595,15 @@ impl Writer {
         }
     }
 
-    /// Passes everything in the buffer to the sink.
+    /// Passes the whole content of the buffer to the sink.
     fn drain(&mut self) -> Result<()> {
         self.deliver(self.space.end())
     }
 
-    /// Passes the buffer up to `to` to the sink, and moves the rest to the front.
+    /// Passes the buffer's content up to `to` to the sink, and moves the rest to the front.
     fn deliver(&mut self, to: usize) -> Result<()> {
         while self.start < to {
-            // It is put back when it has returned: see `with_sink`.
+            // The sink is put back after it has returned: see `with_sink`.
             let Some(mut sink) = self.sink.take() else {
                 return Err(self.explain(Error::new(ErrorKind::Closed)));
             };
@@ -612,7 +620,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Passes `bytes` to the sink directly, with an empty buffer.
+    /// Passes `bytes` directly to the sink, with an empty buffer.
     fn pass_through(&mut self, bytes: &[u8]) -> Result<()> {
         let mut taken = 0;
         while taken < bytes.len() {
@@ -623,10 +631,11 @@ impl Writer {
                 }
                 Err(error) if taken == 0 => return Err(error),
                 Err(error) => {
-                    // Part of it has been written, so all of it is accepted.
+                    // A part of the bytes has been written, so all of them are accepted.
                     let rest = &bytes[taken..];
                     if let Err(error) = self.grow(rest.len()) {
-                        // But there is no memory for it. Output that can no longer be complete is not continued.
+                        // There is no memory for the rest. The output can no longer be complete, so it is not
+                        // continued.
                         (self.closing, self.sink) = (true, None);
                         return Err(error);
                     }
@@ -651,7 +660,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Lets writes that fit pass without further checks, unless something requires them.
+    /// Lets writes that fit skip further checks, unless something requires them.
     fn look_if_needed(&mut self) {
         let is_plain = self.prompt == Prompt::WhenFull && self.deferred.is_none() && !self.closing;
         self.space.set_needs_look(!is_plain);
@@ -662,7 +671,7 @@ impl Writer {
         self.look_if_needed();
     }
 
-    /// What prevents a call that the fast path could not serve: a deferred error, a close.
+    /// Reports what made the fast path fail: a deferred error or a close.
     fn report(&mut self) -> Result<()> {
         self.report_deferred()?;
         match self.closing {
@@ -681,8 +690,8 @@ impl Writer {
         }
     }
 
-    /// Lets the sink act. If it panics, as the caller's code may, the writer cannot know what the sink accepted: the
-    /// writer is at its end then, and dropping it, perhaps by the same panic, does not call the sink again.
+    /// Lets the sink act. If the sink panics, as the caller's code may, the writer cannot know what the sink accepted.
+    /// It accepts no more bytes then, and dropping it, perhaps due to the same panic, does not call the sink again.
     fn with_sink<T>(&mut self, act: impl FnOnce(&mut dyn Sink) -> Result<T>) -> Result<T> {
         let Some(mut sink) = self.sink.take() else {
             return Err(self.explain(Error::new(ErrorKind::Closed)));
@@ -699,7 +708,7 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        // No caller is left to receive an error: that is what `close` is for.
+        // No caller can receive an error here; `close` reports errors.
         let _ = self.hand_over();
     }
 }

@@ -6,12 +6,12 @@ use crate::error::Result;
 use crate::writer::{Writer, WriterEnd};
 use millstream_core::internal;
 
-/// A [`Writer`] that several threads use at the same time: cheap to clone, and it never tears a record.
+/// A [`Writer`] that several threads can use at the same time. It is cheap to clone and never splits a record.
 ///
 /// A record is the argument of one call of [`write_record`](Self::write_record) or [`put!`](crate::put!), with its
-/// delimiter. Each record is in the output once and in one piece; records of one thread keep their order, those of
-/// different threads are in the order in which the calls acquired the lock. Each call takes a lock: threads with many
-/// small records should collect some and use [`write_records`](Self::write_records).
+/// delimiter. Each record is in the output once and in one piece. Records of one thread keep their order; records of
+/// different threads are in the order in which the calls acquired the lock. Each call takes a lock, so threads with
+/// many small records should collect some of them and use [`write_records`](Self::write_records).
 ///
 /// Dropping the last clone does what dropping the writer does; only [`close`](Self::close) reports errors.
 ///
@@ -39,7 +39,7 @@ impl SharedWriter {
         SharedWriter { name: writer.name().into(), writer: Arc::new(Mutex::new(writer)) }
     }
 
-    /// The name of the sink in error messages.
+    /// Returns the name of the sink in error messages.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -47,17 +47,17 @@ impl SharedWriter {
     /// Writes one record.
     ///
     /// # Errors
-    /// Those of [`Writer::write`]: nothing of the record was accepted. Also after a close, with
+    /// Returns the errors of [`Writer::write`]; no part of the record was accepted. After a close it returns
     /// [`ErrorKind::Closed`](crate::ErrorKind::Closed).
     pub fn write_record(&self, record: &[u8]) -> Result<()> {
         self.with(|writer| writer.write(record))
     }
 
-    /// Writes several records, with no record of another thread between them.
+    /// Writes several records without records of another thread between them.
     ///
     /// # Errors
-    /// Those of [`Writer::write`], for the first record that was not accepted. Earlier ones were;
-    /// [`Error::record`](crate::Error::record) says how many.
+    /// Returns the errors of [`Writer::write`] for the first record that was not accepted. Earlier records were
+    /// accepted; [`Error::record`](crate::Error::record) is their number.
     pub fn write_records<R: AsRef<[u8]>>(&self, records: impl IntoIterator<Item = R>) -> Result<()> {
         self.with(|writer| {
             for (number, record) in records.into_iter().enumerate() {
@@ -67,19 +67,20 @@ impl SharedWriter {
         })
     }
 
-    /// Writes one record, made of parts by [`put!`](crate::put!).
+    /// Writes one record that consists of the parts passed to [`put!`](crate::put!).
     ///
     /// # Errors
-    /// As [`write_record`](Self::write_record): none of the record was accepted then.
+    /// Returns the errors of [`write_record`](Self::write_record); no part of the record was accepted.
     #[doc(hidden)]
     pub fn put_parts(&self, parts: &impl internal::Parts) -> Result<()> {
         self.with(|writer| writer.put_parts(parts))
     }
 
-    /// Hands everything written so far, by all threads, to the system.
+    /// Passes all bytes written so far, by all threads, to the system.
     ///
     /// # Errors
-    /// Those of [`Writer::flush`], so after a close [`ErrorKind::Closed`](crate::ErrorKind::Closed).
+    /// Returns the errors of [`Writer::flush`]. After a close it returns
+    /// [`ErrorKind::Closed`](crate::ErrorKind::Closed).
     pub fn flush(&self) -> Result<()> {
         self.with(Writer::flush)
     }
@@ -87,13 +88,13 @@ impl SharedWriter {
     /// Closes the writer for all threads: their later calls fail with [`ErrorKind::Closed`](crate::ErrorKind::Closed).
     ///
     /// # Errors
-    /// Those of [`Writer::try_close`]: it may be repeated if it failed, and returns `Closed` if another thread has
-    /// closed the writer.
+    /// Returns the errors of [`Writer::try_close`]. The call may be repeated if it failed; it returns `Closed` if
+    /// another thread has closed the writer.
     pub fn close(&self) -> Result<WriterEnd> {
         self.with(Writer::try_close)
     }
 
-    /// Gives up for all threads, like [`Writer::abort`]. A running call of another thread finishes first.
+    /// Closes the writer for all threads like [`Writer::abort`]. A running call of another thread finishes first.
     pub fn abort(&self) {
         self.lock().abort();
     }
@@ -103,7 +104,7 @@ impl SharedWriter {
     }
 
     fn lock(&self) -> MutexGuard<'_, Writer> {
-        // A panic elsewhere, which only the caller's code can cause, leaves a writer that keeps its promises.
+        // A panic on another thread, which only the caller's code can cause, leaves the writer in a valid state.
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

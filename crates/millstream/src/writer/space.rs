@@ -1,4 +1,4 @@
-//! The memory of a writer, filled from its front: all index arithmetic of the writing side.
+//! The memory of a writer, which is filled from its front, and all index arithmetic of the writing side.
 //!
 //! ```text
 //!   filled              spare capacity
@@ -6,7 +6,7 @@
 //!   0                   end                capacity         always end <= capacity, fast_end <= capacity
 //! ```
 //!
-//! Whether something fits is one comparison with `fast_end`. That is `capacity`, or 0 if each write needs further
+//! One comparison with `fast_end` decides whether bytes fit. `fast_end` is `capacity`, or 0 if each write needs further
 //! checks.
 
 use std::ops::Range;
@@ -17,60 +17,61 @@ use millstream_core::internal::{Parts, SLACK};
 
 pub(super) struct Space {
     block: Block,
-    /// The first byte of `block`, and how many there are. Refreshed by every method that may change which memory it is.
+    /// A pointer to the first byte of `block`, and the number of its bytes. Every method that may replace the memory
+    /// refreshes them.
     base: *mut u8,
     capacity: usize,
     end: usize,
     fast_end: usize,
 }
 
-// SAFETY: `base` points into `block`, which is Send, and nothing else does.
+// SAFETY: `base` points into `block`, which is Send, and no other pointer to that memory exists.
 unsafe impl Send for Space {}
 
-// SAFETY: nothing is written, and `base` is not handed out, through a shared reference.
+// SAFETY: through a shared reference, no byte is written and `base` is not handed out.
 unsafe impl Sync for Space {}
 
 impl Space {
-    /// No memory at all, and each write needs further checks.
+    /// Creates a space without memory, in which each write needs further checks.
     pub(super) fn new() -> Space {
         let mut block = Block::default();
         Space { base: block.as_mut_ptr(), block, capacity: 0, end: 0, fast_end: 0 }
     }
 
-    /// How many bytes are filled.
+    /// Returns the number of filled bytes.
     #[inline]
     pub(super) fn end(&self) -> usize {
         self.end
     }
 
-    /// The length of the free space.
+    /// Returns the length of the free space.
     #[inline]
     pub(super) fn left(&self) -> usize {
         self.capacity - self.end
     }
 
-    /// The filled bytes.
+    /// Returns the filled bytes.
     pub(super) fn filled(&self) -> &[u8] {
         &self.block[..self.end]
     }
 
-    /// The memory, for a sink that takes filled bytes of it.
+    /// Returns the memory, for a sink that takes filled bytes from it.
     pub(super) fn block(&self) -> &Block {
         &self.block
     }
 
-    /// Everything after the filled bytes: its content is arbitrary.
+    /// Returns the space after the filled bytes. Its content is arbitrary.
     #[inline]
-    pub(super) fn room(&mut self) -> &mut [u8] {
+    pub(super) fn spare(&mut self) -> &mut [u8] {
         // SAFETY: `base` is the start of `capacity` initialised bytes that `self` owns; `end <= capacity`.
         unsafe { std::slice::from_raw_parts_mut(self.base.add(self.end), self.capacity - self.end) }
     }
 
-    /// A slot for `len` bytes, if no further checks are needed.
+    /// Returns a slot for `len` bytes, if no further checks are needed.
     #[inline(always)]
     pub(super) fn fast_slot(&mut self, len: usize) -> Option<Slot<'_>> {
-        // One comparison: the remainder is negative if `fast_end` is 0, and lengths of memory are at most `isize::MAX`,
-        // as `len` is if it is one.
+        // This is one comparison: the remainder is negative if `fast_end` is 0. Lengths of memory are at most
+        // `isize::MAX`, and so is `len` if it is the length of memory.
         let left = self.fast_end.wrapping_sub(self.end) as isize;
         match isize::try_from(len) {
             Ok(wanted) if wanted <= left => Some(Slot { space: self, len }),
@@ -78,22 +79,22 @@ impl Space {
         }
     }
 
-    /// A slot for `len` bytes.
+    /// Returns a slot for `len` bytes.
     ///
     /// # Panics
-    /// If the space is shorter.
+    /// Panics if the space is shorter.
     pub(super) fn slot(&mut self, len: usize) -> Slot<'_> {
         assert!(len <= self.left());
         Slot { space: self, len }
     }
 
-    /// Whether writes need further checks.
+    /// Returns whether writes need further checks.
     #[inline]
     pub(super) fn needs_look(&self) -> bool {
         self.fast_end == 0
     }
 
-    /// Sets whether writes need further checks. Without memory they do.
+    /// Sets whether writes need further checks. They always do if there is no memory.
     pub(super) fn set_needs_look(&mut self, needs_look: bool) {
         self.fast_end = if needs_look { 0 } else { self.capacity };
     }
@@ -101,25 +102,25 @@ impl Space {
     /// Marks `n` more bytes as filled, with their current content.
     ///
     /// # Panics
-    /// If the space is shorter.
+    /// Panics if the space is shorter.
     #[inline]
     pub(super) fn commit(&mut self, n: usize) {
         assert!(n <= self.left(), "commit of more bytes than there was space");
         self.end += n;
     }
 
-    /// Makes the last `n` filled bytes free again.
+    /// Marks the last `n` filled bytes as free again.
     pub(super) fn take_back(&mut self, n: usize) {
         assert!(n <= self.end);
         self.end -= n;
     }
 
-    /// Removes the first `n` bytes. `renew` moves the rest of the filled ones, whose range it is given, to the front of
-    /// the block or of another one.
+    /// Removes the first `n` bytes. `renew` gets the range of the remaining filled bytes and moves them to the front of
+    /// the block or of another block.
     pub(super) fn renew(&mut self, n: usize, renew: impl FnOnce(&mut Block, Range<usize>)) {
         let rest = n..self.end;
         let needs_look = self.needs_look();
-        // All fields are valid while `renew` runs, which may panic: there is no free space.
+        // All fields stay valid while `renew` runs, which may panic: there is no free space.
         (self.capacity, self.end, self.fast_end) = (0, 0, 0);
         renew(&mut self.block, rest.clone());
         self.refresh();
@@ -128,10 +129,10 @@ impl Space {
         self.set_needs_look(needs_look);
     }
 
-    /// Makes the memory at least `len` bytes long. Its content stays.
+    /// Makes the memory at least `len` bytes long and keeps its content.
     ///
     /// # Errors
-    /// As [`Block::grow`].
+    /// Returns the errors of [`Block::grow`].
     pub(super) fn grow(&mut self, len: usize) -> Result<()> {
         if self.capacity < len {
             self.block.grow(len)?;
@@ -140,8 +141,8 @@ impl Space {
         Ok(())
     }
 
-    /// Gives up the free space. Each write needs further checks then.
-    pub(super) fn give_up_room(&mut self) {
+    /// Removes the free space. Each write then needs further checks.
+    pub(super) fn give_up_spare(&mut self) {
         self.block = Block::Own(self.filled().to_vec());
         self.fast_end = 0;
         self.refresh();
@@ -152,24 +153,25 @@ impl Space {
     }
 }
 
-/// Space that has been measured. It promises that `len` bytes at the end of the filled ones are free.
+/// Measured space: `len` bytes after the filled ones are guaranteed to be free.
 pub(super) struct Slot<'a> {
     space: &'a mut Space,
     len: usize,
 }
 
 impl Slot<'_> {
-    /// Fills the front of the space with `parts`, and returns how many bytes they are. The content after them is
+    /// Fills the front of the space with `parts`, and returns their number of bytes. The content after them is
     /// arbitrary.
     ///
     /// # Panics
-    /// If the slot is shorter than what they [need](millstream_core::internal::need); then, or if a part panics, nothing is filled.
+    /// Panics if the slot is shorter than the parts [need](millstream_core::internal::need). In that case, and if a
+    /// part panics, no bytes are filled.
     #[inline(always)]
     pub(super) fn put(self, parts: &impl Parts) -> usize {
         let most = parts.max_len();
         assert!(most.saturating_add(SLACK) <= self.len);
-        // SAFETY: `base` is the start of `capacity` initialised bytes that the space owns, and `len` of them, which are
-        // enough, lie after `end`. Parts only move forward, and within `most`.
+        // SAFETY: `base` is the start of `capacity` initialised bytes that the space owns. `len` of them are after
+        // `end`, and the parts need no more. Parts only move forward, and stay within `most`.
         let len = unsafe {
             let at = self.space.base.add(self.space.end);
             parts.put_unchecked(at, most).offset_from_unsigned(at)
@@ -178,11 +180,12 @@ impl Slot<'_> {
         len
     }
 
-    /// Fills the slot with as many bytes as it is long.
+    /// Fills the slot with `bytes`, which have exactly its length.
     #[inline(always)]
     pub(super) fn copy(self, bytes: &[u8]) {
         assert!(bytes.len() <= self.len);
-        // SAFETY: the same; `bytes` is borrowed, so it is not part of the space, which is borrowed mutably.
+        // SAFETY: as in `put`. In addition, `bytes` is borrowed, so it is not part of the space, which is borrowed
+        // mutably.
         unsafe {
             let at = self.space.base.add(self.space.end);
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), at, bytes.len());
@@ -194,10 +197,10 @@ impl Slot<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::put::{Part, Room, fixed, hex, json, pad, zero_fill};
+    use crate::put::{Part, Spare, fixed, hex, json, pad, zero_fill};
     use millstream_core::internal::need;
 
-    /// A user-defined part, made of others.
+    /// A user-defined part that consists of others.
     struct Pair(i32, &'static str);
 
     impl Part for Pair {
@@ -205,15 +208,15 @@ mod tests {
             self.0.max_len() + self.1.max_len()
         }
 
-        fn put(&self, room: &mut Room<'_>) {
-            room.put(self.0);
-            room.put(self.1);
+        fn put(&self, spare: &mut Spare<'_>) {
+            spare.put(self.0);
+            spare.put(self.1);
         }
     }
 
-    /// Puts `parts` after `before` bytes into memory that is just long enough, on the fast path and on the other.
+    /// Puts `parts` after `before` bytes into memory that is just long enough, on the fast path and on the slow path.
     fn check(parts: &impl Parts, expected: &str) {
-        // Under Miri, which needs a minute for one of them, the one that is not aligned.
+        // Miri needs a minute for one of these lengths, so it only runs the one that is not aligned.
         for &before in if cfg!(miri) { &[1][..] } else { &[0, 1, 100] } {
             for needs_look in [false, true] {
                 let mut space = Space::new();
@@ -237,8 +240,8 @@ mod tests {
         }
     }
 
-    // Here, and not only in the tests from outside, so that Miri sees what each part does to exactly as much memory as
-    // it asked for.
+    // This test is here and not only in the integration tests, so that Miri sees that each part writes only to the
+    // memory that it requested.
     #[test]
     fn every_kind_of_part_in_as_much_memory_as_it_needs() {
         check(&(), "");
@@ -257,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn room_comes_back_and_moves() {
+    fn space_is_taken_back_and_moved() {
         let mut space = Space::new();
         assert!(space.fast_slot(1).is_none());
         space.grow(8).unwrap();
@@ -267,13 +270,13 @@ mod tests {
         space.renew(3, |block, rest| block.copy_within(rest, 0));
         assert_eq!((space.filled(), space.left()), (&b"defgh"[..], 3));
         space.take_back(4);
-        space.room()[..2].copy_from_slice(b"xy");
+        space.spare()[..2].copy_from_slice(b"xy");
         space.commit(2);
         assert!(space.grow(usize::MAX).is_err());
         space.grow(16).unwrap();
         space.slot(2).copy(b"zz");
         assert_eq!((space.filled(), space.end(), space.left()), (&b"dxyzz"[..], 5, 11));
-        space.give_up_room();
+        space.give_up_spare();
         assert_eq!((space.filled(), space.left(), space.needs_look()), (&b"dxyzz"[..], 0, true));
         assert!(space.fast_slot(1).is_none());
     }

@@ -1,23 +1,23 @@
 //! The index with AVX2: like the AVX-512 one, but the matches of a mask are written four at a time.
 //!
-//! Two comparisons of 32 bytes make a mask of 64 bits. If the 256 bytes of a group contain no match there is nothing to
-//! do. Otherwise, for each mask, the four lowest bits become ends, whether there are four or not: the next store
+//! Two comparisons of 32 bytes make a mask of 64 bits. If the 256 bytes of a group contain no match, there is no more
+//! work. Otherwise, for each mask, four ends are stored for the lowest bits, even if fewer bits are set: the next store
 //! overwrites the excess, because only the number of matches moves the store position. Only a mask with more than four
 //! needs another round. (A round for each bit costs 1.7 to 2.1 times as much at 20 bytes a record.)
 
 use std::arch::x86_64::*;
 
-/// Bytes that make one mask of 64 bits.
+/// The number of bytes that make one mask of 64 bits.
 const STEP: usize = 64;
 
-/// Bytes examined before anything is stored.
+/// The number of bytes that are examined before any end is stored.
 const GROUP: usize = 4 * STEP;
 
-/// Appends the end of every `byte` in `block`, plus `start`, which must not pass `u32::MAX`.
+/// Appends the end of every `byte` in `block`, plus `start`. The ends must not exceed `u32::MAX`.
 #[target_feature(enable = "avx2,bmi1,popcnt")]
 pub(super) fn append(block: &[u8], byte: u8, start: u32, ends: &mut Vec<u32>) {
     debug_assert!(block.len() <= (u32::MAX - start) as usize);
-    // Each step stores up to 64 lanes after the matches before it, of which there are no more than bytes.
+    // Each step stores up to 64 lanes after the earlier matches, and there are no more matches than bytes.
     ends.reserve(block.len() + STEP);
     let (groups, rest) = block.as_chunks::<GROUP>();
     // The last group is padded with bytes that do not match.
@@ -32,7 +32,7 @@ pub(super) fn append(block: &[u8], byte: u8, start: u32, ends: &mut Vec<u32>) {
         let mut equal = [_mm256_setzero_si256(); GROUP / 32];
         let mut any = _mm256_setzero_si256();
         for (equal, bytes) in equal.iter_mut().zip(group.as_chunks::<32>().0) {
-            // SAFETY: `bytes` is a register long.
+            // SAFETY: the length of `bytes` is that of a register.
             let bytes = unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) };
             *equal = _mm256_cmpeq_epi8(bytes, needle);
             any = _mm256_or_si256(any, *equal);
@@ -42,7 +42,7 @@ pub(super) fn append(block: &[u8], byte: u8, start: u32, ends: &mut Vec<u32>) {
                 let low = _mm256_movemask_epi8(*low) as u32;
                 let high = _mm256_movemask_epi8(*high) as u32;
                 let mask = u64::from(high) << 32 | u64::from(low);
-                // After the end of the block there are no matches, and a wrapped start is not used.
+                // There are no matches after the end of the block, so a wrapped start is not used.
                 let start = start.wrapping_add((i * STEP) as u32);
                 // SAFETY: `len` is at most the old length and the number of bytes of the block, and space for 64 more
                 // was reserved above.
@@ -67,9 +67,10 @@ unsafe fn store(at: *mut u32, mut mask: u64, start: u32) {
     let mut stored = 0;
     loop {
         for i in stored..stored + 4 {
-            // A zero mask gives 64 here: an unused value.
+            // A zero mask gives 64 here, which is an unused value.
             let end = start.wrapping_add(mask.trailing_zeros() + 1);
-            // SAFETY: `stored` is a multiple of 4 below `count`, or 0, so `i` is below 64: the caller's promise.
+            // SAFETY: `stored` is a multiple of 4 below `count`, or 0, so `i` is below 64, for which the caller
+            // guarantees the space.
             unsafe { at.add(i).write(end) };
             mask &= mask.wrapping_sub(1);
         }

@@ -1,16 +1,16 @@
 //! The index of a byte: all its positions in a block of memory at once.
 //!
-//! Looking for one line end at a time costs a call, a set-up and an unpredictable branch for each record. The index
-//! looks at 256 bytes at a time and stores the ends of all matches. If there is no match in 256 bytes it stores nothing
-//! and continues: that makes it as fast as `memchr` on long records.
+//! Searching for one line end at a time costs a call, a set-up and an unpredictable branch for each record. The index
+//! examines 256 bytes at a time and stores the ends of all matches. If 256 bytes contain no match, it continues without
+//! a store, which makes it as fast as `memchr` on long records.
 //!
 //! Three levels, chosen at run time: AVX-512, AVX2, and for everything else the `memchr` crate's iterator. The
 //! environment variable `MILLSTREAM_SIMD` (`portable`, `avx2` or `avx512`, read once) selects a lower level than the
-//! machine has. It is for tests, and for tools like callgrind that do not know AVX-512. For a level that the machine
-//! lacks, or an unknown name, the best available level is used.
+//! machine has. It is for tests, and for tools like callgrind that do not support AVX-512. If the name is unknown or
+//! the machine lacks the level, the best available level is used.
 //!
-//! This module and its children are the only unsafe code of the module `frame`: vector instructions take raw pointers,
-//! and the offsets are written into the spare capacity of a vector before its length is raised.
+//! This module and its children contain the only unsafe code of the module `frame`: vector instructions take raw
+//! pointers, and the offsets are written into the spare capacity of a vector before its length is raised.
 #![allow(unsafe_code)]
 
 #[cfg(target_arch = "x86_64")]
@@ -22,7 +22,7 @@ mod naive;
 
 use std::sync::OnceLock;
 
-/// The vector instructions to use, the best last.
+/// The vector instructions to use, from the slowest to the fastest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Level {
     /// The `memchr` crate's iterator.
@@ -34,7 +34,7 @@ enum Level {
 }
 
 impl Level {
-    /// The best level of this machine.
+    /// Returns the best level of this machine.
     fn best() -> Level {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi1") && is_x86_feature_detected!("popcnt") {
@@ -50,7 +50,7 @@ impl Level {
         Level::Portable
     }
 
-    /// The level selected by the environment, else the highest: [`index_at`] uses the best the machine has.
+    /// Returns the level that the environment selects, otherwise the highest: [`index_at`] uses the machine's best.
     fn asked() -> Level {
         static ASKED: OnceLock<Level> = OnceLock::new();
         *ASKED.get_or_init(|| match std::env::var("MILLSTREAM_SIMD").as_deref() {
@@ -61,12 +61,12 @@ impl Level {
     }
 }
 
-/// Bytes that a level examines in one call: between two calls `ends` is enlarged and `max` is checked.
+/// The number of bytes that a level examines in one call: between two calls `ends` is enlarged and `max` is checked.
 const BLOCK: usize = 4096;
 
 /// Appends the ends of `byte` in `haystack` to `ends`: the position after each occurrence, plus `base`, in order.
 ///
-/// It stops after `max` ends, and before an end that would exceed `u32::MAX`. Returns how many bytes it examined:
+/// It stops after `max` ends, and before an end that would exceed `u32::MAX`. Returns the number of bytes examined:
 /// `haystack[..examined]` contains exactly the occurrences that were appended, and if `max` stopped it, the last of
 /// them is the last byte examined.
 ///
@@ -88,10 +88,10 @@ fn index_at(level: Level, haystack: &[u8], byte: u8, base: u32, max: usize, ends
     let mut start = base;
     for block in haystack.chunks(BLOCK) {
         match level {
-            // SAFETY: `level` is not above the machine's best.
+            // SAFETY: `level` is at most the machine's best.
             #[cfg(target_arch = "x86_64")]
             Level::Avx512 => unsafe { avx512::append(block, byte, start, ends) },
-            // SAFETY: the same.
+            // SAFETY: as for the level above.
             #[cfg(target_arch = "x86_64")]
             Level::Avx2 => unsafe { avx2::append(block, byte, start, ends) },
             _ => ends.extend(memchr::memchr_iter(byte, block).map(|at| start + at as u32 + 1)),
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Every level that this machine has against the naive twin, with other ends before them in the vector.
+    /// Compares every level that this machine has with the naive twin, with other ends before them in the vector.
     fn check(haystack: &[u8], byte: u8, base: u32, max: usize) {
         let mut expected = vec![7; 3];
         let examined = naive::index(haystack, byte, base, max, &mut expected);
@@ -118,7 +118,7 @@ mod tests {
             if level > Level::best() {
                 break;
             }
-            // Values that were not stored must not look right because an earlier vector left them in memory.
+            // The spare capacity is overwritten first, so that values left by an earlier vector cannot look right.
             let mut ends = vec![7; 3 + haystack.len() + 64];
             ends.truncate(3);
             let got = index_at(level, haystack, byte, base, max, &mut ends);
@@ -152,13 +152,13 @@ mod tests {
     #[test]
     fn a_match_in_every_byte_over_several_blocks() {
         let haystack = vec![0; BLOCK + 77];
-        // Under Miri only what is done once a block matters, and a block takes half a minute.
+        // For Miri only the work once per block matters, and a block takes half a minute.
         let everywhere = [0, 1, 15, 16, 17, 64, BLOCK - 1, BLOCK, BLOCK + 76, usize::MAX];
         let maxima = if cfg!(miri) { &[BLOCK + 1][..] } else { &everywhere };
         for &max in maxima {
             check(&haystack, 0, 5, max);
         }
-        // What pads the last step must not match either, whatever the byte.
+        // The padding of the last step must not match either, for any byte.
         for byte in [0, 1, 0x7f, 0x80, 0xfe, 0xff] {
             check(&[byte; 3], byte, 0, usize::MAX);
             check(&[byte ^ 1; 70], byte, 0, usize::MAX);
@@ -186,7 +186,7 @@ mod tests {
 
         #[test]
         fn every_level_is_the_naive_twin(
-            // How often the byte occurs, from always to never: the number of matches in a step is what differs.
+            // The frequency of the byte, from always to never: the levels differ in the number of matches in a step.
             rarity in prop::sample::select(vec![1_u8, 2, 4, 20, 100, 255]),
             noise in prop::collection::vec(any::<u8>(), 0..if cfg!(miri) { 300 } else { 12_000 }),
             byte: u8,

@@ -1,6 +1,6 @@
-//! The index in the most obvious way: the reference for the tests of every level.
+//! The index in its simplest form: the reference for the tests of every level.
 
-/// See [`index`](super::index).
+/// Does what [`index`](super::index) does.
 pub(super) fn index(haystack: &[u8], byte: u8, base: u32, max: usize, ends: &mut Vec<u32>) -> usize {
     let mut found = 0;
     for (at, &b) in haystack.iter().enumerate() {

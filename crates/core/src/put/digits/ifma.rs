@@ -1,4 +1,4 @@
-//! Digits by AVX-512 IFMA: eight of them by two instructions, and so sixteen without a branch.
+//! Digits with AVX-512 IFMA: two instructions make eight digits, so sixteen need no branch.
 //!
 //! ```text
 //!   n < 10^8, lane k (1..=8):  c = floor(2^52 / 10^k)
@@ -6,19 +6,19 @@
 //!   digit    = floor(fraction * 10)        the digit of n that counts 10^(k-1)
 //! ```
 //!
-//! `vpmadd52luq` is the first line, `vpmadd52huq` the second; it also adds the `'0'`. As `c` is rounded down, `n * c`
-//! is too small by up to `n` units of the last place. The one more `c` makes up for that: it is more than the
-//! difference (for k = 8, where it is tightest: 45,035,996 units against 10^8 times the 0.28 that were cut off), and
-//! with it the fraction is still less than the next multiple of 10^-k, which is where the next number's digits begin.
+//! `vpmadd52luq` computes the first line, `vpmadd52huq` the second; it also adds the `'0'`. As `c` is rounded down, `n
+//! * c` is too small by up to `n` units of the last place. The additional `c` compensates for that: it exceeds the
+//! difference (the tightest case is k = 8: 45,035,996 units compared with 10^8 times the 0.28 that were cut off), and
+//! with it the fraction is still less than the next multiple of 10^-k, at which the next number's digits begin.
 //!
-//! Both halves of a sixteen-digit number are computed side by side. The digits are then in the lowest bytes of 16
-//! lanes. One permutation brings them together and drops the leading zeros: it begins at the first significant digit.
+//! Both halves of a sixteen-digit number are computed in parallel. The digits are then in the lowest bytes of 16 lanes.
+//! One permutation collects them and drops the leading zeros: it begins at the first significant digit.
 //!
 //! # Why assembly
 //! A function that uses other instructions than its caller cannot be inlined, and a call costs as much as the digits.
-//! Inlined, and with a length instead of a pointer as the result, each number depends on the previous one only through
-//! an addition. Records of random lengths: 7.3 ns with a call and a branch on eight digits, 5.0 ns so; a counter, whose
-//! branch is always right: 2.8 and 3.0 ns.
+//! If the code is inlined, and its result is a length instead of a pointer, each number depends on the previous one
+//! only through an addition. Records of random lengths take 7.3 ns with a call and a branch on eight digits, and 5.0 ns
+//! this way; a counter, whose branch is always predicted, takes 2.8 and 3.0 ns.
 
 use std::arch::asm;
 use std::arch::x86_64::{__m128i, _mm_storeu_si128};
@@ -26,14 +26,14 @@ use std::mem::offset_of;
 
 use super::{TEN_TO_16, TENS, portable};
 
-/// Writes the digits of `n`, without leading zeros, and returns how many they are.
+/// Writes the digits of `n`, without leading zeros, and returns their number.
 ///
 /// # Safety
 /// As many bytes as it has digits, and [`SLACK`](crate::put::SLACK) more, can be written at `at`, and the machine has
 /// AVX-512 F, IFMA and VBMI, and BMI2.
 #[inline(always)]
 pub(super) unsafe fn put_u64(at: *mut u8, n: u64) -> usize {
-    // SAFETY: the caller's promise; the slack is 16 bytes.
+    // SAFETY: guaranteed by the caller; the slack is 16 bytes.
     unsafe {
         if n >= TEN_TO_16 {
             return put_long(at, n);
@@ -44,14 +44,15 @@ pub(super) unsafe fn put_u64(at: *mut u8, n: u64) -> usize {
     }
 }
 
-/// The same for numbers of more than sixteen digits.
+/// Writes numbers of more than sixteen digits, like [`put_u64`].
 ///
 /// # Safety
-/// That of [`put_u64`].
+/// The conditions of [`put_u64`] apply.
 #[cold]
 #[inline(never)]
 unsafe fn put_long(at: *mut u8, n: u64) -> usize {
-    // SAFETY: the same promise; the upper part has 1 to 4 digits, and scribbles on what the lower part overwrites.
+    // SAFETY: the same conditions hold. The upper part has 1 to 4 digits, and may write bytes that the lower part
+    // overwrites.
     unsafe {
         let len = put_u64(at, n / TEN_TO_16);
         portable::put_sixteen(at.add(len), n % TEN_TO_16);
@@ -59,19 +60,19 @@ unsafe fn put_long(at: *mut u8, n: u64) -> usize {
     }
 }
 
-/// All that [`digits_of`] reads.
+/// All data that [`digits_of`] reads.
 #[repr(C, align(64))]
 struct Constants {
     /// floor(2^52 / 10^k), from k = 8 on.
     c: [u64; 8],
     zero: u64,
     ten: u64,
-    /// Where the digits stand: byte 8 * i of two vectors. The bytes after the last digit are arbitrary.
+    /// The positions of the digits: byte 8 * i of two vectors. The bytes after the last digit are arbitrary.
     lanes: [u8; 32],
     /// Powers of ten; the first is 0.
     tens: [u64; 20],
-    /// How many digits the numbers with this highest bit have at least. 1233 / 4096 is a little more than log10(2), near
-    /// enough for 64 bits.
+    /// The minimum number of digits of numbers with this highest bit. 1233 / 4096 is slightly more than log10(2), and
+    /// exact enough for 64 bits.
     least: [u8; 64],
 }
 
@@ -95,7 +96,7 @@ static CONSTANTS: Constants = {
     Constants { c, zero: b'0' as u64, ten: 10, lanes, tens: TENS, least }
 };
 
-/// The digits of `n < 10^16`, the first one in the lowest byte, and how many they are.
+/// Returns the digits of `n < 10^16`, the first one in the lowest byte, and their number.
 ///
 /// # Safety
 /// The machine has AVX-512 F, IFMA and VBMI, and BMI2.
@@ -103,9 +104,9 @@ static CONSTANTS: Constants = {
 unsafe fn digits_of(n: u64) -> (__m128i, usize) {
     debug_assert!(n < TEN_TO_16);
     let (digits, len);
-    // SAFETY: it reads `CONSTANTS` only, writes no memory, and says which registers it changes. `len` is 1 to 16, so
-    // that 16 bytes from `16 - len` on are within the lanes. Since compilers that may not use AVX do not know the
-    // content of the upper parts of registers, those are left as zeros.
+    // SAFETY: the code reads only `CONSTANTS`, writes no memory, and declares which registers it changes. `len` is 1 to
+    // 16, so 16 bytes from `16 - len` on are within the lanes. Compilers that may not use AVX do not know the content
+    // of the upper parts of registers, so the code leaves zeros there.
     unsafe {
         asm!(
             // upper = n / 10^8, which is n * 0xabcc_7711_8461_cefd / 2^90; lower is the rest

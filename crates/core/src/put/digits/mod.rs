@@ -1,11 +1,11 @@
-//! Decimal digits of integers, as fast as the processor can make them, and hexadecimal ones.
+//! Decimal digits of integers, as fast as the processor can make them, and hexadecimal digits.
 //!
-//! No branch depends on the number of digits but on whether more than sixteen are needed (without AVX-512: more than
-//! eight), which mostly stays the same in a stream of numbers. A branch on the exact count would be mispredicted for
-//! every other number.
+//! The only branch on the number of digits is whether more than sixteen are needed (without AVX-512: more than eight),
+//! and this rarely changes in a stream of numbers. A branch on the exact count would be mispredicted for every other
+//! number.
 //!
-//! A way to make decimal digits is a module with a function `put_u64`, which returns a length. The way is looked up for
-//! each number: a load that is in the cache and a branch that is always the same.
+//! Each way to make decimal digits is a module with a function `put_u64`, which returns a length. The way is looked up
+//! for each number: this is a load from the cache and a branch that always goes the same way.
 
 #[cfg(target_arch = "x86_64")]
 mod ifma;
@@ -15,7 +15,7 @@ mod portable;
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Ways to make digits, the best last.
+/// Ways to make digits, from the slowest to the fastest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 enum Way {
@@ -26,7 +26,7 @@ enum Way {
 }
 
 impl Way {
-    /// The best way of this machine.
+    /// Returns the best way of this machine.
     fn best() -> Way {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx512f")
@@ -39,13 +39,13 @@ impl Way {
         Way::Portable
     }
 
-    /// The way to use: never better than this machine's best.
+    /// Returns the way to use, which is never better than this machine's best.
     #[inline(always)]
     fn chosen() -> Way {
         const PORTABLE: u8 = Way::Portable as u8;
         const IFMA: u8 = Way::Ifma as u8;
-        // The loaded value is independent of other memory, so no ordering is needed. The best is checked first: there a
-        // comparison matters most.
+        // The loaded value is independent of other memory, so no ordering is needed. The best way is checked first,
+        // because there a comparison matters most.
         let chosen = CHOSEN.load(Ordering::Relaxed);
         if chosen == IFMA {
             Way::Ifma
@@ -63,7 +63,7 @@ impl Way {
         way
     }
 
-    /// The way with this name, if the machine supports it, else the best.
+    /// Returns the way with this name if the machine supports it, otherwise the best way.
     fn asked_for(name: Option<&str>) -> Way {
         match name {
             Some("portable") => Way::Portable,
@@ -72,17 +72,17 @@ impl Way {
     }
 }
 
-/// 0 until the first number.
+/// The chosen way; 0 until the first number.
 static CHOSEN: AtomicU8 = AtomicU8::new(0);
 
 const TEN_TO_8: u64 = 100_000_000;
 const TEN_TO_16: u64 = 10_000_000_000_000_000;
 
-/// How many decimal digits `n` has.
+/// Returns the number of decimal digits of `n`.
 #[inline]
 pub(super) fn count_u64(n: u64) -> usize {
     let bits = u64::BITS - (n | 1).leading_zeros();
-    // 1233 / 4096 is a little more than log10(2), near enough for 64 bits.
+    // 1233 / 4096 is slightly more than log10(2), and exact enough for 64 bits.
     let full = (bits as usize * 1233) >> 12;
     full + usize::from(n >= TENS[full])
 }
@@ -100,9 +100,9 @@ static TENS: [u64; 20] = {
     tens
 };
 
-/// How many decimal digits `n` has, with fewer instructions than [`count_u64`]: for a number of a given bit length, the
-/// table has the smaller of two possible counts (in the upper half), and a value that makes the sum carry if the number
-/// reaches the power of ten between them.
+/// Returns the number of decimal digits of `n`, with fewer instructions than [`count_u64`]. For a number of a given bit
+/// length, the table has the smaller of the two possible counts (in the upper half), and a value that makes the sum
+/// carry if the number reaches the power of ten between them.
 #[inline]
 fn count_u32(n: u32) -> usize {
     ((u64::from(n) + COUNTS[(n | 1).ilog2() as usize]) >> 32) as usize
@@ -124,7 +124,7 @@ static COUNTS: [u64; 32] = {
     counts
 };
 
-/// How many decimal digits `n` has.
+/// Returns the number of decimal digits of `n`.
 pub(super) fn count_u128(n: u128) -> usize {
     match u64::try_from(n) {
         Ok(n) => count_u64(n),
@@ -132,24 +132,24 @@ pub(super) fn count_u128(n: u128) -> usize {
     }
 }
 
-/// Writes the decimal digits of `n` and returns where they end.
+/// Writes the decimal digits of `n` and returns a pointer to their end.
 ///
 /// # Safety
 /// As many bytes as it has digits, and [`SLACK`](super::SLACK) more, can be written at `at`.
 #[inline(always)]
 pub(super) unsafe fn put_u64(at: *mut u8, n: u64) -> *mut u8 {
-    // SAFETY: the caller's promise; the way is not better than the machine's best.
+    // SAFETY: guaranteed by the caller; the way is not better than the machine's best.
     unsafe { put_u64_by(Way::chosen(), at, n) }
 }
 
 /// # Safety
-/// Those of [`put_u64`], and this machine supports that way.
+/// The conditions of [`put_u64`] apply, and this machine supports that way.
 #[inline(always)] // one call instead of two
 unsafe fn put_u64_by(way: Way, at: *mut u8, n: u64) -> *mut u8 {
-    // SAFETY: the same promise.
+    // SAFETY: the same conditions hold.
     unsafe {
-        // A length, because a pointer could come from either way: then the compiler would not see that the next record
-        // only depends on a sum.
+        // The result is a length. A pointer could come from either way, and the compiler would not see that the next
+        // record depends only on a sum.
         let len = match way {
             #[cfg(target_arch = "x86_64")]
             Way::Ifma => ifma::put_u64(at, n),
@@ -159,20 +159,20 @@ unsafe fn put_u64_by(way: Way, at: *mut u8, n: u64) -> *mut u8 {
     }
 }
 
-/// Writes the decimal digits of `n` and returns where they end.
+/// Writes the decimal digits of `n` and returns a pointer to their end.
 ///
 /// # Safety
 /// As many bytes as it has digits, and [`SLACK`](super::SLACK) more, can be written at `at`.
 pub(super) unsafe fn put_u128(at: *mut u8, n: u128) -> *mut u8 {
-    // SAFETY: the caller's promise; the way is not better than the machine's best.
+    // SAFETY: guaranteed by the caller; the way is not better than the machine's best.
     unsafe { put_u128_by(Way::chosen(), at, n) }
 }
 
 /// # Safety
-/// Those of [`put_u128`], and this machine supports that way.
+/// The conditions of [`put_u128`] apply, and this machine supports that way.
 unsafe fn put_u128_by(way: Way, at: *mut u8, n: u128) -> *mut u8 {
     const TEN_TO_16: u128 = self::TEN_TO_16 as u128;
-    // SAFETY: the same promise; the upper digits are 16 fewer.
+    // SAFETY: the same conditions hold; there are 16 fewer upper digits.
     unsafe {
         let Ok(n) = u64::try_from(n) else {
             let at = put_u128_by(way, at, n / TEN_TO_16);
@@ -183,25 +183,25 @@ unsafe fn put_u128_by(way: Way, at: *mut u8, n: u128) -> *mut u8 {
     }
 }
 
-/// How many hexadecimal digits `n` has.
+/// Returns the number of hexadecimal digits of `n`.
 #[inline]
 pub(super) fn count_hex_u64(n: u64) -> usize {
     ((n | 1).ilog2() / 4 + 1) as usize
 }
 
-/// How many hexadecimal digits `n` has.
+/// Returns the number of hexadecimal digits of `n`.
 pub(super) fn count_hex_u128(n: u128) -> usize {
     ((n | 1).ilog2() / 4 + 1) as usize
 }
 
-/// Writes the hexadecimal digits of `n` and returns where they end.
+/// Writes the hexadecimal digits of `n` and returns a pointer to their end.
 ///
 /// # Safety
 /// As many bytes as it has digits, and [`SLACK`](super::SLACK) more, can be written at `at`.
 #[inline]
 pub(super) unsafe fn put_hex_u64(at: *mut u8, n: u64) -> *mut u8 {
     let len = count_hex_u64(n);
-    // The first significant digit goes to the front.
+    // The first significant digit is moved to the front.
     let n = n << (4 * (16 - len));
     let digits = [hex_8((n >> 32) as u32), hex_8(n as u32)];
     // SAFETY: the slack is 16 bytes.
@@ -211,13 +211,13 @@ pub(super) unsafe fn put_hex_u64(at: *mut u8, n: u64) -> *mut u8 {
     }
 }
 
-/// Writes the hexadecimal digits of `n` and returns where they end.
+/// Writes the hexadecimal digits of `n` and returns a pointer to their end.
 ///
 /// # Safety
 /// As many bytes as it has digits, and [`SLACK`](super::SLACK) more, can be written at `at`.
 pub(super) unsafe fn put_hex_u128(at: *mut u8, n: u128) -> *mut u8 {
     let (upper, lower) = ((n >> 64) as u64, n as u64);
-    // SAFETY: the same promise; the lower digits are 16 where there are upper ones.
+    // SAFETY: the same conditions hold; if there are upper digits, there are 16 lower ones.
     unsafe {
         if upper == 0 {
             return put_hex_u64(at, lower);
@@ -228,15 +228,15 @@ pub(super) unsafe fn put_hex_u128(at: *mut u8, n: u128) -> *mut u8 {
     }
 }
 
-/// Eight hexadecimal digits.
+/// Returns eight hexadecimal digits.
 #[inline]
 fn hex_8(n: u32) -> [u8; 8] {
-    // Each four bits to a byte of their own, by halves.
+    // Each group of four bits is moved to its own byte, in steps by halves.
     let n = u64::from(n);
     let n = (n | n << 16) & 0x0000_ffff_0000_ffff;
     let n = (n | n << 8) & 0x00ff_00ff_00ff_00ff;
     let n = (n | n << 4) & 0x0f0f_0f0f_0f0f_0f0f;
-    // 10 and more carry into the fifth bit when 6 is added.
+    // Values of 10 and more carry into the fifth bit when 6 is added.
     let letters = ((n + 0x0606_0606_0606_0606) >> 4) & 0x0101_0101_0101_0101;
     let to_letter = u64::from(b'a' - b'0' - 10);
     (n + 0x3030_3030_3030_3030 + letters * to_letter).to_be_bytes()
@@ -247,12 +247,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Every way that this machine supports.
+    /// Returns every way that this machine supports.
     fn ways() -> impl Iterator<Item = Way> {
         [Way::Portable, Way::Ifma].into_iter().filter(|&way| way <= Way::best())
     }
 
-    /// The output between bytes that must stay unchanged: nothing before it, at most the slack after it.
+    /// Returns the output. It checks the surrounding bytes: those before it are unchanged, and at most the slack after
+    /// it is changed.
     fn put(len: usize, put: impl FnOnce(*mut u8) -> *mut u8) -> Vec<u8> {
         const MARGIN: usize = 8;
         let behind = MARGIN + len + crate::put::SLACK;
@@ -323,10 +324,11 @@ mod tests {
         }
     }
 
-    /// [`ifma`] computes eight digits with fractions that are only just exact enough. A fraction that is not would go
-    /// over where a digit changes: all values in a deep run, else those where one before the last two does.
+    /// [`ifma`] computes eight digits with fractions that are only just exact enough. A fraction that is not exact
+    /// enough would fail where a digit changes. A deep run tests all values, other runs those where a digit before the
+    /// last two changes.
     #[test]
-    #[cfg_attr(miri, ignore = "looks at numbers, not at memory")]
+    #[cfg_attr(miri, ignore = "tests numbers, not memory")]
     fn every_change_of_a_digit_in_eight() {
         let step = if std::env::var_os("MILLSTREAM_DEEP").is_some() { 1 } else { 100 };
         for way in ways() {

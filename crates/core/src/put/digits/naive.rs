@@ -1,6 +1,6 @@
-//! Digits the obvious way: the reference for the fast ways.
+//! Digits in the simplest way: the reference for the fast ways.
 
-/// The digits of `n` to a base of at most 16.
+/// Returns the digits of `n` in a base of at most 16.
 pub(super) fn digits(mut n: u128, base: u128) -> Vec<u8> {
     let mut digits = Vec::new();
     loop {

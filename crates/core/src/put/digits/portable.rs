@@ -1,11 +1,11 @@
 //! Digits on any processor: four at a time from a table, eight in a word, and a shift that drops the leading zeros.
 //!
-//! The table of 40 KiB is what this costs; computing eight digits in a word instead took 1.6 times as long for a
-//! counter, and 1.25 times for random lengths, where the whole table is in use.
+//! The cost is a table of 40 KiB. Computing eight digits in a word instead took 1.6 times as long for a counter, and
+//! 1.25 times as long for random lengths, which use the whole table.
 
 use super::{TEN_TO_8, TEN_TO_16, count_u32, count_u64};
 
-/// Writes the digits of `n`, without leading zeros, and returns how many they are.
+/// Writes the digits of `n`, without leading zeros, and returns their number.
 ///
 /// # Safety
 /// As many bytes as it has digits, and [`SLACK`](crate::put::SLACK) more, can be written at `at`.
@@ -37,7 +37,7 @@ pub(super) unsafe fn put_u64(at: *mut u8, n: u64) -> usize {
 /// # Safety
 /// 16 bytes at `at` can be written.
 pub(super) unsafe fn put_sixteen(at: *mut u8, n: u64) {
-    // SAFETY: the same promise.
+    // SAFETY: the same conditions hold.
     unsafe { put_at_most_16(at, n, 16) }
 }
 
@@ -48,7 +48,7 @@ pub(super) unsafe fn put_sixteen(at: *mut u8, n: u64) {
 #[inline]
 unsafe fn put_at_most_8(at: *mut u8, n: u32, len: usize) {
     let digits = eight_digits(n) >> (64 - 8 * len);
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { at.cast::<[u8; 8]>().write_unaligned(digits.to_le_bytes()) }
 }
 
@@ -60,11 +60,11 @@ unsafe fn put_at_most_8(at: *mut u8, n: u32, len: usize) {
 unsafe fn put_at_most_16(at: *mut u8, n: u64, len: usize) {
     let (upper, lower) = (eight_digits((n / TEN_TO_8) as u32), eight_digits((n % TEN_TO_8) as u32));
     let digits = (u128::from(lower) << 64 | u128::from(upper)) >> (128 - 8 * len);
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { at.cast::<[u8; 16]>().write_unaligned(digits.to_le_bytes()) }
 }
 
-/// The digits of `n < 10^8`, the first one in the lowest byte.
+/// Returns the digits of `n < 10^8`, the first one in the lowest byte.
 #[inline]
 fn eight_digits(n: u32) -> u64 {
     let (upper, lower) = (n / 10_000, n % 10_000);

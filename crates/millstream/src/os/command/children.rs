@@ -1,5 +1,5 @@
-//! Our children that are commands. Other processes that we have adopted are reaped on request; a command is reaped by
-//! its waiter, and no command's number may be reused in between.
+//! The child processes of this process that are commands. Adopted processes are reaped on request. Each command is
+//! reaped by its waiter, and its process number must not be reused before that.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -8,14 +8,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
-/// Our children that are commands. Held while one is created or reaped.
+/// The child processes that are commands. The lock is held while a child is created or reaped.
 static CHILDREN: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 
 fn children() -> MutexGuard<'static, BTreeSet<u32>> {
     CHILDREN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs `start`, which creates a child.
+/// Runs `start`, which creates a child process.
 pub(super) fn starting(start: impl FnOnce() -> io::Result<Child>) -> io::Result<Child> {
     let mut children = children();
     let child = start()?;

@@ -1,8 +1,9 @@
-//! Ends commands when this process is killed: for the command-line tool, which forks a process that [watches](watch).
+//! Stops commands if this process is killed. The command-line tool uses this: it forks a process that [watches](watch).
 //!
-//! The guard learns of each command before the command exists: of a group from the child itself, before it becomes the
-//! command, and of a mark before the child is created. It acts when the last writing end of its socket closes; a child
-//! holds one until then. So however early we are killed, nothing is missed.
+//! The guard is notified of each command before the command exists. A command with its own process group notifies the
+//! guard itself, before `exec`; for a marked command, this process notifies the guard before the child is created. The
+//! guard acts when the last writing end of its socket closes, and a child holds one of these ends until then. So no
+//! command is missed, however early this process is killed.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -17,31 +18,31 @@ use super::children;
 pub use super::left::MARK;
 use super::left::{Left, PATIENCE, end_all};
 
-/// Our side of the guard.
+/// This process's side of the guard.
 #[derive(Debug)]
 pub struct Guard {
     to: UnixStream,
-    /// The prefix of all marks, if commands are marked; else they have their own groups.
+    /// The prefix of all marks, if commands are marked. Otherwise commands have their own groups.
     run: Option<String>,
     next: AtomicU64,
 }
 
 impl Guard {
-    /// `to` is the other end of the socket that the guard [watches](watch). With a `run`, commands stay in our process
-    /// group and are marked.
+    /// Creates a guard. `to` is the other end of the socket that the guard [watches](watch). With a `run`, commands
+    /// stay in this process's group and are marked.
     pub fn new(to: UnixStream, run: Option<String>) -> Guard {
         Guard { to, run, next: AtomicU64::new(0) }
     }
 
-    /// Nothing more is guarded: the guard ends the commands it still knows of, and itself.
+    /// Stops guarding: the guard stops the commands that are still registered, and exits.
     ///
     /// # Errors
-    /// Those of shutdown(2): then the guard does not end by itself.
+    /// Returns the errors of shutdown(2); the guard does not exit by itself then.
     pub fn close(&self) -> std::io::Result<()> {
         self.to.shutdown(std::net::Shutdown::Both)
     }
 
-    /// A command that is about to be started.
+    /// Returns a registration for a command that is about to be started.
     pub(super) fn watched(self: &Arc<Guard>) -> Watched {
         let watched = Watched { guard: self.clone(), number: self.next.fetch_add(1, Ordering::Relaxed) };
         if self.run.is_some() {
@@ -51,11 +52,11 @@ impl Guard {
     }
 }
 
-/// The meaning of a message about a command, other than its process number.
+/// The meaning of a message about a command, other than the command's process number.
 const MARKED: i64 = -1;
 const OVER: i64 = 0;
 
-/// One command that the guard knows of.
+/// One command that the guard watches.
 #[derive(Clone, Debug)]
 pub(super) struct Watched {
     guard: Arc<Guard>,
@@ -63,19 +64,19 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    /// The mark of the command, if it is to be marked.
+    /// Returns the command's mark, if it is to be marked.
     pub(super) fn mark(&self) -> Option<String> {
         self.guard.run.as_ref().map(|run| mark(run, self.number))
     }
 
-    /// The child is about to become the command, and has a group of its own. Makes system calls only.
+    /// Reports that the child is about to become the command and has its own group. It only makes system calls.
     pub(super) fn starts(&self) {
         if self.guard.run.is_none() {
             self.tell(i64::from(rustix::process::getpid().as_raw_nonzero().get()));
         }
     }
 
-    /// The command is about to be reaped, or could not be started.
+    /// Reports that the command is about to be reaped, or could not be started.
     pub(super) fn over(&self) {
         self.tell(OVER);
     }
@@ -84,7 +85,7 @@ impl Watched {
         let mut message = [0; 16];
         message[..8].copy_from_slice(&self.number.to_ne_bytes());
         message[8..].copy_from_slice(&news.to_ne_bytes());
-        // A guard that was killed guards nothing.
+        // If the guard was killed, it protects no commands.
         let _ = rustix::net::send(&self.guard.to, &message, SendFlags::NOSIGNAL);
     }
 }
@@ -93,7 +94,7 @@ fn mark(run: &str, number: u64) -> String {
     format!("{run}.{number}")
 }
 
-/// The guard's work: keeps track of commands until the other end is closed, and then ends those that are left.
+/// Runs the guard: keeps track of commands until the other end is closed, and then stops the remaining ones.
 pub fn watch(mut from: UnixStream, run: Option<&str>) {
     let mut left = BTreeMap::new();
     let mut message = [0; 16];
@@ -113,7 +114,7 @@ pub fn watch(mut from: UnixStream, run: Option<&str>) {
     end_all(&left.into_values().collect::<Vec<_>>(), PATIENCE);
 }
 
-/// Reaps children of this process that are no commands of ours: of a process that adopts orphans.
+/// Reaps child processes that are not commands, in a process that adopts orphans.
 pub fn reap_adopted() {
     children::reap_others();
 }

@@ -1,9 +1,9 @@
 //! Bytes that a command gets as its standard input, followed by the end.
 //!
-//! What fits into the pipe is written immediately; a separate thread writes the rest, since the code that started the
-//! command reads its output meanwhile. A command that stops reading before the end (EPIPE) needs no more, like `head`:
-//! that is not a failure by itself. Whether it has done its work is told by its status. Any other failure of a write is
-//! one: the command cannot know that its input was cut short.
+//! Bytes that fit into the pipe are written immediately. A separate thread writes the rest, since the code that started
+//! the command reads its output meanwhile. A command that stops reading before the end (EPIPE) needs no more input,
+//! like `head`; this is not a failure by itself, and the command's status decides. Any other failed write is an error,
+//! because the command cannot know that its input was cut short.
 
 use std::io::PipeWriter;
 use std::os::fd::AsFd;
@@ -16,7 +16,8 @@ use rustix::io::Errno;
 use crate::error::{Error, ErrorKind, Result};
 use crate::os::cancel::{CancelToken, Wait};
 
-/// The thread that writes what did not fit into the pipe. Dropping it closes the pipe, whatever has been written.
+/// The thread that writes the bytes that did not fit into the pipe. Dropping it closes the pipe, regardless of how much
+/// has been written.
 #[derive(Debug)]
 pub(crate) struct Input {
     stop: CancelToken,
@@ -24,8 +25,8 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    /// Begins to write `bytes` to the pipe, which is ours alone. Nothing is left to do if all of them fitted, or if the
-    /// pipe has no reader.
+    /// Starts writing `bytes` to the pipe, which no other code uses. Returns `None` if all of the bytes fitted, or if
+    /// the pipe has no reader.
     pub(crate) fn start(pipe: PipeWriter, bytes: Arc<Vec<u8>>) -> Result<Option<Input>> {
         let flags = rustix::fs::fcntl_getfl(&pipe).map_err(std::io::Error::from)?;
         rustix::fs::fcntl_setfl(&pipe, flags | OFlags::NONBLOCK).map_err(std::io::Error::from)?;
@@ -37,7 +38,7 @@ impl Input {
         let wait = Wait::new(Some(stop.clone()), None);
         let write = move || loop {
             match wait.writable(feed.pipe.as_fd()) {
-                // Nothing more is wanted.
+                // The command needs no more input.
                 Err(error) if error.kind() == ErrorKind::Cancelled => return Ok(()),
                 waited => waited.map_err(|error| feed.explain(error))?,
             }
@@ -49,7 +50,7 @@ impl Input {
         Ok(Some(Input { stop, thread: Some(thread) }))
     }
 
-    /// The command has ended: what kept bytes from it, other than the command itself.
+    /// Returns any error other than the command's own that kept bytes from the command. The command has ended.
     pub(crate) fn finish(mut self) -> Result<()> {
         self.stop()
     }
@@ -58,14 +59,14 @@ impl Input {
         self.stop.cancel();
         match self.thread.take().map(JoinHandle::join) {
             Some(Ok(written)) => written,
-            _ => Ok(()), // it does not panic
+            _ => Ok(()), // the thread does not panic
         }
     }
 }
 
 impl Drop for Input {
     fn drop(&mut self) {
-        let _ = self.stop(); // a dropped one is not wanted
+        let _ = self.stop(); // a result is no longer needed
     }
 }
 
@@ -79,9 +80,9 @@ struct Feed {
 /// The state of a pipe after writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pipe {
-    /// It accepts nothing more at the moment.
+    /// It accepts no more bytes at the moment.
     Full,
-    /// It has everything, or will never accept more.
+    /// It has all of the bytes, or will never accept more.
     Done,
 }
 

@@ -1,35 +1,36 @@
-//! What a command has started and left behind: its process group, or the processes that carry its mark.
+//! Processes that a command has started and left behind: its process group, or the processes that carry its mark.
 
 use std::fs;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
 
-/// The environment variable that marks commands which stay in our process group: marks, separated by colons.
+/// The environment variable that marks commands which stay in this process's group. It contains marks separated by
+/// colons.
 pub const MARK: &str = "MILLSTREAM_RUN";
 
-/// How long a command that is to stop has before SIGTERM, and again before SIGKILL.
+/// The time that a command has to exit before SIGTERM, and again before SIGKILL.
 pub(super) const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How often to look for what is left.
+/// The interval at which remaining processes are checked.
 const STEP: Duration = Duration::from_millis(10);
 
-/// Processes that a command may have left.
+/// Processes that a command may have left behind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Left {
-    /// Those of this process group, whose leader has exited and is not reaped.
+    /// The processes of this group, whose leader has exited and has not been reaped.
     Group(Pid),
-    /// Those with this mark in their environment.
+    /// The processes with this mark in their environment.
     Marked(String),
 }
 
 impl Left {
-    /// Ends them: with SIGTERM, and those still running after `patience` with SIGKILL.
+    /// Stops the processes: with SIGTERM, and those that still run after `patience` with SIGKILL.
     pub(super) fn end(&self, patience: Duration) {
         end_all(std::slice::from_ref(self), patience);
     }
 
-    /// Sends them this signal. It fails for processes that we may not signal.
+    /// Sends this signal to the processes. It fails for processes that this process may not signal.
     pub(super) fn signal(&self, signal: Signal) {
         match self {
             Left::Group(group) => {
@@ -39,7 +40,7 @@ impl Left {
         }
     }
 
-    /// Whether one of them exists and is not a zombie.
+    /// Returns whether one of the processes exists and is not a zombie.
     fn is_there(&self) -> bool {
         match self {
             Left::Group(group) => processes().into_iter().any(|pid| is_in_group(pid, *group)),
@@ -48,10 +49,10 @@ impl Left {
     }
 }
 
-/// Ends all of these.
+/// Stops all of these processes.
 pub(super) fn end_all(all: &[Left], patience: Duration) {
     if cfg!(not(target_os = "linux")) {
-        // Running processes cannot be listed.
+        // The system cannot list running processes.
         return all.iter().for_each(|left| left.signal(Signal::KILL));
     }
     let mut left: Vec<&Left> = all.iter().collect();
@@ -63,7 +64,7 @@ pub(super) fn end_all(all: &[Left], patience: Duration) {
             if left.is_empty() {
                 return;
             }
-            // A killed process may just have started another one.
+            // A process may have started another one just before it was killed.
             if is_first || signal == Signal::KILL {
                 left.iter().for_each(|left| left.signal(signal));
             }
@@ -76,7 +77,7 @@ pub(super) fn end_all(all: &[Left], patience: Duration) {
     }
 }
 
-/// The numbers of all processes but this one.
+/// Returns the numbers of all processes except this one.
 fn processes() -> Vec<Pid> {
     let ours = rustix::process::getpid();
     let names = fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.file_name());
@@ -86,14 +87,14 @@ fn processes() -> Vec<Pid> {
 
 fn is_in_group(pid: Pid, group: Pid) -> bool {
     let stat = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The name, in parentheses, may contain anything. After it: state, parent, group.
+    // The name, in parentheses, may contain any bytes. It is followed by the state, the parent and the group.
     let Some(end) = memchr::memrchr(b')', &stat) else { return false };
     let mut fields = stat[end + 1..].split(|byte| *byte == b' ').filter(|field| !field.is_empty());
     let (state, of) = (fields.next().unwrap_or_default(), fields.nth(1).unwrap_or_default());
     !matches!(state, b"Z" | b"X") && of == group.to_string().as_bytes()
 }
 
-/// Whether a process carries this mark. A zombie has no environment any more.
+/// Returns whether a process carries this mark. A zombie no longer has an environment.
 fn is_marked(pid: Pid, mark: &str) -> bool {
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     environment.split(|byte| *byte == 0).any(|variable| {
@@ -107,7 +108,7 @@ fn signal_marked(pid: Pid, mark: &str, signal: Signal) {
     if !is_marked(pid, mark) {
         return;
     }
-    // The number may have been reused: look again once the process is held.
+    // The number may have been reused, so this checks again while it holds the process.
     if let Ok(pidfd) = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty())
         && is_marked(pid, mark)
     {

@@ -1,8 +1,9 @@
-//! A started command: waiting for it, judging how it ended, and stopping it with what it has started.
+//! A started command: waiting for it, evaluating how it ended, and stopping it together with the processes that it
+//! started.
 //!
-//! After success nothing is stopped: what a command left in the background may continue. After a failure, and when it
-//! is stopped, everything within [`Reach`] is ended too. That happens before the command is reaped: until then its
-//! process number, which is that of its group, cannot be reused.
+//! After a success no process is stopped: a process that the command left in the background may continue. After a
+//! failure, and when the command is stopped, all processes within [`Reach`] are stopped too. This happens before the
+//! command is reaped: until then its process number, which is also its group's number, cannot be reused.
 
 use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
@@ -23,14 +24,14 @@ use crate::error::{CommandEnd, CommandStatus, Error, ErrorKind, Result};
 use crate::os::cancel::Wait;
 use millstream_core::internal::show_argv;
 
-/// What is ended with a command.
+/// The processes that are stopped with a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// Nothing else. It is in our process group, so that it may use the terminal and receives its Ctrl-C.
+    /// Only the command. It is in this process's group, so that it can use the terminal and receives its Ctrl-C.
     Command,
-    /// Its process group, which is its own.
+    /// The command's own process group.
     Group,
-    /// Processes with this mark in their environment: they are in our process group, together with others.
+    /// Processes with this mark in their environment. They are in this process's group, together with others.
     Marked(String),
 }
 
@@ -45,11 +46,11 @@ pub(crate) struct Running {
     guard: Option<Watched>,
     pub(super) input: Option<Input>,
     pub(super) stderr: Option<StderrWatch>,
-    /// Set once it has been reaped; from then on its process number may be reused.
+    /// Set once the command has been reaped; from then on its process number may be reused.
     end: Option<CommandEnd>,
 }
 
-/// What is known of a command that has not been reaped.
+/// The state of a command that has not been reaped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Look {
     Runs,
@@ -81,7 +82,7 @@ impl Running {
         Pid::from_child(&self.child)
     }
 
-    /// Whether and how it has exited, without reaping it.
+    /// Returns whether and how the command has exited, without reaping it.
     fn look(&self, options: WaitIdOptions) -> Look {
         if let Some(end) = &self.end {
             return Look::Exited(end.status);
@@ -104,10 +105,10 @@ impl Running {
         }
     }
 
-    /// Waits until it has exited. It is not reaped yet.
+    /// Waits until the command has exited, without reaping it.
     ///
     /// # Errors
-    /// The error of `wait`. Never the command's own failure: see [`blame`].
+    /// Returns the error of `wait`, but never the command's own failure: see [`blame`].
     fn wait(&self, wait: &Wait) -> Result<CommandStatus> {
         if wait.is_needed() && self.end.is_none() {
             if let Some(exited) = &self.exited {
@@ -120,11 +121,11 @@ impl Running {
         }
         match self.look(WaitIdOptions::empty()) {
             Look::Exited(status) => Ok(status),
-            Look::Runs => Ok(CommandStatus::Unknown), // it was waited for
+            Look::Runs => Ok(CommandStatus::Unknown), // another part of the program has waited for it
         }
     }
 
-    /// Whether it has exited before `deadline`.
+    /// Returns whether the command exits before `deadline`.
     fn exits_before(&self, deadline: Instant) -> bool {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -144,12 +145,12 @@ impl Running {
         }
     }
 
-    /// Signals it and everything within its reach, while its process number is its own.
+    /// Signals the command and all processes within its reach, if its process number cannot have been reused.
     fn signal(&self, signal: Signal) {
         if self.is_gone() {
             return;
         }
-        // These fail if the process is already gone, or if we may not signal it.
+        // These calls fail if the process is already gone, or if this process may not signal it.
         match self.left() {
             Some(Left::Group(group)) => {
                 let _ = rustix::process::kill_process_group(group, signal);
@@ -169,12 +170,13 @@ impl Running {
         }
     }
 
-    /// Whether its process number may have been reused: it was reaped, by us or by another part of the program.
+    /// Returns whether the command's process number may have been reused: the command was reaped, here or in another
+    /// part of the program.
     fn is_gone(&self) -> bool {
         self.end.is_some() || self.look(WaitIdOptions::NOHANG) == Look::Exited(CommandStatus::Unknown)
     }
 
-    /// What it may leave behind.
+    /// Returns the processes that the command may leave behind.
     fn left(&self) -> Option<Left> {
         match &self.reach {
             Reach::Command => None,
@@ -183,13 +185,13 @@ impl Running {
         }
     }
 
-    /// It has exited: what kept its input from it, if anything.
+    /// Returns the error that kept input from the command, if there was one. The command has exited.
     fn unfed(&mut self) -> Option<Error> {
         let error = self.input.take()?.finish().err()?;
         Some(error.with_name(show_argv(&self.argv)))
     }
 
-    /// It has exited: ends what it has left behind, unless that could be unrelated.
+    /// Stops the processes that the command has left behind, unless they could be unrelated. The command has exited.
     fn end_left(&self) {
         match self.left() {
             Some(Left::Group(_)) if self.is_gone() => {}
@@ -198,10 +200,10 @@ impl Running {
         }
     }
 
-    /// It has exited: reaps it and stores its status.
+    /// Reaps the command, which has exited, and stores its status.
     fn reap(&mut self) -> CommandEnd {
         if self.end.is_none() {
-            // Before its number can be reused.
+            // This happens before the command's number can be reused.
             if let Some(watched) = self.guard.take() {
                 watched.over();
             }
@@ -237,11 +239,11 @@ impl Running {
         self.end = Some(CommandEnd { argv: self.argv.clone(), status, stderr_tail });
     }
 
-    /// It was to be stopped: ends what is left of it and reaps it.
-    fn bury(&mut self) -> CommandEnd {
+    /// Stops the remaining processes of a command that is being stopped, and reaps it.
+    fn reap_stopped(&mut self) -> CommandEnd {
         self.end_left();
         if !self.exits_before(Instant::now() + PATIENCE) {
-            // We may not signal it: it runs as another user. It cannot be waited for.
+            // This process may not signal the command, which runs as another user, so it cannot wait for it either.
             self.ended(Err(std::io::ErrorKind::PermissionDenied.into()));
         }
         self.reap()
@@ -256,7 +258,8 @@ impl Drop for Running {
     }
 }
 
-/// A file descriptor that polls as readable once the child has exited; `None` if the system has none.
+/// Returns a file descriptor that polls as readable once the child has exited, or `None` if the system has no such
+/// descriptors.
 fn pidfd(child: &Child) -> Option<OwnedFd> {
     #[cfg(target_os = "linux")]
     {
@@ -269,8 +272,9 @@ fn pidfd(child: &Child) -> Option<OwnedFd> {
     }
 }
 
-/// Stops commands whose pipes we have closed, and returns how they ended: waits a second, sends SIGTERM, waits a
-/// second, then kills them and what they have started with SIGKILL. They are all gone and reaped afterwards.
+/// Stops commands whose pipes have been closed, and returns how they ended. It waits a second, sends SIGTERM, waits
+/// another second, and then kills the commands and their children with SIGKILL. Afterwards all of them have been
+/// reaped.
 pub(crate) fn stop_all(commands: &mut [Running]) -> Vec<CommandEnd> {
     commands.iter_mut().for_each(|command| command.input = None);
     for signal in [None, Some(Signal::TERM)] {
@@ -289,11 +293,11 @@ pub(crate) fn stop_all(commands: &mut [Running]) -> Vec<CommandEnd> {
             command.signal(Signal::KILL);
         }
     }
-    commands.iter_mut().map(Running::bury).collect()
+    commands.iter_mut().map(Running::reap_stopped).collect()
 }
 
-/// Stops commands whose pipes we have closed, without waiting: a separate thread does it. `at_once`: they get SIGTERM
-/// before this returns, since the thread may end with the process.
+/// Stops commands whose pipes have been closed, on a separate thread and without waiting. With `at_once`, they get
+/// SIGTERM before this returns, since the thread may end with the process.
 pub(crate) fn abandon(mut commands: Vec<Running>, at_once: bool) {
     commands.retain(|command| command.end.is_none());
     if commands.is_empty() {
@@ -302,15 +306,15 @@ pub(crate) fn abandon(mut commands: Vec<Running>, at_once: bool) {
     if at_once {
         commands.iter().for_each(|command| command.signal(Signal::TERM));
     }
-    // Without a thread they are dropped, which waits.
+    // If no thread can be started, the commands are dropped, which waits.
     let _ = std::thread::Builder::new().name("millstream-stop".into()).spawn(move || stop_all(&mut commands));
 }
 
-/// Waits for all commands of a pipeline, adds how they ended to `ends`, and judges them.
+/// Waits for all commands of a pipeline, adds how they ended to `ends`, and reports the first failure.
 pub(crate) fn wait_all(commands: &mut [Running], wait: &Wait, ends: &mut Vec<CommandEnd>) -> Result<()> {
     let statuses = commands.iter().map(|command| Ok((command.wait(wait)?, command.allow_failure)));
     let blamed = blame(&statuses.collect::<Result<Vec<_>>>()?);
-    // However it ended: a command that did not get all of its input may not have noticed.
+    // This is reported however the command ended: a command that did not get all of its input may not have noticed.
     let unfed = commands.iter_mut().find_map(Running::unfed);
     if blamed.is_some() || unfed.is_some() {
         commands.iter().for_each(Running::end_left);
@@ -331,10 +335,11 @@ pub(crate) fn wait_all(commands: &mut [Running], wait: &Wait, ends: &mut Vec<Com
     }
 }
 
-/// Which command of a pipeline has failed, if any; the first of several. For each: its status, and whether it may fail.
+/// Returns the index of the first command of a pipeline that has failed, if any. Each item is a command's status and
+/// whether the command may fail.
 ///
-/// A command killed because a later one stopped reading has not failed if all later ones succeeded (the `yes` of `yes |
-/// head`), and is not the cause if one of them failed.
+/// If a command is killed because a later one stopped reading, it has not failed if all later ones succeeded (like the
+/// `yes` in `yes | head`), and it is not the cause if one of them failed.
 fn blame(statuses: &[(CommandStatus, bool)]) -> Option<usize> {
     statuses.iter().enumerate().position(|(index, (status, may_fail))| {
         let lost_its_reader = index + 1 < statuses.len() && is_broken_pipe(*status);
@@ -342,8 +347,8 @@ fn blame(statuses: &[(CommandStatus, bool)]) -> Option<usize> {
     })
 }
 
-/// Whether it wrote to a pipe that has no reader: SIGPIPE, or the status with which a shell reports that of one of its
-/// commands.
+/// Returns whether the command wrote to a pipe without a reader: it was killed by SIGPIPE, or it exited with the status
+/// by which a shell reports that for one of its commands.
 fn is_broken_pipe(status: CommandStatus) -> bool {
     let signal = rustix::process::Signal::PIPE.as_raw();
     status == CommandStatus::Signaled(signal) || status == CommandStatus::Exited(128 + signal)

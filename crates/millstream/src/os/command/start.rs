@@ -1,8 +1,8 @@
-//! Starting a process: what the child does before it becomes the command.
+//! Starting a process: the code that runs in the child before `exec`.
 //!
-//! A host may block or ignore signals, as Julia and Python do. Its commands must not: they could not be stopped. The
-//! child runs code of ours only if a host does that, or a guard is to be notified; otherwise it is started with
-//! `posix_spawn`, which is faster.
+//! A host program may block or ignore signals, as Julia and Python do. Commands must not inherit that, because they
+//! could not be stopped. The child runs code of this crate only if the host does that, or if a guard is to be notified;
+//! otherwise it is started with `posix_spawn`, which is faster.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -14,13 +14,13 @@ use rustix::process::Pid;
 use super::children;
 use super::guard::Watched;
 
-/// How a command is started.
+/// Options for starting a command.
 pub(super) struct Start {
     pub(super) guard: Option<Watched>,
     pub(super) ends_with_us: bool,
 }
 
-/// Ignored signals that a child continues to ignore: that is how `nohup` and shells protect background jobs.
+/// Ignored signals that a child continues to ignore, because `nohup` and shells protect background jobs this way.
 const STAY_IGNORED: [i32; 6] = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
 
 /// The highest number of a signal.
@@ -41,8 +41,8 @@ impl Start {
                 }
                 Ok(())
             };
-            // SAFETY: between fork and exec in a process of many threads, only functions that are safe in signal
-            // handlers may be called. These make system calls, through thin wrappers of libc or rustix, on memory
+            // SAFETY: between fork and exec, a child of a multithreaded process may only call functions that are safe
+            // in signal handlers. The calls below make system calls, through thin wrappers of libc or rustix, on memory
             // allocated before; they neither allocate nor lock.
             unsafe { command.pre_exec(before) };
         }
@@ -57,14 +57,14 @@ impl Start {
     }
 }
 
-/// Starts it. `command` holds our copies of the child's ends, and is dropped afterwards: while they are open, no pipe
-/// of the child has an end.
+/// Starts the command. `command` holds this process's copies of the child's pipe ends, and is dropped afterwards: while
+/// the copies are open, the child's pipes do not reach their end.
 fn spawn(mut command: Command) -> io::Result<Child> {
     children::starting(|| command.spawn())
 }
 
-/// Starts it on a thread that lives as long as the process: the system treats the end of a child's parent thread as
-/// that of the parent.
+/// Starts the command on a thread that lives as long as the process, because the system treats the end of a child's
+/// parent thread as the end of the parent.
 fn by_the_starter(command: Command) -> io::Result<Child> {
     type Job = (Command, mpsc::Sender<io::Result<Child>>);
     static STARTER: LazyLock<io::Result<mpsc::Sender<Job>>> = LazyLock::new(|| {
@@ -84,23 +84,24 @@ fn by_the_starter(command: Command) -> io::Result<Child> {
     started.recv().map_err(gone)?
 }
 
-/// Whether a child would not start with an empty mask and default dispositions. std resets that of SIGPIPE.
+/// Returns whether a child would not start with an empty mask and default dispositions. (std resets the disposition of
+/// SIGPIPE.)
 fn signals_are_changed() -> bool {
     let Ok(status) = std::fs::read_to_string("/proc/thread-self/status") else { return true };
     let set = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name));
         line.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).unwrap_or(u64::MAX)
     };
-    // 32 and 33 are the C library's own, which it lets no program change.
+    // Signals 32 and 33 belong to the C library, which lets no program change them.
     let fine = STAY_IGNORED.iter().chain(&[libc::SIGPIPE, 32, 33]).fold(0, |fine, signal| fine | 1 << (signal - 1));
     set("SigBlk:") != 0 || set("SigIgn:") & !fine != 0
 }
 
-/// Gives signals that are ignored their default disposition, then blocks none. (Handlers are reset automatically.)
+/// Gives ignored signals their default disposition, then unblocks all signals. (Handlers are reset automatically.)
 fn reset_signals() {
     for signal in (1..=LAST_SIGNAL).filter(|signal| !STAY_IGNORED.contains(signal)) {
         // SAFETY: both structures are valid for these calls, which keep no pointer. For a signal without a disposition,
-        // or whose disposition is fixed, they fail and change nothing.
+        // or with a fixed one, the calls fail and change nothing.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             if libc::sigaction(signal, std::ptr::null(), &mut action) == 0 && action.sa_sigaction == libc::SIG_IGN {
@@ -109,7 +110,7 @@ fn reset_signals() {
             }
         }
     }
-    // SAFETY: the set is valid for these calls, the first of which makes it an empty one.
+    // SAFETY: the set is valid for these calls; the first of them makes it an empty set.
     unsafe {
         let mut none: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut none);
@@ -117,7 +118,7 @@ fn reset_signals() {
     }
 }
 
-/// Has the system end this process with its parent, which may have ended already.
+/// Lets the system kill this process when its parent ends. The parent may have ended already.
 fn end_with(parent: Pid) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {

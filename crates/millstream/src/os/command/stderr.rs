@@ -1,4 +1,5 @@
-//! A command's standard error: forwarded as it arrives, and its last part kept for the error that reports a failure.
+//! A command's standard error: it is forwarded as it arrives, and its last part is kept for the error that reports a
+//! failure.
 
 use std::io::PipeReader;
 use std::os::fd::AsFd;
@@ -9,16 +10,16 @@ use super::left::PATIENCE;
 use crate::error::Result;
 use crate::os::cancel::{CancelToken, Wait};
 
-/// How much of a command's standard error is kept for the error that names it.
+/// The number of bytes of a command's standard error that are kept for the error.
 const STDERR_TAIL: usize = 4096;
 
-/// The thread that reads a command's standard error: a full pipe must never block the command, and its messages are to
-/// be seen immediately.
+/// The thread that reads a command's standard error, so that a full pipe never blocks the command and its messages are
+/// visible immediately.
 #[derive(Debug)]
 pub(super) struct StderrWatch {
     ended: CancelToken,
     tail: Arc<Mutex<Vec<u8>>>,
-    /// Is notified when the thread has read everything that the command wrote.
+    /// Receives a message when the thread has read all bytes that the command wrote.
     complete: mpsc::Receiver<()>,
 }
 
@@ -33,8 +34,9 @@ impl StderrWatch {
         Ok(StderrWatch { ended, tail, complete })
     }
 
-    /// The last bytes. The command has ended; a grandchild that holds its standard error open is not waited for: the
-    /// thread continues to forward its output. Nor do we wait long for our own standard error if it has no reader.
+    /// Returns the last bytes. The command has ended. This does not wait for a grandchild that holds the standard error
+    /// open: the thread continues to forward its output. Nor does it wait long if this process's standard error has no
+    /// reader.
     pub(super) fn tail(self) -> Vec<u8> {
         self.ended.cancel();
         let _ = self.complete.recv_timeout(PATIENCE);
@@ -55,7 +57,7 @@ impl Watched {
         let mut command_runs = true;
         loop {
             if command_runs && wait.readable(self.pipe.as_fd()).is_err() {
-                // It has exited. What it wrote is in the pipe by now.
+                // The command has exited, so its last output is in the pipe by now.
                 let mut left = rustix::io::ioctl_fionread(&self.pipe).unwrap_or(0);
                 while left > 0 {
                     match self.take(&mut chunk) {
@@ -73,7 +75,7 @@ impl Watched {
         }
     }
 
-    /// Reads once, keeps the tail and forwards it. Returns how many bytes there were.
+    /// Reads once, keeps the tail and forwards the bytes. Returns their number.
     fn take(&self, chunk: &mut [u8]) -> usize {
         let taken = loop {
             match rustix::io::read(&self.pipe, &mut *chunk) {
@@ -81,7 +83,7 @@ impl Watched {
                 taken => break taken.unwrap_or(0),
             }
         };
-        // Before it is forwarded, which may take any amount of time.
+        // The tail is kept before the bytes are forwarded, which may take any amount of time.
         let mut tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
         tail.extend_from_slice(&chunk[..taken]);
         let surplus = tail.len().saturating_sub(STDERR_TAIL);
@@ -94,7 +96,7 @@ impl Watched {
     }
 }
 
-/// Writes to our standard error; if that fails there is no way to report it.
+/// Writes to this process's standard error. A failure is ignored, because there is no way to report it.
 fn forward(mut bytes: &[u8]) {
     let stderr = rustix::stdio::stderr();
     while !bytes.is_empty() {

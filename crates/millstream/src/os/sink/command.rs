@@ -1,4 +1,4 @@
-//! A command's standard input as a sink: its status counts too.
+//! A command's standard input as a sink. The command must also succeed.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -11,15 +11,15 @@ use crate::sink::WriterEnd;
 use crate::sink::block::Block;
 use crate::sink::{Limits, Opened, Sink};
 
-/// How long a command that closed its standard input has to end, so that the error can give the reason.
+/// The time in which a command that closed its standard input may exit, so that the error can state the reason.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 struct CommandSink {
-    /// `None` once closed. Before `running`: dropping the sink closes the pipe first, and the command gets the end of
-    /// its input.
+    /// `None` once closed. This field comes before `running`, so that dropping the sink closes the pipe first and the
+    /// command gets the end of its input.
     pipe: Option<FdSink>,
     running: Vec<Running>,
-    /// Without the time limit: a command may work for a long time after its input has ended, as sort does.
+    /// This has no time limit: a command may work for a long time after its input has ended, as sort does.
     until_end: Wait,
 }
 
@@ -68,9 +68,9 @@ impl CommandSink {
         })
     }
 
-    /// A command that closes its input before the end has usually failed, and then its status and its last output say
-    /// more than the broken pipe. One that succeeded needed no more, like head; that remains a broken pipe, because the
-    /// bytes were not used.
+    /// Returns the reason why a command closed its input before the end. Usually the command has failed, and then its
+    /// status and its last output are more informative than the broken pipe. If it succeeded, it needed no more input,
+    /// like head. The error then remains a broken pipe, because the bytes were not used.
     fn why(&mut self, broken: Error) -> Error {
         let patience = Wait::new(None, Some(LAST_WORDS));
         match wait_all(&mut self.running, &patience, &mut Vec::new()) {

@@ -1,16 +1,16 @@
-//! A file descriptor as a sink: the one place that calls write(2) and send(2).
+//! A file descriptor as a sink: the only module that calls write(2) and send(2).
 //!
-//! It promises that an interrupted call is repeated, that a full non-blocking descriptor is waited for with poll and
-//! never by retrying, and that a descriptor we did not open keeps its mode: its `O_NONBLOCK` affects every process that
-//! shares it.
+//! The sink repeats an interrupted call, and waits for a full non-blocking descriptor with poll, never by retrying. It
+//! does not change the mode of a descriptor that it did not open, because `O_NONBLOCK` affects every process that
+//! shares the descriptor.
 //!
-//! A closed pipe is [`ErrorKind::BrokenPipe`](crate::ErrorKind::BrokenPipe) where SIGPIPE is ignored, as it is in Rust
-//! programs, Python, Node and Julia. A host that leaves SIGPIPE at its default is killed by it when it writes to a
-//! closed *pipe*: its decision, which a library does not change. Sockets never raise it (`MSG_NOSIGNAL`).
+//! A closed pipe is [`ErrorKind::BrokenPipe`](crate::ErrorKind::BrokenPipe) if SIGPIPE is ignored, as it is in Rust
+//! programs, Python, Node and Julia. If a host leaves SIGPIPE at its default, the signal kills it when it writes to a
+//! closed *pipe*; a library must not change that. Sockets never raise SIGPIPE (`MSG_NOSIGNAL`).
 //!
 //! For a regular file, close(2) may report errors about bytes that write(2) has accepted: NFS and quotas may report a
-//! full disk only then. So its result is checked, and an error is final: asked again, the system might report success
-//! for bytes that it has dropped.
+//! full disk only at this point. So its result is checked, and an error is final: on a second call the system might
+//! report success for bytes that it has discarded.
 #![allow(unsafe_code)] // a close(2) that returns an error
 
 use std::io;
@@ -35,11 +35,11 @@ use crate::sink::block::Block;
 use crate::sink::{Durability, WriterEnd};
 use crate::sink::{Limits, Medium, Sink};
 
-/// What poll guarantees for a writable pipe: this many bytes can be written without blocking (POSIX's smallest
-/// `PIPE_BUF` is 512, Linux has 4096).
+/// The number of bytes that can be written without blocking to a pipe that poll reports as writable (the smallest
+/// `PIPE_BUF` in POSIX is 512; Linux has 4096).
 const PIPE_PROMISE: usize = if cfg!(target_os = "linux") { 4096 } else { 512 };
 
-/// A descriptor that is ours to close, or standard output, which is shared.
+/// An owned descriptor, which the sink closes, or standard output, which is shared.
 pub(crate) enum Handle {
     Owned(OwnedFd),
     Stdout,
@@ -54,13 +54,14 @@ impl AsFd for Handle {
     }
 }
 
-/// How to write bytes without blocking beyond what the caller allows.
+/// A way to write bytes without blocking for longer than the caller allows.
 enum Method {
-    /// write(2) of everything: it may block, or the descriptor is non-blocking.
+    /// write(2) of all bytes: blocking is allowed, or the descriptor is non-blocking.
     Write,
     /// send(2) with these flags.
     Send(SendFlags),
-    /// poll, then write(2) of no more than poll guarantees: a blocking descriptor whose wait must be interruptible.
+    /// poll, then write(2) of at most the number of bytes that poll guarantees: for a blocking descriptor whose waits
+    /// must be interruptible.
     Promised,
 }
 
@@ -73,16 +74,17 @@ pub(crate) struct FdSink {
     #[cfg(target_os = "linux")]
     is_pipe: bool,
     durability: Durability,
-    /// How a connection that is ours to end is ended.
+    /// How the sink ends a connection that it owns.
     linger: Option<Linger>,
     #[cfg(target_os = "linux")]
     lender: Option<Lender>,
-    /// What the system reported when the file was closed.
-    verdict: Option<Result<(), Errno>>,
+    /// The result that the system reported when the file was closed.
+    outcome: Option<Result<(), Errno>>,
 }
 
 impl FdSink {
-    /// A sink for `handle`, and the kind of its medium. A pipe is enlarged where the system allows it.
+    /// Creates a sink for `handle`, and returns it with the kind of its medium. A pipe is enlarged if the system allows
+    /// it.
     pub(crate) fn new(handle: Handle, wait: Wait) -> Result<(FdSink, Medium)> {
         let stat = rustix::fs::fstat(&handle).map_err(io::Error::from)?;
         let file_type = FileType::from_raw_mode(stat.st_mode);
@@ -107,7 +109,7 @@ impl FdSink {
             linger: None,
             #[cfg(target_os = "linux")]
             lender: None,
-            verdict: None,
+            outcome: None,
         };
         sink.method = match (file_type, sink.wait.is_needed()) {
             (FileType::Socket, false) => Method::Send(SendFlags::NOSIGNAL),
@@ -118,10 +120,10 @@ impl FdSink {
         Ok((sink, medium))
     }
 
-    /// The same, and what closing it waits for.
+    /// Sets what closing the sink waits for.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidOption`] for anything without a disk.
+    /// Returns [`ErrorKind::InvalidOption`] if the descriptor is not a regular file.
     pub(crate) fn durable(mut self, durability: Durability) -> Result<FdSink> {
         if durability != Durability::Cached && !self.is_file {
             return Err(Error::new(ErrorKind::InvalidOption)
@@ -132,10 +134,10 @@ impl FdSink {
         Ok(self)
     }
 
-    /// The same, but closing shuts it down if it is a connection: see [`linger`](crate::os::sink::linger).
+    /// Makes closing the sink shut it down if it is a connection: see [`linger`](crate::os::sink::linger).
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidOption`] for a time limit on anything but a connection.
+    /// Returns [`ErrorKind::InvalidOption`] for a time limit if the descriptor is not a connection.
     pub(crate) fn ending_connection(mut self, limits: &Limits) -> Result<FdSink> {
         if linger::is_connection(&self.handle) {
             self.linger = Some(Linger::new(limits.linger()));
@@ -147,7 +149,8 @@ impl FdSink {
         Ok(self)
     }
 
-    /// The same, lending the pages of blocks of at least this many bytes, if it is a pipe and the system supports it.
+    /// Makes the sink lend the pages of blocks of at least this many bytes, if it is a pipe and the system supports
+    /// that.
     #[cfg(target_os = "linux")]
     pub(crate) fn lending(self, block_len: Option<usize>) -> FdSink {
         let lender = block_len.filter(|_| self.is_pipe).map(Lender::new);
@@ -159,7 +162,7 @@ impl FdSink {
         self
     }
 
-    /// What happened to a file's bytes, as far as the system can tell.
+    /// Returns the outcome for a file's bytes, as far as the system can report it.
     fn settle(&self) -> Result<(), Errno> {
         match self.durability {
             Durability::Cached => {}
@@ -169,15 +172,15 @@ impl FdSink {
         // Closing any duplicate returns the same result, also for a descriptor that must stay open.
         match rustix::io::fcntl_dupfd_cloexec(&self.handle, 3) {
             Ok(duplicate) => close(duplicate),
-            // No descriptor is left for it; this tells at least as much.
+            // The process has no descriptor left for the duplicate. A sync reports at least as much.
             Err(_) => retry_on_intr(|| rustix::fs::fdatasync(&self.handle)),
         }
     }
 
-    /// A blocking write to a pipe or terminal lasts until *all* bytes are written, even if poll reported it writable.
-    /// So we want a non-blocking descriptor without changing the one we were given: opening it again gives us a
-    /// description of our own for the same pipe. If that is impossible (no /proc, another process's pipe), we write in
-    /// pieces of the size that poll guarantees.
+    /// A blocking write to a pipe or terminal lasts until *all* bytes are written, even if poll reported it as
+    /// writable. So the sink needs a non-blocking descriptor without changing the one it was given: opening the pipe
+    /// again gives it a separate description of the same pipe. If that is impossible (no /proc, another process's
+    /// pipe), it writes pieces of the size that poll guarantees.
     fn interruptible(&mut self) -> Result<Method> {
         let flags = rustix::fs::fcntl_getfl(&self.handle).map_err(io::Error::from)?;
         if flags.contains(OFlags::NONBLOCK) {
@@ -192,7 +195,7 @@ impl FdSink {
         }
     }
 
-    /// Repeats a call that was interrupted, or came too early.
+    /// Repeats a call that was interrupted or that would have blocked.
     fn patiently(&mut self, mut call: impl FnMut(&mut FdSink) -> Result<usize, Errno>) -> Result<Result<usize, Errno>> {
         loop {
             match call(self) {
@@ -248,7 +251,7 @@ impl Sink for FdSink {
         match lent {
             Ok(taken) if taken > 0 => Ok(taken),
             Err(Errno::PIPE) => Err(Error::from_io(Errno::PIPE.into())),
-            // The system does not lend here, or forbids it: a copy works as well.
+            // The system does not support or permit lending here; a copy works as well.
             _ => self.write(bytes),
         }
     }
@@ -268,17 +271,17 @@ impl Sink for FdSink {
         if !self.is_file {
             return Ok(());
         }
-        let verdict = *self.verdict.insert(self.verdict.unwrap_or_else(|| self.settle()));
-        verdict.map_err(|error| Error::from_io(error.into()))
+        let outcome = *self.outcome.insert(self.outcome.unwrap_or_else(|| self.settle()));
+        outcome.map_err(|error| Error::from_io(error.into()))
     }
 }
 
-/// Closes a descriptor, and returns what the system reports.
+/// Closes a descriptor, and returns the result that the system reports.
 fn close(fd: OwnedFd) -> Result<(), Errno> {
-    // SAFETY: the descriptor is open, and ours alone: an `OwnedFd` is, and `into_raw_fd` gives it up, so that nobody
-    // else closes it. After this call, whatever its result, the number belongs to no one.
+    // SAFETY: the descriptor is open and owned here, as an `OwnedFd` guarantees, and `into_raw_fd` gives up that
+    // ownership, so no other code closes it. After this call, whatever its result, the number is no longer owned.
     match unsafe { rustix::io::try_close(fd.into_raw_fd()) } {
-        // It is closed anyway, on Linux; and closing files on a disk is not interrupted.
+        // Linux closes the descriptor anyway, and closing a file on a disk is not interrupted.
         Err(Errno::INTR) => Ok(()),
         answer => answer,
     }
@@ -304,7 +307,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn pieces_that_poll_promises_never_block() {
+    fn pieces_of_the_size_that_poll_guarantees_never_block() {
         let (mut reader, pipe) = io::pipe().unwrap();
         let token = CancelToken::new().unwrap();
         let handle = Handle::Owned(pipe.into());
@@ -318,7 +321,7 @@ mod tests {
         });
         let mut taken = 0;
         let error = loop {
-            // Odd pieces, so that the pages of the pipe are not full.
+            // The pieces have an odd size, so that the pages of the pipe are not full.
             match sink.write(&bytes[taken..taken + 1 + taken % 5000]) {
                 Ok(more) => taken += more,
                 Err(error) => break error,

@@ -1,9 +1,9 @@
-//! The end of a connection: the writing side is shut down, and the peer confirms that it has read everything by closing
+//! The end of a connection: the writing side is shut down, and the peer confirms that it has read all bytes by closing
 //! its own side.
 //!
-//! close(2) alone is not enough. If the peer has sent anything that was not read, the system sends a reset, and the
-//! peer loses bytes that write(2) has accepted. So what the peer sends is read and discarded until its end. A reset is
-//! an error, and so is a peer that does not close in time.
+//! close(2) alone is not enough. If the peer has sent data that was not read, the system sends a reset, and the peer
+//! loses bytes that write(2) has accepted. So data from the peer is read and discarded until its end. A reset is an
+//! error, and so is a peer that does not close in time.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
@@ -15,19 +15,19 @@ use rustix::net::{RecvFlags, Shutdown, SocketType, recv, shutdown, sockopt};
 use crate::error::{Error, ErrorKind, Result};
 use crate::os::cancel::Wait;
 
-/// How much is discarded at a time.
+/// The number of bytes that are discarded at a time.
 const PIECE: usize = 16 << 10;
 
-/// How many pieces are discarded without waiting: a peer that keeps sending must not block us.
+/// The number of pieces that are discarded without waiting: a peer that keeps sending must not block the caller.
 const MOST_PIECES: usize = 1024;
 
-/// What ends a connection.
+/// The state of ending a connection.
 pub(crate) struct Linger {
-    /// How long the peer may take. With zero nothing is waited for, and receipt is not confirmed.
+    /// The time that the peer may take. With zero, there is no wait, and receipt is not confirmed.
     limit: Duration,
     /// The writing side has been shut down.
     has_ended: bool,
-    /// Since when the peer's end is waited for, across calls interrupted by a token.
+    /// The time since which the peer's end has been awaited, across calls interrupted by a token.
     since: Option<Instant>,
 }
 
@@ -68,10 +68,10 @@ impl Linger {
     }
 
     fn shut_down(&self, socket: BorrowedFd<'_>) -> Result<(), Errno> {
-        // Before the shutdown, an error caused by the peer is more exact than that of the call.
+        // Before the shutdown, an error caused by the peer is more exact than the shutdown's own.
         sockopt::socket_error(socket)??;
         match shutdown(socket, Shutdown::Write) {
-            // A connection closed normally by the peer is not connected any more there.
+            // On some systems, a connection that the peer has closed normally is no longer connected.
             Err(Errno::NOTCONN) if cfg!(target_vendor = "apple") => Ok(()),
             Err(Errno::NOTCONN) => Err(Errno::CONNRESET),
             done => done,
@@ -88,12 +88,12 @@ impl Linger {
     }
 }
 
-/// Whether a descriptor is a connection whose end the peer can see and confirm.
+/// Returns whether a descriptor is a connection whose end the peer can see and confirm.
 pub(crate) fn is_connection(fd: impl AsFd) -> bool {
     matches!(sockopt::socket_type(fd), Ok(SocketType::STREAM | SocketType::SEQPACKET))
 }
 
-/// Reads what has arrived, without waiting, and returns how much that was: nothing at the peer's end.
+/// Reads the data that has arrived, without waiting, and returns its length: 0 at the peer's end.
 fn discard(socket: BorrowedFd<'_>) -> Result<usize, Errno> {
     recv(socket, &mut [0; PIECE][..], RecvFlags::DONTWAIT).map(|(_, len)| len)
 }

@@ -1,15 +1,15 @@
 //! A regular file as a sink, written through mapped memory.
 //!
-//! The file grows in steps, of 1 MiB at first and each twice as long as the one before, up to 64 MiB. A step is
+//! The file grows in steps. The first is 1 MiB, and each is twice as long as the previous one, up to 64 MiB. A step is
 //! reserved on the disk before it is mapped: a hole in the file would be allocated when it is written, and if the disk
-//! is full then, the system can only report that with SIGBUS. So a full disk is an error like that of a write(2), and
-//! smaller steps are tried first.
+//! were full at that point, the system could only report it with SIGBUS. With the reservation, a full disk is an error
+//! like one of write(2), and smaller steps are tried first.
 //!
-//! It promises the file's true length after a close, an error and a drop. Until then, also after a flush and when the
-//! process is killed, the file is padded with the zeros of its last step, which is visible only if the file is written
-//! in place ([`Partial::Keep`]).
+//! After a close, an error and a drop, the file has its true length. Until then, even after a flush or if the process
+//! is killed, the file is padded with the zeros of its last step. The padding is visible only if the file is written in
+//! place ([`Partial::Keep`]).
 //!
-//! If another process truncates the file meanwhile, this process ends with SIGBUS. That is the risk of mapping, and no
+//! If another process truncates the file meanwhile, SIGBUS kills this process. Mapping always has this risk, but no
 //! other process knows the name of a file that is to appear complete.
 //!
 //! [`Partial::Keep`]: crate::Partial::Keep
@@ -28,44 +28,44 @@ use crate::os::sink::fd::FdSink;
 use crate::sink::Sink;
 use crate::sink::WriterEnd;
 
-/// The first step.
+/// The length of the first step.
 const FIRST: u64 = 1 << 20;
 
-/// The longest step.
+/// The length of the longest step.
 const MOST: u64 = 64 << 20;
 
-/// How much is made present at a time. One call for this many pages costs less than a fault for each, and pages that
-/// are never written are not touched.
+/// The number of bytes that are made present at a time. One call for this many pages costs less than a fault for each
+/// of them, and pages that are never written are not touched.
 const PRESENT: usize = 1 << 20;
 
 /// Writes a file by copying into it.
 pub(crate) struct MappedSink {
     file: FdSink,
     wait: Wait,
-    /// The bytes accepted: the final length of the file.
+    /// The number of bytes accepted: the final length of the file.
     len: u64,
-    /// How much of the file is reserved: it is at least that long.
+    /// The number of bytes of the file that are reserved. The file is at least this long.
     reserved: u64,
-    /// Whether the file's length is known to be `len`. Not after space was requested: a system that has less may
-    /// refuse, and leave the file longer by as much as it had (ext4 does).
+    /// Whether the file's length is known to be `len`. It is not known after a request for space: a system with too
+    /// little space may refuse the request and still leave the file longer by the space it had (ext4 does).
     is_trimmed: bool,
     step: u64,
     window: Option<Window>,
-    /// The process that owns this: a forked child has a copy, and must not truncate its parent's file.
+    /// The process that owns the sink: a forked child has a copy, and must not truncate its parent's file.
     process: u32,
 }
 
 /// The part of the file that is mapped.
 struct Window {
     map: MmapRaw,
-    /// How much of it is written.
+    /// The number of its bytes that are written.
     at: usize,
-    /// How many of its pages are present.
+    /// The number of its bytes whose pages are present.
     present: usize,
 }
 
 impl MappedSink {
-    /// For a regular file that is empty, and open for reading and writing.
+    /// Creates a sink for a regular file that is empty and open for reading and writing.
     pub(crate) fn new(file: FdSink, wait: Wait) -> MappedSink {
         MappedSink {
             file,
@@ -79,7 +79,7 @@ impl MappedSink {
         }
     }
 
-    /// Maps what is reserved and not yet written, and reserves the next step if that is empty.
+    /// Maps the space that is reserved and not yet written, and reserves the next step if there is none.
     fn grow(&mut self) -> Result<()> {
         self.window = None;
         if self.len == self.reserved {
@@ -91,7 +91,8 @@ impl MappedSink {
                 _ => Error::from_io(error.into()),
             })?;
         }
-        // A mapping begins at a page, part of which may have been written through the previous window.
+        // A mapping begins at a page boundary, and part of the first page may have been written through the previous
+        // window.
         let start = self.len - self.len % page_len();
         let len = usize::try_from(self.reserved - start).map_err(|_| Error::from_io(Errno::OVERFLOW.into()))?;
         let map = MmapOptions::new().offset(start).len(len).map_raw(self.file.as_fd().as_raw_fd());
@@ -100,10 +101,10 @@ impl MappedSink {
         Ok(())
     }
 
-    /// Makes the file longer by a step, or by as much as there is space for.
+    /// Makes the file longer by a step, or by as much as the disk has space for.
     fn reserve(&mut self) -> Result<(), Errno> {
-        // Beyond the limit on a file's length the system sends a signal, as for a write beyond it. A step must not
-        // cause that.
+        // Beyond the limit on a file's length the system sends a signal, as it does for a write. A reservation must not
+        // cause this signal.
         let limit = getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX);
         let mut step = self.step;
         if limit > self.reserved {
@@ -134,7 +135,7 @@ impl MappedSink {
         Ok(())
     }
 
-    /// Copies as many of `bytes` as the window has space for, and returns how many.
+    /// Copies as many of `bytes` as fit into the window, and returns their number.
     fn copy(&mut self, bytes: &[u8]) -> Result<usize> {
         self.wait.check()?;
         if bytes.is_empty() {
@@ -143,7 +144,7 @@ impl MappedSink {
         if self.len == self.reserved || self.window.is_none() {
             self.grow()?;
         }
-        let window = self.window.as_mut().expect("growing makes a window");
+        let window = self.window.as_mut().expect("growing creates a window");
         let taken = window.write(bytes)?;
         self.len += taken as u64;
         Ok(taken)
@@ -151,16 +152,16 @@ impl MappedSink {
 }
 
 impl Window {
-    /// Copies as many of `bytes` as there is space for, and returns how many.
+    /// Copies as many of `bytes` as fit, and returns their number.
     fn write(&mut self, bytes: &[u8]) -> Result<usize> {
         let bytes = &bytes[..bytes.len().min(self.map.len() - self.at)];
         if self.at + bytes.len() > self.present {
             self.make_present(self.at + bytes.len())?;
         }
-        // SAFETY: `at + bytes.len() <= map.len()`, by the line above that shortens `bytes`, so the destination is
-        // inside the mapping, which is ours and writable. `bytes` is memory with an existing reference, and there is
-        // none to the mapping: they do not overlap. All of the mapping is inside the file, which is reserved that far,
-        // so accessing it causes no SIGBUS, unless another process truncates the file: the documented risk.
+        // SAFETY: `at + bytes.len() <= map.len()`, because the line above shortens `bytes`, so the destination is
+        // inside the mapping, which this sink owns and may write. `bytes` is memory with an existing reference, and the
+        // mapping has none: they do not overlap. All of the mapping is inside the file, which is reserved that far, so
+        // accessing it causes no SIGBUS unless another process truncates the file, which is the documented risk.
         unsafe {
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.map.as_mut_ptr().add(self.at), bytes.len());
         }
@@ -168,14 +169,14 @@ impl Window {
         Ok(bytes.len())
     }
 
-    /// Makes the pages up to `to`, and some more, present: a fault for each page would cost more, and a disk error is
-    /// reported here, where accessing the page would be SIGBUS.
+    /// Makes the pages up to `to`, and some more, present. A fault for each page would cost more. A disk error is
+    /// reported here; without this call, accessing the page would raise SIGBUS.
     fn make_present(&mut self, to: usize) -> Result<()> {
         let from = self.present - self.present % page_len() as usize;
         let to = (from + PRESENT).max(to).min(self.map.len());
         #[cfg(target_os = "linux")]
         match self.map.advise_range(memmap2::Advice::PopulateWrite, from, to - from) {
-            // Systems before Linux 5.14 do not support it.
+            // Systems before Linux 5.14 do not support this.
             Err(error) if Errno::from_io_error(&error) != Some(Errno::INVAL) => return Err(Error::from_io(error)),
             _ => {}
         }
@@ -202,7 +203,7 @@ impl Sink for MappedSink {
 impl Drop for MappedSink {
     fn drop(&mut self) {
         if self.process == std::process::id() {
-            let _ = self.trim(); // no caller is left to report an error to
+            let _ = self.trim(); // no caller can receive an error here
         }
     }
 }
@@ -224,7 +225,7 @@ mod tests {
         FdSink::new(Handle::Owned(file.into()), Wait::new(None, None)).unwrap().0
     }
 
-    /// A sink that has taken exactly its first step, its file, and its directory.
+    /// Returns a sink that has written exactly its first step, its file, and its directory.
     fn one_step() -> (MappedSink, File, tempfile::TempDir) {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("out");
@@ -236,14 +237,14 @@ mod tests {
     }
 
     #[test]
-    fn room_that_was_refused_and_yet_made_the_file_longer_is_given_back() {
+    fn a_refused_reservation_that_made_the_file_longer_is_trimmed() {
         let (mut sink, file, _directory) = one_step();
-        // More than any file system has; and what ext4 does when it has not enough.
+        // This is more than any file system has. The next lines do what ext4 does if it has too little space.
         sink.step = i64::MAX as u64;
         file.set_len(FIRST + 5 * 4096).unwrap();
         assert!(sink.write(b"more").is_err());
         assert_eq!(file.metadata().unwrap().len(), FIRST);
-        // The same for a smaller step that there is space for, and that happens to end where the bytes do.
+        // This repeats it for a smaller step for which there is space, and which ends exactly after the bytes.
         sink.step = 4096;
         assert_eq!(sink.write(&[b'y'; 4096]).unwrap(), 4096);
         file.set_len(FIRST + 5 * 4096).unwrap();
@@ -252,10 +253,10 @@ mod tests {
     }
 
     #[test]
-    fn a_step_that_cannot_be_mapped_is_given_back_each_time() {
+    fn a_step_that_cannot_be_mapped_is_trimmed_each_time() {
         let (mut sink, file, directory) = one_step();
         let path = directory.path().join("out");
-        // A file that is not open for reading can be made longer, but not be mapped.
+        // A file that is not open for reading can be extended but not mapped.
         let whole = std::mem::replace(&mut sink.file, descriptor(OpenOptions::new().write(true), &path));
         for _ in 0..3 {
             assert!(sink.write(b"more").is_err());

@@ -1,18 +1,18 @@
-//! A path as a sink. A regular file appears complete or not at all; everything else is written directly.
+//! A path as a sink. A regular file appears complete or not at all; other kinds of files are written directly.
 //!
-//! The bytes for an absent path are written to a file without a name (`O_TMPFILE` of Linux), which `close` names:
-//! however the process ends, nothing is left behind. An existing file is replaced by a temporary file next to it,
-//! `.NAME.millstream-XXXXXX.tmp`, which `close` renames; an absent one is created the same way if the system has no
+//! If no file exists at the path, the bytes are written to a file without a name (`O_TMPFILE` on Linux), which `close`
+//! names: however the process ends, no file is left behind. An existing file is replaced by a temporary file next to
+//! it, `.NAME.millstream-XXXXXX.tmp`, which `close` renames; a new file is created in this way too if the system has no
 //! unnamed files. Until then the path is unchanged: absent, or with its old content. The new file gets the old one's
 //! permissions, its access control list and, if the system allows it, its owner; other attributes are not copied, and
 //! other hard links keep the old content. A symbolic link stays: its target is replaced. [`Existing::Append`] and
 //! [`Partial::Keep`] write to the path itself.
 //!
-//! FIFOs, terminals and devices are written directly. `/dev/stdout` and similar paths are our own descriptors, not
-//! files to replace, whatever they are connected to.
+//! FIFOs, terminals and devices are written directly. `/dev/stdout` and similar paths refer to open descriptors of this
+//! process, and are not files to replace, whatever they are connected to.
 //!
-//! It does not sync unless requested ([`Durability`]): a power failure soon after `close` can lose what the system had
-//! not yet stored.
+//! The file is synced only if requested ([`Durability`]); otherwise a power failure soon after `close` can lose data
+//! that the system had not yet stored.
 
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io;
@@ -33,27 +33,27 @@ use crate::os::sink::temporary::Temporary;
 use crate::sink::{Durability, Existing, Partial, WriterEnd};
 use crate::sink::{Limits, OnDrop, Opened, Sink};
 
-/// How often we check whether a FIFO has a reader, when the wait for it must be interruptible: there is nothing to
+/// The interval at which a FIFO is checked for a reader, if the wait must be interruptible: there is no descriptor to
 /// poll.
 const FIFO_PATIENCE: Duration = Duration::from_millis(10);
 
-/// As many symbolic links as Linux follows.
+/// The number of symbolic links that Linux follows.
 const MAX_LINKS: usize = 40;
 
-/// How a path is to be opened.
+/// The options for opening a path.
 pub(crate) struct Manner {
     pub(crate) existing: Existing,
     pub(crate) partial: Partial,
     pub(crate) durability: Durability,
     pub(crate) access: Access,
-    /// For [`FdSink::lending`].
+    /// The block length for [`FdSink::lending`].
     pub(crate) lend: Option<usize>,
 }
 
-/// How the bytes get into a regular file.
+/// The way in which bytes get into a regular file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// With write(2), as into anything else.
+    /// With write(2), as for other sinks.
     Write,
     /// Through a mapping only.
     Mapped,
@@ -69,7 +69,7 @@ pub(crate) fn open(path: &Path, manner: &Manner, limits: &Limits) -> Result<Open
     }
 }
 
-/// The error that prevents opening a path: usually from the system, and then it is [`ErrorKind::OpenFailed`].
+/// An error that prevents opening a path. An error of the system becomes [`ErrorKind::OpenFailed`].
 enum Failure {
     System(io::Error),
     Other(Error),
@@ -120,7 +120,7 @@ fn open_target(path: &Path, manner: &Manner, limits: &Limits) -> Result<Opened, 
             file_sink(file, Naming::Done, target, manner, wait)
         }
         Some(old) => {
-            // Renaming would replace a file that we are not allowed to write.
+            // Renaming would replace a file that this process may not write to.
             rustix::fs::access(&target, rustix::fs::Access::WRITE_OK)?;
             // No other process may open the new file before it has the permissions of the old one.
             let (file, temporary) = create_beside(&target, 0o600, manner)?;
@@ -138,15 +138,15 @@ fn open_target(path: &Path, manner: &Manner, limits: &Limits) -> Result<Opened, 
 }
 
 impl Manner {
-    /// For a file that may be written.
+    /// Returns the options for opening a file that may be written to.
     fn open_options(&self) -> OpenOptions {
         let mut options = OpenOptions::new();
-        // What is written through a mapping must be readable too.
+        // A file that is written through a mapping must be readable too.
         options.write(true).read(self.access == Access::Mapped);
         options
     }
 
-    /// Anything but a regular file cannot be mapped.
+    /// Fails if the file must be mapped, because only a regular file can be.
     fn refuse_special(&self) -> Result<(), Error> {
         match self.access {
             Access::Write => Ok(()),
@@ -162,7 +162,7 @@ fn direct(handle: Handle, manner: &Manner, wait: Wait) -> Result<Opened, Failure
     Ok(Opened::new(sink.durable(manner.durability)?.lending(manner.lend), String::new(), medium))
 }
 
-/// The sink for a regular file, which has its name already or is to appear complete.
+/// Creates the sink for a regular file, which already has its name or is to appear complete.
 fn file_sink(file: File, naming: Naming, target: PathBuf, manner: &Manner, wait: Wait) -> Result<Opened, Failure> {
     let (file, medium) = FdSink::new(Handle::Owned(file.into()), wait.clone())?;
     let file = file.durable(manner.durability)?;
@@ -179,13 +179,13 @@ fn file_sink(file: File, naming: Naming, target: PathBuf, manner: &Manner, wait:
     Ok(Opened { on_drop, ..Opened::new(sink, String::new(), medium) })
 }
 
-/// The path with every symbolic link at its end followed, also one that points to nothing yet.
+/// Returns the path with every symbolic link at its end followed, even one that points to no file yet.
 fn resolve(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_path_buf();
     for _ in 0..MAX_LINKS {
         let named = matches!(path.components().next_back(), Some(Component::Normal(_)));
         if !named || path.as_os_str().as_bytes().ends_with(b"/") {
-            // It can only be a directory, if anything.
+            // If anything exists at this path, it can only be a directory.
             fs::metadata(&path)?;
             return Err(Errno::ISDIR.into());
         }
@@ -195,14 +195,14 @@ fn resolve(path: &Path) -> io::Result<PathBuf> {
         };
         let parent = fs::canonicalize(parent)?;
         path = parent.join(path.file_name().unwrap_or_default());
-        // The links of /proc do not refer to names: they may show something that is not a path, or a path of something
-        // else.
+        // The links of /proc do not refer to names: they may show text that is not a path, or the path of a different
+        // file.
         if own_descriptor(&path).is_some() {
             return Ok(path);
         }
         match fs::read_link(&path) {
             Ok(link) => path = parent.join(link),
-            Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Ok(path), // no link
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Ok(path), // not a link
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(path),
             Err(error) => return Err(error),
         }
@@ -210,7 +210,7 @@ fn resolve(path: &Path) -> io::Result<PathBuf> {
     Err(Errno::LOOP.into())
 }
 
-/// The number of a path like `/proc/self/fd/1`, which names an open descriptor of ours.
+/// Returns the number of a path like `/proc/self/fd/1`, which names an open descriptor of this process.
 fn own_descriptor(path: &Path) -> Option<u32> {
     let mut directory = path.parent()?.components().rev();
     let is_ours = path.starts_with(Path::new("/proc").join(std::process::id().to_string()));
@@ -222,12 +222,12 @@ fn own_descriptor(path: &Path) -> Option<u32> {
 
 fn open_own_descriptor(number: u32, path: &Path) -> io::Result<Handle> {
     let fd = match number {
-        // The descriptor itself: a file it is connected to keeps its position and is not truncated.
+        // The descriptor itself is used, so that a file keeps its position and is not truncated.
         0 => rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?,
         1 => rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?,
         2 => rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), 3)?,
-        // Opened again: right for the pipes that shells make for `>(command)`; a file is only appended to. Without
-        // blocking, because opening a pipe without a reader would wait indefinitely.
+        // The path is opened again, which is right for the pipes that shells make for `>(command)`; a file is only
+        // appended to. This does not block, because opening a pipe without a reader would wait indefinitely.
         _ => OpenOptions::new().append(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(path)?.into(),
     };
     Ok(Handle::Owned(fd))
@@ -241,7 +241,7 @@ fn open_special(path: &Path, metadata: &Metadata, limits: &Limits) -> Result<Own
     if !metadata.file_type().is_fifo() || !wait.is_needed() {
         return Ok(options.open(path)?.into());
     }
-    // A blocking open cannot be interrupted; one without blocking fails with ENXIO while there is no reader.
+    // A blocking open cannot be interrupted; a non-blocking one fails with ENXIO while there is no reader.
     options.custom_flags((OFlags::NOCTTY | OFlags::NONBLOCK).bits() as i32);
     let start = Instant::now();
     loop {
@@ -256,14 +256,15 @@ fn open_special(path: &Path, metadata: &Metadata, limits: &Limits) -> Result<Own
     }
 }
 
-/// The permissions of a new file, as far as the umask allows.
+/// The permissions of a new file, before the umask is applied.
 const NEW_MODE: u32 = 0o666;
 
-/// A file without a name, next to where it will be; `None` if the system has none, or could not give it a name later.
+/// Creates a file without a name, in the directory where it will be named. Returns `None` if the system has no such
+/// files, or could not name the file later.
 #[cfg(target_os = "linux")]
 fn create_nameless(target: &Path, manner: &Manner) -> Result<Option<(File, Naming)>, Failure> {
     let Some(directory) = target.parent() else { return Ok(None) };
-    // An impossible name must be detected now.
+    // An impossible name must be detected at this point.
     match fs::symlink_metadata(target) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error.into()),
@@ -271,7 +272,7 @@ fn create_nameless(target: &Path, manner: &Manner) -> Result<Option<(File, Namin
     }
     let mut options = manner.open_options();
     options.mode(NEW_MODE).custom_flags(OFlags::TMPFILE.bits() as i32);
-    // Whatever the reason, a named file may still be possible, or its error explains why not.
+    // Whatever the reason is, a named file may still be possible, or its error explains the reason.
     let Ok(file) = options.open(directory) else { return Ok(None) };
     let nameless = file.try_clone()?.into();
     match fs::metadata(name_of_descriptor(&nameless)) {
@@ -285,12 +286,12 @@ fn create_nameless(_: &Path, _: &Manner) -> Result<Option<(File, Naming)>, Failu
     Ok(None)
 }
 
-/// Where the system shows the file of a descriptor, with a name or without.
+/// Returns the path under which the system shows the file of a descriptor, with a name or without.
 fn name_of_descriptor(fd: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", fd.as_raw_fd())
 }
 
-/// The temporary file for a file that is to appear complete: it is removed when its name is dropped.
+/// Creates the temporary file for a file that is to appear complete. The file is removed when its name is dropped.
 fn create_beside(target: &Path, mode: u32, manner: &Manner) -> Result<(File, Temporary), Failure> {
     let create = |path: &Path| manner.open_options().create_new(true).mode(mode).open(path);
     Temporary::beside(target, create).map_err(|error| {
@@ -299,17 +300,17 @@ fn create_beside(target: &Path, mode: u32, manner: &Manner) -> Result<(File, Tem
     })
 }
 
-/// Gives the new file the owner, if permitted, the access control list and the permissions of the old one.
+/// Gives the new file the old one's owner (if permitted), access control list and permissions.
 fn keep_attributes(file: &File, target: &Path, old: &Metadata) -> Result<(), Failure> {
     let new = file.metadata()?;
     let mut mode = old.mode() & 0o7777;
     if (new.uid(), new.gid()) != (old.uid(), old.gid())
         && std::os::unix::fs::fchown(file, Some(old.uid()), Some(old.gid())).is_err()
     {
-        mode &= 0o777; // set-user-id with another owner would be another permission
+        mode &= 0o777; // set-user-id with another owner would be a different permission
     }
-    // Before the permissions: if there is a list, those of the group are its mask, and would otherwise apply to the
-    // group without it.
+    // The list is copied before the permissions: if there is a list, the group's permissions are its mask, and would
+    // otherwise apply to the group without the list.
     keep_access_list(file, target).map_err(|error| {
         Error::new(ErrorKind::OpenFailed)
             .with_io(error.into())
@@ -318,8 +319,8 @@ fn keep_attributes(file: &File, target: &Path, old: &Metadata) -> Result<(), Fai
     Ok(file.set_permissions(Permissions::from_mode(mode))?)
 }
 
-/// Gives the new file the access control list of the old one, or none if that has none: a directory may have given it
-/// one.
+/// Gives the new file the access control list of the old one, or none if the old one has none: the directory may have
+/// given the new file a list.
 #[cfg(target_os = "linux")]
 fn keep_access_list(file: &File, old: &Path) -> Result<(), Errno> {
     use rustix::fs::{XattrFlags, fremovexattr, fsetxattr, getxattr, getxattr_query};
@@ -344,13 +345,13 @@ fn keep_access_list(_: &File, _: &Path) -> Result<(), Errno> {
     Ok(())
 }
 
-/// How a file gets its name.
+/// The way in which a file gets its name.
 enum Naming {
-    /// It has it.
+    /// The file already has its name.
     Done,
-    /// It has none: the system removes it with its last descriptor.
+    /// The file has no name: the system removes it when its last descriptor is closed.
     Nameless(OwnedFd),
-    /// It has another one.
+    /// The file has a temporary name.
     Temporary(Temporary),
 }
 
@@ -365,8 +366,8 @@ impl Naming {
                 let link = |name: &Path| rustix::fs::linkat(CWD, &own, CWD, name, AtFlags::SYMLINK_FOLLOW);
                 match link(target) {
                     Err(Errno::EXIST) => {
-                        // Linking replaces nothing, but renaming does. A name that was removed again could not be made a
-                        // second time: it is kept for the next attempt.
+                        // Linking does not replace a file, but renaming does. A file whose name was removed cannot be
+                        // linked a second time, so the temporary name is kept for the next attempt.
                         let (_, temporary) = Temporary::beside(target, |name| Ok(link(name)?))?;
                         *self = Naming::Temporary(temporary);
                         return self.finish(target);
@@ -385,7 +386,7 @@ struct FileSink {
     file: Box<dyn Sink>,
     naming: Naming,
     target: PathBuf,
-    /// What is synced so that the name is on the disk too, if required.
+    /// The directory that is synced so that the name is on the disk too, if required.
     directory: Option<PathBuf>,
 }
 

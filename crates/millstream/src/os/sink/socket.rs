@@ -1,7 +1,7 @@
 //! Connections as sinks: TCP and Unix sockets.
 //!
-//! While writing we know only that the system took the bytes. Closing waits until the peer confirms that it has read
-//! them: see [`linger`](crate::os::sink::linger).
+//! While writing, only the system's acceptance of the bytes is known. Closing waits until the peer confirms that it has
+//! read them: see [`linger`](crate::os::sink::linger).
 
 use std::fmt;
 use std::net::ToSocketAddrs;
@@ -18,7 +18,7 @@ pub(crate) fn tcp(address: impl ToSocketAddrs + fmt::Display, limits: &Limits) -
     let name = format!("tcp:{address}");
     let connection = connect::tcp(address, &limits.wait()).map_err(|error| error.with_name(&name))?;
     // The writer collects small records itself; Nagle's algorithm would only delay the end of each flush. If it cannot
-    // be switched off, the bytes arrive anyway.
+    // be disabled, the bytes arrive anyway.
     let _ = rustix::net::sockopt::set_tcp_nodelay(&connection, true);
     open(connection, name, limits)
 }

@@ -9,27 +9,28 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-/// The longest part of the name that its temporary file repeats: the rest must fit in 255 bytes too.
+/// The longest part of the file's name that its temporary file repeats. The whole temporary name must fit into 255
+/// bytes.
 const MAX_NAME_PART: usize = 200;
 
-/// The text between that part and six random letters, and after them: how leftovers of a killed process are found.
+/// The text between that part and six random letters. It identifies files that a killed process left behind.
 const MARK: &str = ".millstream-";
 const ENDING: &str = ".tmp";
 
-/// How many names are tried that exist already: with 36⁶ possible ones, more than that is no accident.
+/// The number of existing names that are skipped: with 36⁶ possible names, more collisions are no accident.
 const ATTEMPTS: usize = 1 << 10;
 
-/// A temporary name, under which a file is removed when this is dropped. A forked child has a copy of it, and must not
-/// remove the file: it is its parent's.
+/// A temporary name. When it is dropped, the file is removed. A forked child has a copy of it, and must not remove its
+/// parent's file.
 pub(super) struct Temporary {
     /// `None` once renamed.
     path: Option<PathBuf>,
-    /// The process that made it.
+    /// The process that created it.
     process: u32,
 }
 
 impl Temporary {
-    /// Creates something under a temporary name next to `target`. `make` must fail if something of that name exists.
+    /// Creates a file under a temporary name next to `target`. `make` must fail if a file of that name exists.
     pub(super) fn beside<T>(target: &Path, mut make: impl FnMut(&Path) -> io::Result<T>) -> io::Result<(T, Temporary)> {
         let (Some(directory), Some(file_name)) = (target.parent(), target.file_name()) else {
             return Err(Errno::ISDIR.into());
@@ -50,7 +51,7 @@ impl Temporary {
         }
     }
 
-    /// Gives it this name, in place of what has that. After an error the call may be repeated.
+    /// Renames the file to `target`, replacing an existing file. After an error the call may be repeated.
     pub(super) fn rename(&mut self, target: &Path) -> io::Result<()> {
         if let Some(path) = &self.path {
             fs::rename(path, target)?;
@@ -68,8 +69,8 @@ impl Drop for Temporary {
     }
 }
 
-/// Six letters and digits that are hardly ever the same twice: the names need not be secret, because a name that exists is
-/// never used. Hash maps of the standard library have keys of the system's random numbers.
+/// Returns six letters and digits that are rarely repeated. The names need not be secret, because a name that exists is
+/// never used. The keys of the standard library's hash maps come from the system's random numbers.
 fn random_letters() -> [u8; 6] {
     let mut random = RandomState::new().hash_one(std::process::id());
     std::array::from_fn(|_| {
@@ -91,13 +92,13 @@ mod tests {
         let count = || fs::read_dir(directory.path()).unwrap().count();
         drop(make());
         assert_eq!(count(), 0);
-        // As the child sees it, whose number is another one.
+        // This is the child's view: it has a different process number.
         drop(Temporary { path: make().path.take(), process: 0 });
         assert_eq!(count(), 1);
     }
 
     #[test]
-    fn another_name_is_tried_where_one_exists_and_not_for_ever() {
+    fn an_existing_name_is_skipped_a_limited_number_of_times() {
         let directory = tempfile::tempdir().unwrap();
         let target = directory.path().join("out");
         let mut names = Vec::new();

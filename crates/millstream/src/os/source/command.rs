@@ -1,4 +1,4 @@
-//! Commands as a source: the standard output of one, or of the last of a pipeline.
+//! Commands as a source: the standard output of a command, or of the last command of a pipeline.
 
 use std::os::fd::BorrowedFd;
 
@@ -8,15 +8,15 @@ use crate::os::cancel::Wait;
 use crate::os::command::{Command, Running, abandon, stop_all, wait_all};
 use crate::source::{ByteSource, Nature};
 
-/// Reads a pipeline of one or more commands. Every command's status counts.
+/// Reads a pipeline of one or more commands, all of which must succeed.
 pub(crate) struct CommandSource {
-    // Before the commands: they are stopped when dropped, and the pipe is to be closed by then.
+    // This field comes before the commands: they are stopped when dropped, and the pipe must be closed by then.
     pipe: FdSource,
     commands: Vec<Running>,
 }
 
 impl CommandSource {
-    /// Starts the commands, each reading what the one before writes.
+    /// Starts the commands, each of which reads the output of the previous one.
     pub(crate) fn start(commands: Vec<Command>) -> Result<CommandSource> {
         let mut running = Vec::with_capacity(commands.len());
         let mut output = None;

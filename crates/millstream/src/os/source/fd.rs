@@ -16,12 +16,12 @@ use crate::os::command::enlarge_pipe;
 use crate::source::Pin;
 use crate::source::{ByteSource, Nature};
 
-/// Reads a file descriptor, which is left unchanged: in particular it is never made non-blocking.
+/// Reads a file descriptor without changing it: in particular, it is never made non-blocking.
 pub(crate) struct FdSource {
     fd: OwnedFd,
     nature: Nature,
     is_socket: bool,
-    /// For a regular file: its state when it was opened, and our position.
+    /// For a regular file: its state when it was opened, and this source's position.
     file: Option<Extent>,
     pin: Pin,
     follow: Option<Followed>,
@@ -34,7 +34,7 @@ struct Extent {
 }
 
 impl FdSource {
-    /// Takes a file descriptor; a pipe is enlarged to 1 MiB where the system allows it.
+    /// Creates a source for a file descriptor. A pipe is enlarged to 1 MiB if the system allows it.
     pub(crate) fn new(fd: OwnedFd) -> Result<FdSource> {
         let stat = rustix::fs::fstat(&fd).map_err(open_failed)?;
         let file_type = FileType::from_raw_mode(stat.st_mode);
@@ -46,7 +46,7 @@ impl FdSource {
             }
             FileType::RegularFile => {
                 let pos = rustix::fs::tell(&fd).unwrap_or(0);
-                // Only a hint: the kernel then reads ahead further.
+                // This is only a hint, with which the kernel reads ahead further.
                 #[cfg(target_os = "linux")]
                 let _ = rustix::fs::fadvise(&fd, 0, None, rustix::fs::Advice::Sequential);
                 (Nature::File, Some(Extent { stamp: Stamp::of(&stat), pos, has_been_read: false }))
@@ -57,19 +57,21 @@ impl FdSource {
         Ok(FdSource { fd, nature, is_socket: file_type == FileType::Socket, file, pin: Pin::default(), follow: None })
     }
 
-    /// Opens a path. A FIFO is waited for until it has a writer: here, or in the first read if `wait` may end it.
+    /// Opens a path. A FIFO is waited for until it has a writer: in this call, or in the first read if `wait` can be
+    /// interrupted.
     pub(crate) fn open(path: &Path, wait: &Wait) -> Result<FdSource> {
         let open_failed = |error| Error::new(ErrorKind::OpenFailed).with_io(error);
         let mut options = std::fs::OpenOptions::new();
         options.read(true);
         if wait.is_needed() && std::fs::metadata(path).map_err(open_failed)?.file_type().is_fifo() {
-            // A blocking open cannot be interrupted. The reads poll, and a FIFO without a writer is not readable.
+            // A blocking open cannot be interrupted. The reads poll instead, and a FIFO without a writer is not
+            // readable.
             options.custom_flags(OFlags::NONBLOCK.bits() as i32);
         }
         FdSource::new(options.open(path).map_err(open_failed)?.into())
     }
 
-    /// Continues at the end of a regular file as it grows. `path` is what to watch for changes.
+    /// Makes the source continue at the end of a regular file as the file grows. `path` is watched for changes.
     pub(crate) fn follow(mut self, path: Option<&Path>) -> FdSource {
         if let Some(file) = &self.file {
             self.follow = Some(Followed::new(path, file.pos));
@@ -77,19 +79,19 @@ impl FdSource {
         self
     }
 
-    /// What must not change about a regular file.
+    /// Sets which properties of a regular file must not change.
     pub(crate) fn pin(mut self, pin: Pin) -> FdSource {
         self.pin = pin;
         self
     }
 
-    /// How many bytes are left of a regular file.
+    /// Returns the number of remaining bytes of a regular file.
     pub(crate) fn size(&self) -> Option<u64> {
-        // Files in /proc and similar file systems report 0 and have content.
+        // Files in /proc and similar file systems report a size of 0 but have content.
         self.file.as_ref().map(|file| file.stamp.size.saturating_sub(file.pos)).filter(|&size| size > 0)
     }
 
-    /// Whether a peer is at the other end of a connection.
+    /// Returns whether this is a connection to a peer.
     pub(crate) fn is_socket(&self) -> bool {
         self.is_socket
     }
@@ -117,13 +119,13 @@ impl FdSource {
             let count = self.read_once(space, wait)?;
             let (Some(file), Some(follow)) = (&mut self.file, &mut self.follow) else { return Ok(count) };
             file.pos += count as u64;
-            // After the read: a truncation before or during it is visible now.
+            // This runs after the read, so that a truncation before or during the read is visible.
             follow.note(&space[..count]);
             follow.compare(self.fd.as_fd(), file.pos)?;
             if count > 0 {
                 return Ok(count);
             }
-            // Only an end that comes after the look at the name is the end of what had that name.
+            // The end counts as the file's end only if it is found after the name was checked.
             end?;
             end = follow.check_name(self.fd.as_fd());
             if end.is_ok() {
@@ -152,7 +154,7 @@ impl ByteSource for FdSource {
 
     fn finish(&mut self, _wait: &Wait, _ends: &mut Vec<CommandEnd>) -> Result<()> {
         match &self.file {
-            // A position beyond its end is the caller's responsibility.
+            // If the position is after the end of the file, the caller is responsible.
             Some(file) => file.stamp.check(&self.fd, if file.has_been_read { file.pos } else { 0 }, self.pin),
             None => Ok(()),
         }
@@ -160,7 +162,7 @@ impl ByteSource for FdSource {
 
     fn nature(&self) -> Nature {
         match self.follow {
-            // It waits like a pipe, at a rate that needs no help.
+            // A socket waits like a pipe, but at a rate that needs no delay.
             Some(_) => Nature::CallerOnly,
             None => self.nature,
         }

@@ -1,8 +1,8 @@
-//! Following a file as it grows: the wait for more of it, and whether it is still the same file.
+//! Following a file as it grows: waiting for more data, and checking that it is still the same file.
 //!
-//! A file that is truncated and rewritten may have become longer than what was read by the time it is checked. So the
-//! first and the last bytes that were read are kept, and compared with the current ones. A file that has been renamed,
-//! replaced or deleted gets no more data that a reader of its name would expect.
+//! A file that is truncated and rewritten may have become longer than the part that was read by the time it is checked.
+//! So the first and the last bytes that were read are kept, and compared with the current ones. If a file is renamed,
+//! replaced or deleted, a reader that follows its name gets no more data from it.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -15,24 +15,24 @@ use super::stamp::{Stamp, changed, shrank};
 use crate::error::{Error, ErrorKind, Result};
 use crate::os::cancel::Wait;
 
-/// How many of the first bytes are compared, and how many of the last.
+/// The number of first bytes that are compared, and of last bytes.
 const COMPARED: usize = 1 << 10;
 
-/// What is followed.
+/// The file that is followed.
 pub(crate) struct Followed {
     watch: Watch,
     path: Option<PathBuf>,
-    /// Where reading began, and the first bytes from there.
+    /// The offset where reading began, and the first bytes after it.
     start: u64,
     first: Vec<u8>,
     /// The last bytes that were read.
     last: Vec<u8>,
-    /// The file when it was last compared.
+    /// The file's stamp when it was last compared.
     compared: Option<Stamp>,
 }
 
 impl Followed {
-    /// A file, read from `start` on. `path` is what to watch.
+    /// Creates the state for a file that is read from `start` on. `path` is watched for changes.
     pub(crate) fn new(path: Option<&Path>, start: u64) -> Followed {
         Followed {
             watch: Watch::new(path),
@@ -44,7 +44,7 @@ impl Followed {
         }
     }
 
-    /// Takes note of bytes that were read.
+    /// Records bytes that were read.
     pub(crate) fn note(&mut self, bytes: &[u8]) {
         let wanted = COMPARED - self.first.len();
         self.first.extend_from_slice(&bytes[..wanted.min(bytes.len())]);
@@ -53,10 +53,10 @@ impl Followed {
         self.last.drain(..surplus);
     }
 
-    /// Whether the file, read up to `pos`, still has the bytes that were read.
+    /// Checks that the file, read up to `pos`, still has the bytes that were read.
     ///
     /// # Errors
-    /// [`SourceShrank`](ErrorKind::SourceShrank).
+    /// Returns [`SourceShrank`](ErrorKind::SourceShrank) if it does not.
     pub(crate) fn compare(&mut self, file: BorrowedFd<'_>, pos: u64) -> Result<()> {
         let now = Stamp::of(&fstat(file).map_err(|error| Error::from_io(error.into()))?);
         if now.size < pos {
@@ -72,15 +72,15 @@ impl Followed {
                     .with_expected("a file that only grows: it was truncated and rewritten"));
             }
         }
-        // Anything written after the comparison changes the stamp.
+        // Any write after the comparison changes the stamp.
         self.compared = Some(now);
         Ok(())
     }
 
-    /// Whether the file still has its name.
+    /// Checks that the file still has its name.
     ///
     /// # Errors
-    /// [`SourceChanged`](ErrorKind::SourceChanged).
+    /// Returns [`SourceChanged`](ErrorKind::SourceChanged) if it does not.
     pub(crate) fn check_name(&self, file: BorrowedFd<'_>) -> Result<()> {
         let identity = |stat: &Stat| (stat.st_dev, stat.st_ino);
         let own = fstat(file).map_err(|error| Error::from_io(error.into()))?;
@@ -100,14 +100,14 @@ impl Followed {
         }
     }
 
-    /// Waits until something may have changed, for a read that began at `start`.
+    /// Waits until the file may have changed, for a read that began at `start`.
     pub(crate) fn wait(&self, wait: &Wait, start: Instant) -> Result<()> {
         wait.expired(start)?;
         self.watch.wait(wait)
     }
 }
 
-/// Whether the file has these bytes there.
+/// Returns whether the file has these bytes at this offset.
 fn holds(file: BorrowedFd<'_>, bytes: &[u8], mut at: u64) -> Result<bool> {
     let mut left = bytes;
     let mut there = [0; COMPARED];
@@ -126,7 +126,8 @@ fn holds(file: BorrowedFd<'_>, bytes: &[u8], mut at: u64) -> Result<bool> {
     Ok(true)
 }
 
-/// Waits for a file to change: by inotify where there is one and the path is known, else by looking again.
+/// Waits for a file to change: with inotify if it is available and the path is known, otherwise by checking
+/// periodically.
 struct Watch {
     inotify: Option<OwnedFd>,
 }
@@ -134,7 +135,8 @@ struct Watch {
 impl Watch {
     const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
-    /// Also if inotify reports nothing: changes by another machine, and renamed directories, are not reported.
+    /// The file is also checked without a report by inotify, which does not report changes by another machine or
+    /// renamed directories.
     const LOOK_ANYWAY: Duration = Duration::from_millis(500);
 
     fn new(path: Option<&Path>) -> Watch {
@@ -159,7 +161,7 @@ impl Watch {
     fn wait(&self, wait: &Wait) -> Result<()> {
         let Some(inotify) = &self.inotify else { return wait.sleep(Watch::LOOK_AGAIN) };
         if wait.readable_within(inotify.as_fd(), Watch::LOOK_ANYWAY)? {
-            // What changed does not matter, only that something did.
+            // The kind of change does not matter.
             let mut events = [0; 4096];
             while matches!(rustix::io::read(inotify, &mut events), Ok(count) if count > 0) {}
         }

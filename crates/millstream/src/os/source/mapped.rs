@@ -11,21 +11,21 @@ use super::stamp::{Stamp, shrank};
 use crate::error::{Error, ErrorKind, Result};
 use millstream_core::internal::Lent;
 
-/// In which order a mapped file will be read.
+/// The order in which a mapped file will be read.
 #[derive(Clone, Copy)]
 pub(crate) enum Order {
     /// From front to back: the system reads far ahead and may drop pages already read.
     FrontToBack,
-    /// Here and there: the system reads a little around each place.
+    /// In any order: the system reads a little around each position.
     #[cfg(feature = "bson")]
     Any,
 }
 
 /// Maps a regular file for reading. Returns the memory, the file, and its state.
 ///
-/// The file must not shrink while it is mapped: the user checks its length ([`check_length`]) and reports
-/// [`SourceShrank`](ErrorKind::SourceShrank), but a file that shrinks between this check and the use of its last bytes
-/// ends the process with SIGBUS. Opting in accepts that.
+/// The file must not shrink while it is mapped. The caller checks its length ([`check_length`]) and reports
+/// [`SourceShrank`](ErrorKind::SourceShrank). But if the file shrinks between this check and the use of its last bytes,
+/// SIGBUS kills the process. Callers who choose mapping accept that.
 pub(crate) fn map(path: &Path, order: Order) -> Result<(Lent, File, Stamp)> {
     let open_failed = |error| Error::new(ErrorKind::OpenFailed).with_io(error);
     let file = File::open(path).map_err(open_failed)?;
@@ -35,12 +35,12 @@ pub(crate) fn map(path: &Path, order: Order) -> Result<(Lent, File, Stamp)> {
             .with_expected("a regular file, which can be mapped"));
     }
     let stamp = Stamp::of(&rustix::fs::fstat(&file).map_err(|error| open_failed(error.into()))?);
-    // SAFETY: the mapping is private to this process and only read. The caller who asks for a mapped file promises, as
-    // documented, that no process changes it meanwhile.
+    // SAFETY: the mapping is private to this process and only read. A caller who requests a mapped file promises, as
+    // documented, that no process changes the file meanwhile.
     let map = unsafe { MmapOptions::new().len(stamp.size as usize).map(&file) }.map_err(open_failed)?;
     match order {
         Order::FrontToBack => {
-            // Only a hint.
+            // This is only a hint.
             let _ = map.advise(Advice::Sequential);
         }
         #[cfg(feature = "bson")]
@@ -49,10 +49,10 @@ pub(crate) fn map(path: &Path, order: Order) -> Result<(Lent, File, Stamp)> {
     Ok((Arc::new(map), file, stamp))
 }
 
-/// Whether a mapped file still has all its bytes: touching a page past its end would be SIGBUS.
+/// Checks that a mapped file still has all of its bytes: accessing a page past its end would raise SIGBUS.
 ///
 /// # Errors
-/// [`SourceShrank`](ErrorKind::SourceShrank), [`Io`](ErrorKind::Io).
+/// Returns [`SourceShrank`](ErrorKind::SourceShrank) or [`Io`](ErrorKind::Io).
 pub(crate) fn check_length(file: &File, mapped: u64) -> Result<()> {
     let now = file.metadata().map_err(Error::from_io)?.len();
     if now < mapped { Err(shrank(now, mapped)) } else { Ok(()) }

@@ -1,4 +1,4 @@
-//! Whether a file has changed since it was opened.
+//! Detects whether a file has changed since it was opened.
 
 use std::os::fd::AsFd;
 
@@ -7,7 +7,7 @@ use rustix::fs::{Stat, fstat};
 use crate::error::{Error, ErrorKind, Result};
 use crate::source::Pin;
 
-/// Size and modification time of a file.
+/// The size and modification time of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
     pub(crate) size: u64,
@@ -19,14 +19,15 @@ impl Stamp {
         Stamp { size: stat.st_size as u64, changed: (stat.st_mtime, stat.st_mtime_nsec as i64) }
     }
 
-    /// Checks the open file again, from which `read` bytes have been read, counted from its start: an error if they can
-    /// be a mixture.
+    /// Checks the open file again, from whose start `read` bytes have been read. Returns an error if these bytes can be
+    /// a mixture of old and new content.
     ///
     /// # Errors
-    /// [`SourceShrank`](ErrorKind::SourceShrank), [`SourceChanged`](ErrorKind::SourceChanged), [`Io`](ErrorKind::Io).
+    /// Returns [`SourceShrank`](ErrorKind::SourceShrank), [`SourceChanged`](ErrorKind::SourceChanged) or
+    /// [`Io`](ErrorKind::Io).
     pub(crate) fn check(&self, file: impl AsFd, read: u64, pin: Pin) -> Result<()> {
         let now = Stamp::of(&fstat(file).map_err(|error| Error::from_io(error.into()))?);
-        // Files in /proc and similar file systems have a size of 0 and content.
+        // Files in /proc and similar file systems report a size of 0 but have content.
         if self.size > 0 && now.size < self.size.max(read) {
             return Err(shrank(now.size, self.size.max(read)));
         }
@@ -40,14 +41,14 @@ impl Stamp {
     }
 }
 
-/// The error of a file that has become shorter.
+/// Returns the error for a file that has become shorter.
 pub(crate) fn shrank(now: u64, was: u64) -> Error {
     Error::new(ErrorKind::SourceShrank)
         .with_found(format!("{now} bytes"))
         .with_expected(format!("the {was} bytes it had"))
 }
 
-/// The error of a file that has changed.
+/// Returns the error for a file that has changed.
 pub(crate) fn changed(found: impl Into<String>, expected: impl Into<String>) -> Error {
     Error::new(ErrorKind::SourceChanged).with_found(found).with_expected(expected)
 }

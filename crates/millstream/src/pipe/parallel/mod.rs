@@ -1,22 +1,23 @@
-//! Stages on several threads, with the order kept.
+//! Stages on several threads, with the order preserved if required.
 //!
 //! The pipe's own thread reads the source, runs the stages before and after, and feeds the sink. It packs items into
-//! lots, gives these to the other threads, and passes on the results, lot by lot, in the original order if required. At
-//! most twice as many lots are in progress as there are threads: beyond that it processes one itself that no thread is
-//! free for, or waits, and so a slow sink stops the source, and memory is bounded. A lot contains about half a
-//! millisecond of work, but at most 64 KiB, and is sent earlier when the source has no data at the moment.
+//! chunks, sends these to the other threads, and passes on the results, chunk by chunk, in the original order if
+//! required. At most twice as many chunks are in progress as there are threads. At that limit the pipe's own thread
+//! processes a chunk for which no thread is free, or waits. So a slow sink stops the source, and memory use is bounded.
+//! A chunk contains about half a millisecond of work, but at most 64 KiB, and is sent earlier if the source has no data
+//! at the moment.
 //!
-//! Failures travel with their lot, so that everything before them has reached the sink when they are reported.
+//! Failures travel with their chunk, so that all earlier results have reached the sink when a failure is reported.
 
+mod chunk;
 mod crew;
-mod lot;
 mod queue;
 mod worker;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
-pub use lot::SendItem;
+pub use chunk::SendItem;
 
 use super::chain::{Chain, MOMENT, Start, Then, hand_on};
 use super::item::Item;
@@ -24,36 +25,36 @@ use super::scope::{Flow, Scope};
 use super::stages::{Filter, FilterMap, FlatMap, Inspect, Map, MapBytes, Pieces, Rewrite, TryFilter, TryMap};
 use super::stats::StageStats;
 use super::{Detached, Pipe};
+use chunk::Chunk;
 use crew::Crew;
-use lot::Lot;
 use sealed::Sealed;
 use worker::Worker;
 
-/// How many threads run the stages of [`Pipe::parallel`], including the caller's, and the order of the results. A
-/// number alone keeps the order.
+/// The number of threads that run the stages of [`Pipe::parallel`], including the caller's, and the order of the
+/// results. Converting from a number keeps the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Threads {
     count: usize,
     order: Order,
 }
 
-/// The order of items that were processed at the same time.
+/// The order in which results are passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// As they went in.
+    /// The order of the items.
     Kept,
     /// As soon as they are ready.
     AsTheyCome,
 }
 
 impl Threads {
-    /// This many threads (at least 1); items come out in the order they went in.
+    /// Uses `count` threads (at least 1); results keep the order of the items.
     pub fn ordered(count: usize) -> Threads {
         Threads { count: count.max(1), order: Order::Kept }
     }
 
-    /// This many threads (at least 1); items come out as soon as they are ready, one lot at a time. Within a lot they
-    /// are in order.
+    /// Uses `count` threads (at least 1); results are passed on as soon as they are ready, one chunk at a time. Within
+    /// a chunk they are in order.
     pub fn unordered(count: usize) -> Threads {
         Threads { count: count.max(1), order: Order::AsTheyCome }
     }
@@ -70,7 +71,7 @@ impl From<usize> for Threads {
 pub trait Stateless: Sealed {}
 
 mod sealed {
-    /// Other types cannot implement this.
+    /// A trait that other crates cannot name, so that they cannot implement [`Stateless`](super::Stateless).
     pub trait Sealed {}
 }
 
@@ -98,22 +99,24 @@ stateless! {
 impl<C: Sealed, S: Sealed> Sealed for Then<C, S> {}
 impl<C: Stateless, S: Stateless> Stateless for Then<C, S> {}
 
-/// Stages on threads.
+/// Stages on several threads.
 impl<F, I: Item, C: Chain<I, Out = M>, M: SendItem> Pipe<F, I, C, M> {
-    /// Runs stages on several threads at once, each with its own copy of them. The source, all other stages and the
-    /// sink stay on the caller's thread, which is one of the threads: while waiting for the others, it processes a lot
-    /// itself.
+    /// Runs stages on several threads at once, each with its own copy of the stages. The source, all other stages and
+    /// the sink stay on the caller's thread, which is one of the threads: while it waits for the others, it processes a
+    /// chunk itself.
     ///
-    /// - Items come out in order, unless [`Threads::unordered`] says otherwise.
-    /// - It pays off if the stages compute: packing an item for another thread costs some nanoseconds.
-    /// - Memory is bounded, and a slow sink stops the source: about twice as many lots of at most 64 KiB are in
-    ///   progress as there are threads, plus what the stages make of them.
-    /// - When the source has no data at the moment, lots in progress are waited for and passed on immediately. For a
-    ///   source that cannot tell, such as a caller's `Read`, records are passed on when later ones come, or at the end.
-    /// - A record that fails, or that a stage panics at, is reported when everything before it has reached the sink.
-    ///   Stages may have run on records after it by then, and on those that a later `take` drops.
-    /// - When the pipe is dropped, and when nothing more is wanted, the threads end. A thread inside one of your
-    ///   functions is waited for.
+    /// - Results are in order, unless [`Threads::unordered`] is used.
+    /// - Threads help if the stages are computationally expensive: packing an item for another thread costs a few
+    ///   nanoseconds.
+    /// - Memory use is bounded, and a slow sink stops the source. At most about twice as many chunks of up to 64 KiB
+    ///   are in progress as there are threads, plus their results.
+    /// - While the source has no data, the pipe waits for chunks in progress and passes them on immediately. If the
+    ///   source cannot report whether it has data, such as a caller's `Read`, records are passed on when later ones
+    ///   arrive, or at the end.
+    /// - A failure or panic at a record is reported after all earlier results have reached the sink. By then, stages
+    ///   may have run on later records, and on records that a later `take` drops.
+    /// - When the pipe is dropped, and when no more items are needed, the threads end. The pipe waits for a thread that
+    ///   is inside one of your functions.
     ///
     /// ```
     /// use millstream::{Reader, pipe::Pipe};
@@ -140,7 +143,7 @@ impl<F, I: Item, C: Chain<I, Out = M>, M: SendItem> Pipe<F, I, C, M> {
     }
 }
 
-/// A chain with stages on threads after it.
+/// A chain followed by stages on several threads.
 pub struct Parallel<C, P, M: SendItem, O: SendItem> {
     chain: C,
     section: Section<P, M, O>,
@@ -173,7 +176,7 @@ where
                 Flow::Continue(())
             })
         });
-        M::seal(&mut section.lot.given, whole);
+        M::seal(&mut section.chunk.given, whole);
         section.go_on(flow, scope, sink)
     }
 
@@ -206,37 +209,37 @@ where
     }
 }
 
-/// A lot has at most about this many bytes.
-const LOT_BYTES: usize = 64 << 10;
-/// The amount of work in a lot: enough that the overhead does not matter, and little enough that all threads have work
-/// and the first results come soon.
-const LOT_WORK: Duration = Duration::from_micros(500);
-/// How many items the first lots have, before the cost of an item is known.
-const FIRST_LOTS: usize = 16;
-/// How many items a lot has at most.
-const LOT_ITEMS: usize = 8192;
+/// The approximate maximum number of bytes in a chunk.
+const CHUNK_BYTES: usize = 64 << 10;
+/// The amount of work in a chunk: enough that the overhead does not matter, and little enough that all threads have
+/// work and the first results arrive soon.
+const CHUNK_WORK: Duration = Duration::from_micros(500);
+/// The number of items in the first chunks, before the cost of an item is known.
+const FIRST_CHUNKS: usize = 16;
+/// The maximum number of items in a chunk.
+const CHUNK_ITEMS: usize = 8192;
 
-/// The stages on threads, and the items on their way to them and from them.
+/// The stages on several threads, and the items on their way to the threads and back.
 struct Section<P, M: SendItem, O: SendItem> {
-    /// The caller's own, when it works on lots too.
+    /// The caller's own worker, for chunks that the caller's thread processes.
     worker: Worker<P>,
     how: Threads,
-    /// The other threads, from the first lot on.
+    /// The other threads; absent before the first chunk.
     crew: Option<Crew<M, O>>,
-    /// The lot that is being filled.
-    lot: Lot<M, O>,
-    /// How many items it may have.
+    /// The chunk that is being filled.
+    chunk: Chunk<M, O>,
+    /// The maximum number of its items.
     most: usize,
-    /// Lots of the current batch, which have not been sent.
-    ready: VecDeque<Lot<M, O>>,
-    /// How many lots have gone out, and how many of them have been handed on.
+    /// Chunks of the current batch that have not been sent.
+    ready: VecDeque<Chunk<M, O>>,
+    /// The number of chunks that have been sent, and how many of them have been passed on.
     sent: u64,
     handed: u64,
-    /// Lots that came back before their turn.
-    early: BTreeMap<u64, Lot<M, O>>,
-    /// Lots that have been passed on, to be filled again: new memory for each would cost as much as a light stage.
-    empty: Vec<Lot<M, O>>,
-    /// For how long the caller's thread has worked on lots.
+    /// Chunks that came back before their turn.
+    early: BTreeMap<u64, Chunk<M, O>>,
+    /// Chunks that have been passed on, to be filled again: new memory for each would cost as much as a light stage.
+    empty: Vec<Chunk<M, O>>,
+    /// The time for which the caller's thread has processed chunks.
     worked: Duration,
     stats: StageStats,
 }
@@ -247,8 +250,8 @@ impl<P, M: SendItem, O: SendItem> Section<P, M, O> {
             worker: Worker::new(stages),
             how,
             crew: None,
-            lot: Lot::new(),
-            most: FIRST_LOTS,
+            chunk: Chunk::new(),
+            most: FIRST_CHUNKS,
             ready: VecDeque::new(),
             sent: 0,
             handed: 0,
@@ -260,46 +263,46 @@ impl<P, M: SendItem, O: SendItem> Section<P, M, O> {
     }
 
     fn holds(&self) -> bool {
-        !self.lot.is_empty() || !self.ready.is_empty() || self.sent != self.handed
+        !self.chunk.is_empty() || !self.ready.is_empty() || self.sent != self.handed
     }
 
     fn report(&self) -> StageStats {
         StageStats { elsewhere: self.stats.time.saturating_sub(self.worked), ..self.stats.clone() }
     }
 
-    /// Adds an item to a lot. Nothing is sent while earlier stages are running: an error there must find everything
-    /// before it still to be passed on, and nothing passed on twice.
+    /// Adds an item to a chunk. No chunk is sent while earlier stages are running: after an error in these, all earlier
+    /// items must still be passed on, and none twice.
     #[inline]
     fn push(&mut self, record: u64, item: M::Of<'_>, whole: &[u8]) {
-        let lot = &mut self.lot.given;
-        M::pack(lot, record, item, whole);
-        if M::count(lot) >= self.most || M::weight(lot) >= LOT_BYTES {
+        let chunk = &mut self.chunk.given;
+        M::pack(chunk, record, item, whole);
+        if M::count(chunk) >= self.most || M::weight(chunk) >= CHUNK_BYTES {
             self.close_lot(whole);
         }
     }
 
     #[inline(never)]
     fn close_lot(&mut self, whole: &[u8]) {
-        if !self.lot.is_empty() {
-            M::seal(&mut self.lot.given, whole);
-            let next = self.empty.pop().unwrap_or_else(Lot::new);
-            self.ready.push_back(std::mem::replace(&mut self.lot, next));
+        if !self.chunk.is_empty() {
+            M::seal(&mut self.chunk.given, whole);
+            let next = self.empty.pop().unwrap_or_else(Chunk::new);
+            self.ready.push_back(std::mem::replace(&mut self.chunk, next));
         }
     }
 
-    /// Keeps the memory of a lot that has been passed on, unless it is unusually large.
-    fn recycle(&mut self, mut lot: Lot<M, O>) {
-        let is_large = O::weight(&lot.made) > 2 * LOT_BYTES || M::weight(&lot.given) > 2 * LOT_BYTES;
+    /// Keeps the memory of a chunk that has been passed on, unless it is unusually large.
+    fn recycle(&mut self, mut chunk: Chunk<M, O>) {
+        let is_large = O::weight(&chunk.made) > 2 * CHUNK_BYTES || M::weight(&chunk.given) > 2 * CHUNK_BYTES;
         if !is_large && self.empty.len() < 2 * self.how.count {
-            lot.clear();
-            self.empty.push(lot);
+            chunk.clear();
+            self.empty.push(chunk);
         }
     }
 
-    /// Drops everything in progress, and ends the threads: nothing more is wanted.
+    /// Drops all items in progress, and ends the threads, because no more items are needed.
     fn abandon(&mut self) {
         self.crew = None;
-        self.lot = Lot::new();
+        self.chunk = Chunk::new();
         self.ready.clear();
         self.early.clear();
         self.empty.clear();
@@ -311,8 +314,8 @@ impl<P, M: SendItem, O: SendItem> Section<P, M, O>
 where
     P: Chain<M, Out = O> + Clone + Send + 'static,
 {
-    /// The earlier stages have finished a batch, with this result. Sends what is ready, and passes on what has come
-    /// back; all of it, if nothing more will come.
+    /// Handles the result of the earlier stages for a batch. Sends the chunks that are ready, and passes on those that
+    /// have come back. If no more items will arrive, it passes on all of them.
     fn go_on<'a>(&mut self, flow: Flow, scope: Scope<'a>, sink: &mut impl FnMut(u64, O::Of<'a>) -> Flow) -> Flow {
         self.note_origins(scope);
         if flow.is_break() {
@@ -330,49 +333,50 @@ where
         }
     }
 
-    /// Keeps with the new lots where their records came from.
+    /// Stores the origins of the records in the new chunks.
     fn note_origins(&mut self, scope: Scope<'_>) {
-        let lots = self.ready.iter_mut().chain(Some(&mut self.lot).filter(|lot| !lot.is_empty()));
-        let mut lots = lots.peekable();
-        if lots.peek().is_none() {
+        let chunks = self.ready.iter_mut().chain(Some(&mut self.chunk).filter(|chunk| !chunk.is_empty()));
+        let mut chunks = chunks.peekable();
+        if chunks.peek().is_none() {
             return;
         }
         let mut origins = scope.run.handed.borrow().clone();
         origins.extend(scope.origin());
-        for lot in lots {
-            lot.on_error = scope.run.on_error;
-            lot.origins.extend_from_slice(&origins);
+        for chunk in chunks {
+            chunk.on_error = scope.run.on_error;
+            chunk.origins.extend_from_slice(&origins);
         }
     }
 
-    /// Sends lots while there is capacity for them. Whether all have gone out.
+    /// Sends chunks while there is capacity for them. Returns whether all have been sent.
     fn send(&mut self) -> bool {
-        let room = 2 * self.how.count;
-        while self.sent - self.handed < room as u64 {
-            let Some(mut lot) = self.ready.pop_front() else { break };
-            self.fill_up(&mut lot);
-            let start = || Crew::start(self.worker.stages(), self.how.count - 1, room);
-            self.crew.get_or_insert_with(start).send(self.sent, lot);
+        let capacity = 2 * self.how.count;
+        while self.sent - self.handed < capacity as u64 {
+            let Some(mut chunk) = self.ready.pop_front() else { break };
+            self.fill_up(&mut chunk);
+            let start = || Crew::start(self.worker.stages(), self.how.count - 1, capacity);
+            self.crew.get_or_insert_with(start).send(self.sent, chunk);
             self.sent += 1;
         }
         self.ready.is_empty()
     }
 
-    /// Adds the following ones to a lot, while it does not become too large. They are small if the cost of an item was
-    /// not known yet; all are of one batch.
-    fn fill_up(&mut self, lot: &mut Lot<M, O>) {
+    /// Adds the following chunks to a chunk, while it does not become too large. They are small if the cost of an item
+    /// was not known yet; all belong to one batch.
+    fn fill_up(&mut self, chunk: &mut Chunk<M, O>) {
         while let Some(next) = self.ready.front() {
-            let count = M::count(&lot.given) + M::count(&next.given);
-            if count > self.most || M::weight(&lot.given) + M::weight(&next.given) > LOT_BYTES {
+            let count = M::count(&chunk.given) + M::count(&next.given);
+            if count > self.most || M::weight(&chunk.given) + M::weight(&next.given) > CHUNK_BYTES {
                 break;
             }
             let Some(mut next) = self.ready.pop_front() else { break };
-            M::append(&mut lot.given, &mut next.given);
+            M::append(&mut chunk.given, &mut next.given);
             self.recycle(next);
         }
     }
 
-    /// Sends as many as there is capacity for, and passes on the next lot that is done, if there is one by then.
+    /// Sends as many chunks as there is capacity for, and passes on the next finished chunk, if there is one within
+    /// `patience`.
     fn hand_on_one<'a>(
         &mut self,
         patience: Duration,
@@ -380,19 +384,19 @@ where
         sink: &mut impl FnMut(u64, O::Of<'a>) -> Flow,
     ) -> Flow {
         self.send();
-        let Some(mut lot) = self.next_done(patience) else { return Flow::Continue(()) };
-        self.learn(&lot, scope);
-        let flow = unpack(&mut lot, scope, sink);
+        let Some(mut chunk) = self.next_done(patience) else { return Flow::Continue(()) };
+        self.learn(&chunk, scope);
+        let flow = unpack(&mut chunk, scope, sink);
         match flow {
             Flow::Break(()) => self.abandon(),
-            Flow::Continue(()) => self.recycle(lot),
+            Flow::Continue(()) => self.recycle(chunk),
         }
         flow
     }
 
-    /// The lot whose turn it is, if it is done by then. Processes one that no other thread is free for, rather than
-    /// wait.
-    fn next_done(&mut self, patience: Duration) -> Option<Lot<M, O>> {
+    /// Returns the chunk whose turn it is, if it is finished within `patience`. Instead of waiting, it processes a
+    /// chunk for which no other thread is free.
+    fn next_done(&mut self, patience: Duration) -> Option<Chunk<M, O>> {
         if self.sent == self.handed {
             return None;
         }
@@ -413,47 +417,47 @@ where
         done
     }
 
-    /// A lot that is done, if there is one by then.
-    fn one_done(&mut self, patience: Duration) -> Option<(u64, Lot<M, O>)> {
+    /// Returns a finished chunk, if there is one within `patience`.
+    fn one_done(&mut self, patience: Duration) -> Option<(u64, Chunk<M, O>)> {
         let crew = self.crew.as_ref()?;
         let done = crew.done();
         if done.is_some() || patience.is_zero() {
             return done;
         }
         let under_way = (self.sent - self.handed) as usize - self.early.len();
-        let Some((turn, mut lot)) = crew.take_back(under_way) else { return crew.wait(patience) };
-        self.worker.pass(&mut lot);
-        self.worked += lot.work.1;
-        Some((turn, lot))
+        let Some((turn, mut chunk)) = crew.take_back(under_way) else { return crew.wait(patience) };
+        self.worker.pass(&mut chunk);
+        self.worked += chunk.work.1;
+        Some((turn, chunk))
     }
 
-    /// The size of lots, and the statistics of the stages.
-    fn learn(&mut self, lot: &Lot<M, O>, scope: Scope<'_>) {
-        let (items, time) = lot.work;
-        let wanted = items as u128 * LOT_WORK.as_nanos() / time.as_nanos().max(1);
-        self.most = usize::try_from(wanted).unwrap_or(LOT_ITEMS).clamp(1, LOT_ITEMS);
+    /// Updates the size of chunks, and the statistics of the stages.
+    fn learn(&mut self, chunk: &Chunk<M, O>, scope: Scope<'_>) {
+        let (items, time) = chunk.work;
+        let wanted = items as u128 * CHUNK_WORK.as_nanos() / time.as_nanos().max(1);
+        self.most = usize::try_from(wanted).unwrap_or(CHUNK_ITEMS).clamp(1, CHUNK_ITEMS);
         if scope.run.measures {
             self.stats.time += time;
-            self.stats.items += O::count(&lot.made) as u64;
-            self.stats.bytes += O::size_of_all(&lot.made) as u64;
+            self.stats.items += O::count(&chunk.made) as u64;
+            self.stats.bytes += O::size_of_all(&chunk.made) as u64;
         }
     }
 }
 
-/// Passes on the results of a lot: its items, and its errors at their positions.
+/// Passes on the results of a chunk: its items, and its errors at their positions.
 fn unpack<'a, M: SendItem, O: SendItem>(
-    lot: &mut Lot<M, O>,
+    chunk: &mut Chunk<M, O>,
     scope: Scope<'a>,
     sink: &mut impl FnMut(u64, O::Of<'a>) -> Flow,
 ) -> Flow {
-    scope.run.hand(&lot.origins);
-    let mut items = O::land(&mut lot.made, scope.arena);
+    scope.run.hand(&chunk.origins);
+    let mut items = O::land(&mut chunk.made, scope.arena);
     let mut handed = 0;
-    for (at, failure) in lot.failures.drain(..) {
+    for (at, failure) in chunk.failures.drain(..) {
         hand_on(items.by_ref().take(at - handed), scope, sink)?;
         handed = at;
         scope.run.failures.borrow_mut().push(failure);
     }
     hand_on(items, scope, sink)?;
-    lot.flow
+    chunk.flow
 }

@@ -1,6 +1,7 @@
-//! A queue between threads, which any of them may put into and take from.
+//! A queue that is shared by several threads, each of which may add and remove items.
 //!
-//! The standard library's channels have one receiver. Putting in never waits: who uses it bounds how much there is.
+//! The standard library's channels have one receiver. Adding an item never waits, so the callers must bound the number
+//! of items.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -9,7 +10,7 @@ use std::time::Duration;
 /// A queue between threads.
 pub(super) struct Queue<T> {
     state: Mutex<State<T>>,
-    /// Something was put in, or the queue was closed.
+    /// An item was added, or the queue was closed.
     changed: Condvar,
 }
 
@@ -19,14 +20,14 @@ struct State<T> {
 }
 
 impl<T> Queue<T> {
-    /// An empty queue, with memory for so many items.
+    /// Creates an empty queue with memory for `capacity` items.
     pub(super) fn new(capacity: usize) -> Queue<T> {
         let state = State { items: VecDeque::with_capacity(capacity), is_closed: false };
         Queue { state: Mutex::new(state), changed: Condvar::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
-        // Nothing that could panic is done while it is locked.
+        // The code that holds the lock cannot panic.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -35,21 +36,21 @@ impl<T> Queue<T> {
         self.changed.notify_one();
     }
 
-    /// The next item: waits for one. `None` when the queue is closed.
+    /// Waits for the next item and returns it, or `None` when the queue is closed.
     pub(super) fn pop(&self) -> Option<T> {
         let is_waiting = |state: &mut State<T>| state.items.is_empty() && !state.is_closed;
         let mut state = self.changed.wait_while(self.lock(), is_waiting).unwrap_or_else(PoisonError::into_inner);
         state.items.pop_front()
     }
 
-    /// The next item, if there is one by then.
+    /// Returns the next item, if there is one within `patience`.
     pub(super) fn pop_within(&self, patience: Duration) -> Option<T> {
         let is_waiting = |state: &mut State<T>| state.items.is_empty() && !state.is_closed;
         let waited = self.changed.wait_timeout_while(self.lock(), patience, is_waiting);
         waited.unwrap_or_else(PoisonError::into_inner).0.items.pop_front()
     }
 
-    /// The next item, if there is one now.
+    /// Returns the next item, if one is available.
     pub(super) fn try_pop(&self) -> Option<T> {
         self.lock().items.pop_front()
     }
@@ -58,7 +59,7 @@ impl<T> Queue<T> {
         self.lock().items.len()
     }
 
-    /// Drops what is in it. Nobody waits for more.
+    /// Drops all items, and ends all waits.
     pub(super) fn close(&self) {
         let items = {
             let mut state = self.lock();

@@ -1,4 +1,4 @@
-//! What processes lots: stages, and what else they need. Each thread has one, the caller's too.
+//! The code that processes chunks: stages, and the state they need. Each thread has one worker, including the caller's.
 
 use std::time::Instant;
 
@@ -6,9 +6,9 @@ use bumpalo::Bump;
 
 use super::super::chain::Chain;
 use super::super::scope::{Flow, Run, Scope};
-use super::lot::{Lot, SendItem};
+use super::chunk::{Chunk, SendItem};
 
-/// Stages with an account and memory of their own.
+/// Stages with their own run state and memory.
 pub(super) struct Worker<P> {
     stages: P,
     run: Run,
@@ -24,8 +24,8 @@ impl<P> Worker<P> {
         &self.stages
     }
 
-    /// Sends a lot through the stages.
-    pub(super) fn pass<I, O>(&mut self, lot: &mut Lot<I, O>)
+    /// Passes a chunk through the stages.
+    pub(super) fn pass<I, O>(&mut self, chunk: &mut Chunk<I, O>)
     where
         I: SendItem,
         O: SendItem,
@@ -33,11 +33,11 @@ impl<P> Worker<P> {
     {
         let began = Instant::now();
         let Worker { stages, run, arena } = self;
-        let Lot { given, made, origins, on_error, failures, flow, work } = lot;
+        let Chunk { given, made, origins, on_error, failures, flow, work } = chunk;
         let count = I::count(given);
         run.on_error = *on_error;
         std::mem::swap(run.handed.get_mut(), origins);
-        // How many items had come out before each failure.
+        // This is the number of items that had been produced before each failure.
         let mut failed_at = Vec::new();
         let scope = Scope { arena, batch: None, run };
         *flow = scope.guard(|| {

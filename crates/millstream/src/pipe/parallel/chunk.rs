@@ -1,4 +1,4 @@
-//! Items on their way to another thread and back.
+//! Items that are moved to another thread and back.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,67 +10,68 @@ use super::super::item::{Bytes, Item, Value};
 use super::super::origin::Origin;
 use super::super::scope::{Failure, Flow, OnFailure};
 
-/// A kind of item that can go to another thread: bytes, which are copied into one block for many of them, and values that
+/// A kind of item that can be sent to another thread: bytes, many of which are copied into one block, and values that
 /// are `Send`, which are moved.
 pub trait SendItem: Pack {}
 
-/// How items are packed. Not for use outside.
+/// How items are packed. Other crates cannot use this.
 pub trait Pack: Item + 'static {
     /// Packed items, each with the number of the record that it was made from.
     type Packed: Default + Send + 'static;
 
-    /// Adds one. If it is a part of `whole`, that may be copied later, by [`seal`](Pack::seal).
+    /// Adds an item. If it is a part of `whole`, [`seal`](Pack::seal) may copy it later.
     fn pack(packed: &mut Self::Packed, record: u64, item: Self::Of<'_>, whole: &[u8]);
 
-    /// Copies what has not been copied yet: `whole` is dropped or replaced.
+    /// Copies the bytes that have not been copied yet, because `whole` is about to be dropped or replaced.
     fn seal(_packed: &mut Self::Packed, _whole: &[u8]) {}
 
-    /// Moves all items of `more` after those of `packed`; both are sealed.
+    /// Moves all items of `more` after those of `packed`. Both must be sealed.
     fn append(packed: &mut Self::Packed, more: &mut Self::Packed);
 
-    /// How many there are.
+    /// Returns the number of items.
     fn count(packed: &Self::Packed) -> usize;
 
-    /// How much memory they take.
+    /// Returns the memory use of the items.
     fn weight(packed: &Self::Packed) -> usize;
 
-    /// Their size for statistics; see [`Item::size`].
+    /// Returns the size of the items for statistics; see [`Item::size`].
     fn size_of_all(packed: &Self::Packed) -> usize;
 
-    /// Takes all items out, while the lot stays valid.
+    /// Removes and returns all items, while the chunk stays valid.
     fn open<'l>(packed: &'l mut Self::Packed) -> impl Iterator<Item = (u64, Self::Of<'l>)>;
 
-    /// Takes all items out, if they have to live as long as a batch.
+    /// Removes and returns all items, for a caller that needs them to live as long as a batch.
     fn land<'a>(packed: &mut Self::Packed, arena: &'a Bump) -> impl Iterator<Item = (u64, Self::Of<'a>)>;
 
-    /// Drops what is left, and keeps the memory.
+    /// Drops the remaining items, and keeps the memory.
     fn clear(packed: &mut Self::Packed);
 }
 
-/// One block, and where the items in it are.
+/// One block, and the positions of the items in it.
 ///
-/// Items that follow each other in a batch, as records do, are copied together: a copy for each would cost several times
-/// as much.
+/// Items that follow each other in a batch, as records do, are copied together: a separate copy for each would cost
+/// several times as much.
 #[derive(Debug, Default)]
 pub struct Block {
     bytes: Vec<u8>,
     /// The part of the batch that is to be appended to `bytes`. It may be empty.
     run: Range<usize>,
-    /// The record of each item, and its place in `bytes`, where `run` counts as appended.
+    /// The record number of each item, and its position in `bytes`; `run` counts as appended.
     items: Vec<(u64, Range<usize>)>,
 }
 
-/// Up to this many bytes between two items are copied with them: delimiters are shorter.
+/// The maximum number of bytes between two items that are copied together. Delimiters are shorter.
 const GAP: usize = 8;
 
 impl Block {
-    /// How long it is, or will be.
+    /// Returns the block's length, including the bytes still to be appended.
     #[inline]
     fn len(&self) -> usize {
         self.bytes.len() + self.run.len()
     }
 
-    /// Begins another run with an item at `at` of the batch; or takes the item at once, if it is no part of it.
+    /// Begins another run with an item at position `at` of the batch, or copies the item immediately if it is not a
+    /// part of the batch.
     #[inline(never)]
     fn begin_run(&mut self, item: &[u8], at: usize, whole: &[u8]) {
         self.bytes.extend_from_slice(&whole[self.run.clone()]);
@@ -90,7 +91,7 @@ impl Pack for Bytes {
 
     #[inline]
     fn pack(packed: &mut Block, record: u64, item: &[u8], whole: &[u8]) {
-        // Where it is in the batch; far past its end if it is no part of it.
+        // This is the item's position in the batch; it is far past the end if the item is not a part of the batch.
         let at = item.as_ptr().addr().wrapping_sub(whole.as_ptr().addr());
         let end = at.wrapping_add(item.len());
         if at.wrapping_sub(packed.run.end) <= GAP && end <= whole.len() {
@@ -185,25 +186,25 @@ impl<T: Send + 'static> Pack for Value<T> {
     }
 }
 
-/// Items for one thread at a time, the information it needs, and the results. It goes to a thread and comes back, and
-/// is reused with its memory.
-pub(super) struct Lot<I: SendItem, O: SendItem> {
+/// Items for one thread at a time, the state that the thread needs, and the results. A chunk is sent to a thread, comes
+/// back, and is reused with its memory.
+pub(super) struct Chunk<I: SendItem, O: SendItem> {
     pub(super) given: I::Packed,
     pub(super) made: O::Packed,
-    /// Where the records came from.
+    /// The origins of the records.
     pub(super) origins: Vec<Arc<Origin>>,
     pub(super) on_error: OnFailure,
-    /// The errors, each with how many items came out before.
+    /// The errors, each with the number of items that were produced before it.
     pub(super) failures: Vec<(usize, Failure)>,
     /// `Break` after a failure that ends the pipe.
     pub(super) flow: Flow,
-    /// How many items went in, and how long the thread worked on them.
+    /// The number of input items, and the time that the thread spent on them.
     pub(super) work: (usize, Duration),
 }
 
-impl<I: SendItem, O: SendItem> Lot<I, O> {
+impl<I: SendItem, O: SendItem> Chunk<I, O> {
     pub(super) fn new() -> Self {
-        Lot {
+        Chunk {
             given: I::Packed::default(),
             made: O::Packed::default(),
             origins: Vec::new(),
@@ -218,7 +219,7 @@ impl<I: SendItem, O: SendItem> Lot<I, O> {
         I::count(&self.given) == 0
     }
 
-    /// Drops everything but the memory.
+    /// Drops the content and keeps the memory.
     pub(super) fn clear(&mut self) {
         I::clear(&mut self.given);
         O::clear(&mut self.made);
@@ -232,10 +233,10 @@ impl<I: SendItem, O: SendItem> Lot<I, O> {
 mod tests {
     use super::*;
 
-    /// Parts of a batch in any order, overlapping, empty, and items that are no part of it; then another batch; then
-    /// another block after it.
+    /// Adds parts of a batch in any order, overlapping and empty, and items that are not a part of it; then another
+    /// batch; then another block.
     #[test]
-    fn what_is_copied_together_comes_out_apart() {
+    fn items_that_are_copied_together_are_returned_separately() {
         let batches = [b"one\ntwo\nthree\n............four\n", b"FIVE\nsix\n----------------------"];
         let elsewhere = b"elsewhere".to_vec();
         let parts = [6..7, 0..3, 4..7, 8..13, 26..30, 4..7, 5..6, 6..6, 31..31, 0..0];
