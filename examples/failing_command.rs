@@ -11,9 +11,9 @@ fn main() -> Result<()> {
             Ok(Some(line)) => println!("record: {}", String::from_utf8_lossy(line)),
             Ok(None) => break println!("complete"),
             Err(error) if error.kind() == ErrorKind::CommandFailed => {
-                let end = error.command().expect("this kind says which command");
+                let end = error.command().expect("errors of this kind name a command");
                 println!("incomplete: the command {}", end.status);
-                print!("it said: {}", String::from_utf8_lossy(&end.stderr_tail));
+                print!("standard error: {}", String::from_utf8_lossy(&end.stderr_tail));
                 break;
             }
             Err(error) => return Err(error),

@@ -59,7 +59,7 @@ fn failing_command_is_noticed() {
     let output = example("failing_command").output().unwrap();
     assert_eq!(
         stdout(&output),
-        "record: first\nrecord: second\nincomplete: the command exited with status 3\nit said: disk unplugged\n"
+        "record: first\nrecord: second\nincomplete: the command exited with status 3\nstandard error: disk unplugged\n"
     );
 }
 
