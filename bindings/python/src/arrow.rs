@@ -6,7 +6,7 @@ use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-/// What `__arrow_c_stream__` returns.
+/// The result of `__arrow_c_stream__`.
 pub fn stream<'py>(
     py: Python<'py>,
     batches: impl RecordBatchReader + Send + 'static,

@@ -20,7 +20,7 @@ pub struct Batch {
     encoding: Encoding,
 }
 
-/// The same before its Python objects exist: a thread without the interpreter lock can make it.
+/// A batch whose Python objects do not exist yet: a thread without the interpreter lock can create it.
 pub struct Loose {
     bytes: Vec<u8>,
     offsets: Vec<u32>,

@@ -1,4 +1,4 @@
-//! The words of a command: Python's form, as the core crate's.
+//! Converts Python's arguments for a command to the core's.
 
 use std::ffi::OsString;
 use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
@@ -64,7 +64,7 @@ pub fn command(py: Python<'_>, words: Words, options: &Bound<'_, PyDict>) -> PyR
     Ok(command)
 }
 
-/// What to start.
+/// The command to start.
 pub enum Words {
     Argv(Vec<OsString>),
     Shell(OsString),
@@ -77,7 +77,7 @@ enum Input {
     Fd(Whole<RawFd>),
 }
 
-/// Removes and returns an option; nothing if it is missing or `None`.
+/// Removes and returns an option; returns nothing if it is missing or `None`.
 pub fn take<T>(options: &Bound<'_, PyDict>, key: &str) -> PyResult<Option<T>>
 where
     T: for<'a, 'py> FromPyObject<'a, 'py>,
@@ -90,19 +90,19 @@ where
     value.extract::<T>().map(Some).map_err(|error| {
         let error: PyErr = error.into();
         let note = format!("in the option {key}");
-        // Python 3.11 has notes; without one the message is still right.
+        // Python 3.11 supports notes; without one the message is still correct.
         let _ = error.value(options.py()).call_method1("add_note", (note,));
         error
     })
 }
 
-/// A descriptor that is ours to close.
+/// Duplicates a descriptor; the caller owns the result.
 pub fn duplicate(py: Python<'_>, fd: RawFd) -> PyResult<OwnedFd> {
     let _ = py;
     if fd < 0 {
         return Err(pyo3::exceptions::PyValueError::new_err(format!("a file descriptor is not negative: {fd}")));
     }
-    // SAFETY: it is borrowed for this call only. A number that is no open descriptor makes `dup` fail.
+    // SAFETY: the descriptor is borrowed for this call only. If it is not open, `dup` fails.
     #[allow(unsafe_code)]
     let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
     Ok(borrowed.try_clone_to_owned()?)

@@ -1,4 +1,4 @@
-//! The command-line tool, in a process of Python: `python -m millstream`.
+//! The command-line tool in a Python process: `python -m millstream`.
 
 use std::ffi::OsString;
 use std::process::Termination;
@@ -6,11 +6,10 @@ use std::process::Termination;
 use millstream_cli::{Closed, Ending};
 use pyo3::prelude::*;
 
-/// Runs the command line, and returns the exit status. If it was ended by a signal, the process ends by the
-/// same signal, as the `millstream` command does.
-///
-/// `closed` tells which of standard input, output and error were closed when the process began. Only Python knows: by
-/// now other files may have their numbers.
+/// Runs the command line and returns the exit status. If a signal ended it, the process is killed by the same signal,
+/// as the `millstream` command is.
+/// `closed` lists which of standard input, output and error were closed when the process started. Only Python knows
+/// this, because other files may have their numbers by now.
 #[pyfunction]
 pub fn command_line(py: Python<'_>, argv: Vec<OsString>, closed: (bool, bool, bool)) -> i32 {
     let (stdin, stdout, stderr) = closed;
@@ -18,7 +17,7 @@ pub fn command_line(py: Python<'_>, argv: Vec<OsString>, closed: (bool, bool, bo
         Ending::Exited(status) => status.into(),
         ended @ Ending::Signaled(signal) => {
             ended.report();
-            128 + signal // it is blocked: a shell's number for it
+            128 + signal // the signal is blocked: use the status that a shell would report
         }
     }
 }

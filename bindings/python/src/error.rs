@@ -1,7 +1,7 @@
-//! A core error as a Python exception.
+//! Converts errors of the core to Python exceptions.
 //!
 //! The classes are written in Python (`millstream/_errors.py`), which chooses one by the error's kind. An exception
-//! raised by Python code, such as a source that is a function, is rethrown unchanged.
+//! raised by Python code, such as a source that is a function, is raised again unchanged.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
-/// The exception for an error of the core.
+/// Returns the exception for an error of the core.
 pub fn raise(py: Python<'_>, error: &Error) -> PyErr {
     if let Some(raised) = raised(error) {
         return raised.clone_ref(py);
@@ -20,12 +20,12 @@ pub fn raise(py: Python<'_>, error: &Error) -> PyErr {
     exception(py, error, None).unwrap_or_else(|failed| failed)
 }
 
-/// The same, with Python's exception as its cause.
+/// Returns the exception for an error of the core, with a Python exception as its cause.
 pub fn raise_from(py: Python<'_>, error: &Error, cause: PyErr) -> PyErr {
     exception(py, error, Some(cause)).unwrap_or_else(|failed| failed)
 }
 
-/// For a reader or writer that another thread uses at this moment, or its own source.
+/// Returns the exception for a reader or writer that another thread, or its own source, is using.
 pub fn in_use(py: Python<'_>, name: &str) -> PyErr {
     let error = Error::new(ErrorKind::Closed)
         .with_name(name)
@@ -35,24 +35,25 @@ pub fn in_use(py: Python<'_>, name: &str) -> PyErr {
     raised.map_or_else(|failed| failed, |exception| PyErr::from_value(exception.into_any()))
 }
 
-/// For an object that has been closed.
+/// Returns the exception for an object that has been closed.
 pub fn closed(py: Python<'_>, name: &str) -> PyErr {
     let error = Error::new(ErrorKind::Closed).with_name(name).with_found("a call after close");
     raise(py, &error)
 }
 
-/// For an invalid argument.
+/// Returns the exception for an invalid argument.
 pub fn refuse(py: Python<'_>, found: impl Into<String>, expected: impl Into<String>) -> PyErr {
     raise(py, &Error::new(ErrorKind::InvalidOption).with_found(found).with_expected(expected))
 }
 
-/// The same, for code written in Python.
+/// Returns the exception for an invalid argument, for code written in Python.
 #[pyfunction]
 pub fn option_error(py: Python<'_>, found: String, expected: String) -> Py<PyAny> {
     refuse(py, found, expected).into_value(py).into_any()
 }
 
-/// For a document that is not of the requested type: `key_missing`, `value_out_of_range` or `shape_mismatch`.
+/// Returns the exception for a document that does not match the requested type: `key_missing`, `value_out_of_range` or
+/// `shape_mismatch`.
 #[pyfunction]
 #[pyo3(signature = (kind, keys, found, expected, record = None))]
 pub fn document_error(
@@ -78,7 +79,7 @@ pub fn document_error(
     raise(py, &error).into_value(py).into_any()
 }
 
-/// What a pipe raises: `stage_failed`, or `cancelled`.
+/// Returns the exception that a pipe raises: `stage_failed` or `cancelled`.
 #[pyfunction]
 #[pyo3(signature = (kind, name, record = None, offset = None, found = None))]
 pub fn pipe_error(
@@ -105,7 +106,7 @@ pub fn pipe_error(
     raise(py, &error).into_value(py).into_any()
 }
 
-/// The exception of Python code, if this error is one.
+/// Returns the exception of Python code, if it caused this error.
 pub fn raised(error: &Error) -> Option<&PyErr> {
     error.io()?.get_ref()?.downcast_ref()
 }
@@ -150,7 +151,7 @@ fn details<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyDict>> 
     Ok(details)
 }
 
-/// As in `subprocess`: the negative signal number, if a signal killed it.
+/// The status as in `subprocess`: the negative signal number if a signal killed the command.
 fn status(status: CommandStatus) -> Option<i32> {
     match status {
         CommandStatus::Exited(status) => Some(status),

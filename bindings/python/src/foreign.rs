@@ -1,6 +1,5 @@
 //! Python objects as a source or a sink: functions that return bytes, file-like objects, memory.
-//!
-//! Functions are called on the caller's thread only, with the interpreter lock, which the core's call has released.
+//! Functions are called only on the caller's thread, with the interpreter lock, which the core's call has released.
 
 use std::collections::TryReserveError;
 use std::io::{Error as IoError, ErrorKind, Result as IoResult};
@@ -14,11 +13,11 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 
-/// A function that the core calls for us, and owns.
+/// A function that the core calls and owns.
 #[derive(Clone)]
 pub struct Function(Arc<Mutex<Option<Py<PyAny>>>>);
 
-/// The same for Python's garbage collector: a function can refer back to the reader or writer that calls it.
+/// A function as the garbage collector sees it: it can refer back to the reader or writer that calls it.
 #[derive(Default)]
 pub struct Functions(Vec<Weak<Mutex<Option<Py<PyAny>>>>>);
 
@@ -36,7 +35,7 @@ impl Function {
     fn bind<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match &*self.0.lock() {
             Some(function) => Ok(function.bind(py).clone()),
-            None => Err(PyRuntimeError::new_err("the function is gone: the garbage collector has cleared it")),
+            None => Err(PyRuntimeError::new_err("the garbage collector has cleared the function")),
         }
     }
 
@@ -50,10 +49,10 @@ impl Functions {
         self.0.push(Arc::downgrade(&function.0));
     }
 
-    /// Shows the collector each reference once: all clones of a `Function` share one.
+    /// Shows each reference to the collector once: all clones of a `Function` share one.
     pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         for function in self.0.iter().filter_map(Weak::upgrade) {
-            // If it is locked it is in use, so it is not garbage.
+            // A locked function is in use, so it is not garbage.
             if let Some(function) = function.try_lock() {
                 visit.call(function.as_ref())?;
             }
@@ -61,11 +60,11 @@ impl Functions {
         Ok(())
     }
 
-    /// Drops them.
+    /// Drops the references.
     pub fn clear(&self) {
         for function in self.0.iter().filter_map(Weak::upgrade) {
             let taken = function.lock().take();
-            // This call may lead here again.
+            // Dropping may call this function again.
             drop(taken);
         }
     }
@@ -80,9 +79,9 @@ impl AsRef<[u8]> for Memory {
     }
 }
 
-/// A reader's source: `read(n)` returns at most `n` bytes, nothing at the end.
+/// A reader's source: `read(n)` returns at most `n` bytes, and none at the end.
 pub fn source(read: Function) -> impl FnMut(&mut [u8]) -> IoResult<usize> + Send + 'static {
-    // What a function returned in excess of the request.
+    // Bytes that the function returned in excess of the request.
     let mut left: Option<(PyBackedBytes, usize)> = None;
     move |space| {
         if left.is_none() {
@@ -102,7 +101,7 @@ pub fn source(read: Function) -> impl FnMut(&mut [u8]) -> IoResult<usize> + Send
     }
 }
 
-/// `None`: nothing yet, as returned by non-blocking files.
+/// Calls `read`. `None` means that there is no data yet, as in non-blocking files.
 fn call(py: Python<'_>, read: &Function, len: usize) -> PyResult<Option<PyBackedBytes>> {
     py.check_signals()?;
     let bytes = read.call(py, (len,))?;
@@ -118,7 +117,7 @@ fn call(py: Python<'_>, read: &Function, len: usize) -> PyResult<Option<PyBacked
     }
 }
 
-/// A writer's sink: `write(bytes)` returns how many it accepted, or `None` for all.
+/// A writer's sink: `write(bytes)` returns how many bytes it accepted, or `None` for all.
 pub fn sink(write: Function) -> impl FnMut(&[u8]) -> IoResult<usize> + Send + 'static {
     move |bytes| {
         let taken = Python::attach(|py| {
@@ -133,7 +132,7 @@ pub fn sink(write: Function) -> impl FnMut(&[u8]) -> IoResult<usize> + Send + 's
     }
 }
 
-/// The bytes of any object that lends them, such as an array: a copy, because it may change.
+/// Copies the bytes of any object that supports the buffer protocol, such as an array, because they may change.
 pub fn copy(object: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     let buffer = PyBuffer::<u8>::get(object)?;
     let mut bytes = Vec::new();

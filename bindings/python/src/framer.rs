@@ -1,4 +1,4 @@
-//! How records are found, in Python's terms.
+//! Framers for Python.
 
 use millstream::frame::{
     Bson, Delimiter, Endian, Fixed, Framer as CoreFramer, LengthPrefixed, Lines, Predicate, PrefixCounts, PrefixWidth,
@@ -52,34 +52,34 @@ impl Spec {
 
 #[pymethods]
 impl Framer {
-    /// Lines, without their line feed and a carriage return before it.
+    /// Records are lines, without the line feed and a carriage return before it.
     #[staticmethod]
     #[pyo3(signature = (*, keep_delimiter = false))]
     fn lines(keep_delimiter: bool) -> Framer {
         Framer { spec: Spec::Lines { keep: keep_delimiter } }
     }
 
-    /// Records that end with this byte, string of bytes, or UTF-8 text.
+    /// Records end with this byte, byte string, or UTF-8 text.
     #[staticmethod]
     #[pyo3(signature = (delimiter, *, keep_delimiter = false))]
     fn delimiter(py: Python<'_>, delimiter: Words, keep_delimiter: bool) -> PyResult<Framer> {
         checked(py, Spec::Delimiter { bytes: delimiter.into_bytes(), keep: keep_delimiter })
     }
 
-    /// Records that end after any of these bytes.
+    /// Records end after any of these bytes.
     #[staticmethod]
     #[pyo3(signature = (delimiters, *, keep_delimiter = false))]
     fn any_of(py: Python<'_>, delimiters: PyBackedBytes, keep_delimiter: bool) -> PyResult<Framer> {
         checked(py, Spec::AnyOf { bytes: delimiters.to_vec(), keep: keep_delimiter })
     }
 
-    /// Records of this many bytes.
+    /// Records have this many bytes.
     #[staticmethod]
     fn fixed(py: Python<'_>, length: Whole<usize>) -> PyResult<Framer> {
         checked(py, Spec::Fixed(length.0))
     }
 
-    /// Records preceded by their length: of 1, 2, 4 or 8 bytes, which may count themselves.
+    /// Records are preceded by their length, which has 1, 2, 4 or 8 bytes and may count itself.
     #[staticmethod]
     #[pyo3(signature = (width = Whole(4), *, endian = "little", counts = "payload"))]
     fn length_prefixed(py: Python<'_>, width: Whole<u32>, endian: &str, counts: &str) -> PyResult<Framer> {
@@ -117,7 +117,7 @@ fn checked(py: Python<'_>, spec: Spec) -> PyResult<Framer> {
     Ok(Framer { spec })
 }
 
-/// A delimiter as bytes, as text, or as a number of a byte.
+/// A delimiter as bytes, as text, or as the number of a byte.
 #[derive(FromPyObject)]
 pub enum Words {
     Bytes(PyBackedBytes),

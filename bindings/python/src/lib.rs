@@ -1,16 +1,14 @@
 //! The native part of Millstream's package for Python.
-//!
-//! It makes Python objects directly from the core's buffers. It promises: during anything that waits or takes long, the
-//! interpreter lock is released and signals are handled; no panic and no lock that waits indefinitely crosses the
-//! boundary, and bad arguments and concurrent calls raise exceptions. It contains no logic beyond conversion: the core
+//! It creates Python objects directly from the core's buffers. It guarantees that the interpreter lock is released and
+//! signals are handled during every call that waits or takes long, that no panic and no unbounded lock crosses the
+//! boundary, and that invalid arguments and concurrent calls raise exceptions. It contains only conversions: the core
 //! decides what a record, a number or a document is. Code that is not performance-critical is written in Python
 //! (`python/millstream`).
-//!
-//! - `reader`, `batch`, `record`, `lines`: records; `writer`: where they go; `options`, `writer_options`, `command`, `framer`,
-//!   `number`: arguments.
+//! - `reader`, `batch`, `record`, `lines`: reading records; `writer`: writing; `options`, `writer_options`, `command`,
+//!   `framer`, `number`: arguments.
 //! - `columns`: delimited text as typed columns. `arrow`: columns for other packages.
 //! - `bson`: documents into dicts and back, mapped arrays, columns.
-//! - `foreign`: Python objects as sources and sinks. `memory`: our memory as seen by Python.
+//! - `foreign`: Python objects as sources and sinks. `memory`: the core's memory as Python sees it.
 //! - `command_line`: the command-line tool. `wait`: waits, and signals. `error`: exceptions.
 
 mod arrow;
@@ -24,7 +22,7 @@ mod foreign;
 mod framer;
 #[allow(unsafe_code)] // a type for C
 mod lines;
-#[allow(unsafe_code)] // Python is given a pointer
+#[allow(unsafe_code)] // passes a pointer to Python
 mod memory;
 mod number;
 mod options;
@@ -34,7 +32,7 @@ mod wait;
 mod writer;
 mod writer_options;
 
-/// Everything that Python sees of this part.
+/// Everything that this module exports to Python.
 #[pyo3::pymodule(gil_used = false)]
 mod _native {
     #[pymodule_export]

@@ -1,10 +1,9 @@
-//! Our memory as seen by Python: read-only, kept for as long as it is referenced.
+//! The core's memory as Python sees it: read-only, and kept as long as it is referenced.
 //!
 //! ```text
-//! numpy array ─► memoryview ─► Memory ─► what owns the bytes
+//! numpy array ─► memoryview ─► Memory ─► owner of the bytes
 //! ```
-//!
-//! The one place with unsafe code: Python is given a pointer.
+//! This module contains unsafe code because it passes a pointer to Python.
 
 use std::ffi::c_int;
 use std::ops::Range;
@@ -15,7 +14,7 @@ use millstream::bson::Mapped;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// What owns bytes that never change.
+/// The owner of bytes that never change.
 pub enum Owner {
     Bytes(Vec<u8>),
     Offsets(Vec<u32>),
@@ -39,7 +38,7 @@ impl Memory {
 }
 
 fn as_bytes(offsets: &[u32]) -> &[u8] {
-    // SAFETY: every byte of a `u32` is a `u8`, and both slices are as long and live as long.
+    // SAFETY: every byte of a `u32` is a valid `u8`, and both slices have the same size and lifetime.
     unsafe { std::slice::from_raw_parts(offsets.as_ptr().cast(), size_of_val(offsets)) }
 }
 

@@ -1,5 +1,4 @@
-//! Whole numbers as arguments. A boolean is not accepted, and one that is out of range is a wrong argument like any
-//! other.
+//! Whole numbers as arguments. Booleans are not accepted, and a number that is out of range is an invalid argument.
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
@@ -26,7 +25,7 @@ impl<'a, 'py, T: FromPyObject<'a, 'py>> FromPyObject<'a, 'py> for Whole<T> {
     }
 }
 
-/// Python's booleans are numbers too, but where a number is expected they are a mistake.
+/// Python's booleans are numbers too, but passing one where a number is expected is a mistake.
 pub fn refuse_bool(object: &Bound<'_, PyAny>) -> PyResult<()> {
     match object.is_instance_of::<PyBool>() {
         true => Err(PyTypeError::new_err(format!("expected a number, not {object}"))),

@@ -1,4 +1,4 @@
-//! A reader's options, from Python: checked once, used for each attempt to open.
+//! A reader's options from Python, which are checked once and used for each attempt to open.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::framer::{Framer, Spec, Words};
 use crate::number::{Whole, refuse_bool};
 use crate::record::Encoding;
 
-/// How to make a reader.
+/// The options for creating a reader.
 pub struct Options {
     pub encoding: Encoding,
     pub framer: Spec,
@@ -34,19 +34,19 @@ pub struct Options {
     progress: Option<(Function, Duration)>,
 }
 
-/// What an iteration yields.
+/// The items that an iteration yields.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Items {
-    /// Lines without their ends, the common case, which has its own code.
+    /// Lines without their ends. This common case has its own code.
     Lines,
-    /// Lines of text with their ends, as in a Python file: so `csv` and others find the line feeds inside a field.
+    /// Lines of text with their ends, as in a Python file, so that `csv` and others find the line feeds inside a field.
     WholeLines,
-    /// Anything that the framer finds.
+    /// All other records that a framer finds.
     Records,
 }
 
 impl Options {
-    /// Takes all options out of the keywords: a remaining one is unknown.
+    /// Takes all options out of the keywords; the remaining ones are unknown.
     pub fn new(py: Python<'_>, keywords: &Bound<'_, PyDict>) -> PyResult<Options> {
         let encoding = Encoding::new(py, take(keywords, "encoding")?, take(keywords, "errors")?)?;
         let (framer, is_default) = framer(py, keywords)?;
@@ -134,9 +134,9 @@ impl Options {
             builder = builder.decode_memory(bytes);
         }
         if let Some(limit) = self.stall_timeout {
-            // Waits are interrupted to check for signals, and the limit applies across them. The core's own limit is
-            // for the case that no thread is available for that; it is the later one, since a reader is at its end
-            // after it.
+            // Waits are interrupted to check for signals, and this limit applies across the interruptions. The core's
+            // own limit is used if no thread is available for them. It is longer, because the reader has ended after
+            // it.
             builder = builder.stall_timeout(limit.saturating_add(Duration::from_secs(1)));
         }
         if let Some(name) = &self.name {
@@ -156,7 +156,7 @@ impl Options {
     }
 }
 
-/// How records are found, and whether that is the default.
+/// Returns the framer, and whether it is the default.
 fn framer(py: Python<'_>, keywords: &Bound<'_, PyDict>) -> PyResult<(Spec, bool)> {
     let kept = take(keywords, "keep_delimiter")?;
     let keep = kept.unwrap_or(false);
@@ -172,7 +172,7 @@ fn framer(py: Python<'_>, keywords: &Bound<'_, PyDict>) -> PyResult<(Spec, bool)
     let spec = match (framer, delimiter) {
         (Some(_), Some(_)) => return Err(error::refuse(py, "a framer and a delimiter", "one of them")),
         (Some(_), None) if keep => {
-            return Err(error::refuse(py, "keep_delimiter with a framer", "Framer.lines(keep_delimiter=True), say"));
+            return Err(error::refuse(py, "keep_delimiter with a framer", "Framer.lines(keep_delimiter=True)"));
         }
         (Some(framer), None) => framer.get().spec.clone(),
         (None, Some(delimiter)) => Spec::Delimiter { bytes: delimiter.into_bytes(), keep },
@@ -181,7 +181,7 @@ fn framer(py: Python<'_>, keywords: &Bound<'_, PyDict>) -> PyResult<(Spec, bool)
     Ok((spec, is_default))
 }
 
-/// An option that is one of a few words.
+/// Returns the value of an option that accepts a few words.
 pub fn word<T: Copy>(
     py: Python<'_>,
     keywords: &Bound<'_, PyDict>,

@@ -1,7 +1,6 @@
 //! The reader for Python.
-//!
-//! Buffered data is taken with the interpreter lock, everything else without it. A reader serves one call at a time:
-//! another thread's call is refused, never made to wait.
+//! Buffered data is taken while holding the interpreter lock; everything else is done without it. A reader serves one
+//! call at a time: a call from another thread raises an exception and never waits.
 
 use std::ops::{Deref, DerefMut};
 use std::os::fd::{AsRawFd, RawFd};
@@ -40,7 +39,7 @@ pub struct Reader {
 }
 
 struct State {
-    /// Empty once it is closed.
+    /// `None` after the reader is closed.
     reader: Option<CoreReader>,
     framer: Box<dyn CoreFramer + Send>,
     ends: Vec<CommandEnd>,
@@ -49,7 +48,7 @@ struct State {
 /// An open reader, for one call.
 struct Open<'a>(MutexGuard<'a, State>);
 
-/// The reader and its framer, apart.
+/// The reader and its framer as separate borrows.
 fn parts(state: &mut State) -> Option<(&mut CoreReader, &mut (dyn CoreFramer + Send))> {
     Some((state.reader.as_mut()?, &mut *state.framer))
 }
@@ -69,7 +68,7 @@ impl DerefMut for Open<'_> {
 }
 
 impl Reader {
-    /// Opens a source. `open` is called again if a signal interrupted it.
+    /// Opens a source. `open` is called again after it was interrupted by a signal.
     pub fn open(
         py: Python<'_>,
         keywords: &Bound<'_, PyDict>,
@@ -106,7 +105,7 @@ impl Reader {
 
     #[inline]
     fn state(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, State>> {
-        // After a panic it is still a reader, which knows its own state.
+        // After a panic the reader is still usable, because it tracks its own state.
         self.state.try_lock().ok_or_else(|| error::in_use(py, &self.name))
     }
 
@@ -130,7 +129,7 @@ impl Reader {
         done.map_err(|error| error::raise(py, &error))
     }
 
-    /// The next record if it is not in the buffer.
+    /// Returns the next record if it is not in the buffer.
     #[cold]
     fn read_record<'py>(&self, py: Python<'py>, state: &mut State) -> PyResult<Option<Bound<'py, PyAny>>> {
         let (record, number) = self.wait(py, state, |reader, framer| {
@@ -145,7 +144,7 @@ impl Reader {
         record.map(|record| self.encoding.record(py, &record, || number - 1)).transpose()
     }
 
-    /// At most `max` available bytes, waiting for one.
+    /// Returns at most `max` available bytes; waits for at least one.
     fn read_once(&self, py: Python<'_>, state: &mut State, max: usize) -> PyResult<Vec<u8>> {
         self.wait(py, state, |reader, _| {
             let mut piece = Vec::new();
@@ -159,7 +158,7 @@ impl Reader {
         })
     }
 
-    /// Everything up to the end, or `max` bytes. Data read before an error is in the exception's `partial`.
+    /// Returns all bytes up to the end, or `max` bytes. Data read before an error is in the exception's `partial`.
     fn read_all(&self, py: Python<'_>, state: &mut State, max: usize) -> PyResult<Vec<u8>> {
         let mut bytes = Vec::new();
         let done = self.token.slices(py, |deadline| {
@@ -172,7 +171,7 @@ impl Reader {
                 if bytes.try_reserve(count).is_err() {
                     return Err(Error::new(ErrorKind::MemoryLimit)
                         .with_found(format!("{} bytes and more", bytes.len()))
-                        .with_expected("what fits in memory"));
+                        .with_expected("data that fits in memory"));
                 }
                 bytes.extend_from_slice(&reader.buffer()[..count]);
                 reader.consume(count);
@@ -209,14 +208,14 @@ impl Reader {
         Ok(done)
     }
 
-    /// Takes the core's reader out, for code that continues reading by itself: this one is closed then.
+    /// Takes the core's reader, for code that continues reading by itself. This object is closed then.
     pub fn take(&self, py: Python<'_>) -> PyResult<CoreReader> {
         let mut state = self.enter(py)?;
         state.reader.take().ok_or_else(|| error::closed(py, &self.name))
     }
 
-    /// Runs a function that may wait for a source that was taken: signals and the reader's time limit interrupt the
-    /// wait.
+    /// Runs a function that may wait for the source of a taken reader. Signals and the reader's time limit interrupt
+    /// the wait.
     pub fn watch<T: Send>(
         &self,
         py: Python<'_>,
@@ -228,11 +227,11 @@ impl Reader {
     fn close_state(&self, py: Python<'_>, state: &mut State) -> PyResult<()> {
         let Some(mut reader) = state.reader.take() else { return Ok(()) };
         if self.token.is_inherited() {
-            // Its commands are not ours to stop.
+            // The commands belong to another process, so they must not be stopped here.
             std::mem::forget(reader);
             return Ok(());
         }
-        // A cancelled wait would be cancelled again: commands have to be waited for. This takes about two seconds.
+        // The token is reset, because the commands must be waited for. This takes about two seconds.
         self.token.settle();
         let closed = py.detach(|| reader.try_close());
         state.ends = reader.command_ends().to_vec();
@@ -262,7 +261,7 @@ impl Reader {
         let mut commands = Vec::with_capacity(argvs.len());
         let shared = options.copy()?;
         for argv in argvs {
-            // Each has them all; the remaining options are the reader's.
+            // Each command gets all of these options; the remaining ones are the reader's.
             shared.update(options.as_mapping())?;
             commands.push(command::command(py, command::Words::Argv(argv), &shared)?);
         }
@@ -365,7 +364,7 @@ impl Reader {
         }
     }
 
-    /// The next records, as many as are available; nothing at the end.
+    /// Returns the next records, as many as are available, or `None` at the end.
     #[pyo3(signature = (max_records = None))]
     fn next_batch(&self, py: Python<'_>, max_records: Option<Whole<usize>>) -> PyResult<Option<Batch>> {
         let mut state = self.enter(py)?;
@@ -375,7 +374,7 @@ impl Reader {
         batch.map(|batch| batch.into_batch(py, self.encoding.clone())).transpose()
     }
 
-    /// An iterator over the results of `next_batch`.
+    /// Returns an iterator over the results of `next_batch`.
     #[pyo3(signature = (max_records = None))]
     fn batches(slf: Py<Self>, py: Python<'_>, max_records: Option<Whole<usize>>) -> PyResult<Batches> {
         at_most(py, max_records)?;
@@ -400,7 +399,7 @@ impl Reader {
         Ok(count)
     }
 
-    /// The records' fields as columns of these types, up to the end, or of `max_records`.
+    /// Returns the records' fields as columns of these types, up to the end or for `max_records` records.
     #[pyo3(signature = (sep, types, *, missing = None, max_records = None, workers = None))]
     fn columns(
         &self,
@@ -436,13 +435,13 @@ impl Reader {
             Ok(Err(error)) => error::raise(py, &error.with_name(&self.name)),
             Err(raised) => raised,
         };
-        // If a signal has ended it, some are still waiting.
+        // If a signal interrupted it, some blocks are still waiting.
         drop(py.detach(|| table.settle()));
         raised.value(py).setattr("partial", Py::new(py, table.finish())?)?;
         Err(raised)
     }
 
-    /// Skips a record, however long, and returns whether there was one.
+    /// Skips a record of any length, and returns whether there was one.
     fn skip_record(&self, py: Python<'_>) -> PyResult<bool> {
         let mut state = self.enter(py)?;
         self.wait(py, &mut state, |reader, framer| reader.skip_record(framer))
@@ -470,7 +469,7 @@ impl Reader {
         self.read_into(py, &buffer, 1)
     }
 
-    /// The next line with its line feed, as in files; empty at the end.
+    /// Returns the next line with its line feed, as in files; an empty result is the end.
     #[pyo3(signature = (size = -1, /))]
     fn readline<'py>(&self, py: Python<'py>, size: Option<isize>) -> PyResult<Bound<'py, PyBytes>> {
         let mut state = self.enter(py)?;
@@ -508,7 +507,7 @@ impl Reader {
         }
     }
 
-    /// The next record up to this delimiter, including it; at the end the rest, or nothing.
+    /// Returns the bytes up to this delimiter, including it; at the end, the remaining bytes, if any.
     #[pyo3(signature = (delimiter = Words::Byte(Whole(b'\n'))))]
     fn readuntil<'py>(&self, py: Python<'py>, delimiter: Words) -> PyResult<Bound<'py, PyBytes>> {
         let mut state = self.enter(py)?;
@@ -522,7 +521,7 @@ impl Reader {
         Ok(PyBytes::new(py, &record.unwrap_or_default()))
     }
 
-    /// The content of the buffer, after one read if it is empty; nothing is consumed.
+    /// Returns the content of the buffer, after one read if it is empty. No bytes are consumed.
     #[pyo3(signature = (size = 0, /))]
     fn peek<'py>(&self, py: Python<'py>, size: Option<isize>) -> PyResult<Bound<'py, PyBytes>> {
         let _ = size;
@@ -536,7 +535,7 @@ impl Reader {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Whether the next batch requires a wait; nothing if unknown.
+    /// Returns whether the next batch requires a wait, or `None` if that is unknown.
     fn waits(&self, py: Python<'_>) -> PyResult<Option<bool>> {
         let state = self.enter(py)?;
         Ok(match state.reader.as_ref().map(CoreReader::waits) {
@@ -551,18 +550,18 @@ impl Reader {
         Ok(state.reader.as_ref().and_then(CoreReader::waits_for).map(|fd| fd.as_raw_fd()))
     }
 
-    /// The bytes that end a record when it is written again.
+    /// The bytes that end a record when it is written.
     #[getter]
     fn terminator<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         Ok(PyBytes::new(py, self.enter(py)?.framer.terminator()))
     }
 
-    /// Ends a wait of another thread, which gets `Cancelled`; if no thread waits, the next call does.
+    /// Interrupts a wait of another thread, which raises `Cancelled`; if no thread waits, the next call raises it.
     fn cancel(&self) {
         self.token.cancel();
     }
 
-    /// Ends the reading at the current position, and stops its commands.
+    /// Stops reading at the current position, and stops the commands.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let mut state = self.state(py)?;
         self.close_state(py, &mut state)
@@ -607,7 +606,7 @@ impl Reader {
 
     #[getter]
     fn closed(&self) -> bool {
-        // The thread that uses it now keeps it open.
+        // Another thread is using the reader, so it stays open.
         self.state.try_lock().is_some_and(|state| state.reader.is_none())
     }
 
@@ -623,7 +622,7 @@ impl Reader {
         self.position(py).map(|position| position.0)
     }
 
-    /// How the commands ended that have ended so far.
+    /// Returns how commands ended, for those that have ended so far.
     #[getter]
     fn ends<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let state = self.state(py)?;
@@ -680,7 +679,7 @@ impl Reader {
 }
 
 impl Reader {
-    /// A line of at most `max` bytes.
+    /// Reads a line of at most `max` bytes.
     fn read_until_limit<'py>(&self, py: Python<'py>, state: &mut State, max: usize) -> PyResult<Bound<'py, PyBytes>> {
         let line = self.wait(py, state, |reader, _| {
             let mut scanned = 0;
@@ -713,13 +712,13 @@ impl Drop for Reader {
                 return std::mem::forget(reader);
             }
             self.token.settle();
-            // It may have to wait for a command to exit.
+            // Closing may have to wait for a command to exit.
             Python::try_attach(|py| py.detach(|| drop(reader)));
         }
     }
 }
 
-/// The batches of a reader, one after another.
+/// An iterator over the batches of a reader.
 #[pyclass(frozen, generic, module = "millstream._native")]
 pub struct Batches {
     reader: Py<Reader>,
@@ -736,13 +735,13 @@ impl Batches {
         self.reader.get().next_batch(py, self.max_records)
     }
 
-    /// The reader drops its references to this.
+    /// There is no `__clear__`, because the reader drops its references to this object.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.reader)
     }
 }
 
-/// How many records a batch may have.
+/// Returns the maximum number of records in a batch.
 fn at_most(py: Python<'_>, max_records: Option<Whole<usize>>) -> PyResult<usize> {
     match max_records {
         None => Ok(usize::MAX),

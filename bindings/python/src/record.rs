@@ -1,4 +1,4 @@
-//! A record as a Python object: bytes, or text.
+//! Records as Python objects: bytes or text.
 
 use std::ffi::CString;
 
@@ -9,13 +9,13 @@ use pyo3::types::{PyBytes, PyString};
 
 use crate::error;
 
-/// What records are converted to.
+/// The conversion of records.
 #[derive(Clone)]
 pub enum Encoding {
     Bytes,
-    /// Strict, the usual case.
+    /// Strict UTF-8, the usual case.
     Utf8,
-    /// By Python's codecs.
+    /// Conversion by Python's codecs.
     Codec {
         encoding: CString,
         errors: CString,
@@ -24,7 +24,7 @@ pub enum Encoding {
 
 impl Encoding {
     /// # Errors
-    /// For an encoding or an error handler that Python does not know.
+    /// If Python does not know the encoding or the error handler.
     pub fn new(py: Python<'_>, encoding: Option<String>, errors: Option<String>) -> PyResult<Encoding> {
         let Some(encoding) = encoding else {
             return match errors {
@@ -56,14 +56,14 @@ impl Encoding {
         Ok(Encoding::Codec { encoding: CString::new(known)?, errors: CString::new(errors)? })
     }
 
-    /// Whether lines of bytes are lines of text.
+    /// Returns whether lines of bytes are lines of text.
     pub fn has_lines(&self, py: Python<'_>) -> PyResult<bool> {
         let Encoding::Codec { encoding, .. } = self else { return Ok(true) };
         let decoded = PyString::from_encoded_object(&PyBytes::new(py, b"\n"), Some(encoding), Some(c"replace"))?;
         Ok(decoded == "\n")
     }
 
-    /// The object for a record; `number` is called if it is not text.
+    /// Returns the object for a record; `number` is called if the record is not text.
     #[inline]
     pub fn record<'py>(
         &self,

@@ -1,9 +1,7 @@
-//! Work that may wait, without the interpreter lock and with signals handled.
-//!
-//! Python runs its signal handlers on the main thread, between two of its instructions; a wait of ours would delay
-//! them. So every wait is interrupted from time to time (the core's waits all obey a token, and nothing is lost by
-//! that), the handlers run, and the wait continues. A thread does that while there are waits, and ends when there are
-//! none.
+//! Runs work that may wait, without the interpreter lock and with signals handled.
+//! Python runs its signal handlers on the main thread, between two of its instructions; a wait in the core would delay
+//! them. So every wait is interrupted regularly (all waits of the core obey a token, and no data is lost), the handlers
+//! run, and the wait continues. A thread does this while there are waits, and ends when there are none.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
@@ -15,25 +13,25 @@ use pyo3::prelude::*;
 
 use crate::error;
 
-/// For how long a signal may stay unhandled.
+/// The maximum delay until a signal is handled.
 const TICK: Duration = Duration::from_millis(25);
 
-/// For how many ticks without a wait the thread stays.
+/// The number of ticks without a wait after which the thread ends.
 const PATIENCE: u32 = 20;
 
-/// Interrupts the waits of one reader or writer: for its user, or to handle signals.
+/// Interrupts the waits of one reader or writer, for its user or to handle signals.
 pub struct Token {
     token: CancelToken,
-    /// By the user.
+    /// Whether the user cancelled.
     cancelled: AtomicBool,
-    /// How long the other side may do nothing. The core's own limit begins again with each of our waits.
+    /// How long the other side may make no progress. The core's own limit starts again with each wait here.
     patience: Option<Patience>,
-    /// The process that opened it, and how many forks there were before.
+    /// The process that opened the reader or writer, and the number of forks before that.
     process: u32,
     forks: u32,
 }
 
-/// How many forks are between this process and the one that imported the package.
+/// The number of forks between this process and the process that imported the package.
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
 /// Python calls this in the child of a fork.
@@ -60,8 +58,8 @@ impl Token {
         })
     }
 
-    /// Whether this is a fork of the process that opened it. Its threads do not exist in the fork, its locks may be
-    /// locked, and its commands and temporary files belong to the other process.
+    /// Returns whether this is a fork of the process that opened the reader or writer. In a fork, the threads do not
+    /// exist, locks may be locked, and the commands and temporary files belong to the other process.
     #[inline]
     pub fn is_inherited(&self) -> bool {
         self.forks != FORKS.load(Ordering::Relaxed)
@@ -76,19 +74,19 @@ impl Token {
         self.patience = patience;
     }
 
-    /// Ends the current wait, or else the next one.
+    /// Interrupts the current wait, or the next one if there is none.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::SeqCst);
         self.token.cancel();
     }
 
-    /// Makes it usable again, and returns whether it was the user who cancelled.
+    /// Makes the token usable again, and returns whether the user cancelled.
     pub fn settle(&self) -> bool {
         self.token.reset();
         self.cancelled.swap(false, Ordering::SeqCst)
     }
 
-    /// Runs a function that may wait, again and again while it was only interrupted to handle signals.
+    /// Runs a function that may wait, and repeats it if it was only interrupted to handle signals.
     ///
     /// # Errors
     /// The exception of a handler, or the error.
@@ -100,7 +98,7 @@ impl Token {
         self.wait_for(py, self.patience.as_ref(), work)
     }
 
-    /// The same without a time limit.
+    /// Like [`wait`](Token::wait), without a time limit.
     ///
     /// # Errors
     /// As [`wait`](Token::wait).
@@ -130,7 +128,7 @@ impl Token {
             let done = py.detach(&mut work);
             drop(ticking);
             if self.token.is_cancelled() && !self.cancelled.load(Ordering::SeqCst) {
-                // A tick, perhaps one that came after the end: it must not be found later.
+                // This was a tick, perhaps after the end of the wait; it must not affect a later wait.
                 self.token.reset();
                 if self.cancelled.load(Ordering::SeqCst) {
                     self.token.cancel();
@@ -157,7 +155,7 @@ impl Token {
         }
     }
 
-    /// Runs long work, slice by slice, until one reports that it is done.
+    /// Runs long work in slices until a slice reports that it is done.
     ///
     /// # Errors
     /// As [`wait`](Token::wait).
@@ -176,7 +174,7 @@ impl Token {
     }
 }
 
-/// When a slice of long work should end.
+/// The time at which a slice of long work should end.
 #[derive(Clone, Copy)]
 pub struct Deadline(Instant);
 
@@ -190,19 +188,19 @@ impl Deadline {
 struct Waits {
     tokens: Vec<(u64, Instant, CancelToken)>,
     next: u64,
-    /// The process whose thread looks after them. After a fork there is none.
+    /// The process whose thread interrupts the waits. After a fork there is no such thread.
     process: u32,
 }
 
 static WAITS: Mutex<Waits> = Mutex::new(Waits { tokens: Vec::new(), next: 0, process: 0 });
 
-/// A wait that is interrupted after the second tick from now if it has not ended before.
+/// A wait that is interrupted at the second tick from now if it has not ended before.
 struct Ticking(Option<u64>);
 
 impl Ticking {
     fn start(token: &CancelToken) -> Ticking {
-        // A fork may have happened while another thread held the lock: then it is never released, and waits of this
-        // process are not interrupted.
+        // A fork may have happened while another thread held the lock. Then the lock is never released, and waits of
+        // this process are not interrupted.
         let Some(mut waits) = try_lock() else { return Ticking(None) };
         let process = std::process::id();
         if waits.process != process {

@@ -1,7 +1,6 @@
 //! The writer for Python.
-//!
-//! What fits in the buffer is copied with the interpreter lock, everything else is done without it. A writer is for one
-//! call at a time.
+//! Data that fits in the buffer is copied while holding the interpreter lock; everything else is done without it. A
+//! writer serves one call at a time.
 
 use std::ffi::OsString;
 use std::os::fd::RawFd;
@@ -25,29 +24,29 @@ use crate::number::Whole;
 use crate::wait::{Patience, Token};
 use crate::writer_options::WriterOptions;
 
-/// How long the sink of a writer that was not closed may accept nothing.
+/// How long the sink of a writer that was not closed may accept no data.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Records into a sink.
+/// Writes records to a sink.
 #[pyclass(frozen, weakref, module = "millstream")]
 pub struct Writer {
     state: Mutex<State>,
     token: Token,
-    /// How many bytes the sink has taken, for the time limit.
+    /// The number of bytes that the sink has accepted, for the time limit.
     written: Arc<AtomicU64>,
     /// Whether the time limit does not apply to closing: a command may work for a long time after its input has ended,
     /// and a connection has its own limit.
     waits_long: bool,
-    /// Whether an error has been reported: then dropping the writer reports none.
+    /// Whether an error has been reported; then dropping the writer reports none.
     has_failed: AtomicBool,
     name: String,
     functions: Functions,
 }
 
 struct State {
-    /// Empty once it is closed or aborted.
+    /// `None` after the writer is closed or aborted.
     writer: Option<CoreWriter>,
-    /// What `put` collects.
+    /// The text that `put` collects.
     line: Vec<u8>,
 }
 
@@ -113,12 +112,12 @@ impl Writer {
         done
     }
 
-    /// What happens to a writer that was not closed: its bytes are written while the sink accepts some, and losses are
+    /// Handles a writer that was not closed: its bytes are written as long as the sink accepts data, and losses are
     /// reported.
     fn forget(&mut self, py: Python<'_>, writer: &mut CoreWriter) {
         let finalizing = py.import("sys").and_then(|sys| sys.call_method0("is_finalizing")?.is_truthy());
-        // While the program continues, its garbage collector must not wait for a sink that accepts nothing. At its end
-        // it waits without limit, and signals get the dispositions they had before Python started.
+        // While the program runs, its garbage collector must not wait for a sink that accepts no data. At the end of
+        // the program it waits indefinitely, and signals get the dispositions that they had before Python started.
         if !finalizing.unwrap_or(true) {
             let written = self.written.clone();
             let progress = Box::new(move || written.load(Ordering::Relaxed));
@@ -127,7 +126,7 @@ impl Writer {
         let was_reported = self.has_failed.load(Ordering::Relaxed);
         let Err(raised) = self.wait(py, writer, CoreWriter::hand_over) else { return };
         if raised.is_instance_of::<PyKeyboardInterrupt>(py) {
-            // It cannot be raised here: the main thread gets it again.
+            // The signal's exception cannot be raised here, so the signal is sent to the main thread again.
             let again = py.import("_thread").and_then(|threads| threads.call_method0("interrupt_main"));
             again.map_or_else(|error| error.write_unraisable(py, None), drop);
         } else if !was_reported {
@@ -138,7 +137,7 @@ impl Writer {
 
     fn state(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, State>> {
         if self.token.is_inherited() {
-            // Bytes put into the buffer would be lost.
+            // Bytes that are put into the buffer now would be lost.
             self.token.wait(py, || Ok(()))?.map_err(|error| error::raise(py, &error.with_name(&self.name)))?;
         }
         self.state.try_lock().ok_or_else(|| error::in_use(py, &self.name))
@@ -168,7 +167,7 @@ impl Writer {
             return Err(PyTypeError::new_err("unknown option stdin: the writer is the command's standard input"));
         }
         let mut command = Some(command::command(py, command::Words::Argv(argv), &options)?);
-        // It is started once: starting it waits for nothing that a signal could end.
+        // The command is started once: starting it does not wait, so no signal can interrupt it.
         let mut writer = Writer::open(py, &options, |builder| match command.take() {
             Some(command) => builder.command(command),
             None => Err(Error::new(ErrorKind::Internal)),
@@ -214,7 +213,7 @@ impl Writer {
         self.functions.clear();
     }
 
-    /// Writes bytes, or UTF-8 text; returns how many bytes there were.
+    /// Writes bytes or UTF-8 text, and returns the number of bytes.
     fn write(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<usize> {
         let mut state = self.state(py)?;
         let writer = state.writer.as_mut().ok_or_else(|| error::closed(py, &self.name))?;
@@ -263,7 +262,8 @@ impl Writer {
         self.wait(py, writer, CoreWriter::flush)
     }
 
-    /// Ends the writing, and reports whether everything succeeded; a file appears now. If it fails it can be repeated.
+    /// Closes the writer and reports whether everything succeeded; a file appears now. If closing fails, it can be
+    /// repeated.
     fn close(&self, py: Python<'_>) -> PyResult<Option<WriterEnd>> {
         let mut state = self.state(py)?;
         let Some(writer) = &mut state.writer else { return Ok(None) };
@@ -281,10 +281,10 @@ impl Writer {
         end_of(py, end).map(Some)
     }
 
-    /// Aborts unless it is closed: a file that would appear complete does not appear.
+    /// Aborts unless the writer is closed: a file that would appear complete does not appear.
     fn abort(&self, py: Python<'_>) -> PyResult<()> {
         if self.token.is_inherited() {
-            // There is nothing to abort: the file and the command belong to the other process.
+            // The file and the command belong to the other process, so there is nothing to abort.
             return Ok(());
         }
         let writer = self.state(py)?.writer.take();
@@ -361,7 +361,7 @@ impl Drop for Writer {
         }
         self.token.settle();
         Python::try_attach(|py| {
-            // An exception in progress is not ours.
+            // An exception that is being handled was not raised here.
             let raising = PyErr::take(py);
             self.forget(py, &mut writer);
             py.detach(|| writer.abort());

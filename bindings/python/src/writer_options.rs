@@ -1,4 +1,4 @@
-//! A writer's options, from Python: checked once, used for each attempt to open.
+//! A writer's options from Python, which are checked once and used for each attempt to open.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::command::take;
 use crate::number::Whole;
 use crate::options::{seconds, word};
 
-/// How to make a writer.
+/// The options for creating a writer.
 pub struct WriterOptions {
     capacity: Option<usize>,
     policy: Option<FlushPolicy>,
@@ -26,7 +26,7 @@ pub struct WriterOptions {
 }
 
 impl WriterOptions {
-    /// Takes all options out of the keywords: a remaining one is unknown.
+    /// Takes all options out of the keywords; the remaining ones are unknown.
     pub fn new(py: Python<'_>, keywords: &Bound<'_, PyDict>) -> PyResult<WriterOptions> {
         let encodings = [
             ("auto", Encode::Auto),

@@ -1,10 +1,10 @@
-"""Fast streams of records that are never lost silently.
+"""Reads and writes streams of records fast, and never loses data silently.
 
 import millstream
 
 for line in millstream.command(["samtools", "view", "-h", path]):
     ...
-# Here the command has succeeded. Had it failed, the loop would have raised behind its last line.
+# Here the command has succeeded. If it had failed, the loop would have raised an error after the last line.
 """
 
 import io as _io
@@ -45,7 +45,7 @@ from ._pipe.source import merge
 from ._pipe.stage import Stage, batch, filter, flat_map, inspect, map, scan_state, skip, take, tee
 from ._pipe.summary import StageStats, Summary
 
-# The abstract classes require them, and csv, pandas and others look for those.
+# The abstract classes of `io` require these methods; csv, pandas and others check for the classes.
 _io.BufferedIOBase.register(Reader)
 # Readers and writers belong to the process that opened them.
 _os.register_at_fork(after_in_child=_forked)

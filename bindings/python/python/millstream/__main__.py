@@ -1,4 +1,4 @@
-"""`python -m millstream`, and the script `millstream`: the command-line tool, in this process."""
+"""`python -m millstream` and the script `millstream` run the command-line tool in this process."""
 
 import os
 import signal
@@ -9,14 +9,14 @@ from ._native import command_line
 
 def main() -> int:
     """Runs the command line as the `millstream` command does, and returns the exit status."""
-    # Signals get the dispositions they had before Python started: for the tool itself, and for the commands that it
+    # Signals get the dispositions that they had before Python started, for the tool and for the commands that it
     # starts.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
     # Python has no object for a stream that was closed at startup.
     closed = (sys.__stdin__ is None, sys.__stdout__ is None, sys.__stderr__ is None)
-    # The first file that the tool opens must not become standard output because that was closed.
+    # Standard output may have been closed: the first file that the tool opens must not get its number.
     for fd in range(3):
         try:
             os.fstat(fd)

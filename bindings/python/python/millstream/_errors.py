@@ -13,9 +13,9 @@ from ._kinds import ErrorKind
 
 
 class Error(Exception):
-    """An error of Millstream: what was found, what was expected, where, and what to do.
+    """An error from Millstream: what was found, what was expected, where, and what to do.
 
-    Unknown details are `None`. `code` and `kind` are the same in every language."""
+    Details that are unknown are `None`. `code` and `kind` are the same in every language."""
 
     code: int = 0
     kind: ErrorKind | Literal[""] = ""
@@ -31,15 +31,15 @@ class Error(Exception):
     path: str | None = None
     found: str | None = None
     expected: str | None = None
-    #: Of a writer: how many bytes the system has accepted for certain.
+    #: For writers: the number of bytes that the system has accepted with certainty.
     written: int | None = None
     #: The system's error number.
     errno: int | None = None
-    #: Of `read` and `columns`: the data before the error, as bytes or as a `Table`.
+    #: For `read` and `columns`: the data before the error, as bytes or as a `Table`.
     partial: Any = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For pickle: everything but the cause and the traceback, which pickled exceptions lose."""
+        """Returns everything that pickle keeps: all but the cause and the traceback, which pickled exceptions lose."""
         kind = type(self)
         made_of = _made_of.get(kind)
         args = self.args
@@ -71,31 +71,31 @@ class RecordTooLong(Error, ValueError):
 
 
 class FrameError(Error, ValueError):
-    """Bytes that are not records of that kind."""
+    """The bytes are not records of the requested kind."""
 
 
 class EncodingError(Error, ValueError):
-    """Bytes that are not text in the requested encoding. The cause is Python's own error."""
+    """The bytes are not text in the requested encoding. The cause is Python's own error."""
 
 
 class DecodeError(Error, ValueError):
-    """Compressed data that is damaged, truncated, or grows beyond a limit."""
+    """Compressed data is damaged, truncated, or exceeds a limit when it is decoded."""
 
 
 class Stalled(Error, TimeoutError):
-    """Nothing arrived, or nothing was accepted, for longer than `stall_timeout`."""
+    """No data arrived, or none was accepted, for longer than `stall_timeout`."""
 
 
 class Cancelled(Error):
-    """`cancel` was called by another thread. Nothing is lost: the next call continues."""
+    """Another thread called `cancel`. No data is lost: the next call continues."""
 
 
 class Closed(Error, ValueError):
-    """It is closed, or failed earlier, or was opened by another process."""
+    """The reader or writer is closed, has failed earlier, or was opened by another process."""
 
 
 class InUse(Closed):
-    """Another thread, or its own source, is using it."""
+    """Another thread, or the reader's own source, is using the reader or writer."""
 
 
 class OptionError(Error, ValueError):
@@ -107,11 +107,11 @@ class Unsupported(Error, NotImplementedError):
 
 
 class NumberError(Error, ValueError):
-    """Something other than a number, or nothing, where a number was expected."""
+    """A number was expected, but something else, or nothing, was found."""
 
 
 class DocumentError(Error, ValueError):
-    """Bytes that are not a BSON document, or not one of the requested shape."""
+    """The bytes are not a BSON document, or the document does not have the requested shape."""
 
 
 class DocumentKeyError(DocumentError, KeyError):
@@ -126,11 +126,11 @@ class TooMuchMemory(Error, MemoryError):
 
 
 class StageFailed(Error):
-    """A function of a pipe raised an exception, which is the `__cause__`. Earlier results have been passed on."""
+    """A function of a pipe raised an exception, which is the `__cause__`. Earlier results were passed on."""
 
 
 class InternalError(Error, RuntimeError):
-    """This should not happen: report this message as a bug."""
+    """An internal error. Please report this message as a bug."""
 
 
 _CLASSES: dict[ErrorKind, type[Error]] = {
@@ -172,9 +172,9 @@ _CLASSES: dict[ErrorKind, type[Error]] = {
     "source_changed": FileError,
 }
 
-# Errors that are also a built-in exception, such as FileNotFoundError.
+# Errors that also derive from a built-in exception, such as FileNotFoundError.
 _combined: dict[tuple[type[Error], type[OSError]], type[Error]] = {}
-# Each combined class, with its Millstream class.
+# Maps each combined class to its Millstream class.
 _made_of: dict[type[Error], type[Error]] = {}
 
 
@@ -190,12 +190,12 @@ def _as_pythons(ours: type[Error], errno: int) -> type[Error]:
 
 
 def _rebuild(ours: type[Error], is_combined: bool, args: tuple[Any, ...]) -> Error:
-    """What pickle calls."""
+    """Creates an error from a pickle."""
     return _as_pythons(ours, args[0])(*args) if is_combined else ours(*args)
 
 
 def from_native(details: dict[str, Any], exception: type[Error] | None = None) -> Error:
-    """The exception for an error of the core."""
+    """Returns the exception for an error of the core."""
     message = details.pop("message")
     ours = exception or _CLASSES.get(details["kind"], Error)
     errno = details["errno"]
@@ -214,7 +214,7 @@ def from_native(details: dict[str, Any], exception: type[Error] | None = None) -
 
 
 def in_use(details: dict[str, Any]) -> Error:
-    """The exception for a reader or writer that is in use."""
+    """Returns the exception for a reader or writer that is in use."""
     return from_native(details, InUse)
 
 
@@ -225,10 +225,10 @@ class CommandEnd:
     argv: tuple[str, ...]
     #: As in `subprocess`: negative for a signal; `None` if the system does not report it.
     status: int | None
-    #: The last 4 KiB of its standard error, if we read it.
+    #: The last 4 KiB of its standard error, if Millstream reads it.
     stderr: bytes
 
 
 def command_end(argv: tuple[str, ...], status: int | None, stderr: bytes) -> CommandEnd:
-    """How a command ended, as reported by the core."""
+    """Returns how a command ended, as reported by the core."""
     return CommandEnd(argv, status, stderr)

@@ -14,7 +14,7 @@ from ._errors import CommandEnd, DocumentError, Error
 
 T = TypeVar("T", bytes, str)
 
-#: `int`, `float`, `str`, `bytes`, one of numpy's numbers or its name; `None` for a field that is not a column.
+#: `int`, `float`, `str`, `bytes`, a numpy number type or its name; `None` for a field that is not a column.
 ColumnType: TypeAlias = type | str | None
 
 __version__: str
@@ -43,21 +43,21 @@ class Framer:
 
     @staticmethod
     def lines(*, keep_delimiter: bool = False) -> Framer:
-        """Lines, without their line feed and a carriage return before it."""
+        """Records are lines, without the line feed and a carriage return before it."""
     @staticmethod
     def delimiter(delimiter: bytes | str | int, *, keep_delimiter: bool = False) -> Framer:
-        """Records that end with this byte, byte string, or UTF-8 text."""
+        """Records end with this byte, byte string, or UTF-8 text."""
     @staticmethod
     def any_of(delimiters: bytes, *, keep_delimiter: bool = False) -> Framer:
-        """Records that end after any of these bytes."""
+        """Records end after any of these bytes."""
     @staticmethod
     def fixed(length: int) -> Framer:
-        """Records of this many bytes."""
+        """Records have this many bytes."""
     @staticmethod
     def length_prefixed(
         width: int = 4, *, endian: Literal["little", "big"] = "little", counts: Literal["payload", "itself"] = "payload"
     ) -> Framer:
-        """Records preceded by their length: of 1, 2, 4 or 8 bytes, which may count themselves."""
+        """Records are preceded by their length, which has 1, 2, 4 or 8 bytes and may count itself."""
     @staticmethod
     def bson() -> Framer:
         """BSON documents."""
@@ -71,7 +71,7 @@ class Memory(Buffer):
 
 @final
 class Batch(Sequence[T], Generic[T]):
-    """Many records at once: one block of bytes, and where each begins."""
+    """Many records at once: one block of bytes, and the offset of each record."""
 
     @property
     def data(self) -> memoryview:
@@ -84,13 +84,14 @@ class Batch(Sequence[T], Generic[T]):
         """The number of its first record in the stream."""
     @property
     def offset(self) -> int:
-        """Where `data` begins in the stream, in bytes."""
+        """The position of `data` in the stream, in bytes."""
     @property
     def terminated(self) -> bool:
         """Whether the last record ends with its delimiter. All others do."""
     @property
     def trim(self) -> tuple[int, int, bool]:
-        """Bytes of each record that are not content, at both ends; whether a carriage return is content."""
+        """The number of bytes at each end of a record that are not content, and whether a carriage return is
+        content."""
     def to_list(self) -> list[T]:
         """The records as a list."""
     def __len__(self) -> int: ...
@@ -99,14 +100,14 @@ class Batch(Sequence[T], Generic[T]):
 
 @final
 class Reader(Iterator[T], Generic[T]):
-    """A source, record by record: `bytes`, or `str` with an encoding.
+    """Reads a source record by record, as `bytes`, or as `str` if an encoding is given.
 
-    Records are lines by default. As `bytes` they have no line ends. As `str` the iteration yields them with line ends,
-    like a Python text file with `newline=""`, so that `csv.reader` and others find the line feeds inside quotes;
-    `keep_delimiter=False` removes the line ends. Records in batches and pipes have no line ends.
+    Records are lines by default. As `bytes`, lines have no line ends. As `str`, the iteration yields lines with their
+    line ends, like a Python text file with `newline=""`, so that `csv.reader` and others find the line feeds inside
+    quotes; `keep_delimiter=False` removes the line ends. Records in batches and pipes have no line ends.
 
-    It is also a file in binary mode (an `io.BufferedIOBase`), whose lines keep their line feeds, as in files; the
-    records of the iteration do not. Every call continues where the previous one ended, whichever it was.
+    A reader is also a file in binary mode (an `io.BufferedIOBase`). Its `readline` keeps the line feeds, as in files;
+    the iteration does not. Every call continues where the previous call ended, even if that was another method.
 
     One call at a time: a call from another thread raises `InUse`."""
 

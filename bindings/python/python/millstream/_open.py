@@ -1,6 +1,6 @@
-"""Opening: one function for each kind of source.
+"""One function for each kind of source.
 
-They take the options of a reader as keywords; `ReaderOptions` and `CommandOptions` list all of them."""
+The functions accept the options of a reader as keywords; `ReaderOptions` and `CommandOptions` list all of them."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def pipeline(
 def pipeline(
     argvs: Iterable[Sequence[Argument]], *, encoding: str | None = None, **options: Unpack[CommandOptions]
 ) -> Reader[Any]:
-    """Starts commands, each reading the output of the one before. Every command's status counts."""
+    """Starts commands, each of which reads the output of the previous one. All of them must succeed."""
     return Reader.commands([_argv(argv) for argv in argvs], encoding=encoding, **_prepare(options))
 
 
@@ -146,7 +146,7 @@ def from_fd(fd: int, *, encoding: None = None, **options: Unpack[FileOptions]) -
 @overload
 def from_fd(fd: int, *, encoding: str, **options: Unpack[FileOptions]) -> Reader[str]: ...
 def from_fd(fd: int, *, encoding: str | None = None, **options: Unpack[FileOptions]) -> Reader[Any]:
-    """Reads a duplicate of a file descriptor; the original stays open. They share their position."""
+    """Reads a duplicate of a file descriptor; the original stays open. Both share the file position."""
     return Reader.fd(fd, encoding=encoding, **_prepare(options))
 
 
@@ -164,7 +164,7 @@ def from_file(file: Readable, *, encoding: None = None, **options: Unpack[Reader
 @overload
 def from_file(file: Readable, *, encoding: str, **options: Unpack[ReaderOptions]) -> Reader[str]: ...
 def from_file(file: Readable, *, encoding: str | None = None, **options: Unpack[ReaderOptions]) -> Reader[Any]:
-    """Reads any object that has `read1` or `read`, in binary mode. It is not closed."""
+    """Reads any object that has `read1` or `read`, in binary mode. The object is not closed."""
     read = getattr(file, "read1", None) or getattr(file, "read", None)
     if read is None:
         raise TypeError(f"expected an object with read1() or read(), not {type(file).__name__}")
@@ -184,7 +184,7 @@ def from_callable(
 ) -> Reader[Any]:
     """Reads what a function returns when called with a number of bytes; an empty result is the end.
 
-    It is called on the thread that reads. Its exceptions are raised there, after the last record."""
+    The function is called on the thread that reads. Its exceptions are raised there, after the last record."""
     return Reader.callback(read, encoding=encoding, **_prepare(options))
 
 
@@ -199,12 +199,12 @@ def tcp(
 def tcp(
     host: str, port: int, *, timeout: float | None = None, encoding: str | None = None, **options: Unpack[ReaderOptions]
 ) -> Reader[Any]:
-    """Connects to a TCP server and reads what it sends. `timeout` applies to connecting."""
+    """Connects to a TCP server and reads the data that it sends. `timeout` applies to connecting."""
     if isinstance(port, bool) or not isinstance(port, int) or not 0 < port < 1 << 16:
         raise option_error(f"port={port!r}", "a number from 1 to 65535")
     if timeout is not None and not timeout > 0:
         raise option_error(f"timeout={timeout!r}", "seconds, more than 0")
-    # Wrong options are refused before a connection is made.
+    # Invalid options are reported before a connection is made.
     Reader.memory(b"", encoding=encoding, **_prepare(options)).close()
     with socket.create_connection((host, port), timeout) as connection:
         connection.settimeout(None)

@@ -10,7 +10,7 @@ from ._types import Progress
 
 
 def hook(progress: Progress) -> Callable[[int, int | None, int], object]:
-    """A function for the core to call: with bytes read, total bytes, and records."""
+    """Returns a function for the core to call with bytes read, total bytes, and records."""
     bar: Any = progress
     if not hasattr(bar, "update") or isinstance(bar, (dict, set)):
         if not callable(bar):

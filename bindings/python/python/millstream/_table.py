@@ -8,7 +8,7 @@ from ._native import Memory
 
 
 def column(kind: str, parts: list[Any]) -> Any:
-    """Numbers without a copy, unless they come in several parts; text as objects.
+    """Returns numbers without a copy, unless they come in several parts, and text as objects.
 
     For missing values, floating point numbers are NaN, integers are masked, and objects are `None`."""
     import numpy as np

@@ -20,17 +20,17 @@ use pyo3::types::{PyCapsule, PyDict, PyList, PyString};
 use crate::reader::Reader;
 use crate::{arrow, error, foreign};
 
-/// The default number of documents to infer columns from, and their maximum size: the same as for the command.
+/// The default number of documents to infer columns from, and their maximum size, as in the command.
 const SAMPLE: (usize, usize) = (10_000, 32 << 20);
 
-/// Columns, which can be taken once.
+/// Columns, which can be taken only once.
 #[pyclass(frozen, module = "millstream._native")]
 pub struct Columns {
     stream: Mutex<Option<Stream>>,
     counts: Arc<Mutex<Counts>>,
 }
 
-/// What the columns do not show, as far as they have been taken.
+/// Counters of the values that the taken columns do not show.
 #[derive(Clone, Copy, Default)]
 struct Counts {
     unknown: u64,
@@ -90,7 +90,7 @@ impl Columns {
         let mut batches = || {
             let Some(stream) = documents.as_mut() else { return Err(Error::new(ErrorKind::Closed)) };
             if is_inferred {
-                // After an interrupted wait it continues with what it has.
+                // After an interrupted wait, it continues with the data that it has.
                 sample.extend(stream, wishes.infer, SAMPLE.1)?;
             }
             let schema = match &wishes.schema {
@@ -109,19 +109,19 @@ impl Columns {
         Ok(Columns { stream: Mutex::new(Some(stream)), counts })
     }
 
-    /// Members without a column and duplicate keys, so far.
+    /// The number of members without a column and of duplicate keys, so far.
     #[getter]
     fn unknown(&self) -> u64 {
         self.counts.lock().unknown
     }
 
-    /// Values that did not fit and are null, so far.
+    /// The number of values that did not fit and are null, so far.
     #[getter]
     fn mismatched(&self) -> u64 {
         self.counts.lock().mismatched
     }
 
-    /// Values so far whose type their column does not show.
+    /// The number of values whose type their column does not show, so far.
     #[getter]
     fn lost_types<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let LostTypes { code, symbol, subtype, undefined, .. } = self.counts.lock().lost_types;
@@ -142,7 +142,7 @@ impl Columns {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // The interface allows a request to be ignored.
+        // The interface allows an implementation to ignore the requested schema.
         let _ = requested_schema;
         let taken = self.stream.lock().take();
         let stream = taken.ok_or_else(|| PyRuntimeError::new_err("these columns have already been taken"))?;
@@ -170,7 +170,7 @@ impl Stream {
     }
 }
 
-/// The error with the options that can help.
+/// Adds the options that can help to the error.
 fn advised(error: Error, is_inferred: bool) -> Error {
     let options = match error.kind() {
         ErrorKind::ShapeMismatch | ErrorKind::ValueOutOfRange if is_inferred => {
@@ -262,7 +262,7 @@ fn word<T: Copy>(option: &str, given: Option<&str>, words: &[(&str, T)]) -> Resu
     }
 }
 
-/// The maximum nesting of types: the schema checks it again, with the path.
+/// The maximum nesting depth of types; the schema checks it again, with the path.
 const MOST_DEPTH: usize = 70;
 
 /// The columns named by a dict: by their paths, or by their keys inside a document.

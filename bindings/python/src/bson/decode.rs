@@ -1,7 +1,6 @@
-//! Documents into dicts.
-//!
-//! Most documents use the same few keys: the objects made for them are reused. It recurses as deeply as the core's
-//! rules allow documents to be nested, 200 levels.
+//! Converts documents into dicts.
+//! Most documents use the same few keys, so the objects for keys are reused. The recursion is as deep as the core's
+//! rules allow documents to be nested: 200 levels.
 
 use millstream::Error;
 use millstream::bson::{Cursor, Document, ElementType, Rules};
@@ -12,10 +11,10 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString};
 use super::Types;
 use crate::error;
 
-/// How many keys are remembered.
+/// The number of keys that are cached.
 const KEYS: usize = 512;
 
-/// The errors of decoding: the document's, or Python's.
+/// The errors of decoding: from the document or from Python.
 pub enum Trouble {
     Document(Error),
     Python(PyErr),
@@ -130,7 +129,7 @@ impl<'t, 'py> Decoder<'t, 'py> {
         })
     }
 
-    /// Python's dates go from the year 1 to 9999; others are numbers of milliseconds.
+    /// Python's dates cover the years 1 to 9999; other dates are numbers of milliseconds.
     fn date(&self, milliseconds: i64) -> Result<Bound<'py, PyAny>, Trouble> {
         let (days, within) = (milliseconds.div_euclid(86_400_000), milliseconds.rem_euclid(86_400_000));
         let date = self.types.date.as_ref().filter(|_| (-719_162..=2_932_896).contains(&days));

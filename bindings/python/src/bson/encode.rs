@@ -1,4 +1,4 @@
-//! Dicts into documents.
+//! Converts dicts into documents.
 
 use millstream::bson::{Binary, Builder, DateTime, Decimal128, Map, ObjectId, Timestamp, ToBson, Value};
 use millstream::{Error, ErrorKind};
@@ -39,14 +39,14 @@ fn put(
     value: &Bound<'_, PyAny>,
     other: &Bound<'_, PyAny>,
 ) -> Result<(), Trouble> {
-    // A user's subclass of a built-in type may mean something else: `other` knows.
+    // A user's subclass of a built-in type may represent something else, which `other` determines.
     if let Ok(text) = value.cast_exact::<PyString>() {
         add(builder, key, text.to_str()?)
     } else if let Ok(bool) = value.cast::<PyBool>() {
         add(builder, key, &bool.is_true())
     } else if let Ok(int) = value.cast_exact::<PyInt>() {
         match int.extract::<i64>() {
-            // Like the other drivers: the smaller type that it fits.
+            // The smallest type that fits, as in other drivers.
             Ok(int) => match i32::try_from(int) {
                 Ok(int) => add(builder, key, &int),
                 Err(_) => add(builder, key, &int),
@@ -92,7 +92,7 @@ fn put_other(
     let (word, parts): (String, Bound<'_, PyTuple>) = other.call1((value,))?.extract()?;
     let part = |number| parts.get_item(number);
     match word.as_str() {
-        // It represents another object.
+        // The value represents another object.
         "as" => put(builder, key, &part(0)?, other),
         "id" => add(builder, key, &ObjectId(part(0)?.extract::<[u8; 12]>()?)),
         "date" => add(builder, key, &DateTime(part(0)?.extract()?)),

@@ -1,9 +1,7 @@
 //! Julia files as Python objects.
-//!
-//! It traverses the graph with a list of what is still to be made, never recursively, so depth is no danger. Mutable
-//! Python objects (lists, dicts, `Struct`s) are created empty and filled later: so a value that contains itself is no
-//! danger either, and shared objects stay shared. `millstream/bson/julia.py` describes how each kind of value is
-//! converted.
+//! The graph is traversed with a list of pending steps, never recursively, so deep values are safe. Mutable Python
+//! objects (lists, dicts, `Struct`s) are created empty and filled later, so values that contain themselves are safe
+//! too, and shared objects stay shared. `millstream/bson/julia.py` describes how each kind of value is converted.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -20,10 +18,10 @@ use super::decode::{Trouble, raise};
 use crate::error;
 use crate::memory::{Memory, Owner};
 
-/// Values still to be made.
+/// Values that are not converted yet.
 type Values<'g> = Box<dyn Iterator<Item = Value<'g>> + 'g>;
 
-/// What is still to be done, the last first.
+/// The pending steps, the last first.
 enum Step<'g, 'py> {
     /// Pushes these values onto the stack.
     Make(Values<'g>),
@@ -38,14 +36,14 @@ enum Step<'g, 'py> {
 struct Walk<'g, 'py> {
     /// The module in Python.
     module: Bound<'py, PyModule>,
-    /// Where arrays are stored, if not in memory that Python may change.
+    /// The owner of the arrays, if it is not memory that Python may change.
     file: Option<Arc<Mapped>>,
-    /// Empty while it is being made.
+    /// Empty while the object is being created.
     made: HashMap<Id, Option<Bound<'py, PyAny>>>,
     steps: Vec<Step<'g, 'py>>,
     later: Vec<(Bound<'py, PyAny>, usize, Values<'g>)>,
     pile: Vec<Bound<'py, PyAny>>,
-    /// How many values may still be made: dictionaries can share content without being the same object.
+    /// The number of values that may still be created: dictionaries can share content without being the same object.
     values_left: u64,
 }
 
@@ -169,7 +167,7 @@ impl<'g, 'py> Walk<'g, 'py> {
         Ok(())
     }
 
-    /// Mutable: an empty object, which is filled later.
+    /// Creates an empty mutable object, which is filled later.
     fn open(
         &mut self,
         make: &str,
@@ -184,7 +182,7 @@ impl<'g, 'py> Walk<'g, 'py> {
         Ok(())
     }
 
-    /// Immutable: its parts first.
+    /// Converts the parts of an immutable object first.
     fn join(
         &mut self,
         id: Option<Id>,
@@ -245,7 +243,7 @@ impl<'g, 'py> Walk<'g, 'py> {
         })
     }
 
-    /// The numpy array, if its elements are numbers: in place, if that is a file.
+    /// The numpy array, if its elements are numbers; for a file, without a copy.
     fn numbers(&self, array: &Array<'g>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let (py, Some(payload)) = (self.module.py(), array.payload()) else { return Ok(None) };
         let mapped = self.file.as_ref().and_then(|file| {
@@ -269,7 +267,7 @@ fn text<'py>(py: Python<'py>, bytes: &[u8]) -> Bound<'py, PyAny> {
 
 fn contains_itself() -> Trouble {
     let error = Error::new(ErrorKind::JuliaInvalid).with_found("a tuple, key or element of a set that contains itself");
-    error.with_expected("that only mutable values do").into()
+    error.with_expected("only mutable values that contain themselves").into()
 }
 
 fn too_much() -> Trouble {

@@ -11,7 +11,7 @@ use super::decode::{Decoder, raise};
 use crate::error;
 use crate::memory::{Memory, Owner};
 
-/// The name of its type, the object if there is one, and the subtype for binary data.
+/// The name of a value's type, the object if there is one, and the subtype for binary data.
 type Found<'py> = (&'static str, Option<Bound<'py, PyAny>>, u8);
 
 /// A mapped file.
@@ -69,7 +69,7 @@ impl Mapped {
             ElementType::Binary => {
                 let binary: millstream::bson::Binary<&[u8]> = element.get().map_err(raised)?;
                 let whole = self.file.as_bytes();
-                // Its position: both are parts of the mapped memory.
+                // The offset of the value: both slices are parts of the mapped memory.
                 let start = binary.bytes.as_ptr().addr() - whole.as_ptr().addr();
                 let range = start..start + binary.bytes.len();
                 let memory = Py::new(py, Memory(Owner::Mapped(self.file.clone(), range)))?;

@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 #[pyclass(frozen, module = "millstream._native")]
 pub struct Types {
     object_id: Py<PyAny>,
-    /// Nothing: all dates are `other_date`.
+    /// `None` if all dates are `other_date`.
     date: Option<Py<PyAny>>,
     /// Dates outside Python's range.
     other_date: Py<PyAny>,

@@ -11,20 +11,20 @@ use super::layout::Layout;
 /// parts of the same size.
 const FULL: usize = 1 << 20;
 
-/// The longest record: so all offsets in a block fit into signed 32-bit integers, as Arrow requires.
+/// The length of the longest record, so that all offsets in a block fit into signed 32-bit integers, as Arrow requires.
 pub const LONGEST: usize = 1 << 29;
 
-/// Records, put together from batches.
+/// Records that are combined from batches.
 #[derive(Default)]
 pub struct Block {
     bytes: Vec<u8>,
-    /// As a batch has them; none in an empty block.
+    /// The offsets, as in a batch; empty in an empty block.
     offsets: Vec<u32>,
     trim: Trim,
     terminated: bool,
     /// The position of the first record in the stream: bytes and records.
     pub position: (u64, u64),
-    /// After which bytes there are separators, and what [`Block::split`] has found. They are kept for their memory.
+    /// The separators, and the results of [`Block::split`]. They are kept to reuse their memory.
     separators: Vec<u32>,
     bounds: Vec<u32>,
 }
@@ -38,7 +38,7 @@ impl Block {
         self.bytes.len() >= FULL
     }
 
-    /// Appends the records of the next batch of the stream, of one framer.
+    /// Appends the records of the next batch of the stream. All batches come from one framer.
     pub fn append(&mut self, batch: &Batch<'_>) {
         let (Some(&first), Some(&last)) = (batch.offsets().first(), batch.offsets().last()) else { return };
         let base = self.bytes.len() as u32;
@@ -51,13 +51,13 @@ impl Block {
         (self.trim, self.terminated) = (batch.trim(), batch.terminated());
     }
 
-    /// Removes all records, and keeps the memory.
+    /// Removes all records and keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.offsets.clear();
     }
 
-    /// Finds the fields of the records, up to the first record that has too few: that is the error.
+    /// Finds the fields of the records, up to the first record that has too few, which is the error.
     pub fn split<'a>(&'a mut self, layout: &'a Layout) -> (Fields<'a>, Option<Wrong>) {
         let Block { bytes, offsets, trim, terminated, separators, bounds, .. } = self;
         let count = layout.columns.len();
@@ -113,27 +113,27 @@ impl Block {
 #[derive(Clone, Copy)]
 pub struct Fields<'a> {
     pub bytes: &'a [u8],
-    /// For each record: where its fields begin, and one byte past its end.
+    /// For each record, the starts of its fields and the position one byte past its end.
     bounds: &'a [u32],
-    /// How many bounds a record has.
+    /// The number of bounds per record.
     stride: usize,
-    /// Which field of each record it is.
+    /// The index of the field in each record.
     pub column: usize,
     missing: Option<&'a [u8]>,
-    /// What ends a field besides the end of a line, if there is only one such byte: then numbers need not know where it
-    /// is.
+    /// The byte that ends a field besides the end of a line, if there is only one; then the parser of numbers finds the
+    /// end itself.
     pub separator: Option<Separator>,
-    /// Whether all of it is UTF-8.
+    /// Whether the whole block is valid UTF-8.
     pub is_text: bool,
 }
 
 impl<'a> Fields<'a> {
-    /// Those of another column.
+    /// The fields of another column.
     pub fn of(&self, column: usize) -> Fields<'a> {
         Fields { column, ..*self }
     }
 
-    /// How many there are.
+    /// The number of fields.
     pub fn len(&self) -> usize {
         self.bounds.len() / self.stride
     }

@@ -1,13 +1,12 @@
-//! From batches to a table: blocks are parsed, on several threads if available, and joined in order.
+//! Turns batches into a table: blocks are parsed, on several threads if available, and joined in order.
 //!
 //! ```text
 //!            ┌─ jobs ─► thread ─┐
 //! batches ─► block              ├─ pieces ─► join ─► columns
 //!            └─ the caller's ───┘
 //! ```
-//!
-//! The caller reads, and parses blocks that no other thread is free for. So at most two blocks for each thread exist at
-//! a time; the results are part of the table.
+//! The caller reads, and parses a block itself if no other thread is free. So at most two blocks for each thread exist
+//! at a time; the results become part of the table.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,32 +32,32 @@ pub fn enough_workers() -> usize {
 pub struct Growing {
     layout: Arc<Layout>,
     columns: Vec<Box<dyn kind::Growing>>,
-    /// Rows of the columns.
+    /// The number of rows in the columns.
     rows: usize,
     /// The number of records so far.
     records: usize,
-    /// Records that do not fill a block yet.
+    /// The records that do not fill a block yet.
     open: Block,
-    /// How many threads parse, including the caller's.
+    /// The number of parsing threads, including the caller's.
     workers: usize,
     crew: Option<Crew>,
-    /// How many blocks have been parsed or given to be parsed, and how many of them have been joined.
+    /// The number of blocks that have been submitted for parsing, and how many of them have been joined.
     given: usize,
     joined: usize,
-    /// The results of blocks that wait for earlier ones.
+    /// The results of blocks that wait for earlier blocks.
     early: BTreeMap<usize, Piece>,
-    /// Blocks whose memory is free.
+    /// Blocks whose memory can be reused.
     spare: Vec<Block>,
-    /// Whether there was an error: nothing is joined after it.
+    /// Whether there was an error; no block is joined after it.
     is_broken: bool,
 }
 
-/// The result of a block.
+/// The result of parsing a block.
 struct Piece {
-    /// Of each column.
+    /// The array of each column.
     arrays: Vec<ArrayRef>,
     rows: usize,
-    /// The error after the rows.
+    /// The error that follows the rows.
     error: Option<Error>,
     block: Block,
 }
@@ -107,10 +106,10 @@ impl Growing {
         self.join()
     }
 
-    /// Waits until everything that has been appended is in the columns.
+    /// Waits until all appended records are in the columns.
     ///
     /// # Errors
-    /// As [`append`](Growing::append).
+    /// The same errors as [`append`](Growing::append).
     pub fn settle(&mut self) -> Result<(), Error> {
         if !self.open.is_empty() {
             self.give();
@@ -123,7 +122,7 @@ impl Growing {
         if self.joined < self.given { Err(Error::new(ErrorKind::Internal)) } else { Ok(()) }
     }
 
-    /// How many records have been appended.
+    /// The number of appended records.
     pub fn records(&self) -> usize {
         self.records
     }
@@ -138,7 +137,7 @@ impl Growing {
         Table::new(schema, self.rows, self.columns.into_iter().map(kind::Growing::finish).collect())
     }
 
-    /// Has the open block parsed: by a free thread, or here.
+    /// Passes the open block to a free thread, or parses it here.
     fn give(&mut self) {
         let block = std::mem::replace(&mut self.open, self.spare.pop().unwrap_or_default());
         let job = (self.given, block);
@@ -215,7 +214,7 @@ struct Crew {
 }
 
 impl Crew {
-    /// Starts up to this many threads: what no thread can take is left to the caller.
+    /// Starts up to this many threads. Blocks that no thread is free for are left to the caller.
     fn start(layout: &Arc<Layout>, count: usize) -> Crew {
         let (jobs, waiting) = bounded(count);
         let (done, pieces) = unbounded();
@@ -224,7 +223,7 @@ impl Crew {
             let work = move || {
                 for (number, block) in waiting {
                     if done.send((number, parse(&layout, block))).is_err() {
-                        return; // no call waits for it any more
+                        return; // no call waits for the result any more
                     }
                 }
             };
@@ -234,11 +233,11 @@ impl Crew {
         Crew { jobs, waiting, pieces, threads }
     }
 
-    /// Helps with the waiting blocks, and waits for the others.
+    /// Parses waiting blocks, and waits for the others.
     fn finish(self, layout: &Layout, pieces: &mut BTreeMap<usize, Piece>) {
         drop(self.jobs);
         pieces.extend(self.waiting.iter().map(|(number, block)| (number, parse(layout, block))));
-        // A thread that panicked has sent no piece, which is noticed.
+        // A thread that panicked has sent no piece, which the caller detects.
         self.threads.into_iter().for_each(|thread| drop(thread.join()));
         pieces.extend(self.pieces.try_iter());
     }

@@ -13,7 +13,7 @@ use millstream::scan::{self, Number};
 
 use super::block::Fields;
 
-/// The words for types. NumPy's own types have these names, too.
+/// The names of types. NumPy's own types have these names, too.
 pub const KINDS: &[(&str, &dyn Kind)] = &[
     ("int8", &Numbers::<Int8Type>(PhantomData)),
     ("int16", &Numbers::<Int16Type>(PhantomData)),
@@ -47,11 +47,11 @@ pub trait Growing: Send {
     /// Appends values that [`Kind::parse`] has made.
     fn append(&mut self, values: &ArrayRef);
 
-    /// The column, in as many parts as it has.
+    /// The column, as a list of its parts.
     fn finish(self: Box<Self>) -> Vec<ArrayRef>;
 }
 
-/// A field that is not a value of its column.
+/// A field that is not a valid value for its column.
 pub struct Wrong {
     pub row: usize,
     pub column: usize,
@@ -127,7 +127,7 @@ impl<T: ArrowPrimitiveType> Growing for GrowingNumbers<T> {
     }
 }
 
-/// Text or bytes, in the parts in which they were made: they are not copied again.
+/// Text or bytes, in the parts in which they were created, so that they are not copied again.
 struct Pieces {
     is_text: bool,
 }
@@ -164,7 +164,7 @@ impl Kind for Pieces {
                 bytes.extend_from_slice(field);
                 nulls.append_non_null();
             }
-            // It fits: see `LONGEST`.
+            // The offset fits: see `LONGEST`.
             offsets.push(bytes.len() as i32);
         }
         let (offsets, bytes) = (OffsetBuffer::new(ScalarBuffer::from(offsets)), Buffer::from_vec(bytes));
@@ -192,7 +192,7 @@ impl Growing for GrowingPieces {
     }
 }
 
-/// A field for a message: no control characters, and not too long.
+/// Formats a field for a message: without control characters, and shortened.
 fn show(field: &[u8]) -> String {
     const MOST: usize = 64;
     match field {

@@ -1,4 +1,4 @@
-//! What the columns are.
+//! The definition of the columns.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyMapping, PyType};
@@ -13,7 +13,7 @@ pub struct Layout {
     pub separator: u8,
     /// A field of these bytes is a missing value.
     pub missing: Option<Vec<u8>>,
-    /// Whether records are lines, as the core's numbers know them.
+    /// Whether records are lines, as the core's number parser requires.
     pub lines: bool,
 }
 
@@ -24,7 +24,7 @@ pub struct Column {
 }
 
 impl Layout {
-    /// From the arguments of `Reader.columns`: types by name, or in a sequence.
+    /// Creates a layout from the arguments of `Reader.columns`: types by name, or in a sequence.
     pub fn new(
         py: Python<'_>,
         separator: Vec<u8>,

@@ -1,4 +1,4 @@
-//! Delimited text as columns of one type each: a table, in the memory of Apache Arrow.
+//! Reads delimited text into typed columns: a table in the memory layout of Apache Arrow.
 //!
 //! ```text
 //! batches ─► block ─► piece ─┐
@@ -7,9 +7,8 @@
 //! ```
 //!
 //! Batches are combined into blocks. A block is split into fields and parsed independently of all others, so several
-//! threads do that; the results are joined in order. Text stays in the memory of its block's copy.
-//!
-//! - `layout`: what the columns are. `block`: records, and their fields. `kind`: fields become values.
+//! threads can parse; the results are joined in order. Text stays in the memory of its block's copy.
+//! - `layout`: the definition of the columns. `block`: records and their fields. `kind`: converts fields to values.
 //! - `growing`: from batches to a table. `table`: the Python object.
 
 mod block;

@@ -19,7 +19,7 @@ use crate::memory::{Memory, Owner};
 pub struct Table {
     schema: SchemaRef,
     rows: usize,
-    /// Each in one part, or in as many equally long parts as the others that are not in one.
+    /// Each column has one part, or parts of the same lengths as the other columns that have several.
     columns: Vec<Vec<ArrayRef>>,
 }
 
@@ -28,7 +28,7 @@ impl Table {
         Table { schema, rows, columns }
     }
 
-    /// The same in blocks of rows, without a copy.
+    /// Returns the table as blocks of rows, without a copy.
     fn blocks(&self) -> Result<Vec<RecordBatch>, ArrowError> {
         let parts = self.columns.iter().max_by_key(|parts| parts.len()).map(Vec::as_slice).unwrap_or_default();
         let mut blocks = Vec::new();
@@ -93,13 +93,13 @@ impl Table {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // The interface allows a request to be ignored.
+        // The interface allows an implementation to ignore the requested schema.
         let _ = requested_schema;
         let blocks = self.blocks().map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
         arrow::stream(py, RecordBatchIterator::new(blocks.into_iter().map(Ok), self.schema.clone()))
     }
 
-    /// For pickle: the types, and the memory of each part.
+    /// Supports pickle with the types and the memory of each part.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Contents)> {
         let fields = self.schema.fields().iter();
         let types = fields.map(|field| (field.name().clone(), field.data_type().to_string(), field.is_nullable()));
@@ -108,7 +108,7 @@ impl Table {
         Ok((restore, (self.rows, types.collect(), pickled.collect())))
     }
 
-    /// The same again. A pickle can contain anything: all of it is checked.
+    /// Restores a table. A pickle can contain anything, so all of it is checked.
     #[staticmethod]
     fn _restore(rows: usize, types: Vec<Named>, columns: Vec<Vec<Part>>) -> PyResult<Table> {
         let mut fields = Vec::new();
@@ -140,13 +140,13 @@ impl Table {
     }
 }
 
-/// A table in a pickle: how many rows it has, what its columns are, and their parts.
+/// A table in a pickle: the number of rows, the columns and their parts.
 type Contents = (usize, Vec<Named>, Vec<Vec<Part>>);
 
 /// A column in a pickle: its name, its type, and whether values can be missing.
 type Named = (String, String, bool);
 
-/// A part of a column in a pickle: its length, its memory, and a byte for each row where values can be missing.
+/// A part of a column in a pickle: its length, its memory, and a byte for each row if values can be missing.
 #[derive(FromPyObject, IntoPyObject)]
 struct Part(usize, Vec<Py<PyBytes>>, Option<Py<PyBytes>>);
 
@@ -181,7 +181,7 @@ fn broken(what: &str) -> PyErr {
     PyValueError::new_err(format!("a pickle that does not contain a table: {what}"))
 }
 
-/// A byte for each row: 1 where there is a value.
+/// A byte for each row: 1 if there is a value.
 fn valid_bytes(nulls: &NullBuffer) -> Vec<u8> {
     nulls.iter().map(u8::from).collect()
 }

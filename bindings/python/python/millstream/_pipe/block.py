@@ -1,4 +1,4 @@
-"""Items on their way through a pipe: a list of them, and the trail back to the records that they were made from."""
+"""Items in transit through a pipe: a list of items, and the trail back to the records that they were made from."""
 
 from __future__ import annotations
 
@@ -10,33 +10,34 @@ from typing import Any, Protocol, TypeAlias
 
 
 class Records(Protocol):
-    """What the source delivered in one piece."""
+    """The items that the source delivered in one piece."""
 
     @property
     def name(self) -> str | None:
-        """The name of their source in errors."""
+        """The name of the source in errors."""
 
     @property
     def first_record(self) -> int:
-        """The number of the first one there."""
+        """The number of the first record in its source."""
         ...
 
     def record(self, index: int) -> Any:
-        """One of them, unchanged."""
+        """One of the records, unchanged."""
 
     def offset(self, index: int) -> int | None:
-        """Its position in the source, in bytes."""
+        """The position of a record in the source, in bytes."""
 
 
 class Back(Protocol):
-    """A step of the trail: from the place of an item to that of the item it was made from. Processes exchange them."""
+    """A step of the trail: from the index of an item to the index of the item it was made from. Processes exchange
+    steps."""
 
     def __call__(self, place: int, /) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Shifted:
-    """After a cut: this many items were before it."""
+    """Items were split off: this many items were before them."""
 
     count: int
 
@@ -46,7 +47,7 @@ class Shifted:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Some items were kept: which ones."""
+    """Some items were kept; these are their indexes."""
 
     verdicts: list[bool]
 
@@ -56,7 +57,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Items became several: how many each."""
+    """Each item became several; these are the numbers of results."""
 
     lengths: list[int]
 
@@ -66,7 +67,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A stage raised."""
+    """A stage raised an exception."""
 
     #: The position of the failed item among those that the stage received.
     index: int
@@ -96,7 +97,7 @@ class Block:
         self.failures: list[Failure] = []
 
     def record_of(self, failure: Failure) -> int:
-        """Which record a stage raised an exception for."""
+        """The record for which a stage raised an exception."""
         return _walk(self.trail[: failure.depth], failure.index)
 
     def is_behind(self, place: int, failure: Failure) -> bool:
@@ -104,7 +105,7 @@ class Block:
         return failure.index < _walk(self.trail[failure.depth :], place)
 
     def step(self, items: list[Any], back: Back | None = None) -> None:
-        """Continues with other items."""
+        """A block with other items in place of these."""
         self.items = items
         if back is not None:
             self.trail = (*self.trail, back)
@@ -135,7 +136,7 @@ class Block:
                 made.extend(results if then is None else map(then, results))
                 if len(made) + len(wrong) == len(items):
                     break
-                # `map` treats it as the end of the items.
+                # `map` would treat StopIteration as the end of the items.
                 raise RuntimeError("a stage's function raised StopIteration")
             except Exception as error:
                 place = len(made) + len(wrong)
@@ -152,5 +153,5 @@ class Block:
         return made
 
 
-#: Blocks in transit. Closing it means that no more are wanted.
+#: Blocks in transit. Closing the generator means that the consumer needs no more.
 Blocks: TypeAlias = Generator[Block, None, None]

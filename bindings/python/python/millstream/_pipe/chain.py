@@ -1,4 +1,4 @@
-"""The path from a source through stages, a list of items at a time."""
+"""The path from a source through stages, one list of items at a time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OnError: TypeAlias = Literal["stop", "skip"] | Writer | Callable[[Any, Error], o
 
 
 class Pipe(Generic[T]):
-    """A source and stages. It runs once: as an iterator of items, in `batches`, or into a sink with `run`."""
+    """A source and stages. A pipe runs once: as an iterator of items, in `batches`, or into a sink with `run`."""
 
     def __init__(self, source: Any, stages: tuple[Any, ...], on_error: OnError) -> None:
         for stage in stages:
@@ -48,7 +48,7 @@ class Pipe(Generic[T]):
             yield from items
 
     def batches(self) -> Iterator[list[T]]:
-        """The items, as many at once as are available."""
+        """Yields lists of items, as many at once as are available."""
         return self._batches
 
     @overload
@@ -58,7 +58,7 @@ class Pipe(Generic[T]):
     @overload
     def run(self, sink: Sink[T, R]) -> R: ...
     def run(self, sink: Sink[T, Any] | Writer | None = None) -> Any:
-        """Runs to the end, and returns the result of the sink; for a writer, the summary."""
+        """Runs to the end and returns the result of the sink; for a writer, the summary."""
         sinking: Sinking[Any] | None = None
         if isinstance(sink, Writer):
             sinking = Writing(sink, self._source.terminator)
@@ -76,12 +76,12 @@ class Pipe(Generic[T]):
         return self.summary if sinking is None else sinking.finish(self.summary)
 
     def cancel(self) -> None:
-        """Ends it from another thread: it raises `Cancelled`, at the latest after processing one batch."""
+        """Stops the pipe from another thread: the pipe raises `Cancelled`, at the latest after processing one batch."""
         self._cancelled.set()
         self._source.cancel()
 
     def close(self) -> None:
-        """Ends it at the current position, and closes its source. Errors from that are ignored."""
+        """Stops at the current position and closes the source. Errors of closing are ignored."""
         self._batches.close()
 
     def __enter__(self) -> Self:
@@ -106,7 +106,7 @@ class Pipe(Generic[T]):
             for tee in self._tees:
                 tee.finish()
         except BaseException:
-            # The error that ends it is the one to report.
+            # The error that ended the pipe is the one to report.
             try:
                 _close(parts)
                 self._source.close()
@@ -122,7 +122,7 @@ class Pipe(Generic[T]):
                 self._on_error.close()
 
     def _parts(self) -> list[Blocks]:
-        """The traversal: each part takes blocks from the one before."""
+        """The traversal: each part takes blocks from the part before it."""
         parts = [self._read()]
         fused: list[tuple[Step, StageStats]] = []
 
@@ -158,7 +158,7 @@ class Pipe(Generic[T]):
             yield block
 
     def _fused(self, blocks: Blocks, steps: list[tuple[Step, StageStats]]) -> Blocks:
-        """Stages one after another, each on all items of a block."""
+        """Runs stages one after another, each on all items of a block."""
         while not any(step.is_done for step, _ in steps):
             block = next(blocks, None)
             if block is None:
@@ -180,18 +180,18 @@ class Pipe(Generic[T]):
             yield block
 
     def _deal_with(self, block: Block) -> None:
-        """What to do with the records that stages raised exceptions for."""
+        """Handles the records for which stages raised exceptions."""
         if not block.failures:
             return
         if self._on_error == "stop":
-            # The last one is the first in the stream: after it a later stage failed at an earlier item.
+            # The last failure is the first in the stream: each later stage can only have failed at an earlier item.
             raise self._error(block, block.failures[-1])
-        told: set[int] = set()
+        reported: set[int] = set()
         for index, failure in sorted(
             ((block.record_of(failure), failure) for failure in block.failures), key=itemgetter(0)
         ):
-            if index not in told:
-                told.add(index)
+            if index not in reported:
+                reported.add(index)
                 self.summary.failed += 1
                 self._put_aside(block, failure)
 
@@ -212,7 +212,7 @@ class Pipe(Generic[T]):
             record = block.records.first_record + index
             offset = block.records.offset(index)
         if isinstance(error, Error):
-            # It stays as it is.
+            # The block stays unchanged.
             error.record = record if error.record is None else error.record
             return error
         found = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
@@ -229,6 +229,6 @@ def _cut(blocks: Blocks, count: int, stats: StageStats) -> Blocks:
 
 
 def _close(parts: list[Blocks]) -> None:
-    """Ends the traversal, starting at its end, so that no part works for a consumer that has left."""
+    """Stops the traversal, starting at its end, so that no part works for a consumer that has stopped."""
     for part in reversed(parts):
         part.close()

@@ -1,7 +1,7 @@
-"""Stages on several workers, with the order kept.
+"""Runs stages on several workers and keeps the order.
 
-Chunks of items go to the workers, at most twice as many as there are workers, and their results are taken in order: so
-memory is bounded, and a slow sink stops the source. A chunk takes a worker some milliseconds."""
+At most twice as many chunks of items as there are workers are in progress, and their results are taken in order. So
+memory is bounded, and a slow sink stops the source. A worker takes a few milliseconds per chunk."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ C = TypeVar("C")
 D = TypeVar("D")
 E = TypeVar("E")
 
-#: The target time of a worker for one lot, in seconds: much longer than passing it on takes, and short to wait for.
+#: The target time of a worker for one chunk, in seconds: much longer than passing it on takes, and short to wait for.
 _LOT_TIME = 0.01
 _LARGEST_LOT = 4096
 
@@ -83,15 +83,15 @@ def parallel(
 def parallel(
     *stages: Any, workers: int | None = None, using: Literal["threads", "processes"] = "threads"
 ) -> Stage[Any, Any]:
-    """Runs `map`, `filter`, `flat_map` and `inspect` stages on several workers: by default, one for each processor. The
+    """Runs `map`, `filter`, `flat_map` and `inspect` stages on several workers, by default one for each processor. The
     order is kept.
 
     Threads are for functions that wait, or compute without the interpreter lock, as numpy's do. Processes are for
-    functions that compute in Python. Items, results and functions are pickled for them, so a function must be
-    importable by name from a module: no lambda, and no nested function. The workers are never forks of this process,
-    since a fork of a process with threads can hang: they come from a fork server (or are spawned, if `multiprocessing`
-    is set to that start method), and import the main module. Protect the code of a script with `if __name__ ==
-    "__main__":`."""
+    functions that compute in Python. Items, results and functions are pickled for processes, so a function must be
+    importable by name from a module; it cannot be a lambda or a nested function. The workers are never forks of this
+    process, because a fork of a process with threads can hang. A fork server starts them (or they are spawned, if
+    `multiprocessing` is set to that start method), and they import the main module. Protect the code of a script with
+    `if __name__ == "__main__":`."""
     for stage in stages:
         if not isinstance(stage, Stateless):
             raise option_error(getattr(stage, "name", repr(stage)), "map, filter, flat_map or inspect in parallel()")
@@ -121,7 +121,7 @@ class _Lot:
 
 
 class Workers:
-    """The stages at work."""
+    """The running stages."""
 
     def __init__(self, parallel: Parallel[Any, Any], source: Source) -> None:
         self._parallel = parallel
@@ -129,17 +129,17 @@ class Workers:
         self._name = source.name
         self._pending: deque[tuple[Block, Future[_Lot]]] = deque()
         self._size = 1
-        #: Seconds that the workers were busy, in total.
+        #: The total number of seconds that the workers were busy.
         self.busy = 0.0
 
     def run(self, blocks: Blocks) -> Blocks:
-        """The blocks with the results for their items, in order."""
+        """Yields the blocks with the results for their items, in order."""
         pending, most = self._pending, 2 * self._parallel.workers
         executor, submit = _start(self._parallel)
         try:
             failed = None
             while True:
-                # Finished results must not be delayed because the source has no data.
+                # Finished results must not be delayed while the source has no data.
                 while pending and (pending[0][1].done() or self._source_waits()):
                     yield self._finish()
                 try:
@@ -147,7 +147,7 @@ class Workers:
                 except Cancelled:
                     raise
                 except Exception as error:
-                    # Everything before it is delivered before it is reported.
+                    # Everything before the error is delivered before the error is reported.
                     block, failed = None, error
                 if block is None:
                     break
@@ -167,11 +167,11 @@ class Workers:
         try:
             lot = future.result()
         except Exception as error:
-            # No stage raised an exception: a process has died, or something could not be pickled.
+            # No stage raised an exception: a process has died, or an object could not be pickled.
             raise self._lost(block, error) from error
         self.busy += lot.elapsed
         if block.items:
-            # It grows step by step, since the time per item varies.
+            # The size grows step by step, because the time per item varies.
             fitting = int(len(block.items) * _LOT_TIME / max(lot.elapsed, 1e-9))
             self._size = max(1, min(fitting, 2 * self._size, _LARGEST_LOT))
         for failure in lot.failures:
@@ -200,7 +200,8 @@ def _start(parallel: Parallel[Any, Any]) -> tuple[Executor, Callable[[list[Any],
 
 
 def _start_method() -> Any:
-    """A way to start processes without forking one that has threads: a fork has their locks, but not the threads."""
+    """A way to start processes without forking a process that has threads: a fork inherits locks, but not the
+    threads."""
     methods = multiprocessing.get_all_start_methods()
     spawns = multiprocessing.get_start_method(allow_none=True) == "spawn" or "forkserver" not in methods
     return multiprocessing.get_context("spawn" if spawns else "forkserver")
@@ -214,16 +215,16 @@ def _work(stages: tuple[Step, ...], items: list[Any], goes_on: bool) -> _Lot:
     return _Lot(block.items, block.trail, block.failures, perf_counter() - began)
 
 
-#: In a worker process: its stages, which it receives once.
+#: The stages of a worker process, which it receives once.
 _stages: tuple[Step, ...] = ()
 
 
 def _set_up(stages: tuple[Step, ...]) -> None:
     global _stages
     _stages = stages
-    # The process that started us gets it too, and ends us.
+    # The parent process gets the signal too, and stops this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # If that process is killed, our work would never end.
+    # Without this, the worker would never end if the parent is killed.
     threading.Thread(target=_end_with_parent, name="millstream parent", daemon=True).start()
 
 
@@ -241,7 +242,7 @@ def _work_here(items: list[Any], goes_on: bool) -> _Lot:
 
 
 def _portable(error: Exception) -> Exception:
-    """The same error in a form for another process, with its traceback as a note."""
+    """Returns the error in a form for another process, with its traceback as a note."""
     error.add_note("in a worker process:\n" + "".join(traceback.format_exception(error)))
     try:
         pickle.loads(pickle.dumps(error))

@@ -1,4 +1,4 @@
-"""`pipe`: a source, stages and a sink in one call."""
+"""`pipe` combines a source, stages and a sink in one call."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ F = TypeVar("F")
 R = TypeVar("R")
 
 
-# One signature for each number of stages, without a sink, into a writer, and into any other sink.
+# One signature for each number of stages: without a sink, into a writer, and into any other sink.
 @overload
 def pipe(source: Iterable[A], /, *, on_error: OnError = "stop") -> Pipe[A]: ...
 @overload
@@ -148,12 +148,12 @@ def pipe(source: Iterable[Any], /, *parts: Any, on_error: OnError = "stop") -> A
     """Sends the records of a source through stages into a sink, and returns the result of the sink.
 
     The source is a reader, any iterable, a pipe without a sink, or several combined with `merge`; the sink is a
-    `Writer`, or made by `for_each`, `collect`, `count` or `fold`. Without a sink the result is a `Pipe`, to be iterated
-    over or run.
+    `Writer`, or made by `for_each`, `collect`, `count` or `fold`. Without a sink, the result is a `Pipe`, which you can
+    iterate over or run.
 
-    The pipe owns its source, its sink and the writers of `tee`: it closes the source, and finishes the others, or
-    aborts them after an error. An exception in a stage becomes a `StageFailed` with the record's number, and is its
-    cause; earlier results have reached the sink."""
+    The pipe owns its source, its sink and the writers of `tee`: it closes the source and finishes the others, or aborts
+    them after an error. An exception in a stage becomes the cause of a `StageFailed` with the record's number; earlier
+    results have reached the sink."""
     if parts and isinstance(parts[-1], (Sink, Writer)):
         return Pipe[Any](source, parts[:-1], on_error).run(parts[-1])
     return Pipe[Any](source, parts, on_error)

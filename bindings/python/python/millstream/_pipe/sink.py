@@ -1,4 +1,4 @@
-"""Where a pipe ends: a writer, or a value made from all items."""
+"""The end of a pipe: a writer, or a value made from all items."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ S = TypeVar("S")
 
 
 class Sinking(Generic[R]):
-    """A sink at work."""
+    """A running sink."""
 
     def take(self, items: list[Any]) -> None:
-        """Takes items as soon as it can."""
+        """Accepts items as soon as possible."""
         raise NotImplementedError
 
     def finish(self, summary: Summary) -> R:
-        """After the last one: the result of the pipe."""
+        """Called after the last item; returns the result of the pipe."""
         raise NotImplementedError
 
     def abandon(self) -> None:
-        """Instead of `finish`, after an error."""
+        """Called instead of `finish` after an error."""
 
 
 @dataclass(frozen=True)
 class Sink(Generic[A, R]):
-    """Takes items of type `A` and results in an `R`. It may be used in several pipes."""
+    """Accepts items of type `A` and returns an `R`. A sink may be used in several pipes."""
 
     start: Callable[[], Sinking[R]]
 
@@ -83,7 +83,7 @@ class _Folding(Sinking[Any]):
 
 
 class Writing(Sinking["Summary"]):
-    """Into a writer, which is closed at the end, or aborted."""
+    """Writes items to a writer, which is closed at the end or aborted."""
 
     def __init__(self, writer: Writer, terminator: bytes) -> None:
         self._writer = writer
@@ -112,7 +112,7 @@ class Writing(Sinking["Summary"]):
 
 
 def a_function(function: Any) -> Any:
-    """The argument, if it is a function."""
+    """Returns the argument if it is a function."""
     if callable(function):
         return function
     raise option_error(type(function).__name__, "a function")
@@ -125,16 +125,16 @@ def for_each(function: Callable[[A], object]) -> Sink[A, Summary]:
 
 
 def collect() -> Sink[A, list[A]]:
-    """All items in a list."""
+    """Collects all items in a list."""
     return Sink(_Collecting)
 
 
 def count() -> Sink[Any, int]:
-    """The number of items."""
+    """Counts the items."""
     return Sink(_Counting)
 
 
 def fold(initial: S, function: Callable[[S, A], S]) -> Sink[A, S]:
-    """One value from all items: `function` makes the next value from the last one and an item."""
+    """Combines all items into one value: `function` returns the next value for the last value and an item."""
     a_function(function)
     return Sink(lambda: _Folding(initial, function))

@@ -1,4 +1,4 @@
-"""Where a pipe's items come from: a reader's batches, the items of any iterable, or several of these in turn."""
+"""The sources of a pipe's items: a reader's batches, any iterable, or several of these in turn."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from .block import Block, Blocks
 
 A = TypeVar("A")
 
-#: For an iterable: how many items are taken at a time at most, and how long that may take, in seconds.
+#: For an iterable: the maximum number of items taken at a time, and the maximum time for that in seconds.
 _MOST = 1024
 _LONGEST = 0.001
 
 
 class Source:
-    """A source at work."""
+    """A running source."""
 
     #: Its name in error messages.
     name: str | None = None
-    #: The terminator of records when they are written.
+    #: The terminator that is written after each record.
     terminator = b"\n"
 
     def blocks(self, goes_on: bool) -> Blocks:
-        """Everything, block by block. An error is raised after the items before it."""
+        """Yields everything, block by block. An error is raised after the items before it."""
         raise NotImplementedError
 
     def waits(self) -> bool:
@@ -42,10 +42,10 @@ class Source:
         return []
 
     def cancel(self) -> None:
-        """Ends a wait of another thread."""
+        """Interrupts a wait of another thread."""
 
     def close(self) -> None:
-        """Closes it, at any position."""
+        """Closes the source, at any position."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class ReaderSource(Source):
     def waits(self) -> bool:
         waits = self._reader.waits()
         if waits is None and (fd := self._reader.waits_for()) is not None:
-            # Its first bytes, which decide how to continue.
+            # The first bytes of the iterable, which decide how to continue.
             poll = select.poll()
             poll.register(fd, select.POLLIN)
             return not poll.poll(0)
@@ -116,7 +116,7 @@ class _ListRecords:
 
 
 class IterableSource(Source):
-    """Items of an iterable: as many at once as it yields in a millisecond, so that none is delayed."""
+    """The items of an iterable, as many at once as it yields in a millisecond, so that none is delayed."""
 
     def __init__(self, iterable: Iterable[Any]) -> None:
         self._iterable = iterable
@@ -149,7 +149,7 @@ class MergedSource(Source):
 
     def __init__(self, sources: Sequence[Source]) -> None:
         self._sources = sources
-        #: Those that have not ended; the next one is first.
+        #: The sources that have not ended; the next one is first.
         self._running = deque(sources)
         if sources:
             self.terminator = sources[0].terminator
@@ -187,7 +187,7 @@ class MergedSource(Source):
 
 
 class Merged(Generic[A]):
-    """Sources that a pipe treats as one. Made by `merge`."""
+    """Sources that a pipe treats as one. `merge` creates this."""
 
     def __init__(self, sources: Sequence[Iterable[A]]) -> None:
         self.source = MergedSource([source_of(source) for source in sources])
@@ -198,16 +198,17 @@ class Merged(Generic[A]):
 
 
 def merge(*sources: Iterable[A]) -> Merged[A]:
-    """The items of several sources, for a pipe: `pipe(merge(a, b), ...)`.
+    """Combines the items of several sources for a pipe: `pipe(merge(a, b), ...)`.
 
-    They take turns, one batch at a time, and a reader without data is skipped while another source has some; if all
-    require a wait, the next in turn is waited for. The items of each stay in order, and a record's number is its number
-    in its own source. The end means that all of them succeeded; one that fails ends the pipe."""
+    The sources take turns, one batch at a time. A reader without data is skipped while another source has some; if all
+    require a wait, the pipe waits for the next one in turn. The items of each source stay in order, and a record's
+    number is its number in its own source. The end means that all sources succeeded; a source that fails ends the
+    pipe."""
     return Merged(sources)
 
 
 def source_of(source: Any) -> Source:
-    """What a pipe can read."""
+    """Returns the source as an object that a pipe can read."""
     if isinstance(source, Reader):
         return ReaderSource(source)
     if isinstance(source, Merged):

@@ -1,4 +1,4 @@
-"""What to do with items on their way. A stage is only a description; it may be used in several pipes."""
+"""The operations on items. A stage is only a description; it may be used in several pipes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ S = TypeVar("S")
 
 
 class Step:
-    """A stage at work in one pipe."""
+    """A running stage in one pipe."""
 
-    #: Whether it needs no more items.
+    #: Whether the stage needs no more items.
     is_done = False
 
     def run(self, block: Block) -> None:
@@ -29,13 +29,13 @@ class Step:
 
 @dataclass(frozen=True)
 class Stage(Generic[A, B]):
-    """Makes items of type `B` from items of type `A`."""
+    """Converts items of type `A` into items of type `B`."""
 
     #: Its name in statistics and error messages.
     name: str
 
     def start(self) -> Step:
-        """Begins its work."""
+        """Starts the stage."""
         raise NotImplementedError
 
 
@@ -101,13 +101,13 @@ class _Scanning(Step):
 
 @dataclass(frozen=True)
 class Tee(Stage[A, A]):
-    """A copy of each item to a writer."""
+    """Writes a copy of each item to a writer."""
 
     writer: Writer
 
 
 class Teeing(Step):
-    """The same at work. The writer's errors end the pipe, whatever `on_error` says."""
+    """The running stage. The writer's errors end the pipe, regardless of `on_error`."""
 
     def __init__(self, writer: Writer, terminator: bytes) -> None:
         self._writer = writer
@@ -118,11 +118,11 @@ class Teeing(Step):
             self._writing.take(block.items)
 
     def finish(self) -> None:
-        """All items have passed."""
+        """Called when all items have passed."""
         self._writer.close()
 
     def abandon(self) -> None:
-        """Not all have."""
+        """Called if not all items have passed."""
         self._writer.abort()
 
 
@@ -170,13 +170,13 @@ class _Skipping(Step):
 
 @dataclass(frozen=True)
 class Batch(Stage[A, A]):
-    """A boundary between stages: it passes on at most this many items at a time."""
+    """A boundary between stages that passes on at most this many items at a time."""
 
     count: int
 
 
 def map(function: Callable[[A], B]) -> Stage[A, B]:
-    """Each item becomes the result of `function` for it."""
+    """Replaces each item with the result of `function` for it."""
     return _Map("map", a_function(function))
 
 
@@ -186,7 +186,8 @@ def filter(function: Callable[[A], object]) -> Stage[A, A]:
 
 
 def flat_map(function: Callable[[A], Iterable[B]]) -> Stage[A, B]:
-    """Each item becomes none, one or several: the items of an iterable, but not the characters of text or bytes."""
+    """Replaces each item with none, one or several items: those of an iterable, but not the characters of text or
+    bytes."""
     return _FlatMap("flat_map", a_function(function))
 
 
@@ -196,9 +197,9 @@ def inspect(function: Callable[[A], object]) -> Stage[A, A]:
 
 
 def scan_state(initial: S, function: Callable[[S, A], tuple[S, B]]) -> Stage[A, B]:
-    """Each item becomes what `function` makes from it and the items before: it is called with a state and an item, and
-    returns the next state and the new item. The state starts as `initial` in each pipe; if the function raises an
-    exception, it keeps its value.
+    """Replaces each item with a value that depends on it and on the items before: `function` is called with a state and
+    an item, and returns the next state and the new item. The state starts as `initial` in each pipe; if the function
+    raises an exception, the state keeps its value.
 
         pipe(names, scan_state(1, lambda number, name: (number + 1, f"{number} {name}")), collect())
     """
@@ -206,31 +207,32 @@ def scan_state(initial: S, function: Callable[[S, A], tuple[S, B]]) -> Stage[A, 
 
 
 def tee(writer: Writer) -> Stage[Any, Any]:
-    """Writes each item to a writer as well, which the pipe owns as it does its sink. A slow writer stops the source,
-    and one that fails ends the pipe.
+    """Also writes each item to a writer, which the pipe owns like its sink. A slow writer stops the source, and a
+    writer that fails ends the pipe.
 
-    Items go through stages many at a time: it may have written some that follow one that a later stage raises an
-    exception for, or that a later `take` drops. Put `batch(1)` first to prevent that."""
+    Items go through stages in batches. The writer may have received items that follow one for which a later stage
+    raises an exception, or that a later `take` drops. Put `batch(1)` first to prevent this."""
     if isinstance(writer, Writer):
         return Tee("tee", writer)
     raise option_error(f"{type(writer).__name__} in tee()", "a Writer")
 
 
 def take(count: int) -> Stage[Any, Any]:
-    """The first `count` items; then the pipe ends, and its source is closed.
+    """Keeps the first `count` items; then the pipe ends and its source is closed.
 
-    Items go through stages many at a time: earlier stages may have run on some that it drops. Put `batch(1)` first to
-    prevent that."""
+    Items go through stages in batches: earlier stages may have processed items that `take` drops. Put `batch(1)` first
+    to prevent this."""
     return _Take("take", _whole(count, 0))
 
 
 def skip(count: int) -> Stage[Any, Any]:
-    """All but the first `count` items."""
+    """Drops the first `count` items."""
     return _Skip("skip", _whole(count, 0))
 
 
 def batch(count: int) -> Stage[Any, Any]:
-    """The stages after it run on at most `count` items at a time. It creates no lists: each item stays one."""
+    """Limits the stages after it to `count` items at a time. Items stay single items; this stage does not create
+    lists."""
     return Batch("batch", _whole(count, 1))
 
 

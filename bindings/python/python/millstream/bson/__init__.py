@@ -1,4 +1,4 @@
-"""BSON: documents of MongoDB and of BSON.jl, as dicts, as columns, or mapped.
+"""Reads and writes BSON documents of MongoDB and BSON.jl as dicts, as columns, or mapped.
 
 from millstream import bson
 
@@ -65,12 +65,12 @@ T = TypeVar("T")
 
 Columns = _native.Columns
 
-#: Which classes represent types that Python lacks: ours, or those of pymongo's package `bson`.
+#: Which classes represent types that Python lacks: Millstream's, or those of pymongo's package `bson`.
 Classes: TypeAlias = Literal["millstream", "pymongo"]
 #: The type of a column: a name (bool, int, long, double, string, binData, objectId, date, timestamp, decimal, json, or
 #: null; with a `!` if every document has a value), a list of one type for arrays, or a dict of members for documents.
 ColumnType: TypeAlias = "str | list[Any] | dict[str, Any]"
-#: How dates are represented: as Python's, or as a `DatetimeMS` outside of its range; or always as a `DatetimeMS`.
+#: How dates are represented: as Python's dates, with `DatetimeMS` outside of their range; or always as a `DatetimeMS`.
 Dates: TypeAlias = Literal["datetime", "milliseconds"]
 
 
@@ -86,7 +86,7 @@ class ObjectId:
 
     @classmethod
     def from_hex(cls, text: str) -> ObjectId:
-        """From its 24 digits."""
+        """Creates an id from its 24 digits."""
         return cls(bytes.fromhex(text))
 
     def __str__(self) -> str:
@@ -104,14 +104,14 @@ class Decimal128:
             raise ValueError(f"a decimal number has 16 bytes, not {len(self.bid)}")
 
     def to_decimal(self) -> decimal.Decimal:
-        """The same as Python's."""
+        """Returns the number as Python's `Decimal`."""
         bits = int.from_bytes(self.bid, "little")
         sign, high = bits >> 127, bits >> 122 & 0x1F
         if high == 0x1F:
             return decimal.Decimal("sNaN" if bits >> 121 & 1 else "NaN")
         if high == 0x1E:
             return decimal.Decimal("-Infinity" if sign else "Infinity")
-        if high >> 3 == 3:  # a significand that can only be too large, which counts as zero
+        if high >> 3 == 3:  # the significand is too large, which counts as zero
             exponent, digits = bits >> 111 & 0x3FFF, 0
         else:
             exponent, digits = bits >> 113 & 0x3FFF, bits & ((1 << 113) - 1)
@@ -122,7 +122,7 @@ class Decimal128:
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    """Bytes of a subtype other than 0, which tells their meaning."""
+    """Bytes of a subtype other than 0; the subtype defines their meaning."""
 
     data: bytes
     subtype: int = 0
@@ -168,7 +168,7 @@ class MaxKey:
 
 @cache
 def _types(classes: Classes, dates: Dates = "datetime") -> _native.Types:
-    """The classes in the form the native part needs."""
+    """Returns the classes in the form that the native part needs."""
     if classes not in get_args(Classes) or dates not in get_args(Dates):
         raise _native.option_error(
             f"classes={classes!r}, dates={dates!r}", '"millstream" or "pymongo", "datetime" or "milliseconds"'
@@ -188,7 +188,7 @@ def _types(classes: Classes, dates: Dates = "datetime") -> _native.Types:
             MaxKey(),
             datetime.UTC,
         )
-    import bson as theirs  # of pymongo
+    import bson as theirs  # pymongo's
     from bson import binary, datetime_ms, max_key, min_key
 
     return _native.Types(
@@ -234,17 +234,17 @@ def loads(
     dates: Dates = "datetime",
     forbid_unknown: bool = False,
 ) -> Any:
-    """The dict of one document, or an object of `type`. Dates are aware, in UTC; or all are `DatetimeMS`, depending on
-    `dates`.
+    """Returns the dict of one document, or an object of `type`. Dates are timezone-aware, in UTC; or all are
+    `DatetimeMS`, depending on `dates`.
 
     A type is a dataclass or a `msgspec.Struct` whose fields are Python's types or Millstream's, lists, tuples, sets and
     dicts of them, `Optional` and other unions, `Literal`, enumerations, and nested classes of this kind. An `int`
-    accepts a double without a fraction, a `float` an integer that it represents exactly; nothing else is converted.
-    Members that the type does not have are ignored, or an error with `forbid_unknown`. A Struct is read by msgspec,
-    according to its own rules.
+    accepts a double without a fraction, and a `float` accepts an integer that it can represent exactly; there are no
+    other conversions. Members that the type does not have are ignored; with `forbid_unknown` they are errors. A Struct
+    is read by msgspec, according to its own rules.
 
-    Raises `DocumentError`, with the position of the error; or, if a document is not of its type, with the `path` of
-    keys. A member that is missing and has no default is a `DocumentKeyError`."""
+    Raises `DocumentError` with the position of the error, or, if a document does not match the type, with the `path` of
+    keys. A missing member without a default raises `DocumentKeyError`."""
     document = _native.bson_loads(data, _types(classes, dates))
     return document if type is None else _typed.convert(document, type, forbid_unknown)
 
@@ -254,7 +254,7 @@ def decode(data: bytes | bytearray, type: builtins.type[T], **options: Unpack[Ty
 @overload
 def decode(data: bytes | bytearray, type: Any, **options: Unpack[TypedOptions]) -> Any: ...
 def decode(data: bytes | bytearray, type: Any, **options: Unpack[TypedOptions]) -> Any:
-    """One document as an object of `type`, like `loads`."""
+    """Returns one document as an object of `type`, like `loads`."""
     return loads(data, type=type, **options)
 
 
@@ -272,10 +272,10 @@ def decode_all(
     dates: Dates = "datetime",
     forbid_unknown: bool = False,
 ) -> list[Any]:
-    """The dicts, or objects of `type`, of consecutive documents, as written by mongodump. See `loads`.
+    """Returns the dicts, or objects of `type`, of consecutive documents, as written by mongodump. See `loads`.
 
-    The garbage collector is paused meanwhile: it would scan all the dicts again and again, and there is nothing to
-    collect. Raises `DocumentError`, with the invalid document as its `record`."""
+    The garbage collector is paused during this call: it would scan all the dicts repeatedly without finding garbage.
+    Raises `DocumentError` with the number of the invalid document as its `record`."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -297,11 +297,10 @@ class _MsgspecStruct(Protocol):
 
 
 def dumps(document: Mapping[str, Any] | _Dataclass | _MsgspecStruct) -> bytes:
-    """The document of a mapping, or of an object that `loads` can return: a dataclass or a `msgspec.Struct`.
+    """Returns the document for a mapping, or for an object that `loads` can return: a dataclass or a `msgspec.Struct`.
 
-    The classes of pymongo are accepted as well as Millstream's, and numpy numbers. An integer takes 32 bits if it fits,
-    else
-    64. A date without a time zone is taken as UTC.
+    The classes of pymongo and of Millstream and numpy numbers are accepted. An integer is written with 32 bits if it
+    fits, otherwise with 64. A date without a time zone is treated as UTC.
     """
     members = document if isinstance(document, dict) else _members(document)
     if members is None:
@@ -312,7 +311,7 @@ def dumps(document: Mapping[str, Any] | _Dataclass | _MsgspecStruct) -> bytes:
 
 
 def _members(value: Any) -> dict[str, Any] | None:
-    """The members of an object that has a document's; Julia values are not such objects."""
+    """Returns the members of an object that can be a document; Julia values cannot."""
     kind = type(value)
     if isinstance(value, Mapping):
         return dict(value)
@@ -329,7 +328,7 @@ _MILLISECOND = datetime.timedelta(milliseconds=1)
 
 
 def _other(value: Any) -> tuple[str, tuple[Any, ...]]:
-    """Classifies an object that is not of a simple built-in type: a word and its parts, for the native part."""
+    """Classifies an object that is not of a simple built-in type, as a word and its parts for the native part."""
     match value:
         case datetime.datetime():
             aware = value if value.tzinfo else value.replace(tzinfo=datetime.UTC)
@@ -395,24 +394,24 @@ def columns(
     unknown: Literal["error", "count", "ignore"] | None = None,
     absent: Literal["error", "null"] | None = None,
 ) -> Columns:
-    """The documents of a file, in memory or of a reader as columns, which pyarrow, pandas and polars accept.
+    """Decodes the documents of a file, a reader or bytes into columns, which pyarrow, pandas and polars accept.
 
         pyarrow.table(bson.columns("dump/orders.bson.gz"))
         polars.DataFrame(bson.columns(data))
         pyarrow.table(bson.columns(data, schema={"_id": "objectId", "customer.city": "string", "tags": ["string"]}))
 
-    The columns are those of `schema`, whose keys are paths; or they are inferred from the first `infer` documents
-    (10,000 by default, at most 32 MiB). The options are those of the command `millstream bson convert`:
+    The columns are defined by `schema`, whose keys are paths, or inferred from the first `infer` documents (10,000 by
+    default, at most 32 MiB). The options are the same as those of the command `millstream bson convert`:
 
     - `mixed`: an inferred column whose types do not fit together is Extended JSON ("json"), or an error.
     - `mismatch`: a value that does not fit its column is an error, or "null" and counted in `mismatched`.
     - `unknown`: a member without a column, and a duplicate key, is an error (the default without a schema), or omitted
-      and counted in `unknown` ("count"); "ignore" (the default with a schema) omits the member and refuses the
-      duplicate key.
+      and counted in `unknown` ("count"); "ignore" (the default with a schema) omits the member and reports the
+      duplicate key as an error.
     - `absent`: a column of the schema that no document has is an error at the end, or a column of nulls ("null").
 
     An error of a document is raised after the batches before it. The consumer of the columns raises it as its own
-    exception. Columns can be taken once. A reader cannot be used otherwise afterwards."""
+    exception. Columns can be taken only once. The reader cannot be used afterwards."""
     return _native.Columns(
         source,
         schema=None if schema is None else dict(schema),
@@ -425,10 +424,10 @@ def columns(
 
 
 class Document(Mapping[str, Any]):
-    """A document of a mapped file: nothing is read until it is accessed, and arrays of numbers are not copied.
+    """A document of a mapped file: values are read when they are accessed, and arrays of numbers are not copied.
 
-    `doc["key"]` is a `Document` for a document or an array, a read-only memoryview for binary data, a Python object
-    otherwise. It keeps the file mapped, as does every view; the file must not be changed meanwhile."""
+    `doc["key"]` is a `Document` for a document or an array, a read-only memoryview for binary data, and a Python object
+    otherwise. The document and every view keep the file mapped; the file must not be changed during that time."""
 
     def __init__(self, file: _native.Mapped, path: list[str]) -> None:
         self._file = file
@@ -441,7 +440,7 @@ class Document(Mapping[str, Any]):
         return memoryview(value) if isinstance(value, _native.Memory) else value
 
     def array(self, key: str, dtype: Any) -> np.ndarray[Any, Any]:
-        """The binary data of this key as a read-only numpy array, directly on the mapped file."""
+        """Returns the binary data of this key as a read-only numpy array that refers directly to the mapped file."""
         import numpy
 
         _, value, _ = self._find(key)
@@ -450,7 +449,7 @@ class Document(Mapping[str, Any]):
         return numpy.frombuffer(memoryview(value), dtype)
 
     def to_dict(self) -> Any:
-        """All of it, as Python objects."""
+        """Returns the whole document as Python objects."""
         return self._file.object(self._path)
 
     def __iter__(self) -> Iterator[str]:

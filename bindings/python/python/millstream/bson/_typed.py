@@ -1,8 +1,8 @@
-"""Documents as types: decoded dicts become dataclasses, and the types of their fields.
+"""Converts decoded dicts to dataclasses and the types of their fields.
 
-A type's plan is a function that takes a value of a document and returns it as that type; plans of dataclasses are kept.
-A value that does not fit raises a `_Misfit`, which collects the keys on its way out: a document that fits pays nothing
-for them."""
+A type's plan is a function that converts a value of a document to that type; plans of dataclasses are cached. A value
+that does not fit raises a `_Misfit`, which collects the keys while it propagates, so valid documents pay nothing for
+them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Kind: TypeAlias = Literal["key_missing", "value_out_of_range", "shape_mismatch"]
 
 
 def convert(document: dict[str, Any], hint: Any, forbid_unknown: bool) -> Any:
-    """A document as this type."""
+    """Returns a document as this type."""
     try:
         return _plan(hint, forbid_unknown)(document)
     except _Misfit as misfit:
@@ -36,7 +36,7 @@ def convert(document: dict[str, Any], hint: Any, forbid_unknown: bool) -> Any:
 
 
 def convert_all(documents: list[Any], hint: Any, forbid_unknown: bool) -> None:
-    """Puts this type in the place of each document."""
+    """Replaces each document with an object of this type."""
     plan = _plan(hint, forbid_unknown)
     for record, document in enumerate(documents):
         try:
@@ -51,11 +51,11 @@ class _Misfit(Exception):
     def __init__(self, kind: Kind, found: str, expected: str, keys: Iterable[str] = ()) -> None:
         self.kind: Kind = kind
         self.found, self.expected = found, expected
-        #: The innermost first.
+        #: The keys, the innermost first.
         self.keys = list(keys)
 
     def under(self, key: object) -> None:
-        """On the way out: the value is under this key."""
+        """Adds a key while the exception propagates: the value is under this key."""
         self.keys.append(str(key))
 
     def told(self, record: int | None = None) -> Error:
@@ -112,7 +112,7 @@ def _instance(kind: type) -> Plan:
 
 
 def _exactly(kind: type) -> Plan:
-    """For Python a `bool` is an `int`; for a document it is not."""
+    """In Python a `bool` is an `int`; in a document it is not."""
 
     def plan(value: Any) -> Any:
         if type(value) is kind:
@@ -173,7 +173,7 @@ def _union(hint: Any, plans: list[Plan]) -> Plan:
         return None if value is None else inner(value)
 
     def plan(value: Any) -> Any:
-        """The first member that fits, but a member whose exact type it is takes precedence."""
+        """Returns the first member that fits, but a member with exactly the type of the value takes precedence."""
         if type(value) in get_args(hint):
             return value
         for member in plans:
@@ -203,7 +203,7 @@ def _enumeration(kind: type[enum.Enum]) -> Plan:
             member = kind(value)
         except ValueError:
             member = None
-        # To Python, `True` is 1.
+        # In Python, `True` equals 1.
         if member is None or isinstance(value, bool) != isinstance(member.value, bool):
             raise _Misfit("shape_mismatch", repr(value), f"a value of {_name(kind)}")
         return member
@@ -222,7 +222,7 @@ def _sequence(make: Callable[[list[Any]], Any] | None) -> Callable[[tuple[Any, .
             try:
                 made.extend(map(element, value))
             except _Misfit as misfit:
-                # `extend` has added those before it.
+                # `extend` has added the elements before it.
                 misfit.under(len(made))
                 raise
             return made if make is None else make(made)
@@ -285,7 +285,7 @@ _CONTAINERS: dict[Any, Callable[[tuple[Any, ...], bool], Plan]] = {
 
 
 class _Dataclass:
-    """The plan of a dataclass. Its fields are resolved on first use, since they can refer back to it."""
+    """The plan of a dataclass. Its fields are resolved on first use, because they can refer back to it."""
 
     def __init__(self, kind: Any, forbid_unknown: bool) -> None:
         self._kind = kind
@@ -293,7 +293,7 @@ class _Dataclass:
 
     @cached_property
     def _fields(self) -> list[tuple[str, Plan, bool]]:
-        """Names, plans, and whether they are required."""
+        """The names and plans of the fields, and whether they are required."""
         hints = typing.get_type_hints(self._kind, localns={self._kind.__name__: self._kind})
         return [
             (
@@ -332,13 +332,13 @@ _dataclass = lru_cache(maxsize=1024)(_Dataclass)
 
 
 def _is_struct(kind: type) -> bool:
-    # A program that has one of these classes has loaded its package.
+    # A program that uses one of these classes has imported its package.
     msgspec = sys.modules.get("msgspec")
     return msgspec is not None and issubclass(kind, msgspec.Struct)
 
 
 def _struct(kind: type, forbid_unknown: bool) -> Plan:
-    """Its package knows best. Its errors are text only."""
+    """Converts with the Struct's own package, whose errors are text only."""
     import msgspec
 
     if forbid_unknown:
@@ -354,13 +354,13 @@ def _struct(kind: type, forbid_unknown: bool) -> Plan:
 
 
 def _misfit_of_struct(message: str, kind: type) -> _Misfit:
-    said, _, path = message.partition(" - at `$")
+    text, _, path = message.partition(" - at `$")
     keys = re.findall(r"[^.\[\]`]+|(?<=\[)\.\.\.(?=\])", path)[::-1]
-    if named := re.fullmatch("Object missing required field `(.*)`", said):
+    if named := re.fullmatch("Object missing required field `(.*)`", text):
         return _Misfit("key_missing", "no such member", f"a member {named[1]!r}", [named[1], *keys])
-    if other := re.fullmatch("Expected (.*), got `([^`]*)`", said):
+    if other := re.fullmatch("Expected (.*), got `([^`]*)`", text):
         return _Misfit("shape_mismatch", f"a value of type {other[2]}", other[1].replace("`", ""), keys)
-    return _Misfit("shape_mismatch", said, f"a document for {_name(kind)}", keys)
+    return _Misfit("shape_mismatch", text, f"a document for {_name(kind)}", keys)
 
 
 def _name(hint: Any) -> str:

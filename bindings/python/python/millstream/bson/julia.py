@@ -1,25 +1,26 @@
-"""Files of Julia's packages BSON.jl and BSONqs as plain data.
+"""Reads files of Julia's packages BSON.jl and BSONqs as plain data.
 
 from millstream.bson import julia
 
 model = julia.load("model.bson")["model"]
 model.type, model.fields
 
-No code is executed and no name is looked up, whatever a file contains. Shared objects stay shared, even if they contain
-themselves.
+No code is executed and no name is looked up, regardless of the content of a file. Shared objects stay shared, even if
+they contain themselves.
 
 | Julia | Python |
 |---|---|
 | `nothing`, Bool, integers, floating point | `None`, `bool`, `int`, `float` |
-| String | `str`; `bytes` where it is no text |
-| an array of numbers, a BitArray | numpy's, of the same shape, the first index the fastest, read-only |
-| other arrays | a list; of several dimensions, numpy's array of objects |
-| Tuple, Dict, Set | `tuple`, `dict`, `set`; a `Struct` of keys and values where those are no keys in Python |
+| String | `str`; `bytes` if it is not valid text |
+| an array of numbers, a BitArray | a read-only numpy array of the same shape, in Fortran order |
+| other arrays | a list; with several dimensions, a numpy array of objects |
+| Tuple, Dict, Set | `tuple`, `dict`, `set`; a `Struct` of keys and values if Python cannot hash the keys |
 | NamedTuple, Pair, Symbol, Char | `NamedTuple`, `Pair`, `Symbol`, `Char` |
-| Complex, Rational, UnitRange | `complex`, `Fraction`, `range`; a `Struct` where they cannot be |
-| a struct, a Ref, a function with a body | `Struct` with `type` and `fields`; a file has no names of fields |
-| types, modules, functions with a name | `Type`, `Module`, `Function`: their names |
-| `missing`, what has no value | `missing`, `undef` |
+| Complex, Rational, UnitRange | `complex`, `Fraction`, `range`; otherwise a `Struct` |
+| a struct, a Ref, a function with a body | `Struct` with `type` and `fields`; files do not contain the names of fields
+|
+| types, modules, functions with a name | `Type`, `Module`, `Function`, which contain the name |
+| `missing`, an undefined value | `missing`, `undef` |
 | anything else, such as an enumeration | `Primitive` with `type` and `data` |
 """
 
@@ -57,7 +58,7 @@ __all__ = [
 
 
 class Struct:
-    """A value with fields, in the order of their declaration. As in Julia, it is equal to itself only."""
+    """A value with fields, in the order of their declaration. As in Julia, it is equal only to itself."""
 
     __slots__ = ("__weakref__", "fields", "type")
 
@@ -124,7 +125,7 @@ class Function(str):
 
 @dataclass(frozen=True, slots=True)
 class Primitive:
-    """A value as its bytes in memory, the lowest first: of a type whose content the file does not describe."""
+    """The bytes of a value in memory, the lowest first. The file does not describe the content of its type."""
 
     type: str
     data: bytes
@@ -147,11 +148,11 @@ undef = Undef()
 def load(
     path: str | os.PathLike[str], *, memory: int = 1 << 30, types: Mapping[str, Sequence[str]] | None = None
 ) -> Any:
-    """The values of a file: usually a dict.
+    """Returns the values of a file, usually as a dict.
 
-    The file is mapped, and arrays of numbers are views of it: it must not be changed while they are in use. The result
-    takes at most `memory` bytes, arrays of numbers not counted. `types` gives the field types of immutable structs, so
-    that arrays of them are more than bytes: `{"Main.Point": ["Float64", "Float64"]}`.
+    The file is mapped, and arrays of numbers are views of it: the file must not be changed while they are in use. The
+    result takes at most `memory` bytes, not counting arrays of numbers. `types` gives the field types of immutable
+    structs, so that arrays of them can be decoded: `{"Main.Point": ["Float64", "Float64"]}`.
 
     Raises `DocumentError`, and `TooMuchMemory`.
     """
@@ -159,7 +160,7 @@ def load(
 
 
 def loads(data: bytes | bytearray, *, memory: int = 1 << 30, types: Mapping[str, Sequence[str]] | None = None) -> Any:
-    """The same for bytes, from which arrays are copied."""
+    """Returns the values in bytes, from which arrays are copied."""
     return _native.julia_load(_MODULE, None, data, memory, _described(types))
 
 
@@ -170,10 +171,10 @@ def _described(types: Mapping[str, Sequence[str]] | None) -> list[tuple[str, lis
     return [(name, list(fields)) for name, fields in (types or {}).items()]
 
 
-# How the native part makes objects. Mutable objects come with a function that fills them: their content may not exist
-# yet.
+# How the native part creates objects. Mutable objects come with a function that fills them, because their content may
+# not exist yet.
 
-#: Julia's type, and numpy's.
+#: Julia's types and the matching numpy types.
 _NUMBERS = {
     "Bool": "?",
     **{f"Int{8 * size}": f"<i{size}" for size in (1, 2, 4, 8)},
@@ -201,7 +202,7 @@ def _array(size: list[int]) -> _Filled:
     flat = numpy.empty(math.prod(size), object)
 
     def fill(elements: list[Any]) -> None:
-        # One by one: numpy would look into lists.
+        # One by one, because numpy would traverse lists.
         for index, element in enumerate(elements):
             flat[index] = element
 
@@ -230,7 +231,8 @@ def _set(of: str, elements: list[Any]) -> Any:
 
 
 def _are_distinct(keys: list[Any]) -> bool:
-    """They are in Julia; but Python cannot hash a list, and treats 0.0 as equal to -0.0."""
+    """Returns whether keys that differ in Julia also differ in Python, which cannot hash a list and treats 0.0 as
+    -0.0."""
     try:
         return len(set(keys)) == len(keys)
     except TypeError:
