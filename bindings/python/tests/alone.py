@@ -1,4 +1,4 @@
-"""The package without anything else: run by `tools/python test` in an environment that has nothing but the wheel."""
+"""Tests the package alone: `tools/python test` runs this in an environment that contains only the wheel."""
 
 import importlib.metadata
 import importlib.util

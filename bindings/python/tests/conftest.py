@@ -1,4 +1,4 @@
-"""What the tests share."""
+"""Fixtures and settings that the tests share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# Times mean nothing on a machine that does other work too.
+# Times are meaningless on a machine that does other work too.
 settings.register_profile("usual", deadline=None, max_examples=100)
 settings.register_profile("deep", deadline=None, max_examples=int(os.environ.get("MILLSTREAM_CASES", "5000")))
 settings.load_profile("deep" if os.environ.get("MILLSTREAM_DEEP") else "usual")
@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @pytest.fixture
 def text(tmp_path: Path) -> Callable[[bytes], Path]:
-    """Makes a file of these bytes."""
+    """Creates a file with these bytes."""
 
     def make(data: bytes) -> Path:
         path = tmp_path / "input"

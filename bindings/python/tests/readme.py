@@ -1,4 +1,5 @@
-"""The examples of the README, each with what it prints. As a script it writes them into a directory, to be checked."""
+"""The examples of the README and their output. As a script, this writes them to a directory so that they can be
+checked."""
 
 from __future__ import annotations
 

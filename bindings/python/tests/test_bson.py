@@ -1,4 +1,4 @@
-"""Documents: against pymongo as the twin, the shared vectors, mapped files, columns."""
+"""Tests of documents: comparison with pymongo, the shared vectors, mapped files, columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents as columns: the shared vectors, options, readers as sources, and what is refused."""
+"""Tests of documents as columns: the shared vectors, options, readers as sources, and invalid input."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_ctrl_c_ends_the_wait_for_a_reader() -> None:
 
 
 def test_slow_sources_lose_nothing() -> None:
-    """Waits that are ended to run signal handlers continue where they were."""
+    """Waits that are interrupted to run signal handlers continue where they stopped."""
     script = """
 import sys, time
 from bson import encode

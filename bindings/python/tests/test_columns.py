@@ -1,4 +1,4 @@
-"""Delimited text as columns."""
+"""Tests of delimited text as columns."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_columns_as_numpy_and_arrow() -> None:
     assert repr(table) == "<Table of 3 rows, name: Utf8, n: Int64, x: Float64, rest: Binary>"
     with pytest.raises(KeyError):
         table["m"]
-    # Others take it over, as often as they like.
+    # Other packages can take the table any number of times.
     for _ in range(2):
         arrow: Any = pa.table(table)
         assert arrow.schema.types == [pa.string(), pa.int64(), pa.float64(), pa.binary()]
@@ -123,7 +123,7 @@ def test_the_first_wrong_field_is_told_wherever_it_is(column: int, workers: int)
     assert error.partial["d"][-1] == "text 349999"
 
 
-#: Enough for a block in each row but the last: all threads have something to do.
+#: Enough for one block in each row but the last, so that all threads have work.
 WIDE = 60 * [b"x" * 50_000]
 
 
@@ -135,7 +135,7 @@ def wide(wrong: tuple[int, bytes] | None) -> bytes:
 
 
 def outcome(reader: millstream.Reader[bytes], workers: int | None) -> tuple[Any, ...]:
-    """All that can be seen of it."""
+    """Everything that is visible of a table."""
     types: dict[str, Any] = {"a": "int16", "b": str, "c": int, "d": float}
     raised: tuple[Any, ...] = ()
     try:
@@ -234,7 +234,7 @@ def test_columns_hold_what_was_written(
 ) -> None:
     rows = rows * repeat
     lines = ["\t".join("*" if value is None else str(value) for value in row) for row in rows]
-    # A text of that kind would be no value.
+    # A text with this content would be a missing value.
     lines = [line if not line.startswith("*\t") else "**" + line[1:] for line in lines]
     expected = [("**" if text == "*" else text, *others) for text, *others in rows]
     data = end.join(lines) + (end if whole and lines else "")

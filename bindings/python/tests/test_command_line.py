@@ -1,4 +1,4 @@
-"""The command-line tool, as the wheel installs it."""
+"""Tests of the command-line tool as the wheel installs it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_its_exit_status_is_the_tools(words: list[str], status: int, complaint: 
 def test_ctrl_c_stops_it_and_leaves_no_orphan(tmp_path: Path) -> None:
     out = tmp_path / "out"
     words = ["run", "-o", str(out), "--", "sh", "-c", "echo $$ >&2; exec sleep 60"]
-    # What is run in the background may begin by ignoring it.
+    # Processes that run in the background may ignore the signal initially.
     heeds = (
         f"import os, signal, sys; signal.signal({signal.SIGINT:d}, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
     )
@@ -81,7 +81,7 @@ def test_ctrl_c_stops_it_and_leaves_no_orphan(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         said = process.stderr.read().decode()
         watch.cancel()
-    # It ends by the signal, as commands should, and not by a KeyboardInterrupt.
+    # The signal kills the process, as it should for commands; there is no KeyboardInterrupt.
     assert (process.returncode, "Traceback" in said) == (-signal.SIGINT, False)
     with pytest.raises(ProcessLookupError):
         os.kill(orphan, 0)

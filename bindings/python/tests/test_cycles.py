@@ -1,4 +1,4 @@
-"""Functions that lead back to the reader or the writer that calls them: the garbage collector frees both."""
+"""Tests that the garbage collector frees readers and writers together with functions that refer back to them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from test_threads import grows
 
 
 class Friend:
-    """What a function holds, to see when it goes."""
+    """An object that a function holds, to detect when it is freed."""
 
     other: Any = None
 

@@ -1,4 +1,4 @@
-"""Exceptions: what a pickle of them keeps."""
+"""Tests of exceptions and of their pickles."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_real_errors_pickle(tmp_path: Any) -> None:
 
 
 class Own(millstream.FileError):
-    """A class of a user's."""
+    """A class that a user defines."""
 
 
 def test_a_class_of_a_users_stays_one() -> None:

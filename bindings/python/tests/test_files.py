@@ -1,4 +1,4 @@
-"""A reader is a file: code that takes files accepts it."""
+"""Tests that code that accepts files also accepts a reader."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_lines_of_text_are_those_of_a_file() -> None:
     without = ["a", "b\rc", "", "水"]
     assert list(millstream.from_bytes(data, encoding="utf-8", keep_delimiter=False)) == without
     assert list(millstream.from_bytes(data, encoding="utf-8", delimiter="\n")) == ["a\r", *without[1:]]
-    # Records, as opposed to the lines of a file, are without their delimiters.
+    # Unlike the lines of a file, records do not include their delimiters.
     assert [item for batch in millstream.from_bytes(data, encoding="utf-8").batches() for item in batch] == without
     assert millstream.pipe(millstream.from_bytes(data, encoding="utf-8"), millstream.collect()) == without
     reader = millstream.from_bytes(data, encoding="utf-8")

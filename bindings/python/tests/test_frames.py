@@ -1,4 +1,4 @@
-"""Records out of bytes: the shared vectors, and random ones against Python's own `split`."""
+"""Tests of framing: the shared vectors, and a comparison of random input with Python's own `split`."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def framer(words: list[str]) -> Framer:
         case ["bson"]:
             return Framer.bson()
         case other:
-            raise AssertionError(f"a framer that this test does not know: {other}")
+            raise AssertionError(f"this test does not know the framer {other}")
 
 
 def pieces(data: bytes, size: int) -> millstream.Reader[bytes]:
-    """A source that gives this many bytes at a time."""
+    """A source that returns this many bytes at a time."""
     cut = [data[at : at + size] for at in range(0, len(data), size)]
     rest = iter(cut)
     return millstream.from_callable(lambda _: next(rest, b""))
@@ -57,7 +57,7 @@ def test_shared_vectors(name: str, words: str, data: str, records: str, end: str
                         found.extend(batch)
             except millstream.Error as error:
                 outcome = error.kind
-                # A length over the limit is refused at once. That so much is not there shows when it is skipped.
+                # A length over the limit is an error immediately. Skipping the record shows that the bytes are missing.
                 if isinstance(error, millstream.RecordTooLong):
                     with pytest.raises(millstream.FrameError) as caught:
                         reader.skip_record()

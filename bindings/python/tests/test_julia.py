@@ -1,4 +1,5 @@
-"""Files that Julia's packages wrote, against what Julia says is in them; and files that no Julia writes."""
+"""Tests of files from Julia's packages, compared with Julia's description of them, and of files that Julia never
+writes."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ def sidecar(file: Path) -> dict[str, Any]:
 
 
 class Same:
-    """Whether an object matches a sidecar; see the README of the corpus."""
+    """Returns whether an object matches a sidecar; see the README of the corpus."""
 
     def __init__(self) -> None:
         self._objects: dict[int, Any] = {}
@@ -56,13 +57,13 @@ class Same:
 
     def _plain(self, said: Any, found: Any) -> bool:
         if type(said) is float and type(found) is float:
-            # The fewest digits that are this number in its own type.
+            # The fewest digits that represent this number in its own type.
             with np.errstate(over="ignore"):
                 return found in (said, float(np.float32(said)), float(np.float16(said)))
         return type(found) is type(said) and bool(found == said)
 
     def _members(self, said: list[Any], found: list[Any]) -> bool:
-        """Without an order. A key is met once, so that only its own value is looked at."""
+        """Compares without an order. Each key occurs once, so that it is compared only with its own value."""
         left = list(found)
         for key, value in said:
             at = next((at for at, (other, _) in enumerate(left) if self.check(key, other)), None)
@@ -156,7 +157,7 @@ class Same:
 
     def _struct(self, said: Any, found: Any) -> bool:
         if isinstance(found, julia.Primitive):
-            # In an array, where a file does not say what its fields are.
+            # In an array, for which the file does not describe the fields.
             return bool(found.type == said["$struct"])
         assert isinstance(found, julia.Struct)
         return found.type == said["$struct"] and self.all([value for _, value in said["fields"]], found.fields)
@@ -165,7 +166,7 @@ class Same:
         return bool(found == julia.Primitive(said["$primitive"], bytes.fromhex(said["bytes_hex"])))
 
     def _type(self, said: Any, found: Any) -> bool:
-        # Old versions of Julia write a bound at the variable, too.
+        # Old versions of Julia also write a bound of the variable.
         expected = re.sub(r"<:\w+(?=[,}])", "", said["$type"])
         return type(found) is julia.Type and str(found) == expected
 
@@ -242,7 +243,7 @@ ANY = {"tag": "datatype", "name": ["Core", "Any"], "params": []}
 
 
 def test_depth_is_no_danger() -> None:
-    """A chain of references, each to the next, far deeper than Python calls."""
+    """A chain of references that is much deeper than Python's recursion limit."""
     count = 100_000
     links = [{"tag": "tuple", "data": [{"tag": "backref", "ref": n + 2}]} for n in range(count)]
     data = document({"_backrefs": [*links, {"tag": "tuple", "data": []}], "value": {"tag": "backref", "ref": 1}})

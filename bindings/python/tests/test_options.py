@@ -1,4 +1,4 @@
-"""Wrong options and unknown names are a TypeError or a ValueError, before anything is opened, started or connected."""
+"""Tests that invalid options and unknown names raise a TypeError or ValueError before anything is opened or started."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def is_refused(call: Callable[..., Any], *args: Any, **options: Any) -> bool:
     try:
         opened = call(*args, **options)
     except (TypeError, ValueError) as error:
-        # What is refused is not something that went wrong later.
+        # The options were rejected, and did not cause an error later.
         return not isinstance(error, millstream.Error) or isinstance(error, millstream.OptionError)
     if isinstance(opened, Writer):
         opened.abort()
@@ -153,7 +153,7 @@ def test_nonsense_is_refused_before_anything_happens(
             if not is_right(value):
                 assert is_refused(call, **{option: value}), (option, value)
     assert os.listdir() == ["input"]
-    # What is right is taken, so the cases above were refused for what they are.
+    # Valid values are accepted, so the cases above were rejected for the intended reason.
     for option, is_right in options.items():
         for value in NONSENSE:
             if is_right(value):

@@ -1,4 +1,5 @@
-"""Pipes: the order of items, how failures are reported, and that nothing is held back or left running."""
+"""Tests of pipes: the order of items, the report of failures, and that no item is held back and no process keeps
+running."""
 
 from __future__ import annotations
 
@@ -74,7 +75,7 @@ def test_a_writer_is_finished_or_given_up(tmp_path: Path) -> None:
     assert summary.writer is not None
     assert summary.writer.bytes == 4
     pipe(millstream.from_bytes(b"a;b;", delimiter=";"), Writer.path(path))
-    assert path.read_bytes() == b"a;b;", "records end as those of the source"
+    assert path.read_bytes() == b"a;b;", "records end like those of the source"
     pipe([b"a", "ö", 1, memoryview(b"x")], Writer.path(path))
     assert path.read_bytes() == b"a\n\xc3\xb6\n1\nx\n"
     other = tmp_path / "other"
@@ -187,7 +188,7 @@ def test_a_copy_to_a_writer(tmp_path: Path) -> None:
     source = millstream.from_bytes(b"a; b; c; ", delimiter="; ")
     pipe(source, tee(Writer.path(copy)), take(2), Writer.path(tmp_path / "out"))
     assert (tmp_path / "out").read_bytes() == b"a; b; "
-    assert copy.read_bytes() == b"a; b; c; ", "it was in front of take"
+    assert copy.read_bytes() == b"a; b; c; ", "the stage was before take"
     pipe(lines(b"1\n2\n3\n"), batch(1), tee(Writer.path(copy)), take(2), collect())
     assert copy.read_bytes() == b"1\n2\n"
 
@@ -217,7 +218,7 @@ def test_several_sources_in_turn() -> None:
     running = pipe(merge(lines(b"1\n2\n3\n"), range(10, 13), pipe(lines(b"7\n"), map(int))), map(int))
     found = list(running)
     assert sorted(found) == [1, 2, 3, 7, 10, 11, 12]
-    assert [n for n in found if n < 4] == [1, 2, 3], "the items of each stay in order"
+    assert [n for n in found if n < 4] == [1, 2, 3], "the items of each source stay in order"
     assert [n for n in found if n >= 10] == [10, 11, 12]
     assert running.summary.records == 7
     assert pipe(merge(), count()) == 0
@@ -227,7 +228,7 @@ def test_several_sources_in_turn() -> None:
 
 
 def test_a_source_that_waits_is_passed_over() -> None:
-    """The one in front continues only when all that the other has are through."""
+    """The first source continues only when all items of the other have passed."""
     there, answer = os.pipe()
     waiting = millstream.command(["sh", "-c", "read line; echo $line"], stdin=there)
     os.close(there)
@@ -319,7 +320,7 @@ def test_leaving_early_closes_the_source() -> None:
 
 @pytest.mark.parametrize("stage", [map(bytes), parallel(map(bytes), workers=2)])
 def test_a_record_is_not_late(stage: millstream.Stage[bytes, bytes]) -> None:
-    """The command continues only when it has been answered."""
+    """The command continues only after it has received an answer."""
     there, answer = os.pipe()
     with millstream.command(
         ["sh", "-c", "echo one; read line; echo $line; read line; echo $line"], stdin=there
@@ -383,7 +384,7 @@ def test_workers(using: Literal["threads", "processes"]) -> None:
         pipe([*range(5000), 1_000_000, *range(5000)], both, map(str), map(int), for_each(seen.append))
     assert caught.value.record == 5000
     assert seen == [n * n for n in range(5000) if n % 3]
-    # What comes after the workers still knows its record.
+    # Items still have their record after the workers.
     with pytest.raises(StageFailed) as caught:
         pipe(range(5000), both, map(lambda n: 1 // (n - 100 * 100)), collect())
     assert caught.value.record == 100
@@ -395,7 +396,7 @@ def test_workers(using: Literal["threads", "processes"]) -> None:
 
 
 def test_workers_are_not_ahead_without_bound() -> None:
-    """A sink that takes nothing more stops the source."""
+    """A sink that accepts no more data stops the source."""
     pulled = 0
 
     def items() -> Iterator[int]:
@@ -421,7 +422,7 @@ def test_a_worker_that_dies_is_an_error() -> None:
 
 
 def test_worker_processes_are_no_forks_of_one_that_has_threads() -> None:
-    """In a fork, a lock that another thread holds at that moment would stay locked. Functions are imported."""
+    """Workers are not forks, in which a lock that another thread holds would stay locked. Functions are imported."""
     with LOCK:
         found: list[bool] = pipe([0] * 4, parallel(map(can_lock), workers=2, using="processes"), collect())
     assert found == [True] * 4
@@ -519,7 +520,7 @@ def test_what_cannot_be_is_refused(wrong: Callable[[], object]) -> None:
         wrong()
 
 
-# A chain at random, and the same one item at a time, which is obviously right.
+# A random chain, compared with a simple implementation that processes one item at a time.
 
 
 class Wrong(Exception):
@@ -562,11 +563,11 @@ chains = st.lists(
 
 
 class _End(Exception):
-    """A `take` has all it wants."""
+    """Raised when a `take` has all its items."""
 
 
 def naive(numbers: list[int], chain: list[tuple[str, int]], on_error: str) -> tuple[list[int], set[int], int | None]:
-    """What comes out, the records that were passed over, and the one that ended it."""
+    """Returns the output, the records that were skipped, and the record that ended the chain."""
     out: list[int] = []
     failed: set[int] = set()
     left = [size for _, size in chain]
@@ -628,13 +629,13 @@ def test_as_if_one_at_a_time(
     chain = [(kind, max(size, 1) if kind == "batch" else size) for kind, size in chain]
     stages = [STAGES[kind](FUNCTIONS[kind]) if kind in FUNCTIONS else STAGES[kind](size) for kind, size in chain]
     if workers:
-        # As many of the stages as may run there.
+        # As many stages as may run on workers.
         stages = [
             parallel(stage, workers=2) if at >= split and kind in FUNCTIONS else stage
             for at, (stage, (kind, _)) in enumerate(zip(stages, chain, strict=True))
         ]
     data = b"".join(b"%d\n" % n for n in numbers)
-    # The source delivers in pieces of any size.
+    # The source delivers pieces of any size.
     pieces = [data[at : at + size] for at in range(0, len(data), size)][::-1]
     source = millstream.from_callable(lambda _: pieces.pop() if pieces else b"")
     aside: list[int | None] = []

@@ -1,4 +1,4 @@
-"""pymongo's own classes: taken by `dumps`, and made where they are asked for."""
+"""Tests of pymongo's own classes: `dumps` accepts them, and `loads` creates them on request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sources, records and their ends, as a user sees them."""
+"""Tests of sources, records and the end of streams."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_every_source_gives_the_same_records(text: File) -> None:
         ]
         for reader in readers:
             assert list(reader) == expected, reader
-            assert list(reader) == [], "the end stays the end"
+            assert list(reader) == [], "after the end, there are no more records"
     with path.open("rb") as file:
         reader = millstream.from_fd(file.fileno())
         assert list(reader) == expected
@@ -62,7 +62,7 @@ def test_a_loop_and_single_calls_take_turns() -> None:
     assert (next(first), next(second), next(reader), next(first)) == (b"4", b"5", b"6", b"7")
     assert list(second) == list(first) == list(reader) == []
     lines = iter(millstream.from_bytes(b"a\n"))
-    assert list(iter(lines)) == [b"a"], "it holds the reader"
+    assert list(iter(lines)) == [b"a"], "the iterator keeps the reader alive"
     closed = iter(reader)
     reader.close()
     with pytest.raises(millstream.Closed):
@@ -192,7 +192,7 @@ def test_what_is_left_of_a_command_that_failed_can_be_read() -> None:
     assert caught.value.partial["n"].tolist() == [100, 200]
     with pytest.raises(millstream.CommandFailed):
         millstream.command(CUT).count()
-    # Of one that succeeded it is a record.
+    # If the source succeeded, the last line is a record.
     assert list(millstream.command(["printf", "100\\n30"])) == [b"100", b"30"]
 
 
@@ -219,7 +219,7 @@ def test_a_failure_that_was_overlooked_is_raised_by_close_or_is_the_context() ->
 
 
 def test_stopping_early_is_no_failure() -> None:
-    """Whether the command has failed by then is chance."""
+    """The command may or may not have failed by then."""
     fails = ["sh", "-c", "seq 2; exit 3"]
     for turn in range(200):
         assert millstream.pipe(millstream.command(fails), millstream.take(1), millstream.collect()) == [b"1"]
@@ -228,7 +228,7 @@ def test_stopping_early_is_no_failure() -> None:
                 assert line == b"1"
                 break
         if turn % 20 == 0:
-            time.sleep(0.01)  # by now it has failed
+            time.sleep(0.01)  # by now the command has failed
             reader = millstream.command(fails)
             next(reader)
             time.sleep(0.02)

@@ -1,4 +1,4 @@
-"""The examples of the README run, and print what it says."""
+"""Tests that the examples of the README run and print the documented output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signals, other threads, and what must not grow."""
+"""Tests of signals, threads, forks and memory."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ STUCK = "read, write = os.pipe(); out = millstream.Writer.fd(write)"
 STUCK_LATE = "read, write = os.pipe(); out = millstream.Writer.fd(write, flush=0.01)"
 
 LONG_CALLS = {
-    "a command that says nothing": "next(millstream.command(['sleep', '60']))",
+    "a command that prints nothing": "next(millstream.command(['sleep', '60']))",
     "a thread that reads ahead": "next(millstream.command(['sleep', '60'], read_ahead='on'))",
     "its batches": "next(millstream.command(['sleep', '60']).batches())",
     "a count without an end": "millstream.command(['yes']).count()",
     "a read without an end": "millstream.open('/dev/zero').read(1 << 62)",
-    "a pipe that nobody writes": "millstream.from_fd(os.pipe()[0]).readline()",
-    "a fifo that nobody opens": "os.mkfifo(path); millstream.open(path).read()",
+    "a pipe without a writer": "millstream.from_fd(os.pipe()[0]).readline()",
+    "a fifo that no process opens": "os.mkfifo(path); millstream.open(path).read()",
     "a source in Python": "millstream.from_callable(lambda n: time.sleep(60)).read()",
-    "a fifo that nobody reads": "os.mkfifo(path); millstream.Writer.path(path)",
-    "writes to a pipe that nobody reads": f"{STUCK}; [out.write(b'x' * 10**6) for _ in range(9)]",
-    "the same with a thread that flushes": f"{STUCK_LATE}; [out.write(b'x' * 10**6) for _ in range(9)]",
+    "a fifo without a reader": "os.mkfifo(path); millstream.Writer.path(path)",
+    "writes to a pipe that is not read": f"{STUCK}; [out.write(b'x' * 10**6) for _ in range(9)]",
+    "writes next to a thread that flushes": f"{STUCK_LATE}; [out.write(b'x' * 10**6) for _ in range(9)]",
     "a flush": f"{STUCK}; out.write(b'x' * 10**7); out.flush()",
-    "a flush beside a thread that flushes": f"{STUCK_LATE}; out.write(b'x' * 10**7); out.flush()",
+    "a flush next to a thread that flushes": f"{STUCK_LATE}; out.write(b'x' * 10**7); out.flush()",
     "a close": f"{STUCK}; out.write(b'x' * 10**7); out.close()",
-    "a close beside a thread that flushes": f"{STUCK_LATE}; out.write(b'x' * 10**7); time.sleep(0.1); out.close()",
+    "a close next to a thread that flushes": f"{STUCK_LATE}; out.write(b'x' * 10**7); time.sleep(0.1); out.close()",
     "the end of a command": "millstream.Writer.command(['sleep', '60']).close()",
     "a pipe of functions": f"{STUCK}; millstream.pipe(iter(int, 1), out)",
     "workers": "millstream.pipe(iter(int, 1), millstream.parallel(millstream.map(str)), millstream.count())",
@@ -39,16 +39,16 @@ LONG_CALLS = {
 
 
 @pytest.mark.parametrize("call", LONG_CALLS)
-def test_ctrl_c_is_heard_at_once(call: str, tmp_path: os.PathLike[str]) -> None:
+def test_ctrl_c_ends_waits_at_once(call: str, tmp_path: os.PathLike[str]) -> None:
     program = f"""
 import os, signal, time, millstream
-signal.signal(signal.SIGINT, signal.default_int_handler)  # what is run in the background may begin by ignoring it
+signal.signal(signal.SIGINT, signal.default_int_handler)  # processes that run in the background may ignore it initially
 path = {os.fspath(tmp_path) + "/fifo"!r}
 print("ready", flush=True)
 try:
     {LONG_CALLS[call]}
 except KeyboardInterrupt:
-    print("heard", flush=True)
+    print("interrupted", flush=True)
     os._exit(0)
 """
     process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
@@ -59,7 +59,7 @@ except KeyboardInterrupt:
         process.send_signal(signal.SIGINT)
         watch = threading.Timer(20, process.kill)
         watch.start()
-        assert process.stdout.readline() == b"heard\n"
+        assert process.stdout.readline() == b"interrupted\n"
         watch.cancel()
 
 
@@ -91,13 +91,13 @@ def test_a_writer_that_is_forgotten_waits_a_second_and_shows_what_is_lost(flush:
 
 
 FORGOTTEN = {
-    "it goes on": "del out\nwhile True: time.sleep(0.01)",
-    "it ends, and waits for as long as the sink needs": "pass",
+    "the program continues": "del out\nwhile True: time.sleep(0.01)",
+    "the program ends, and waits for the sink": "pass",
 }
 
 
 @pytest.mark.parametrize("end", FORGOTTEN)
-def test_ctrl_c_is_heard_while_a_writer_that_is_forgotten_waits(end: str) -> None:
+def test_ctrl_c_ends_the_wait_of_a_forgotten_writer(end: str) -> None:
     program = STUCK_FULL.replace("FLUSH", '"full"') + f"print('ready', flush=True)\n{FORGOTTEN[end]}"
     argv = [sys.executable, "-c", program]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
@@ -125,14 +125,14 @@ def test_after_ctrl_c_nothing_is_lost() -> None:
 
 
 def test_a_handler_that_does_not_raise_is_called_and_the_wait_goes_on() -> None:
-    heard: list[int] = []
-    before = signal.signal(signal.SIGUSR1, lambda number, _: heard.append(number))
+    signals: list[int] = []
+    before = signal.signal(signal.SIGUSR1, lambda number, _: signals.append(number))
     try:
         threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGUSR1)).start()
         assert list(millstream.command(["sh", "-c", "sleep 0.4; echo one"])) == [b"one"]
     finally:
         signal.signal(signal.SIGUSR1, before)
-    assert heard == [signal.SIGUSR1]
+    assert signals == [signal.SIGUSR1]
 
 
 def test_the_lock_is_free_while_we_wait() -> None:
@@ -246,7 +246,7 @@ def refused(call, *args):
 """
 
 FORKS = {
-    "a block that is left": """
+    "a child that leaves the block": """
 process = None
 with millstream.Writer.path("output") as out:
     out.write(b"x" * 100_000)
@@ -257,7 +257,7 @@ with millstream.Writer.path("output") as out:
     out.write(b"y")
 assert os.stat("output").st_size == 100_001
 """,
-    "a block that ends": """
+    "a block that ends in the parent": """
 with millstream.Writer.path("output") as out:
     out.write(b"x")
     def child():
@@ -268,7 +268,7 @@ with millstream.Writer.path("output") as out:
     fork(child)
 assert open("output").read() == "x"
 """,
-    "what is in the buffer": """
+    "bytes in the buffer": """
 read, write = os.pipe()
 out = millstream.Writer.fd(write)
 late = millstream.Writer.fd(write, flush=60.0)
@@ -283,7 +283,7 @@ out.close()
 late.close()
 assert os.read(read, 100) == b"oncelate"
 """,
-    "a command that is written to": """
+    "a writer to a command": """
 out = millstream.Writer.command(["sh", "-c", "cat > output"])
 out.write(b"one")
 def child():

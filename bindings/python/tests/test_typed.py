@@ -1,4 +1,4 @@
-"""Documents as types: dataclasses made by hypothesis, their errors with paths, Structs of msgspec."""
+"""Tests of typed documents: dataclasses from hypothesis, errors with paths, Structs of msgspec."""
 
 from __future__ import annotations
 
@@ -262,7 +262,7 @@ def test_what_is_wrong_in_a_struct(change: dict[str, Any], kind: str, path: str,
     assert isinstance(caught.value.__cause__, msgspec.ValidationError)
 
 
-# A type, and what its values are in it.
+# A type, and a strategy for its values.
 Typed = tuple[Any, st.SearchStrategy[Any]]
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 SCALARS: list[Typed] = [
@@ -291,7 +291,7 @@ def classes(inner: st.SearchStrategy[Typed]) -> st.SearchStrategy[Typed]:
     return st.lists(st.tuples(inner, st.booleans()), max_size=4).map(make)
 
 
-# To a checker of types, what is put in their brackets here is none.
+# A type checker does not accept the expressions in these brackets.
 LIST: Any = list
 TUPLE: Any = tuple
 DICT: Any = dict
@@ -312,7 +312,7 @@ types: st.SearchStrategy[Typed] = st.recursive(
 
 
 def plain(value: Any) -> Any:
-    """As it is written: what has no fields of its own."""
+    """Returns the value as it is written: without types that have no fields."""
     if dataclasses.is_dataclass(value):
         return {each.name: plain(getattr(value, each.name)) for each in dataclasses.fields(value)}
     if isinstance(value, dict):
@@ -334,7 +334,7 @@ def test_made_classes_come_back(data: st.DataObject) -> None:
 def test_damage_is_found_where_it_is(data: st.DataObject) -> None:
     kind, values = data.draw(classes(types))
     document = plain(data.draw(values))
-    # Walk to any value, and put there what no type takes.
+    # Select any value and replace it with one that no type accepts.
     keys: list[str] = []
     here = document
     while True:

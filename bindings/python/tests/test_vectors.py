@@ -1,4 +1,4 @@
-"""The shared vectors of behaviour: what counts as which compression, what a limit counts, the defaults of options."""
+"""Tests of the shared vectors: detection of compression, limits, and the defaults of options."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def failure(call: Callable[[], object]) -> bool:
 
 
 def default_of(option: str, directory: Path) -> str:
-    """What an option is by default, as the behaviour shows it."""
+    """Returns the default of an option, as determined from behaviour."""
     path = directory / "file.gz"
     match option:
         case "record_limit":
@@ -122,7 +122,7 @@ def default_of(option: str, directory: Path) -> str:
             stages = millstream.pipe(source, millstream.map(int))
             return "stop" if failure(lambda: list(stages)) else "skip"
         case other:
-            raise AssertionError(f"no test for the option {other}")
+            raise AssertionError(f"there is no test for the option {other}")
 
 
 @pytest.mark.parametrize(("option", "default"), cases("defaults.tsv"))

@@ -1,4 +1,4 @@
-"""Sinks, what is put into them, and how they end."""
+"""Tests of sinks, the data written to them, and how they end."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_put() -> None:
     assert ended(writer) == b"a b 1 -2 1000000000000000000000000000000 0.5 true None\n1,2\n"
 
 
-# The kinds that Python has.
+# The kinds of values that Python has.
 VALUES = [case for case in cases("put.tsv") if case[1] in ("bool", "f64") or case[1][0] in "iu"]
 
 
@@ -165,7 +165,7 @@ def test_a_pipe_that_nobody_reads() -> None:
 
 @pytest.mark.parametrize("flush", ["full", 0.01])
 def test_a_stalled_sink(flush: Literal["full"] | float) -> None:
-    """The limit is longer than the ticks at which signals are heard: they do not begin it again."""
+    """The limit is longer than the interval at which signals are checked, and these checks do not restart it."""
     read, write = os.pipe()
     writer = Writer.fd(write, stall_timeout=0.2, flush=flush)
     try:
@@ -189,7 +189,7 @@ def test_a_command_may_work_for_as_long_as_it_likes() -> None:
 
 
 def test_threads_at_a_writer_with_a_delay_lose_nothing() -> None:
-    """Its own thread flushes in between; what each of ours has written stays in order, and is there once."""
+    """The writer's thread flushes in between; the data of each thread stays in order and is written once."""
     each = 20_000
     read, write = os.pipe()
     writer = Writer.fd(write, flush=0.001, capacity=4096)
@@ -220,7 +220,7 @@ def test_threads_at_a_writer_with_a_delay_lose_nothing() -> None:
         thread.start()
     closer = threading.Thread(target=close, args=(threads,))
     closer.start()
-    # A wait of ours that is ended at every tick continues next to it.
+    # A wait that is interrupted at every tick continues at the same time.
     with open(read, "rb") as file:
         found: dict[int, list[int]] = {number: [] for number in range(4)}
         for line in millstream.from_fd(file.fileno()):

@@ -1,4 +1,4 @@
-"""The examples of behaviour that all languages share: `vectors/*.tsv`."""
+"""Reads the examples of behaviour that all languages share: `vectors/*.tsv`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ VECTORS = Path(__file__).resolve().parents[3] / "vectors"
 
 
 def cases(name: str) -> list[list[str]]:
-    """The columns of each case; the first is its name."""
+    """Returns the columns of each case; the first is its name."""
     lines = (VECTORS / name).read_text(encoding="utf-8").split("\n")
     return [line.split("\t") for line in lines if line and not line.startswith("#")]
