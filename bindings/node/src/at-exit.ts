@@ -1,7 +1,6 @@
-/**
- * Writers that were not closed when the process ends: their accepted bytes are written. The stream gets no end, since
- * only `close` writes one. What cannot be written any more is reported, and the process exits with status 1. Imported
- * for its effect.
+/** Writes the accepted bytes of writers that were not closed when the process exits. Compressed streams get no trailer,
+ * because only `close` writes one. Bytes that cannot be written any more are reported, and the process exits with
+ * status 1. Imported for its effect.
  */
 
 import { atExit, endsWithTrailer, endWriterNow, type Writer } from "./writer.js";
@@ -17,7 +16,10 @@ atExit.forget = (writer) => {
   if (open.delete(writer) && open.size === 0) process.off("beforeExit", flushAll).off("exit", endAll);
 };
 
-/** Nothing is left to do: there is time. Flushed bytes cannot be lost any more, and are not flushed again. */
+/**
+ * The event loop is empty, so there is time to wait. Flushed bytes cannot be lost any more, and are not flushed
+ * again.
+ */
 function flushAll(): void {
   for (const writer of open) {
     if (endsWithTrailer(writer)) continue;
@@ -31,7 +33,7 @@ function flushAll(): void {
   }
 }
 
-/** The process ends, by `process.exit` or because a sink never answered. */
+/** The process exits, by `process.exit` or because a sink never finished. */
 function endAll(): void {
   for (const writer of open) {
     const lost = endWriterNow(writer);

@@ -1,8 +1,7 @@
 /**
  * Many records at once: one block of bytes and the offsets of the records in it.
- *
- * Plain data: record `i` is `bytes[offsets[i] .. offsets[i + 1]]`, including delimiter or length prefix, and `trim`
- * says which part of that is content. Strings are made only on request.
+ * A batch is plain data: record `i` is `bytes[offsets[i] .. offsets[i + 1]]`, including delimiter or length prefix, and
+ * `trim` defines which part of it is content. Strings are created only on request.
  */
 
 import { MillstreamError } from "./error.js";
@@ -11,23 +10,23 @@ import { arrayFor, cutTexts, lastWithin, splitFirst, TEXT_BLOCK } from "./string
 import { decodeStrictly, platform } from "./text.js";
 import type { Trim } from "./trim.js";
 
-/** What to do with bytes that are not UTF-8: U+FFFD, or an error. */
+/** What to do with bytes that are not UTF-8: replace them with U+FFFD, or throw an error. */
 export type InvalidUtf8 = "replace" | "error";
 
 const INVALID = word("replace", "error");
 
 const CR = 13;
 
-/** Records in one block of memory. The memory is the batch's own: it is never written to again. */
+/** Records in one block of memory. The batch owns the memory, which is never overwritten. */
 export class Batch implements Iterable<Uint8Array> {
   constructor(
     /** The memory that the offsets point into. */
     readonly bytes: Uint8Array,
-    /** The n + 1 offsets of n records, ascending. */
+    /** The n + 1 ascending offsets of n records. */
     readonly offsets: Uint32Array,
-    /** How much of each record is not its content. */
+    /** The part of each record that is not its content. */
     readonly trim: Trim,
-    /** Whether the last record ends with its delimiter (true where records have none). All others do. */
+    /** Whether the last record ends with its delimiter (true if records have none). All others do. */
     readonly terminated: boolean,
     /** The position of `bytes[0]` in the stream, in bytes from its start (after decoding). */
     readonly offset = 0,
@@ -63,7 +62,7 @@ export class Batch implements Iterable<Uint8Array> {
     return records;
   }
 
-  /** The content of a record as a string. `invalid` as for `texts`. */
+  /** Returns the content of a record as a string. `invalid` works as for `texts`. */
   text(index: number, invalid: InvalidUtf8 = "replace"): string {
     this.#check(index);
     if (invalid !== "replace") checkOption("text", "invalid", invalid, INVALID);
@@ -72,17 +71,15 @@ export class Batch implements Iterable<Uint8Array> {
     return platform.decode(this.bytes, start, end);
   }
 
-  /**
-   * The contents of all records as strings.
-   *
-   * With `"error"`, bytes that are not UTF-8 are an error of kind `utf8_invalid` that names the record.
+  /** Returns the contents of all records as strings.
+   * With `"error"`, bytes that are not UTF-8 throw an error of kind `utf8_invalid` that names the record.
    */
   texts(invalid: InvalidUtf8 = "replace"): string[] {
     checkOption("texts", "invalid", invalid, INVALID);
     const { bytes, offsets, trim, length } = this;
     // Record `i` ends before `offsets[i + 1]`.
     const span = { bytes, ends: offsets, trim };
-    // The last one separately, if it differs.
+    // The last one is handled separately if it is unterminated.
     const whole = this.terminated ? length : length - 1;
     if (whole === length && invalid === "replace") {
       const lines = splitFirst(span, 1, length + 1, offsets[0]);
@@ -99,10 +96,9 @@ export class Batch implements Iterable<Uint8Array> {
     return texts;
   }
 
-  /**
-   * The indexes of the records whose content contains `what` (a string: as UTF-8), ascending.
-   *
-   * The block is searched as a whole before single records are examined: a block without a match costs next to nothing.
+  /** Returns the ascending indexes of the records whose content contains `what`; a string is encoded as UTF-8.
+   * The block is searched as a whole before single records are examined, so a block without a match costs almost
+   * nothing.
    */
   matching(what: string | Uint8Array): Uint32Array {
     const { bytes, offsets, length } = this;
@@ -115,7 +111,7 @@ export class Batch implements Iterable<Uint8Array> {
       if (at < 0 || at >= offsets[length]) break;
       const index = lastWithin(offsets, first, length + 1, at) - 1;
       const { start, end } = this.#content(index);
-      // Otherwise it is a delimiter, or crosses one: there may be another in the same record.
+      // Otherwise the match includes a delimiter; there may be another match in the same record.
       const isContent = at >= start && at + wanted.length <= end;
       if (isContent) found.push(index);
       first = isContent ? index + 1 : index;
@@ -129,7 +125,10 @@ export class Batch implements Iterable<Uint8Array> {
     return this.records().values();
   }
 
-  /** Throws for the first of these records that is not UTF-8; if each is separate (bytes between them are not), nothing. */
+  /**
+   * Throws for the first of these records that is not UTF-8. Returns if all records are valid (and only bytes between
+   * them are not).
+   */
   #checkBlock(first: number, last: number): void {
     const { bytes, offsets } = this;
     if (decodeStrictly(bytes.subarray(offsets[first], offsets[last])) !== undefined) return;

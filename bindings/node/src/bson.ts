@@ -1,4 +1,4 @@
-/** BSON: where documents end in a stream, and what is in them. */
+/** BSON: finds documents in a stream and decodes them. */
 
 import { check } from "./bson/check.js";
 import { columnBatches, columns } from "./bson/columns/columns.js";
@@ -8,40 +8,46 @@ import { room } from "./bson/room.js";
 import { MillstreamError } from "./error.js";
 import { documentFramer, type Framer } from "./frame.js";
 
-/** The framer, and what makes values of the bytes that it finds. */
+/** The framer, and the functions that decode the bytes that it finds. */
 export interface Bson {
-  /** Consecutive BSON documents: a length that counts itself, and a zero byte at the end. All is content. */
+  /**
+   * Finds consecutive BSON documents: a length that counts itself, and a zero byte at the end. All bytes are content.
+   */
   (): Framer;
 
-  /**
-   * One document as an object.
+  /** Decodes one document into an object.
    *
    * @throws `document_invalid`, `document_truncated`, `utf8_invalid`, `too_deep`, with the offset.
    */
   decode(bytes: Uint8Array, options?: DecodeOptions): Document;
 
-  /** Consecutive documents, such as the bytes of a batch. Invalid data is an error with the record. */
+  /** Decodes consecutive documents, such as the bytes of a batch. Invalid data is an error with the record. */
   decodeAll(bytes: Uint8Array, options?: DecodeOptions): Document[];
 
-  /** Checks every byte of documents, in memory or in a batch, and counts them. Invalid data is an error with its place. */
+  /**
+   * Checks every byte of documents, in memory or in a batch, and counts them. Invalid data is an error with its
+   * position.
+   */
   readonly check: typeof check;
 
-  /** Consecutive documents as columns: typed arrays. Invalid data is an error with record and offset. */
+  /** Decodes consecutive documents into columns of typed arrays. Invalid data is an error with record and offset. */
   readonly columns: typeof columns;
 
-  /** The same for a file, memory or a reader, batch by batch. Rows before an error are returned before it is thrown. */
+  /**
+   * Like `columns`, for a file, memory or a reader, batch by batch. Rows before an error are returned before it is
+   * thrown.
+   */
   readonly columnBatches: typeof columnBatches;
 
-  /**
-   * A file of one document, such as the weights of a model: only what you access is read, and arrays of numbers become
-   * typed arrays. In Node only.
+  /** Opens a file of one document, such as the weights of a model. Only the values that you access are read, and arrays
+   * of numbers become typed arrays. Available only in Node.
    *
    * @throws `open_failed`; an invalid length of the document; `unsupported` in a browser.
    */
   open(path: string | URL): Promise<DocumentFile>;
 }
 
-/** Documents of BSON: `bson()` finds them in a stream, `bson.decode` makes objects of them. */
+/** BSON documents: `bson()` finds them in a stream, `bson.decode` decodes them into objects. */
 export const bson: Bson = Object.assign(() => documentFramer(), {
   decode,
   decodeAll,

@@ -1,8 +1,6 @@
-/**
- * Commands: starting one, watching its standard error, waiting for it and stopping it.
- *
- * It promises: no zombie and no orphan of ours; its standard error never blocks it; its status is always collected. A
- * command keeps this process alive only while some call waits for it: a loop that was left does not delay the exit.
+/** Starts commands, reads their standard error, waits for them and stops them.
+ * Commands leave no zombies or orphans, their standard error never blocks them, and their status is always collected. A
+ * command keeps this process alive only while a call waits for it: a loop that ended early does not delay the exit.
  */
 
 import { type ChildProcess, type StdioOptions, spawn } from "node:child_process";
@@ -10,32 +8,32 @@ import type { Readable } from "node:stream";
 import { type CommandEnd, MillstreamError, misuse, showArgv } from "./error.js";
 import { boolean, type Rules, show, word } from "./options.js";
 
-/** How much of a command's standard error is kept for the error that names it. */
+/** The number of bytes of a command's standard error that are kept for its error. */
 const STDERR_TAIL = 4096;
 
-/** How long a command that is to stop has before SIGTERM, and again before SIGKILL. */
+/** The time before SIGTERM, and again before SIGKILL, when a command is stopped. */
 const PATIENCE = 1000;
 
-/** Where a command's standard error goes. */
+/** The destination of a command's standard error. */
 export type Stderr =
-  /** Forwarded live to our own; its last 4 KiB also go into the error that reports a failure. */
+  /** It is forwarded to this process's standard error; the error that reports a failure contains its last 4 KiB. */
   | "forward"
-  /** Its last 4 KiB go into the error that reports a failure, and nowhere else. */
+  /** It is not forwarded; the error that reports a failure contains its last 4 KiB. */
   | "capture"
-  /** It is our own: a terminal stays a terminal, and errors cannot quote it. */
+  /** The command inherits it: a terminal stays a terminal, and errors cannot quote it. */
   | "inherit"
-  /** Nowhere. */
+  /** It is discarded. */
   | "ignore";
 
 /** Options of every command. */
 export interface CommandOptions {
-  /** Where it starts. */
+  /** The working directory. */
   cwd?: string | URL;
-  /** Its environment: that of this process by default. */
+  /** The environment; by default, the environment of this process. */
   env?: { readonly [name: string]: string | undefined };
-  /** Where its standard error goes: `"forward"` by default. */
+  /** The destination of standard error: `"forward"` by default. */
   stderr?: Stderr;
-  /** Whether a non-zero status, or a signal that killed it, is no error: false by default. */
+  /** Whether a non-zero status, or a signal that kills the command, is accepted: false by default. */
   allowFailure?: boolean;
 }
 
@@ -99,29 +97,28 @@ export class Running {
     child.unref();
   }
 
-  /** Resolves when it runs; rejects with `command_not_started`. */
+  /** Resolves when the command runs; rejects with `command_not_started`. */
   started(): Promise<void> {
     return this.whileAwake(this.#started);
   }
 
-  /** How it ended, if it has. */
+  /** How the command ended, if it has ended. */
   get end(): CommandEnd | undefined {
     return this.#end && { ...this.#end, stderrTail: this.#tail };
   }
 
-  /** Waits until it has ended, and for its last output. Rejects if it failed. */
+  /** Waits for the command's end and for its last output. Rejects if the command failed. */
   async wait(): Promise<void> {
     await this.started();
     await this.whileAwake(this.#exited);
     this.verdict(await this.#lastWords());
   }
 
-  /**
-   * Stops it: `hangUp` closes our side; then SIGTERM after a second, SIGKILL after another. However it ends, that is
-   * not an error.
+  /** Stops the command: calls `hangUp`, which closes the pipe, then sends SIGTERM after one second and SIGKILL after
+   * another second. The status of the command is ignored.
    */
   async stop(hangUp: () => void): Promise<void> {
-    // Its messages after we have closed our side are ignored.
+    // Messages after the pipe is closed are ignored.
     this.#stopping = true;
     hangUp();
     try {
@@ -133,12 +130,12 @@ export class Running {
       if (await this.whileAwake(this.#exitsWithin(PATIENCE))) break;
       this.child.kill(signal);
     }
-    // A process that has been collected can be neither stopped nor waited for.
+    // A process whose status was collected can be neither stopped nor waited for.
     await this.whileAwake(this.#exitsWithin(PATIENCE));
     this.child.stderr?.destroy();
   }
 
-  /** Throws if it has failed. */
+  /** Throws if the command has failed. */
   verdict(end: CommandEnd | undefined): void {
     if (end === undefined || this.#allowFailure || end.status === 0) return;
     const kind = end.status === null && end.signal === null ? "command_status_unknown" : "command_failed";
@@ -170,7 +167,10 @@ export class Running {
     });
   }
 
-  /** How it ended, and its complete output on standard error. A grandchild that holds its standard error open is not waited for long. */
+  /**
+   * Returns how the command ended, with its complete standard error. A grandchild that keeps standard error open
+   * delays this only briefly.
+   */
   async #lastWords(): Promise<CommandEnd | undefined> {
     if (this.#end?.status !== 0) {
       let timer: NodeJS.Timeout | undefined;
@@ -200,8 +200,7 @@ export class Running {
   }
 }
 
-/**
- * The words of a command, checked.
+/** Checks the words of a command.
  *
  * @internal
  */

@@ -1,22 +1,19 @@
-/**
- * The core, as WebAssembly: `bindings/node/wasm` says what each function does.
- *
- * The module is part of the bundle, and compiled by the first call that needs it. Compiling it then, and not at import,
- * costs programs nothing that do not need it, keeps `require` possible, and lets calls return at once that always did
- * (`bson.columns`); browsers compile a module of this size without a promise.
- *
- * Bytes are copied into the module's memory, and results out of it: the memory may move when it grows, and nothing
- * that a caller sees is a view of it.
+/** The core as WebAssembly. `bindings/node/wasm` describes each function.
+ * The module is part of the bundle and is compiled by the first call that needs it. So programs that do not need it pay
+ * nothing, `require` works, and synchronous functions (`bson.columns`) stay synchronous; browsers compile a module of
+ * this size without a promise.
+ * Bytes are copied into the module's memory, and results are copied out of it. The memory may move when it grows, so
+ * callers never get a view of it.
  */
 
 import { type ErrorDetails, MillstreamError } from "./error.js";
 import type { ErrorKind } from "./errors.js";
 import { platform } from "./text.js";
 
-/** The module in base64: `scripts/build.mjs` puts it here. */
+/** The module in base64, which `scripts/build.mjs` inserts. */
 declare const MILLSTREAM_CORE: string;
 
-/** The functions of the module. Addresses are signed here, since WebAssembly's integers are. */
+/** The functions of the module. Addresses are signed here, because WebAssembly's integers are. */
 interface Exports {
   readonly memory: WebAssembly.Memory;
   input(length: number): number;
@@ -42,14 +39,14 @@ interface Exports {
   take(): number;
 }
 
-/** An instance of the module, with a memory of its own. */
+/** An instance of the module with its own memory. */
 export class Core {
   readonly call: Exports;
-  /** The framer that was chosen last. */
+  /** The framer that was selected last. */
   framer: unknown;
-  /** All its memory; empty after that has grown. */
+  /** The whole memory; the view is empty after the memory has grown. */
   #memory = new Uint8Array(0);
-  /** Where input is written, and how much fits. */
+  /** The address and the size of the input buffer. */
   #input = 0;
   #space = 0;
 
@@ -57,13 +54,13 @@ export class Core {
     this.call = new WebAssembly.Instance(compiled()).exports as unknown as Exports;
   }
 
-  /** Its memory, until the next call. */
+  /** Returns the memory, which is valid until the next call. */
   get memory(): Uint8Array {
     if (this.#memory.length === 0) this.#memory = new Uint8Array(this.call.memory.buffer);
     return this.#memory;
   }
 
-  /** Copies bytes to where the next call finds them, and returns how many. */
+  /** Copies bytes to the input of the next call, and returns their number. */
   put(bytes: Uint8Array): number {
     const { length } = bytes;
     if (length > this.#space) {
@@ -74,14 +71,14 @@ export class Core {
     return length;
   }
 
-  /** The reply to the last call. */
+  /** Returns the reply to the last call. */
   reply(): any {
     const start = this.call.reply() >>> 0;
     const end = start + (this.call.reply_length() >>> 0);
     return JSON.parse(platform.decode(this.memory, start, end));
   }
 
-  /** Numbers in its memory, until the next call. */
+  /** Returns numbers in the memory, which are valid until the next call. */
   words(start: number, count: number): Uint32Array {
     return new Uint32Array(this.call.memory.buffer, start >>> 0, count);
   }
@@ -102,21 +99,21 @@ function compiled(): WebAssembly.Module {
 
 let shared: Core | undefined;
 
-/** Instances with more memory than this are not used again: it was needed for a long record, and cannot shrink. */
+/** Instances with more memory than this are not reused: a long record needed it, and memory cannot shrink. */
 const MOST_MEMORY = 16 << 20;
 
-/** The instance for calls that need nothing from an earlier one. */
+/** The instance for calls that do not depend on an earlier one. */
 export function core(): Core {
   if (shared === undefined || shared.memory.length > MOST_MEMORY) shared = new Core();
   return shared;
 }
 
-/** How an error of the core is described. */
+/** The description of an error of the core. */
 export interface Failure extends ErrorDetails {
   readonly kind: ErrorKind;
 }
 
-/** An error of the core, as its reply describes it. */
+/** Creates an error from the core's description. */
 export function errorOf({ kind, ...details }: Failure): MillstreamError {
   return new MillstreamError(kind, details);
 }

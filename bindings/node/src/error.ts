@@ -1,5 +1,4 @@
-/**
- * Everything that can go wrong: one class, whose kinds and codes are those of every other language.
+/** All errors are of one class, with the same kinds and codes as in every other language.
  *
  * There is no need to parse messages: use `code`, `kind`, `stream`, `offset`, `record`, `found` and `expected`. The
  * underlying error is `cause`, and the system's error number `errno`. The table itself is `errors.ts`, which is
@@ -12,15 +11,15 @@ import { ERROR_ADVICE, ERROR_CODES, type ErrorKind } from "./errors.js";
 export interface CommandEnd {
   /** The program and its arguments. */
   readonly argv: readonly string[];
-  /** The status it exited with; `null` if it was killed by a signal. */
+  /** The exit status; `null` if a signal killed the command. */
   readonly status: number | null;
   /** The signal that killed it, such as `"SIGKILL"`. */
   readonly signal: string | null;
-  /** The last 4 KiB of its standard error, if we read it. */
+  /** The last 4 KiB of its standard error, if Millstream reads it. */
   readonly stderrTail: Uint8Array;
 }
 
-/** Where an error is, and its details. */
+/** The position and the details of an error. */
 export interface ErrorDetails {
   stream?: string;
   offset?: number;
@@ -30,21 +29,20 @@ export interface ErrorDetails {
   path?: string;
   written?: number;
   command?: CommandEnd;
-  /** The stage's place in its pipeline; the first is 0. */
+  /** The index of the stage in its pipeline; the first is 0. */
   stage?: number;
   cause?: unknown;
 }
 
 const DETAILS = ["stream", "offset", "record", "found", "expected", "path", "written", "command", "stage"] as const;
 
-/** Shared by the ESM and the CommonJS build of this package, so that an error of either is an error for both. */
+/** Shared by the ESM and the CommonJS builds of this package, so that each recognises the errors of the other. */
 const BRAND = Symbol.for("millstream.error");
 
-/**
- * Every error of this package.
+/** The class of all errors of this package.
  *
- * `code` is fixed for each `kind`: the same number in C, C++, Python, Julia and Rust. A wrong argument or option
- * (`argument_invalid`, `invalid_option`) is also a `TypeError`.
+ * `code` is fixed for each `kind`: the same number in C, C++, Python, Julia and Rust. The error for an invalid argument
+ * or option (`argument_invalid`, `invalid_option`) is also a `TypeError`.
  */
 export class MillstreamError extends Error {
   /** The kind, in snake case. */
@@ -55,19 +53,19 @@ export class MillstreamError extends Error {
   declare readonly stream?: string;
   /** The position in the stream, in bytes from its start (after decoding). */
   declare readonly offset?: number;
-  /** Which record; the first is 0. */
+  /** The number of the record; the first is 0. */
   declare readonly record?: number;
   /** What was found. */
   declare readonly found?: string;
   /** What was expected. */
   declare readonly expected?: string;
-  /** Which value in a document: its keys from the outermost on, separated by dots. */
+  /** The path of a value in a document: its keys, the outermost first, separated by dots. */
   declare readonly path?: string;
-  /** For a writer's error: how many bytes the system has certainly accepted. */
+  /** For a writer's error: the number of bytes that the system has accepted with certainty. */
   declare readonly written?: number;
-  /** Which command ended, and how. */
+  /** The command that failed, and how it ended. */
   declare readonly command?: CommandEnd;
-  /** Which stage of a pipeline failed; the first is 0. */
+  /** The index of the stage that failed; the first is 0. */
   declare readonly stage?: number;
   /** The system's error number, if the system reported this error. */
   declare readonly errno?: number;
@@ -86,12 +84,12 @@ export class MillstreamError extends Error {
     assignDetails(this, details);
   }
 
-  /** The same error with more details: existing ones are kept. */
+  /** Returns the error with more details; existing ones are kept. */
   at(details: ErrorDetails): MillstreamError {
     return remade(this, { ...details, ...detailsOf(this) });
   }
 
-  /** The same error, with the remaining bytes of a record whose source failed inside it. */
+  /** Returns the error with the bytes of an incomplete record, if the source failed inside it. */
   withUnfinished(rest: Uint8Array): MillstreamError {
     const shown = JSON.stringify(new TextDecoder().decode(rest.subarray(0, SHOWN)));
     const more = rest.length > SHOWN ? "..." : "";
@@ -101,7 +99,7 @@ export class MillstreamError extends Error {
   }
 }
 
-/** How many bytes of an unfinished record a message shows. */
+/** The number of bytes of an unfinished record that a message shows. */
 const SHOWN = 40;
 
 function detailsOf(error: MillstreamError): ErrorDetails {
@@ -127,7 +125,10 @@ function assignDetails(error: object, details: ErrorDetails): void {
   if (typeof errno === "number") Object.assign(error, { errno });
 }
 
-/** A caller's mistake: a `TypeError`, as usual in JavaScript, with everything that a `MillstreamError` has. */
+/**
+ * The error for a caller's mistake: a `TypeError`, as usual in JavaScript, with all properties of a
+ * `MillstreamError`.
+ */
 class Misuse extends TypeError {
   constructor(kind: ErrorKind, details: ErrorDetails = {}) {
     super(...messageAndCause(kind, details));
@@ -136,7 +137,7 @@ class Misuse extends TypeError {
   }
 }
 
-/** The error of a call with a wrong argument or option. It is a `TypeError` and an instance of `MillstreamError`. */
+/** Creates the error for an invalid argument or option. It is a `TypeError` and an instance of `MillstreamError`. */
 export function misuse(
   details: ErrorDetails,
   kind: "argument_invalid" | "invalid_option" = "argument_invalid",
@@ -144,7 +145,7 @@ export function misuse(
   return new Misuse(kind, details) as unknown as MillstreamError;
 }
 
-// Not in the class: it would be known by another name then.
+// This is not in the class, because minifiers may rename the class.
 Object.defineProperty(MillstreamError.prototype, "name", { value: "MillstreamError", configurable: true });
 Object.defineProperty(MillstreamError.prototype, BRAND, { value: true });
 Object.defineProperty(Misuse.prototype, BRAND, { value: true });
@@ -152,25 +153,25 @@ for (const method of ["at", "withUnfinished"] as const) {
   Object.defineProperty(Misuse.prototype, method, { value: MillstreamError.prototype[method] });
 }
 
-/** The error of a system call or stream as a `MillstreamError`, unless it is one already. */
+/** Converts the error of a system call or stream to a `MillstreamError`, unless it is one already. */
 export function fromSystem(error: unknown, kind: ErrorKind, details: ErrorDetails = {}): MillstreamError {
   if (error instanceof MillstreamError) return error.at(details);
   const { code } = (error ?? {}) as { code?: unknown };
   return new MillstreamError(kind === "io" && code === "EPIPE" ? "broken_pipe" : kind, { ...details, cause: error });
 }
 
-/** The error of an `AbortSignal` that has been triggered. */
+/** Creates the error for an `AbortSignal` that has been triggered. */
 export function cancelled(signal: AbortSignal, details: ErrorDetails = {}): MillstreamError {
   return new MillstreamError("cancelled", { ...details, cause: signal.reason });
 }
 
-/** A command line for messages: words with blanks or control characters are quoted. */
+/** Formats a command line for messages; words with blanks or control characters are quoted. */
 export function showArgv(argv: readonly string[]): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what has to be quoted
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they must be quoted
   return argv.map((word) => (/^[^\s\x00-\x1f\x7f'"\\$`]+$/.test(word) ? word : JSON.stringify(word))).join(" ");
 }
 
-/** What was found, what was expected, where, and what to do. */
+/** Formats what was found, what was expected, where, and what to do. */
 function message(kind: ErrorKind, details: ErrorDetails): string {
   const { stream, offset, record, found, expected, path, written, command, stage, cause } = details;
   let text = stream && !command ? `${stream}: ` : "";
@@ -193,10 +194,10 @@ function showEnd(end: CommandEnd): string {
   return end.status === null ? "ended with an unknown status" : `exited with status ${end.status}`;
 }
 
-/** The last non-empty line, without control characters. */
+/** Returns the last non-empty line, without control characters. */
 function lastLine(tail: Uint8Array): string {
   const lines = new TextDecoder().decode(tail).split("\n");
   const last = lines.reverse().find((line) => line.trim() !== "") ?? "";
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what has to be escaped
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they must be escaped
   return last.replaceAll(/[\x00-\x1f\x7f-\x9f]/g, (c) => `\\u{${c.charCodeAt(0).toString(16)}}`);
 }

@@ -1,9 +1,8 @@
-/**
- * The compressed formats: which names promise which, for writing, and which first bytes are worth a look of the native part.
- * The cases are in `vectors/sniff.tsv`.
+/** The compressed formats: which format a name implies, and which first bytes the native part should examine. The cases
+ * are in `vectors/sniff.tsv`.
  */
 
-/** The first bytes of what the native part decodes, or recognises and refuses. It looks closer. */
+/** The first bytes of formats that the native part decodes, or recognises and rejects. It examines them further. */
 const MAGICS: readonly (readonly number[])[] = [
   [0x1f, 0x8b, 0x08],
   [0x28, 0xb5, 0x2f, 0xfd],
@@ -12,14 +11,14 @@ const MAGICS: readonly (readonly number[])[] = [
   [0x42, 0x5a, 0x68],
 ];
 
-/** Whether bytes may be compressed. If not, they are delivered as they are. */
+/** Returns whether bytes may be compressed. If not, they are delivered unchanged. */
 export function looksCompressed(bytes: Uint8Array): boolean {
   const begins = (magic: readonly number[]) => magic.every((byte, at) => bytes[at] === byte);
   const isSkippable = (bytes[0] & 0xf0) === 0x50 && begins([bytes[0], 0x2a, 0x4d, 0x18]);
   return isSkippable || MAGICS.some(begins) || (bytes.length === 2 && begins([0x1f, 0x8b]));
 }
 
-/** What a name promises by its ending, in upper or lower case. */
+/** The format that a file name extension implies, in upper or lower case. */
 export type Promised =
   | { readonly format: "gzip" | "bgzf" | "zstd" }
   | { readonly format?: undefined; readonly unreadable: string };
@@ -41,7 +40,7 @@ const ENDINGS: { readonly [ending: string]: Promised | undefined } = {
   z: { unreadable: "compress" },
 };
 
-/** What a file's name promises, if anything. */
+/** Returns the format that a file name implies, if any. */
 export function promisedBy(name: string): Promised | undefined {
   const file = name.slice(name.lastIndexOf("/") + 1);
   const dot = file.lastIndexOf(".");

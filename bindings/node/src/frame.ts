@@ -1,10 +1,8 @@
-/**
- * Records out of bytes.
+/** Finds records in bytes.
  *
  * A `Framer` finds where the records in a block of bytes end. It does no input or output and keeps no state between
- * calls: a reader does the reading, and a framer can change between two records.
- *
- * You can write your own: an object with `trim` and `step`.
+ * calls: the reader does the I/O, and the framer can change between two records.
+ * You can write your own framer: an object with `trim` and `step`.
  */
 
 import { type Core, core, errorOf } from "./core.js";
@@ -24,38 +22,37 @@ import {
 import { platform } from "./text.js";
 import { TRIM_NOTHING, type Trim } from "./trim.js";
 
-/** The result of a framer for the bytes it was shown. */
+/** The result of a framer for some bytes. */
 export type Step =
   /** `input[0 .. length]` is a record, delimiter or prefix included; at least 1. */
   | { readonly length: number; readonly terminated: boolean }
-  /**
-   * No complete record is available yet. The first `scanned` bytes need not be looked at again, and `need` is the
-   * record's full length if known, else 0.
+  /** No complete record is available yet. The first `scanned` bytes need not be scanned again, and `need` is the
+   * record's full length if known, otherwise 0.
    */
   | { readonly length?: undefined; readonly scanned: number; readonly need: number };
 
 /** Finds records in bytes. */
 export interface Framer {
-  /** How much of a record is not its content. */
+  /** The part of a record that is not its content. */
   readonly trim: Trim;
 
-  /**
-   * Looks for the record at the front of `input`, which is not empty.
+  /** Finds the record at the front of `input`, which is not empty.
    *
-   * `scanned` is the result of an earlier step for the same record. `eof` means that nothing follows: then the result
-   * is a record, or a thrown `MillstreamError`.
+   * `scanned` is the result of an earlier step for the same record. `eof` means that no bytes follow; then `step`
+   * returns a record or throws a `MillstreamError`.
    */
   step(input: Uint8Array, scanned: number, eof: boolean): Step;
 
-  /**
-   * Adds the ends of the complete records at the front of `input` to `ends`, at most `max`. Returns whether the last
-   * one is terminated. An error it throws is about the first record that is not in `ends`.
-   *
-   * Without this, `step` is called for each record.
+  /** Adds the ends of at most `max` complete records at the front of `input` to `ends`. Returns whether the last one is
+   * terminated. A thrown error refers to the first record that is not in `ends`.
+   * Without this method, `step` is called for each record.
    */
   batch?(input: Uint8Array, eof: boolean, max: number, ends: Ends): boolean;
 
-  /** The byte that ends every record and occurs nowhere else in one, if there is one. Readers may use it to find the ends. */
+  /**
+   * The byte that ends every record and does not occur within records, if there is one. Readers may use it to find
+   * the ends.
+   */
   readonly delimiter?: number;
 }
 
@@ -73,8 +70,7 @@ export class Ends {
     this.array[this.length++] = end;
   }
 
-  /**
-   * Adds all of these.
+  /** Adds all of these offsets.
    *
    * @internal
    */
@@ -98,15 +94,14 @@ export interface DelimiterOptions {
 
 export const DELIMITER_RULES: Rules<DelimiterOptions> = { keepDelimiter: boolean };
 
-/** A framer, which any caller can write. */
+/** The rule for framers, which users can write. */
 export const FRAMER: Rule = {
   expected: "a framer: an object with trim and step",
   accepts: (value) =>
     typeof value === "object" && value !== null && typeof value.step === "function" && "trim" in value,
 };
 
-/**
- * Lines: LF ends them, and a CR before it is not content either. With `keepDelimiter` both are.
+/** Records are lines. LF ends them; LF and a CR before it are not content, except with `keepDelimiter`.
  *
  * A last line without LF is a line; a CR at its end is content.
  */
@@ -116,10 +111,8 @@ export function lineFramer(options: DelimiterOptions = {}): Framer {
   return endsWith(Uint8Array.of(10), trim);
 }
 
-/**
- * Records that end with a delimiter: a byte, some bytes, or a string (its UTF-8).
- *
- * A last record without it is a record. Matches do not overlap.
+/** Records end with a delimiter: a byte, some bytes, or a string, which is encoded as UTF-8.
+ * A last record without a delimiter is delivered too. Matches do not overlap.
  *
  * @throws `invalid_option` for an empty delimiter.
  */
@@ -140,7 +133,7 @@ function endsWith(bytes: Uint8Array, trim: Trim): Framer {
   return new CoreFramer((core) => core.call.delimiter(core.put(bytes)), trim, bytes.length, only);
 }
 
-/** Records that end after any byte for which `ends` returns true; it is called once for each of the 256. */
+/** Records end after any byte for which `ends` returns true; it is called once for each of the 256 bytes. */
 export function anyOf(ends: (byte: number) => boolean, options: DelimiterOptions = {}): Framer {
   checkOption("anyOf", "ends", ends ?? null, callable);
   checkOptions("anyOf", options, DELIMITER_RULES);
@@ -152,8 +145,7 @@ export function anyOf(ends: (byte: number) => boolean, options: DelimiterOptions
   return new CoreFramer(select, options.keepDelimiter ? TRIM_NOTHING : { head: 0, tail: 1, carriageReturn: false }, 1);
 }
 
-/**
- * Records of `length` bytes. An incomplete last record is an error of kind `frame_truncated`.
+/** Records have `length` bytes. An incomplete last record is an error of kind `frame_truncated`.
  *
  * @throws `invalid_option` unless `length` is a whole number, 1 or more and less than 2³².
  */
@@ -165,16 +157,16 @@ export function fixed(length: number): Framer {
   return new CoreFramer((core) => core.call.fixed(length), TRIM_NOTHING, 0);
 }
 
-/** The longest record whose end is an offset. */
+/** The length of the longest record whose end can be stored as an offset. */
 const MOST_FIXED = 2 ** 32 - 1;
 
 /** Options of `lengthPrefixed`. */
 export interface LengthPrefixedOptions {
-  /** How many bytes the length has: 4 by default. */
+  /** The number of bytes of the length: 4 by default. */
   width?: 1 | 2 | 4 | 8;
   /** The byte order: by default `"little"`, the lowest byte first. Most network protocols use `"big"`. */
   endian?: "big" | "little";
-  /** What the length counts: the bytes after it, or itself too. */
+  /** What the length counts: only the bytes after it, or itself too. */
   counts?: "payload" | "itself";
 }
 
@@ -184,7 +176,7 @@ const PREFIX_RULES: Rules<LengthPrefixedOptions> = {
   counts: word("payload", "itself"),
 };
 
-/** Records preceded by their length. The length is not content. */
+/** Records are preceded by their length. The length is not content. */
 export function lengthPrefixed(options: LengthPrefixedOptions = {}): Framer {
   checkOptions("lengthPrefixed", options, PREFIX_RULES);
   const { width = 4, endian = "little", counts = "payload" } = options;
@@ -192,12 +184,12 @@ export function lengthPrefixed(options: LengthPrefixedOptions = {}): Framer {
   return new CoreFramer(select, { head: width, tail: 0, carriageReturn: false }, 0);
 }
 
-/** Consecutive BSON documents: a length that counts itself, and a zero byte at the end. All is content. */
+/** Records are BSON documents: a length that counts itself, and a zero byte at the end. All bytes are content. */
 export function documentFramer(): Framer {
   return new CoreFramer((core) => core.call.documents(), TRIM_NOTHING, 0);
 }
 
-/** The ends of all whole records, by the framer's own way or step by step. */
+/** Finds the ends of all complete records, with the framer's own method or step by step. */
 export function batchOf(framer: Framer, input: Uint8Array, eof: boolean, max: number, ends: Ends): boolean {
   if (framer.batch !== undefined) return framer.batch(input, eof, max, ends);
   let at = 0;
@@ -212,26 +204,26 @@ export function batchOf(framer: Framer, input: Uint8Array, eof: boolean, max: nu
   return terminated;
 }
 
-/** How many bytes are looked at in one call if a record has no end in them, and it may be anywhere. */
+/** The number of bytes that one call examines if the end of a record can be anywhere. */
 const WINDOW = 256 << 10;
 
-/** Enough bytes for every length that records begin with. */
+/** A number of bytes that is sufficient for every length prefix. */
 const HEAD = 8;
 
-/** A framer of the core. It looks at a copy of the bytes. */
+/** A framer of the core. It examines a copy of the bytes. */
 class CoreFramer implements Framer {
   constructor(
-    /** Chooses it. */
+    /** Selects this framer in the core. */
     readonly select: (core: Core) => void,
     readonly trim: Trim,
-    /** How many bytes can end a record: 0 if records say how long they are. */
+    /** The maximum size of a delimiter: 0 if records have a length. */
     readonly tail: number,
     readonly delimiter?: number,
   ) {}
 
   step(input: Uint8Array, scanned: number, eof: boolean): Step {
     const core = this.#core();
-    // A length is at the front; the end of other records is after what was scanned.
+    // A length is at the front; the end of other records is after the scanned bytes.
     let start = this.tail > 0 ? scanned : 0;
     let end = start + (this.tail > 0 ? WINDOW + this.tail : HEAD);
     for (;;) {

@@ -1,4 +1,4 @@
-/** Readers over what every platform has: memory, iterables, web streams, blobs, responses. */
+/** Readers for sources that every platform has: memory, iterables, web streams, blobs, responses. */
 
 import { MillstreamError, misuse } from "./error.js";
 import { type Rules, word } from "./options.js";
@@ -8,7 +8,7 @@ import { MemorySource } from "./source/memory.js";
 import { PlainSource, type Source } from "./source/source.js";
 import { platform } from "./text.js";
 
-/** What `from` reads: the content itself, for a string or bytes; otherwise what it delivers. */
+/** The sources that `from` reads: strings and bytes as content, and objects that deliver content. */
 export type Input =
   | string
   | Uint8Array
@@ -21,21 +21,19 @@ export type Input =
 
 /** Options of `from` and `lines`. */
 export interface FromOptions<A extends As = As> extends ReaderOptions<A> {
-  /**
-   * Whether memory that is compressed (gzip, bgzf, zstd) is detected from its first bytes and decoded: `"auto"` by default in
-   * Node, where the native part does it. Browsers and what delivers chunks give the bytes as they are.
+  /** Whether compressed memory (gzip, bgzf, zstd) is detected from its first bytes and decoded. The default in Node is
+   * `"auto"`; the native part decodes it. In browsers, and for sources that deliver chunks, bytes are not decoded.
    */
   decode?: "auto" | "off";
 }
 
 const FROM_RULES: Rules<FromOptions> = { ...READER_RULES, decode: word("auto", "off") };
 
-/** What Node's entry sets: the source of memory that is compressed, `undefined` for memory that is not. */
+/** Set by Node's entry point: returns a source for compressed memory, and `undefined` for other memory. */
 export const memory: { compressed?: (bytes: Uint8Array) => Source | undefined } = {};
 
-/**
- * A reader over bytes: those of a string or of memory, or the chunks of an async iterable, a Node `Readable`, a
- * `ReadableStream`, a `Blob` or a `Response`.
+/** Returns a reader for the bytes of a string or of memory, or for the chunks of an async iterable, a Node `Readable`,
+ * a `ReadableStream`, a `Blob` or a `Response`.
  *
  * A response whose status is not a success (`response.ok`) is an error of kind `open_failed`.
  * A string is the content, not a path: use `open` for a path.
@@ -47,7 +45,7 @@ export function from<A extends As = "text">(input: Input, options: FromOptions<A
   return new Reader<ItemOf<A>>(sourceOf(input, options.decode !== "off"), options);
 }
 
-/** The lines of anything that `from` reads, or a reader itself. */
+/** Returns the lines of any source that `from` accepts, or of a reader. */
 export function lines<A extends As = "text">(
   input: Input | Reader<ItemOf<A>>,
   options: FromOptions<A> = {},
@@ -60,7 +58,7 @@ export function lines<A extends As = "text">(
   );
 }
 
-/** A response with an error status: its body is not the requested content. */
+/** The source of a response with an error status, whose body is not the requested content. */
 class RefusedSource extends PlainSource {
   readonly name: string;
   readonly #response: Response;

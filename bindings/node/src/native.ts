@@ -1,9 +1,7 @@
-/**
- * The native part: whether it is installed, and why not.
- *
- * It comes as an optional package for each platform, or from `tools/node native` in the repository. It is loaded by the
- * first call that needs it. Where it is missing, importing this package still works, and those calls name the package to
- * install. A build of another version is refused.
+/** Loads the native part, and reports whether it is installed or why not.
+ * The native part is an optional package for each platform; in the repository, `tools/node native` builds it. The first
+ * call that needs it loads it. If it is missing, importing this package still works, and those calls throw an error
+ * that names the package to install. A build of another version is rejected.
  */
 
 import { createRequire } from "node:module";
@@ -19,7 +17,7 @@ export interface NativeEnd {
   readonly stderrTail: Uint8Array;
 }
 
-/** What went wrong, as reported by the native part. */
+/** An error, as reported by the native part. */
 export interface NativeFailure {
   readonly kind: string;
   readonly command?: NativeEnd;
@@ -29,7 +27,7 @@ export interface NativeFailure {
   readonly system?: string;
 }
 
-/** A reader of the native part. Every call returns immediately; `native/src/reader.rs` says what each does. */
+/** A reader of the native part. Every call returns immediately; `native/src/reader.rs` describes each. */
 export interface NativeReader {
   front(): number;
   lines(): number;
@@ -40,7 +38,7 @@ export interface NativeReader {
   isGone(): boolean;
 }
 
-/** The words of a command, as the native part wants them. */
+/** The words of a command, in the form that the native part needs. */
 export interface NativeCommand {
   readonly argv: readonly string[];
   readonly cwd?: string;
@@ -51,7 +49,7 @@ export interface NativeCommand {
   readonly allowFailure: boolean;
 }
 
-/** How the native part decodes. What is not given is as usual for the source. */
+/** How the native part decodes. Missing options have the default of the source. */
 export interface NativeDecoding {
   readonly decode?: boolean;
   readonly limit?: number;
@@ -59,7 +57,7 @@ export interface NativeDecoding {
   readonly memory?: number;
 }
 
-/** Columns of the native part: `native/src/bson.rs` says what each call does. Replies are JSON. */
+/** Columns of the native part; `native/src/bson.rs` describes each call. Replies are JSON. */
 export interface NativeColumns {
   append(bytes: Uint8Array): string;
   take(): string;
@@ -78,14 +76,14 @@ interface Binding {
   };
 }
 
-/** The native part, loaded; or why it is not. */
+/** The loaded native part, or the reason why it is not loaded. */
 type Loaded = { readonly binding: Binding } | { readonly binding?: undefined; readonly reason: string };
 
 let loaded: Loaded | undefined;
 
 const PLATFORM = `${process.platform}-${process.arch}`;
 
-/** On Linux one of the two is for the C library that is there; npm installs that one only. */
+/** On Linux, npm installs only the package for the C library of the system. */
 const NAMES = process.platform === "linux" ? [`${PLATFORM}-gnu`, `${PLATFORM}-musl`] : [PLATFORM];
 
 function load(): Loaded {
@@ -105,8 +103,7 @@ function load(): Loaded {
   return { reason };
 }
 
-/**
- * The native part, or `undefined`.
+/** Returns the native part, or `undefined`.
  *
  * @internal
  */
@@ -115,7 +112,7 @@ export function nativeBinding(): Binding | undefined {
   return loaded.binding;
 }
 
-/** The native part for a call that cannot do without. @throws `unsupported`, with the package to install */
+/** Returns the native part for a call that requires it. @throws `unsupported`, with the package to install */
 export function neededBinding(call: string): Binding {
   const binding = nativeBinding();
   if (binding !== undefined) return binding;
@@ -126,13 +123,13 @@ export function neededBinding(call: string): Binding {
   });
 }
 
-/** What is known of the native part. */
+/** The state of the native part. */
 export interface Native {
   /** Whether it is installed. */
   readonly available: boolean;
-  /** If not, why. */
+  /** The reason why it is not installed. */
   readonly reason?: string;
-  /** Its version, which equals this package's. */
+  /** Its version, which is the version of this package. */
   readonly version?: string;
 }
 

@@ -1,4 +1,4 @@
-/** Readers over what Node provides: files, descriptors, standard input, commands. The native part reads them. */
+/** Readers for files, descriptors, standard input and commands. The native part reads them. */
 
 import { fileURLToPath } from "node:url";
 import { isMainThread } from "node:worker_threads";
@@ -14,17 +14,17 @@ import { NativeSource } from "./source/native.js";
 export interface OpenOptions<A extends As = As> extends ReaderOptions<A> {
   /** Whether compressed input (gzip, bgzf, zstd) is detected from its first bytes and decoded: `"auto"` by default. */
   decode?: "auto" | "off";
-  /** At most this many decoded bytes: no limit by default. More is an error of kind `decode_limit`. */
+  /** The maximum number of decoded bytes: no limit by default. More bytes are an error of kind `decode_limit`. */
   decodeLimit?: number;
-  /** At most this many decoded bytes for a compressed one, from the first decoded MiB on: no limit by default. */
+  /** The maximum number of decoded bytes per compressed byte, after the first decoded MiB: no limit by default. */
   decodeRatio?: number;
-  /** How many bytes of memory the window of a zstd frame may take: 128 MiB by default. */
+  /** The maximum memory in bytes for the window of a zstd frame: 128 MiB by default. */
   decodeMemory?: number;
 }
 
 /** Options of `command`. */
 export interface CommandReaderOptions<A extends As = As> extends OpenOptions<A>, CommandOptions {
-  /** Its standard input: nothing by default, that of this process, or a file descriptor. */
+  /** The command's standard input: nothing (the default), the standard input of this process, or a file descriptor. */
   stdin?: "ignore" | "inherit" | number;
 }
 
@@ -43,12 +43,10 @@ const COMMAND_READER_RULES: Rules<CommandReaderOptions> = {
   stdin: either(word("ignore", "inherit"), FD),
 };
 
-/**
- * Reads a file. It is opened by the first read, which reports `open_failed`.
+/** Reads a file. The first read opens the file and reports `open_failed`.
  *
  * Compressed files are detected from their first bytes.
- *
- * @throws `unsupported` where the native part of this package is not installed
+ * @throws `unsupported` if the native part of this package is not installed
  */
 export function open<A extends As = "text">(path: string | URL, options: OpenOptions<A> = {}): Reader<ItemOf<A>> {
   checkReaderOptions("open", options, OPEN_RULES);
@@ -58,7 +56,7 @@ export function open<A extends As = "text">(path: string | URL, options: OpenOpt
   return new Reader<ItemOf<A>>(NativeSource.late(name, start), options);
 }
 
-/** Reads a file descriptor, which stays the caller's: a file, a pipe, a socket. */
+/** Reads a file descriptor of a file, a pipe or a socket. The caller still owns the descriptor. */
 export function fd<A extends As = "text">(fd: number, options: OpenOptions<A> = {}): Reader<ItemOf<A>> {
   checkOption("fd", "fd", fd ?? null, FD);
   checkReaderOptions("fd", options, OPEN_RULES);
@@ -75,10 +73,9 @@ export function stdin<A extends As = "text">(options: OpenOptions<A> = {}): Read
 
 /**
  * Starts a command, without a shell, and reads its standard output.
- *
- * The end means that it succeeded: if it exits with a non-zero status or is killed by a signal, you get an error of kind
- * `command_failed` after its last record, with the last line of its standard error. A program that does not exist is
- * reported by the first read.
+ * The end means that the command succeeded: if it exits with a non-zero status or is killed by a signal, you get an
+ * error of kind `command_failed` after its last record, with the last line of its standard error. The first read
+ * reports that a program does not exist.
  */
 export function command<A extends As = "text">(
   file: string,
@@ -95,7 +92,7 @@ export function command<A extends As = "text">(
 
 function nativeCommand(argv: readonly string[], options: CommandReaderOptions): NativeCommand {
   const { cwd, stdin = "ignore", stderr = "forward", allowFailure = false } = options;
-  // A worker's `process.env` is a copy of its own.
+  // A worker's `process.env` is a separate copy.
   const all = options.env ?? (isMainThread ? undefined : process.env);
   const given = Object.entries(all ?? {}).filter(([, value]) => value !== undefined);
   const env = all && Object.fromEntries(given.map(([name, value]) => [name, `${value}`]));

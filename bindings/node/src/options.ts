@@ -1,19 +1,17 @@
-/**
- * Options, checked: JavaScript accepts any value, and a misspelt one must not be silently ignored.
- *
- * Each set of options has a table of rules next to its type, and each public function that takes options checks them
- * here first: an unknown name or a wrong value is a `TypeError` of kind `invalid_option`, before anything is opened.
+/** Checks options: JavaScript accepts any value, and a misspelt option must not be ignored silently.
+ * Each set of options has a table of rules next to its type, and each public function that takes options first checks
+ * them here: an unknown name or an invalid value is a `TypeError` of kind `invalid_option` before anything is opened.
  */
 
 import { misuse } from "./error.js";
 
-/** What a value may be. `undefined` is always allowed: the option is then as if it had not been given. */
+/** The valid values of an option. `undefined` is always allowed and means that the option was not given. */
 export interface Rule {
   readonly expected: string;
   accepts(value: any): boolean;
 }
 
-/** A rule for each option: one that is forgotten does not compile. */
+/** A rule for each option. If one is missing, the code does not compile. */
 export type Rules<O> = { readonly [name in keyof Required<O>]: Rule };
 
 /** Throws unless all options are known and each has a valid value. */
@@ -36,7 +34,7 @@ export function checkOption(call: string, name: string, value: unknown, { expect
   throw misuse({ stream: call, found: `${name}: ${show(value)}`, expected }, "invalid_option");
 }
 
-/** Throws if both options are given, of which one would have no effect. */
+/** Throws if both options are given, because one of them would have no effect. */
 export function refuseTogether<O extends object>(
   call: string,
   options: O,
@@ -47,7 +45,7 @@ export function refuseTogether<O extends object>(
   throw misuse({ stream: call, found: `${one} together with ${other}`, expected: "one of them" }, "invalid_option");
 }
 
-/** A value for a message. */
+/** Formats a value for a message. */
 export function show(value: unknown): string {
   switch (typeof value) {
     case "string":
@@ -64,14 +62,14 @@ export function show(value: unknown): string {
   }
 }
 
-/** One of these words. */
+/** A rule for one of these words. */
 export function word(...words: readonly string[]): Rule {
   const quoted = words.map((each) => JSON.stringify(each));
   const expected = [quoted.slice(0, -1).join(", "), quoted.at(-1)].filter(Boolean).join(" or ");
   return { expected, accepts: (value) => words.includes(value) };
 }
 
-/** A whole number between two limits. */
+/** A rule for a whole number between two limits. */
 export function whole(least: number, most = Number.MAX_SAFE_INTEGER): Rule {
   const range = most === Number.MAX_SAFE_INTEGER ? `${least} or more` : `${least} to ${most}`;
   return {
@@ -80,12 +78,12 @@ export function whole(least: number, most = Number.MAX_SAFE_INTEGER): Rule {
   };
 }
 
-/** A number with a lower limit, which need not be whole. */
+/** A rule for a number with a lower limit, which need not be whole. */
 export function number(least: number): Rule {
   return { expected: `a number, ${least} or more`, accepts: (value) => typeof value === "number" && value >= least };
 }
 
-/** What either rule accepts. */
+/** A rule for values that either rule accepts. */
 export function either(one: Rule, other: Rule): Rule {
   return {
     expected: `${one.expected}, or ${other.expected}`,
@@ -104,16 +102,16 @@ export const textOrBytes: Rule = {
 
 export const callable: Rule = { expected: "a function", accepts: (value) => typeof value === "function" };
 
-/** An `AbortSignal`, of whichever realm. */
+/** An `AbortSignal` from any realm. */
 export const abortSignal: Rule = {
   expected: "an AbortSignal",
   accepts: (value) => typeof value === "object" && value !== null && "aborted" in value && "addEventListener" in value,
 };
 
-/** A size in bytes without a bound. */
+/** A size in bytes without an upper limit. */
 export const limit: Rule = either(whole(1), { expected: "Infinity", accepts: (value) => value === Infinity });
 
-/** A function, or an error that says so. */
+/** Returns the argument if it is a function; otherwise throws. */
 export function checkedFunction<F>(f: F): F {
   if (typeof f === "function") return f;
   throw misuse({ found: f === null ? "null" : typeof f, expected: "a function" });

@@ -1,10 +1,10 @@
-/** Paths, as Node's own functions take them. */
+/** Paths, as Node's own functions accept them. */
 
 import { fileURLToPath } from "node:url";
 import { misuse } from "./error.js";
 import { show } from "./options.js";
 
-/** The path that a caller gave: a string without a NUL, or a file URL. */
+/** Checks the path of a caller: a string without a NUL, or a file URL. */
 export function pathOf(call: string, path: unknown): string {
   if (typeof path === "string" && path !== "" && !path.includes("\0")) return path;
   if (path instanceof URL && path.protocol === "file:") return fileURLToPath(path);

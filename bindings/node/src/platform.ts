@@ -1,9 +1,9 @@
-/** What Node does faster than an unknown platform: see `text.ts`. Imported for its effect. */
+/** Functions that are faster in Node than on an unknown platform: see `text.ts`. Imported for its effect. */
 
 import { Buffer, isAscii } from "node:buffer";
 import { platform } from "./text.js";
 
-// `Buffer`'s methods work on any Uint8Array; a view as a Buffer would be one more object for each call.
+// `Buffer`'s methods work on any Uint8Array; a Buffer view would need another object for each call.
 const { indexOf } = Buffer.prototype;
 const { latin1Slice, utf8Slice, utf8Write } = Buffer.prototype as unknown as {
   latin1Slice(start: number, end: number): string;

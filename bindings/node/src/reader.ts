@@ -1,19 +1,16 @@
-/**
- * The reading end: bytes from a source, from which records are taken.
- *
- * It promises: every byte that the source delivered is delivered; then the end, if the source succeeded, or one error
- * that says how it failed, and a plain end after that. A record is returned as soon as it is complete. Memory is
- * bounded by the source's chunks and the longest record, which has a limit.
+/** Reads bytes from a source and takes records from them.
+ * Every byte from the source is delivered. Then the reader reports the end if the source succeeded; otherwise, it
+ * reports one error, and the end after that. A record is returned as soon as it is complete. Memory is bounded by the
+ * source's chunks and the longest record, which has a limit.
  *
  * ```text
  *    handed out            unread           spare capacity
  *   [ ................ | xxxxxxxxxxxxxxx | ............... ]
  *   0                 pos               end          bytes.length
  * ```
- *
- * Memory that was returned as views before `pos` is never written again; for strings, the memory is reused. A chunk
- * that arrives when nothing is unread replaces the memory; otherwise unread bytes and chunk are joined, without copying
- * the chunk if possible.
+ * Memory before `pos` that was returned as views is never overwritten; for strings, the memory is reused. A chunk that
+ * arrives when there are no unread bytes replaces the memory; otherwise unread bytes and chunk are joined, without
+ * copying the chunk if possible.
  */
 
 import { Batch, type InvalidUtf8 } from "./batch.js";
@@ -35,19 +32,19 @@ import { lastWithin, TEXT_BLOCK } from "./strings.js";
 import { platform } from "./text.js";
 import type { Trim } from "./trim.js";
 
-/** How much of the unread bytes one batch covers: what fits into the processor's cache with its offsets. */
+/** The maximum size of a batch: it fits in the processor's cache with its offsets. */
 const BATCH_BYTES = 256 << 10;
 
-/** The longest record that is joined separately from two chunks. */
+/** The maximum length of a record that is joined separately from two chunks. */
 const SEAM = 16 << 10;
 
-/** The longest record by default. */
+/** The default maximum length of a record. */
 const RECORD_LIMIT = 64 << 20;
 
 const LF = 10;
 const CR = 13;
 
-/** What a record is for the user. */
+/** The form in which records are returned. */
 export type As = "text" | "bytes";
 
 /** A record in the form `A`. */
@@ -55,17 +52,20 @@ export type ItemOf<A extends As> = A extends "bytes" ? Uint8Array : string;
 
 /** Options of every reader. */
 export interface ReaderOptions<A extends As = As> {
-  /** Records as strings, or as views of bytes. */
+  /** Whether records are strings or views of bytes. */
   as?: A;
-  /** Where records end: at line ends by default. */
+  /** The framer that finds records: lines by default. */
   framer?: Framer;
   /** Whether lines keep their LF or CRLF. */
   keepDelimiter?: boolean;
-  /** The longest record in bytes, without its delimiter or length prefix: 64 MiB by default. Longer ones are an error of kind `record_too_long`. */
+  /**
+   * The maximum length of a record in bytes, without its delimiter or length prefix: 64 MiB by default. Longer ones
+   * are an error of kind `record_too_long`.
+   */
   recordLimit?: number;
   /** What to do with bytes that are not UTF-8. */
   invalidUtf8?: InvalidUtf8;
-  /** Ends the reader when it is triggered, with an error of kind `cancelled`. */
+  /** Stops the reader when it is triggered, with an error of kind `cancelled`. */
   signal?: AbortSignal;
   /** The name of the source in messages. */
   name?: string;
@@ -81,50 +81,53 @@ export const READER_RULES: Rules<ReaderOptions> = {
   name: text,
 };
 
-/** Throws unless these are options of a reader, or of an object that has these additional rules. */
+/** Throws unless these are valid options for a reader, or for an object that has these additional rules. */
 export function checkReaderOptions<O extends ReaderOptions>(call: string, options: O, rules: Rules<O>): void {
   checkOptions(call, options, rules);
   refuseTogether(call, options as ReaderOptions, "framer", "keepDelimiter");
 }
 
-/** The position of a reader, from the start of the stream. */
+/** The position of a reader in the stream. */
 export interface Position {
-  /** Bytes taken, after decoding. */
+  /** The number of bytes taken, after decoding. */
   readonly bytes: number;
-  /** Records taken or skipped. */
+  /** The number of records taken or skipped. */
   readonly records: number;
 }
 
 /** Options of batches. */
 export interface BatchOptions {
-  /**
-   * Who owns the memory of a batch. `"kept"` by default: the batch. With `"reused"` a batch is valid until the next one
-   * is requested; then its memory may be overwritten, which is faster than new memory for each.
+  /** The owner of a batch's memory. With `"kept"` (the default), the batch owns it. With `"reused"`, a batch is valid
+   * until the next one is requested; then its memory may be overwritten, which is faster than new memory for each
+   * batch.
    */
   memory?: "kept" | "reused";
 }
 
 const BATCH_RULES: Rules<BatchOptions> = { memory: word("kept", "reused") };
 
-/** Items taken at once, and the number of the first in its stream. */
+/** Items that are taken at once, and the number of the first one in the stream. */
 export interface Items<T> {
   readonly items: T[];
   readonly first: number;
 }
 
-/** One view of the stream: records of this framer, in this form. */
+/** A view of the stream: the records of a framer in some form. */
 interface View {
   readonly framer: Framer;
   readonly as: As;
 }
 
-/** Items that were taken from the bytes for a view, and not all returned yet. */
+/** Items that were taken from the bytes for a view and are not all returned yet. */
 interface Block {
   readonly view: View;
   readonly items: unknown[];
-  /** How many have been returned. */
+  /** The number of items that have been returned. */
   index: number;
-  /** Where the first begins in the memory, where each begins after that, and the number of the first. */
+  /**
+   * The position of the first item in the memory, the positions of the others relative to it, and the number of the
+   * first.
+   */
   readonly start: number;
   readonly offsets: Uint32Array;
   readonly first: number;
@@ -140,29 +143,27 @@ const NO_BLOCK: Block = {
   first: 0,
 };
 
-/** For `pipe`: the next items at once, `null` at the end. */
+/** For `pipe`: takes the next items at once; `null` at the end. */
 export let takeItems: <T extends string | Uint8Array>(reader: Reader<T>) => Promise<Items<T> | null>;
 
-/** For `matching`: the same of records that contain something, and which of those from `first` on they are. */
+/** For `matching`: takes the next records that contain some bytes, with their indexes relative to `first`. */
 export let takeMatching: <T extends string | Uint8Array>(
   reader: Reader<T>,
   what: Uint8Array,
 ) => Promise<(Items<T> & { readonly from: Uint32Array }) | null>;
 
-/** For pipelines: whether this one may read it. Each reader is the source of only one pipeline. */
+/** For pipelines: claims the reader. Each reader can be the source of only one pipeline. */
 export let claim: (reader: Reader<any>) => boolean;
 
-/** Sources whose reader is no longer referenced are closed. */
+/** Closes sources whose reader is no longer referenced. */
 const abandoned =
   typeof FinalizationRegistry === "undefined"
     ? undefined
     : new FinalizationRegistry<Source>((source) => void source.close().catch(() => {}));
 
-/**
- * Reads a source record by record. Made by `open`, `command`, `lines` and `from`.
- *
- * A loop that is left early leaves the reader unchanged: the next loop continues with the next record. `close` ends it
- * permanently, as does `await using`.
+/** Reads a source record by record. Created by `open`, `command`, `lines` and `from`.
+ * If a loop ends early, the reader stays open: the next loop continues with the next record. `close` and `await using`
+ * close it permanently.
  */
 export class Reader<T extends string | Uint8Array = string> implements AsyncIterable<T>, AsyncDisposable {
   readonly #source: Source;
@@ -176,43 +177,43 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
   #bytes: Uint8Array = EMPTY;
   #pos = 0;
   #end = 0;
-  /** Whether views of the memory have been returned: then it is not overwritten. Else it is written again. */
+  /** Whether views of the memory have been returned. If so, the memory is not overwritten; otherwise it is reused. */
   #lent = false;
-  /** Whether the memory is ours, and not the source's. */
+  /** Whether the reader, and not the source, owns the memory. */
   #own = false;
-  /** After each line feed of the memory, as far as its source has searched. */
+  /** The positions after each line feed in the memory, as far as the source has searched. */
   #lineEnds: Uint32Array | undefined;
-  /** How far before that its source has searched. */
+  /** The end of the part that the source has searched. */
   #lineShift = 0;
-  /** Which of them is the first after `#lineStart`: of use while that is `#pos`. */
+  /** The index of the first of them after `#lineStart`; valid while `#lineStart` equals `#pos`. */
   #lineIndex = 0;
   #lineStart = 0;
-  /** The rest of a chunk whose beginning was needed to complete a record. */
+  /** The rest of a chunk whose start was needed to complete a record. */
   #rest: Uint8Array | undefined;
-  /** How many of the unread bytes contain no end of the first record. */
+  /** The number of unread bytes that were scanned without finding the end of the first record. */
   #scanned = 0;
-  /** Where in the stream `#bytes[0]` is. */
+  /** The position of `#bytes[0]` in the stream. */
   #base = 0;
-  /** How many records are before `#pos`. */
+  /** The number of records before `#pos`. */
   #records = 0;
   #block: Block = NO_BLOCK;
-  /** The offsets of the batch that is being found; the memory stays. */
+  /** The offsets of the batch that is being found; the memory is reused. */
   readonly #ends = new Ends();
 
   /**
    * - `open`: there may be more bytes.
-   * - `ending`: there are no more; whether the source succeeded is asked when all of them are taken.
-   * - `ended`: that was reported. - `closed`: by the user, before that.
+   * - `ending`: there are no more bytes; when all of them are taken, the source reports whether it succeeded.
+   * - `ended`: the end was reported. - `closed`: the user closed the reader before the end.
    */
   #state: "open" | "ending" | "ended" | "closed" = "open";
-  /** Whether it is the source of a pipeline. */
+  /** Whether the reader is the source of a pipeline. */
   #isClaimed = false;
-  /** The error that ended it and has been reported: closing reports it again. */
+  /** The error that ended the reader and has been reported; closing reports it again. */
   #reported: MillstreamError | undefined;
   #unfinished: Uint8Array | undefined;
   /** An error that is due when all complete records have been returned. */
   #failure: MillstreamError | undefined;
-  /** Ends the wait. */
+  /** Interrupts the wait. */
   #interrupt: (error: unknown) => void = () => {};
   /** Calls that need the source take turns. */
   #turn: Promise<unknown> = Promise.resolve();
@@ -245,31 +246,31 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     return { bytes: this.#base + start + offsets[index], records: first + index };
   }
 
-  /** How the commands of the source ended that have ended so far. */
+  /** How the commands of the source ended, for those that have ended so far. */
   get commandEnds(): readonly CommandEnd[] {
     return this.#source.commandEnds();
   }
 
   /**
-   * The bytes after the last complete record of a source that failed. They are not a record: the source did not finish
-   * it. The error says how many they are.
+   * The bytes after the last complete record of a source that failed. They are not a record, because the source did not
+   * finish it. The error reports their number.
    */
   get unfinished(): Uint8Array | undefined {
     return this.#unfinished;
   }
 
-  /** The records, according to the options: by default strings of lines. */
+  /** Iterates over the records, as defined by the options: by default, lines as strings. */
   [Symbol.asyncIterator](): AsyncIterableIterator<T> {
     return this.#iterate<T>(this.#view);
   }
 
-  /** The remaining lines, as strings. */
+  /** Iterates over the remaining lines as strings. */
   lines(options: { keepDelimiter?: boolean } = {}): AsyncIterableIterator<string> {
     checkOptions("lines", options, DELIMITER_RULES);
     return this.#iterate<string>({ framer: lineFramer(options), as: "text" });
   }
 
-  /** The remaining records, found by this framer; by default as the reader's options say. */
+  /** Iterates over the remaining records of this framer; the reader's options are the defaults. */
   records(framer: Framer): AsyncIterableIterator<T>;
   records<A extends As>(framer: Framer, options: { as: A }): AsyncIterableIterator<ItemOf<A>>;
   records(framer: Framer, options: { as?: As } = {}): AsyncIterableIterator<string | Uint8Array> {
@@ -278,11 +279,9 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     return this.#iterate({ framer, as: options.as ?? this.#view.as });
   }
 
-  /**
-   * The remaining records, in batches of bytes with offsets: for speed.
-   *
-   * A batch covers at most 256 KiB, unless its first record is longer, and only what has arrived, so that no record
-   * waits for others.
+  /** Iterates over the remaining records in batches of bytes with offsets, which is fastest.
+   * A batch covers at most 256 KiB, unless its first record is longer. It contains only data that has arrived, so no
+   * record waits for others.
    */
   batches(framer: Framer = this.#view.framer, options: BatchOptions = {}): AsyncIterableIterator<Batch> {
     checkOption("batches", "framer", framer, FRAMER);
@@ -294,7 +293,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     });
   }
 
-  /** The next batch, `null` at the end. */
+  /** Returns the next batch, or `null` at the end. */
   async nextBatch(framer: Framer = this.#view.framer, options: BatchOptions = {}): Promise<Batch | null> {
     checkOption("nextBatch", "framer", framer, FRAMER);
     checkOptions("nextBatch", options, BATCH_RULES);
@@ -310,7 +309,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     });
   }
 
-  /** Skips a record, whatever its length: returns true, or false if there was none. Use it after `record_too_long`. */
+  /** Skips a record of any length and returns true, or false if there is none. Use this after `record_too_long`. */
   skipRecord(): Promise<boolean> {
     return this.#inTurn(() => {
       this.#giveBack();
@@ -318,12 +317,10 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     });
   }
 
-  /**
-   * Ends the reader: closes its source, stops its command (SIGTERM 1 s after its output was closed, SIGKILL after
-   * another) and waits until it has ended. Can be repeated.
-   *
-   * A source that was not read to its end is not asked whether it succeeded: the result has how its commands ended. If
-   * an error ended the reading, it is reported again.
+  /** Closes the reader and its source, stops its command (SIGTERM 1 s after its output was closed, SIGKILL after
+   * another second) and waits until it has ended. This can be repeated.
+   * If a source was not read to its end, its success is not checked; the result contains how its commands ended. If an
+   * error ended reading, it is reported again.
    */
   async close(): Promise<readonly CommandEnd[]> {
     if (this.#state === "open" || this.#state === "ending") this.#state = "closed";
@@ -339,12 +336,12 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     return this.#source.commandEnds();
   }
 
-  /** Closes it, and reports nothing. */
+  /** Closes the reader without reporting errors. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close().catch(() => {});
   }
 
-  /** One call at a time: a call made while another one waits for bytes comes after it. */
+  /** Runs one call at a time: a call that is made while another one waits for bytes runs after it. */
   #inTurn<R>(call: () => Promise<R>): Promise<R> {
     const result = this.#turn.then(call);
     this.#turn = result.catch(() => {});
@@ -373,7 +370,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     return block.view === view && block.index < block.items.length ? { block } : {};
   }
 
-  /** Takes the next block for this view, if the last one is used up. False at the end. */
+  /** Takes the next block for this view if the last one is used up. Returns false at the end. */
   async #refill(view: View): Promise<boolean> {
     if (this.#current(view).block !== undefined) return true;
     this.#giveBack();
@@ -416,17 +413,17 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     }
   }
 
-  /** The ends of lines, from `#lineIndex` on, if known for those at `#pos`. */
+  /** Returns the line ends, starting at `#lineIndex`, if they are known at `#pos`. */
   #knownEnds(): Uint32Array | undefined {
     return this.#pos === this.#lineStart ? this.#lineEnds : undefined;
   }
 
-  /** Whether they are known, and there is none left. */
+  /** Returns whether the line ends are known and there is none left. */
   #knowsNoEnd(): boolean {
     return this.#knownEnds()?.length === this.#lineIndex;
   }
 
-  /** The strings of a batch; those before one that is not UTF-8, if that is an error. */
+  /** Returns the strings of a batch; if invalid UTF-8 is an error, only those before it. */
   #texts(batch: Batch): string[] {
     try {
       return batch.texts(this.#invalidUtf8);
@@ -436,7 +433,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     }
   }
 
-  /** The strings of some of its records, likewise. */
+  /** Returns the strings of some records of a batch; if invalid UTF-8 is an error, only those before it. */
   #textsOf(batch: Batch, indexes: Uint32Array): string[] {
     const texts: string[] = [];
     try {
@@ -447,7 +444,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     return texts;
   }
 
-  /** Nothing is a record any more from the one on that is not UTF-8: its index. */
+  /** Handles a record that is not UTF-8: it and the following ones are not returned. Returns its index. */
   #endAt(error: unknown, batch: Batch): number {
     const failure = fromSystem(error, "utf8_invalid", { stream: this.name });
     this.#failure = failure;
@@ -456,7 +453,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     return (failure.record ?? batch.firstRecord) - batch.firstRecord;
   }
 
-  /** The next records, in a batch of at most this many bytes unless the first is longer. */
+  /** Returns the next records in a batch of at most this many bytes, unless the first record is longer. */
   async #takeBatch(framer: Framer, most = BATCH_BYTES): Promise<Batch | null> {
     for (;;) {
       this.#complainIfStopped();
@@ -472,7 +469,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     }
   }
 
-  /** The complete records at the front of the unread bytes. Throws the error of the first. */
+  /** Returns the complete records at the front of the unread bytes. Throws the error of the first one. */
   #frame(framer: Framer, most: number): Batch | undefined {
     const known = framer.delimiter === LF ? this.#frameKnown(framer, most) : undefined;
     if (known !== undefined) return known;
@@ -483,7 +480,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
       return undefined;
     }
     const unread = this.#bytes.subarray(this.#pos, this.#end);
-    // The first record is long: its beginning is not scanned again.
+    // The first record is long; its start is not scanned again.
     const isLong = this.#scanned > SEAM;
     let step = isLong ? this.#step(framer, unread, eof) : undefined;
     if (isLong && !step) return undefined;
@@ -499,7 +496,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
       if (ends.length === 1) this.#fail(error);
     }
     if (ends.length === 1) {
-      // One record that is longer than a batch, or none.
+      // There is one record that is longer than a batch, or none.
       step ??= this.#step(framer, unread, eof);
       if (!step) return undefined;
       ends.push(step.length);
@@ -516,7 +513,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     return batch;
   }
 
-  /** The lines of memory in which the source has found them. */
+  /** Returns the lines of memory in which the source has found them. */
   #frameKnown(framer: Framer, most: number): Batch | undefined {
     const ends = this.#knownEnds();
     if (ends === undefined || this.#lineIndex === ends.length) return undefined;
@@ -537,7 +534,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     return batch;
   }
 
-  /** How many records there are before one that is too long. */
+  /** Returns the number of records before one that is too long. */
   #withinLimit(trim: Trim, ends: Uint32Array, length: number, terminated: boolean): number {
     if (ends[length - 1] <= this.#recordLimit) return length - 1;
     for (let index = 1; index < length; index++) {
@@ -549,7 +546,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     return length - 1;
   }
 
-  /** How many bytes of a record are its content. */
+  /** Returns the number of bytes of a record that are its content. */
   #contentOf({ head, tail, carriageReturn }: Trim, start: number, end: number, terminated: boolean): number {
     let last = end;
     if (terminated) {
@@ -559,16 +556,19 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     return Math.max(last - start - head, 0);
   }
 
-  /** Reports a record that is too long; one that has not ended here only where it will be, whatever follows. */
+  /**
+   * Reports a record that is too long. A record that has not ended yet is reported only if it is certain to be too
+   * long.
+   */
   #checkLength(trim: Trim, start: number, end: number, ended: boolean): void {
     if (end - start <= this.#recordLimit) return;
-    // Some of the last bytes may be the beginning of its delimiter, and the one before it a carriage return.
+    // Some of the last bytes may be the start of its delimiter, and the byte before it a carriage return.
     const open = ended ? 0 : Math.max(trim.tail - 1, 0) + Number(trim.carriageReturn);
     const length = this.#contentOf(trim, start, end - open, ended);
     if (length > this.#recordLimit) this.#tooLong(length);
   }
 
-  /** The first record, if it is there as a whole. */
+  /** Returns the first record if it is complete. */
   #step(framer: Framer, unread: Uint8Array, eof: boolean): { length: number; terminated: boolean } | undefined {
     let step: ReturnType<Framer["step"]>;
     try {
@@ -594,22 +594,22 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     this.#scanned = 0;
   }
 
-  /** Reads one chunk after the unread bytes, or notices the end. */
+  /** Reads one chunk after the unread bytes, or detects the end. */
   async #fill(framer: Framer): Promise<void> {
-    // They are those of the last read.
+    // The line ends belong to the last read.
     this.#lineEnds = undefined;
     const rest = this.#rest;
     if (rest !== undefined) {
       this.#rest = undefined;
       this.#append(rest, framer);
-      // Those are of the whole chunk.
+      // The line ends belong to the whole chunk.
       this.#lineEnds = undefined;
       return;
     }
     let chunk: Uint8Array | null;
     try {
       chunk = await this.#interruptible(this.#source.read());
-      // Whether the rest is a record depends on that: a source that failed did not finish it.
+      // The rest is a record only if the source succeeded, because a source that failed did not finish it.
       if (chunk === null) await this.#interruptible(this.#source.finish());
     } catch (error) {
       const begun = this.#base + this.#end > 0;
@@ -629,7 +629,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     const unread = this.#end - this.#pos;
     if (unread === 0) {
       this.#release();
-      // Not a Buffer, whose `slice` differs: records are the same from every source.
+      // This is not a Buffer, whose `slice` differs, so that records are the same from every source.
       const isPlain = Object.getPrototypeOf(chunk) === Uint8Array.prototype;
       this.#use(isPlain ? chunk : new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.length), chunk.length);
       this.#lookedAt(0);
@@ -644,7 +644,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     }
   }
 
-  /** Memory with this many unread bytes at its beginning replaces the current one. */
+  /** Replaces the memory with one that has this many unread bytes at its start. */
   #use(bytes: Uint8Array, length: number): void {
     this.#base += this.#pos;
     this.#bytes = bytes;
@@ -655,7 +655,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     this.#lineEnds = undefined;
   }
 
-  /** The source has searched the memory after this many bytes: useful if no line ends in those. */
+  /** The source has searched the memory after this many bytes; its results can be used if no line ends in them. */
   #lookedAt(shift: number): void {
     const { lineEnds } = this.#source;
     if (lineEnds === undefined || lineEnds.length === 0) return;
@@ -667,12 +667,12 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     this.#lineStart = 0;
   }
 
-  /** The memory is not needed any more. */
+  /** Releases the memory, which is not needed any more. */
   #release(): void {
     if (!this.#own && !this.#lent) this.#source.reuse?.(this.#bytes);
   }
 
-  /** Copies the chunk after what is unread. */
+  /** Copies the chunk after the unread bytes. */
   #join(chunk: Uint8Array): void {
     const unread = this.#end - this.#pos;
     const needed = unread + chunk.length;
@@ -682,8 +682,8 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
       this.#pos = 0;
       this.#end = unread;
     } else if (!this.#own || this.#end + chunk.length > this.#bytes.length) {
-      // Twice as much as needed if a record does not end, so that a long one is not copied for each chunk; and if the
-      // memory is reused, so that the next chunk fits.
+      // Allocates twice as much as needed if a record does not end, so that a long record is not copied for each chunk,
+      // and if the memory is reused, so that the next chunk fits.
       const longer = platform.allocate(this.#scanned > 0 || !this.#lent ? needed * 2 : needed);
       longer.set(this.#bytes.subarray(this.#pos, this.#end));
       this.#release();
@@ -710,7 +710,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     return true;
   }
 
-  /** A wait for the source that ends, for us, when the signal is triggered or the reader closed. */
+  /** Waits for the source until the signal is triggered or the reader is closed. */
   #interruptible<R>(promise: Promise<R>): Promise<R> {
     const signal = this.#signal;
     return new Promise((resolve, reject) => {
@@ -734,7 +734,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     if (this.#signal?.aborted && this.#state !== "ended") throw this.#cancel(this.#signal);
   }
 
-  /** Everything is taken: the end if the source succeeded, else its error, once. */
+  /** Called when everything is taken: reports the end if the source succeeded, otherwise its error, once. */
   async #finish(): Promise<void> {
     if (this.#state === "ended") {
       const cause = this.#failure;
@@ -757,13 +757,13 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     throw this.#report(this.#unfinished === undefined ? error : error.withUnfinished(this.#unfinished));
   }
 
-  /** Closing reports this again, unless the caller caused it. */
+  /** Stores an error that closing reports again, unless the caller caused it. */
   #report(error: MillstreamError): MillstreamError {
     if (error.kind !== "closed" && error.kind !== "cancelled") this.#reported = error;
     return error;
   }
 
-  /** The error of bytes that cannot be a record: reported, and the end. */
+  /** Reports the error of bytes that cannot be a record, and ends the reader. */
   #fail(error: unknown): never {
     const place = { stream: this.name, offset: this.#base + this.#pos, record: this.#records };
     this.#state = "ended";
@@ -772,7 +772,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     throw this.#report(fromSystem(error, "internal", place));
   }
 
-  /** Reported until the record is skipped. */
+  /** Throws the error for a record that is too long, until the record is skipped. */
   #tooLong(length: number): never {
     throw new MillstreamError("record_too_long", {
       stream: this.name,
@@ -806,7 +806,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
         }
         const { scanned, need } = step;
         if (need > 0) return this.#skipBytes(need, framer);
-        // Bytes without an end can be dropped.
+        // Bytes without the end of a record can be dropped.
         this.#take(scanned, 0);
       }
       if (eof) {
@@ -821,7 +821,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     }
   }
 
-  /** Skips a record of announced length, which need not fit into memory. */
+  /** Skips a record of known length, which need not fit in memory. */
   async #skipBytes(length: number, framer: Framer): Promise<boolean> {
     let left = length;
     for (;;) {
@@ -851,7 +851,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     this.#scanned = 0;
   }
 
-  /** Nothing more is returned. */
+  /** Drops all remaining bytes. */
   #forget(): void {
     this.#base += this.#pos;
     this.#bytes = EMPTY;
@@ -865,7 +865,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
 
 const END: IteratorReturnResult<undefined> = { done: true, value: undefined };
 
-/** An iterator whose loops can be left and continued: `return` ends nothing. */
+/** An iterator that another loop can continue after an early exit: `return` does not close the reader. */
 function resumable<I>(next: () => Promise<IteratorResult<I>>): AsyncIterableIterator<I> {
   return {
     next,

@@ -1,16 +1,16 @@
-/** Records for output: strings and bytes, each followed by a delimiter. */
+/** Encodes records for output: strings and bytes, each followed by a delimiter. */
 
 import { misuse } from "./error.js";
 import { platform } from "./text.js";
 
-/** Records as one piece of bytes. */
+/** Returns records as one piece of bytes. */
 export function encodeRecords(items: readonly unknown[], delimiter: Uint8Array): Uint8Array {
   return items.every((item) => typeof item === "string")
     ? platform.encode(joinTexts(items as string[], delimiter))
     : joinBytes(items, delimiter);
 }
 
-/** Strings with the delimiter after each. */
+/** Returns strings with the delimiter after each. */
 export function joinTexts(items: readonly string[], delimiter: Uint8Array): string {
   if (items.length === 0) return "";
   const text = platform.decode(delimiter, 0, delimiter.length);
@@ -32,7 +32,7 @@ function joinBytes(items: readonly unknown[], delimiter: Uint8Array): Uint8Array
   return all;
 }
 
-/** The bytes of a record. */
+/** Returns the bytes of a record. */
 export function bytesOf(item: unknown): Uint8Array {
   if (item instanceof Uint8Array) return item;
   if (typeof item === "string") return platform.encode(item);

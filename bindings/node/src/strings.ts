@@ -1,38 +1,42 @@
-/**
- * Records as strings: many are cut out of one string, which is decoded once.
- *
- * Cutting a string takes a third of the time of decoding it separately, but its position must be known. Byte offsets
- * are enough if all bytes are ASCII, which is checked by block, since most text is; a block that is not is checked
- * again in pieces, since few of them contain other characters.
+/** Converts records to strings: many are sliced from one string, which is decoded once.
+ * Slicing a string takes a third of the time of decoding it separately, but its position must be known. Byte offsets
+ * are sufficient if all bytes are ASCII, as in most text. This is checked per block; a block that is not ASCII is
+ * checked again in pieces, because few of them contain other characters.
  */
 
 import { type Platform, platform } from "./text.js";
 import type { Trim } from "./trim.js";
 
-/** How many bytes are made into strings at once: longer blocks leave the processor's cache and cost two to five times as much. */
+/**
+ * The number of bytes that are decoded at once: longer blocks do not fit in the processor's cache and cost two to
+ * five times as much.
+ */
 export const TEXT_BLOCK = 64 << 10;
 
-/** How many bytes are checked separately if a block is not ASCII. */
+/** The size of the pieces that are checked separately if a block is not ASCII. */
 const PIECE = 2 << 10;
 
-/** The first lines are split off with the engine's own function: until it has compiled a loop, that takes a quarter of the time. */
+/**
+ * The number of lines that are split with the engine's own function first: until a loop is compiled, this takes a
+ * quarter of the time.
+ */
 const SPLIT_FIRST = 1 << 17;
 
 const LF = 10;
 const CR = 13;
 
-/** How many lines have been split off. */
+/** The number of lines that have been split. */
 let splits = 0;
 
-/** Records in memory: record `i` of `first .. last` ends before `ends[i]`, where the next one begins. */
+/** Records in memory: record `i` of `first .. last` ends before `ends[i]`, where the next one starts. */
 export interface Span {
   readonly bytes: Uint8Array;
   readonly ends: Uint32Array;
   readonly trim: Trim;
 }
 
-/**
- * Writes the contents of records `first .. last`, all terminated, to `texts` from `to` on. The first begins at `start`.
+/** Writes the contents of records `first .. last`, all terminated, to `texts`, starting at `to`. The first record
+ * starts at `start`.
  */
 export function cutTexts(span: Span, first: number, last: number, start: number, texts: string[], to: number): void {
   if (first >= last) return;
@@ -40,7 +44,8 @@ export function cutTexts(span: Span, first: number, last: number, start: number,
   const end = ends[last - 1];
   if (platform.isAscii === undefined) {
     const block = platform.decode(bytes, start, end);
-    // As many code units as bytes: each byte became one (two bytes never become two), so the offsets fit the string.
+    // There are as many code units as bytes, so each byte became one (two bytes never become two), and the offsets fit
+    // the string.
     if (block.length === end - start) cut(block, span, first, last, start, texts, to);
     else decodeEach(span, first, last, start, texts, to);
     return;
@@ -66,13 +71,11 @@ export function cutTexts(span: Span, first: number, last: number, start: number,
 
 const blank: string[] = [];
 
-/** How many strings `blank` has at most. */
+/** The maximum number of strings in `blank`. */
 const MOST_BLANK = 16 << 10;
 
-/**
- * An array for this many strings. One that was created with its length is permanently a holey array for the engine, and
- * each stage pays for checking it; one that grows is copied again and again. So it is a copy of one that has grown
- * once.
+/** Returns an array for this many strings. An array that is created with its length is permanently holey, which slows
+ * down each stage; an array that grows is copied repeatedly. So this returns a copy of an array that has grown once.
  */
 export function arrayFor(length: number): string[] {
   if (length > MOST_BLANK) return new Array(length);
@@ -80,7 +83,7 @@ export function arrayFor(length: number): string[] {
   return blank.slice(0, length);
 }
 
-/** The first record after `first` that ends after `limit`, or `last`: at least one record is before it. */
+/** Returns the first record after `first` that ends after `limit`, or `last`; at least one record is before it. */
 export function lastWithin(ends: Uint32Array, first: number, last: number, limit: number): number {
   let low = first + 1;
   let high = last;
@@ -106,7 +109,7 @@ function cut(block: string, span: Span, first: number, last: number, start: numb
   }
 }
 
-/** The same as `cutTexts`, if the engine splits these records faster: the first of a process, if they are lines. */
+/** Like `cutTexts`, if the engine splits these records faster, which it does for the first lines of a process. */
 export function splitFirst(span: Span, first: number, last: number, start: number): string[] | undefined {
   if (splits >= SPLIT_FIRST || first >= last) return undefined;
   const end = span.ends[last - 1];
@@ -116,7 +119,7 @@ export function splitFirst(span: Span, first: number, last: number, start: numbe
   return lines;
 }
 
-/** The records as lines, if they are lines: decoded at once, and split. */
+/** Decodes the records at once and splits them, if they are lines. */
 function linesOf(
   { bytes, ends, trim }: Span,
   first: number,
@@ -128,7 +131,7 @@ function linesOf(
   for (let index = first; index < last; index++) if (bytes[ends[index] - 1] !== LF) return undefined;
   const end = ends[last - 1] - 1;
   const lines = decode(bytes, start, end).split("\n");
-  // Every record ends with a line feed: if there is none besides, there are as many.
+  // Every record ends with a line feed; if there are no others, the numbers are equal.
   if (lines.length !== last - first) return undefined;
   if (trim.carriageReturn && platform.indexOf(bytes.subarray(start, end), CR, 0) >= 0) dropCarriageReturns(lines);
   return lines;

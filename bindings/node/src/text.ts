@@ -1,29 +1,27 @@
-/**
- * Strings out of bytes and bytes out of strings, and where a byte is: what each platform does fastest.
- *
- * The functions here are those of every platform. `platform.ts`, which only Node's entry point imports, replaces them
- * with faster ones; the results are the same. A byte order mark is kept: it is content.
+/** Conversion between strings and bytes, and search for bytes, with the fastest functions of each platform.
+ * These functions exist on every platform. `platform.ts`, which only Node's entry point imports, replaces them with
+ * faster ones; the results are the same. A byte order mark is kept, because it is content.
  */
 
-/** What a platform may do better. */
+/** The functions that a platform may replace. */
 export interface Platform {
-  /** UTF-8 to a string; invalid UTF-8 becomes U+FFFD. */
+  /** Decodes UTF-8 to a string; invalid UTF-8 becomes U+FFFD. */
   decode(bytes: Uint8Array, start: number, end: number): string;
-  /** A string as UTF-8. */
+  /** Encodes a string as UTF-8. */
   encode(text: string): Uint8Array;
   /** Writes a string as UTF-8 at `start`, with space for three bytes per code unit. Returns its length in bytes. */
   encodeInto(text: string, target: Uint8Array, start: number): number;
-  /** Where a byte is from `start` on; -1 if it is nowhere. */
+  /** Returns the position of a byte at or after `start`, or -1. */
   indexOf(bytes: Uint8Array, byte: number, start: number): number;
-  /** Where some bytes are, at least one, from `start` on; -1 if they are nowhere. */
+  /** Returns the position of one or more bytes at or after `start`, or -1. */
   find(bytes: Uint8Array, what: Uint8Array, start: number): number;
-  /** Whether everything is ASCII, if that is much faster to check than to decode. */
+  /** Returns whether everything is ASCII, if checking is much faster than decoding. */
   isAscii?(bytes: Uint8Array, start: number, end: number): boolean;
-  /** Bytes known to be ASCII, as a string. */
+  /** Decodes bytes that are known to be ASCII. */
   decodeAscii(bytes: Uint8Array, start: number, end: number): string;
-  /** The bytes of base64. */
+  /** Decodes base64. */
   fromBase64(text: string): Uint8Array<ArrayBuffer>;
-  /** Memory that is not cleared. */
+  /** Allocates memory that is not cleared. */
   allocate(length: number): Uint8Array<ArrayBuffer>;
 }
 
@@ -31,7 +29,7 @@ const lossy = new TextDecoder("utf-8", { ignoreBOM: true });
 const strict = new TextDecoder("utf-8", { ignoreBOM: true, fatal: true });
 const encoder = new TextEncoder();
 
-/** The platform that is in use. */
+/** The current platform. */
 export const platform: Platform = {
   decode: (bytes, start, end) => lossy.decode(bytes.subarray(start, end)),
   decodeAscii: (bytes, start, end) => lossy.decode(bytes.subarray(start, end)),
@@ -58,7 +56,7 @@ function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-/** UTF-8 to a string, or `undefined` if it is none. */
+/** Decodes UTF-8 to a string; returns `undefined` if it is invalid. */
 export function decodeStrictly(bytes: Uint8Array): string | undefined {
   try {
     return strict.decode(bytes);

@@ -1,4 +1,6 @@
-/** The part of a record that is not its content. In a file of its own because `batch.ts` and `strings.ts` both need it. */
+/**
+ * The part of a record that is not its content. This is a separate file because `batch.ts` and `strings.ts` need it.
+ */
 
 /** The part of a record's bytes that is not its content. */
 export interface Trim {

@@ -1,4 +1,4 @@
-/** Writers to what Node provides: files, descriptors, standard output, commands. */
+/** Writers to files, descriptors, standard output and commands. */
 
 import { argvOf, COMMAND_RULES, type CommandOptions, Running } from "./command.js";
 import { checkOption, checkOptions, either, type Rule, type Rules, whole, word } from "./options.js";
@@ -11,13 +11,18 @@ import { Writer as PlainWriter, WRITER_RULES, type WriterOptions } from "./write
 
 /** Options of writers that can compress. */
 export interface EncodedWriterOptions extends WriterOptions {
-  /** How it is compressed: by default a path according to its suffix (`.gz`, `.zst`), other sinks not at all. */
+  /**
+   * The compression: by default, a path is compressed according to its suffix (`.gz`, `.zst`), and other sinks are
+   * not compressed.
+   */
   encode?: Encoding;
 }
 
 /** Options of `Writer.command`. */
 export interface CommandWriterOptions extends WriterOptions, CommandOptions {
-  /** Its standard output: that of this process by default, nothing, or a file descriptor. */
+  /**
+   * The command's standard output: the standard output of this process (the default), nothing, or a file descriptor.
+   */
   stdout?: "inherit" | "ignore" | number;
 }
 
@@ -29,12 +34,11 @@ const COMMAND_WRITER_RULES: Rules<CommandWriterOptions> = {
   stdout: either(word("inherit", "ignore"), FD),
 };
 
-/** Writes bytes and strings to a sink through a buffer: the sinks of every platform, and these of Node. */
+/** Writes bytes and strings to a sink through a buffer: the sinks of every platform, and those of Node. */
 export class Writer extends PlainWriter {
-  /**
-   * Writes a file, which appears complete when the writer is closed; compressed if its name ends in `.gz` or `.zst`.
-   *
-   * It is opened immediately; `open_failed` is reported by the first call that waits.
+  /** Writes a file, which appears complete when the writer is closed. It is compressed if its name ends in `.gz` or
+   * `.zst`.
+   * The file is opened immediately; the first call that waits reports `open_failed`.
    *
    * @throws `unsupported`, before anything is opened, for a name that implies another compression, such as `.bgz` or `.xz`, and
    * for zstd before Node 22.15.
@@ -49,7 +53,7 @@ export class Writer extends PlainWriter {
     );
   }
 
-  /** Writes to a file descriptor, which stays the caller's. */
+  /** Writes to a file descriptor, which the caller still owns. */
   static fd(fd: number, options: EncodedWriterOptions = {}): Writer {
     checkOption("Writer.fd", "fd", fd ?? null, FD);
     checkOptions("Writer.fd", options, ENCODED_RULES);
@@ -60,13 +64,19 @@ export class Writer extends PlainWriter {
     );
   }
 
-  /** Writes to standard output, past `process.stdout`: the bytes buffered in the two are not ordered relative to each other. */
+  /**
+   * Writes to standard output without `process.stdout`: bytes that are buffered in the two are not ordered relative
+   * to each other.
+   */
   static stdout(options: EncodedWriterOptions = {}): Writer {
     checkOptions("Writer.stdout", options, ENCODED_RULES);
     return Writer.fd(1, { name: "standard output", ...options });
   }
 
-  /** Starts a command, without a shell, and writes to its standard input. `close` waits for it, and its status counts. */
+  /**
+   * Starts a command without a shell and writes to its standard input. `close` waits for it and fails if the command
+   * fails.
+   */
   static command(file: string, args: readonly string[] = [], options: CommandWriterOptions = {}): Writer {
     const argv = argvOf("Writer.command", file, args);
     checkOptions("Writer.command", options, COMMAND_WRITER_RULES);

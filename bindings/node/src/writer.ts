@@ -1,8 +1,6 @@
-/**
- * The writing end: bytes collected in a buffer, and a sink that takes them.
- *
- * It promises that nothing accepted is lost: if the sink does not accept bytes, a later call reports an error, `close`
- * at the latest, and says how many bytes are safely written. Waiting is needed only when the buffer is full.
+/** Collects bytes in a buffer and passes them to a sink.
+ * Accepted bytes are never lost silently: if the sink does not accept bytes, a later call, at the latest `close`,
+ * reports an error with the number of bytes that are safely written. Waiting is needed only when the buffer is full.
  */
 
 import { type CommandEnd, fromSystem, MillstreamError } from "./error.js";
@@ -23,18 +21,18 @@ import { type ByteSink, MemorySink, NowhereSink } from "./sink/sink.js";
 import { NodeStreamSink, type NodeWritable, WebStreamSink } from "./sink/stream.js";
 import { platform } from "./text.js";
 
-/** How much is collected before it is written. */
+/** The number of bytes that are collected before they are written. */
 const CAPACITY = 256 << 10;
 
 /** When accepted bytes are written, apart from `flush` and `close`. */
 export type FlushPolicy =
   /** `"line"` if the sink is a terminal, `"full"` otherwise. */
   | "auto"
-  /** When the buffer is full: the fastest. */
+  /** When the buffer is full, which is fastest. */
   | "full"
-  /** At each line end: after a write that holds a newline, all up to it is on its way. */
+  /** At each line end: after a write that contains a newline, everything up to it is passed on. */
   | "line"
-  /** When the buffer is full, and at the latest this many milliseconds after they were accepted. */
+  /** When the buffer is full, and at the latest this many milliseconds after the bytes were accepted. */
   | number;
 
 /** Options of every writer. */
@@ -58,9 +56,8 @@ export const WRITER_RULES: Rules<WriterOptions> = {
 
 /** Options of `Writer.to`. */
 export interface StreamWriterOptions extends WriterOptions {
-  /**
-   * How long the peer of a socket may take to close its side after we have closed ours, in milliseconds: 30,000 by
-   * default. Exceeding it is an error of kind `stalled`: the peer has not confirmed the end.
+  /** The maximum time in milliseconds until the peer of a socket closes its side after the writer has closed its own:
+   * 30,000 by default. Exceeding it is an error of kind `stalled`, because the peer has not confirmed the end.
    */
   linger?: number;
 }
@@ -79,7 +76,7 @@ const STREAM: Rule = {
 
 /** How a writer ended. */
 export interface WriterEnd {
-  /** Bytes accepted, and bytes that the sink took. They are equal. */
+  /** The number of bytes accepted and of bytes that the sink accepted, which are equal. */
   readonly bytes: number;
   /** How the sink's command ended. */
   readonly commands: readonly CommandEnd[];
@@ -87,39 +84,39 @@ export interface WriterEnd {
   readonly memory: Uint8Array | undefined;
 }
 
-/**
- * Set by Node's entry point: it keeps writers that have accepted something, and closes those that are left when the
- * process ends. A platform that does not say when it ends has none.
+/** Set by Node's entry point: it registers writers that have accepted data, and closes the remaining ones when the
+ * process exits. Platforms without an exit event do not set it.
  */
 export const atExit: { keep?: (writer: Writer) => void; forget?: (writer: Writer) => void } = {};
 
-/** Aborts a writer in any state: for a pipeline that is cancelled. */
+/** Aborts a writer in any state, for a cancelled pipeline. */
 export let stopWriter: (writer: Writer, error: unknown) => Promise<void>;
 
-/** Another owner closes this writer: it is not closed when the process ends, if that owner has not got that far. */
+/** Marks a writer that another owner closes, so that it is not closed when the process exits. */
 export let ownWriter: (writer: Writer) => void;
 
-/** Whether its output is complete only with an end that `close` writes. */
+/** Whether the output is complete only with a trailer that `close` writes. */
 export let endsWithTrailer: (writer: Writer) => boolean;
 
-/** When the process ends and nothing can be awaited: writes what was accepted, and returns what is lost, or null. */
+/**
+ * Called when the process exits and cannot wait: writes accepted bytes, and describes what is lost, or returns null.
+ */
 export let endWriterNow: (writer: Writer) => string | null;
 
 /**
  * Writes bytes and strings to a sink through a buffer.
  *
  * Only `close` reports whether everything succeeded. In Node, bytes accepted by a writer that was not closed are
- * written when the process ends, except for a file, which does not appear; what cannot be written then is reported, and
- * the exit status is 1.
- *
- * `write` returns nothing while the buffer has space, and a promise when it is full: `await` takes either.
+ * written when the process exits, except for a file, which does not appear. Bytes that cannot be written then are
+ * reported, and the exit status is 1.
+ * `write` returns `undefined` while the buffer has space, and a promise when it is full; `await` works with both.
  */
 export class Writer implements AsyncDisposable {
   readonly #sink: ByteSink;
   readonly #capacity: number;
-  /** At each line end, after so many milliseconds, or neither. */
+  /** When to flush: at each line end, after this many milliseconds, or neither. */
   readonly #flushes: "line" | number | undefined;
-  /** Whether a line has ended in what is in the buffer. */
+  /** Whether the buffer contains the end of a line. */
   #hasLine = false;
   readonly #delimiter: Uint8Array;
   /** The name of the sink, for messages. */
@@ -129,7 +126,7 @@ export class Writer implements AsyncDisposable {
   #length = 0;
   /** Memory that can be the next buffer. */
   #spare: Uint8Array | undefined;
-  /** Chunks on their way to the sink; the first is being written. */
+  /** Chunks in transit to the sink; the first is being written. */
   #queue: Uint8Array[] = [];
   #draining: Promise<void> | undefined;
   #roomForMore: (() => void)[] = [];
@@ -139,7 +136,7 @@ export class Writer implements AsyncDisposable {
   #failure: MillstreamError | undefined;
   #closing: Promise<WriterEnd> | undefined;
   #abandoned = false;
-  /** Whether it is already kept for the end of the process, or need not be. */
+  /** Whether the writer is registered for the exit of the process, or need not be. */
   #isKept: boolean;
 
   static {
@@ -178,26 +175,28 @@ export class Writer implements AsyncDisposable {
     return new Writer(new MemorySink(), options);
   }
 
-  /** Writes to nowhere. */
+  /** Discards everything. */
   static nowhere(options: WriterOptions = {}): Writer {
     checkOptions("Writer.nowhere", options, WRITER_RULES);
     return new Writer(new NowhereSink(), options);
   }
 
-  /** Bytes accepted so far. */
+  /** The number of bytes accepted so far. */
   get accepted(): number {
     return this.#accepted;
   }
 
-  /** Bytes that the sink has taken so far; for a file or descriptor, those that the system has taken, after encoding. */
+  /**
+   * The number of bytes that the sink has accepted so far; for a file or descriptor, those that the system has
+   * accepted, after encoding.
+   */
   get written(): number {
     return this.#sink.taken ?? this.#written;
   }
 
   /**
    * Writes a string, as UTF-8, or bytes.
-   *
-   * @throws What went wrong with bytes accepted before, `closed`, `argument_invalid`.
+   * @throws The error for bytes that were accepted before, `closed`, `argument_invalid`.
    */
   write(data: string | Uint8Array): void | Promise<void> {
     this.#check();
@@ -222,7 +221,7 @@ export class Writer implements AsyncDisposable {
     return this.#afterWrite();
   }
 
-  /** Waits until the sink has taken everything that was accepted. */
+  /** Waits until the sink has received all accepted bytes. */
   async flush(): Promise<void> {
     this.#check();
     this.#sendBuffer();
@@ -230,20 +229,17 @@ export class Writer implements AsyncDisposable {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /**
-   * Writes what is left and ends the sink: only this reports whether everything succeeded. Can be called again, with
-   * the same answer.
-   *
-   * A file appears, a command gets the end of its input and its status counts.
+  /** Writes the remaining bytes and finishes the sink. Only this reports whether everything succeeded. It can be called
+   * again with the same result.
+   * A file appears now; a command gets the end of its input and must succeed.
    */
   close(): Promise<WriterEnd> {
     this.#closing ??= this.#close().finally(() => atExit.forget?.(this));
     return this.#closing;
   }
 
-  /**
-   * Gives up: accepted bytes are written as far as possible, but a file that would appear complete does not appear.
-   * Reports nothing.
+  /** Aborts the writer: accepted bytes are written as far as possible, but a file that would appear complete does not
+   * appear. Errors are not reported.
    */
   async abandon(error: unknown = undefined): Promise<void> {
     if (this.#abandoned) return;
@@ -261,7 +257,7 @@ export class Writer implements AsyncDisposable {
     await this.#sink.abandon(error).catch(() => {});
   }
 
-  /** Gives up without waiting for the sink: what it has not taken is dropped. */
+  /** Aborts without waiting for the sink; bytes that it has not accepted are dropped. */
   async #stop(error: unknown): Promise<void> {
     this.#abandoned = true;
     atExit.forget?.(this);
@@ -284,7 +280,7 @@ export class Writer implements AsyncDisposable {
     return fromSystem(error, "io", { stream: this.name, written });
   }
 
-  /** Gives up unless it was closed. */
+  /** Aborts the writer unless it was closed. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.abandon();
   }
@@ -314,7 +310,7 @@ export class Writer implements AsyncDisposable {
 
   #check(): void {
     if (this.#failure !== undefined) {
-      // The caller has been told.
+      // The error was reported to the caller.
       atExit.forget?.(this);
       throw this.#failure;
     }
@@ -330,7 +326,7 @@ export class Writer implements AsyncDisposable {
   #text(text: string): void {
     this.#keep();
     if (this.#flushes === "line" && text.includes("\n")) this.#hasLine = true;
-    // A code unit becomes three bytes at most.
+    // A code unit becomes at most three bytes.
     if (text.length * 3 <= this.#capacity - this.#length) {
       const length = platform.encodeInto(text, this.#buffer, this.#length);
       this.#length += length;
@@ -357,11 +353,11 @@ export class Writer implements AsyncDisposable {
     const flushes = this.#flushes;
     if (this.#hasLine) this.#sendBuffer();
     else if (typeof flushes === "number" && this.#length > 0) this.#timer ??= setTimeout(this.#late, flushes);
-    // One chunk on its way while the next is collected is what makes it quick; more is too much.
+    // For speed, one chunk is in transit while the next is collected; more would use too much memory.
     if (this.#queue.length > 1) return this.#room();
   }
 
-  /** Waits until at most one chunk is on its way. An error meanwhile is reported by the next call. */
+  /** Waits until at most one chunk is in transit. The next call reports an error that occurs in the meantime. */
   #room(): Promise<void> {
     return new Promise((resolve) => {
       this.#roomForMore.push(resolve);

@@ -1,23 +1,20 @@
-/**
- * Between a producer that pushes, such as the writable side of a stream, and a consumer that pulls, such as a chain.
- *
- * It holds one value: the producer is called back when it has been taken, which slows it down to the speed of the
- * consumer.
+/** Connects a producer that pushes, such as the writable side of a stream, to a consumer that pulls, such as a chain.
+ * A feed holds one value. The producer is called back when the value has been taken, which limits it to the speed of
+ * the consumer.
  */
 
-/** Called when a value was taken, or is not wanted. */
+/** Called when a value was taken or dropped. */
 type Taken = () => void;
 
 export class Feed<T> implements AsyncIterableIterator<T> {
   #value: { readonly value: T; readonly taken: Taken } | undefined;
   #waiting: ((result: IteratorResult<T>) => void) | undefined;
-  /**
-   * - `open`: more may come. - `ended`: nothing more comes, but a value may be here.
-   * - `closed`: nothing more is wanted; further values are dropped, since a stream cannot refuse them.
+  /** - `open`: more values may arrive. - `ended`: no more values arrive, but one may be waiting.
+   * - `closed`: the consumer needs no more values; further ones are dropped, because a stream cannot refuse them.
    */
   #state: "open" | "ended" | "closed" = "open";
 
-  /** Whether nothing more is wanted. */
+  /** Whether the consumer needs no more values. */
   get isClosed(): boolean {
     return this.#state === "closed";
   }
@@ -36,14 +33,14 @@ export class Feed<T> implements AsyncIterableIterator<T> {
     }
   }
 
-  /** Nothing more comes. */
+  /** The producer has no more values. */
   end(): void {
     if (this.#state === "open") this.#state = "ended";
     this.#waiting?.(END);
     this.#waiting = undefined;
   }
 
-  /** The next value; not called again before it arrived. */
+  /** Returns the next value; not called again before it has arrived. */
   next(): Promise<IteratorResult<T>> {
     const next = this.#value;
     if (next !== undefined) {
@@ -57,7 +54,7 @@ export class Feed<T> implements AsyncIterableIterator<T> {
     });
   }
 
-  /** Nothing more is wanted. */
+  /** The consumer needs no more values. */
   return(): Promise<IteratorResult<T>> {
     this.#state = "closed";
     this.#waiting?.(END);

@@ -1,9 +1,8 @@
-/**
- * Node streams made from our readers and chains. The other direction needs no adapter: `from` reads a `Readable`, and a
- * pipeline ends in any `Writable`.
- *
- * They are streams like any other: an error on either side reaches the other one through `stream.pipeline`, `destroy`
- * ends everything at any moment, and a full reader makes the writer wait. An unfinished last record is a record.
+/** Converts readers and chains to Node streams. The other direction needs no adapter: `from` reads a `Readable`, and a
+ * pipeline can end in any `Writable`.
+ * They behave like other streams: an error on either side reaches the other one through `stream.pipeline`, `destroy`
+ * stops everything at any time, and a full reader makes the writer wait. An unfinished last record is delivered as a
+ * record.
  */
 
 import { Buffer } from "node:buffer";
@@ -25,24 +24,27 @@ import { Outlet } from "./outlet.js";
 import { closeSource, outputOf, Run, sourceOf } from "./run.js";
 import { type AtEnd, type Between, withOptions } from "./types.js";
 
-/** How many objects wait before a chain by default: stages take many at once. */
+/** The default number of objects that wait before a chain: stages take many at once. */
 const OBJECTS = 1024;
 
 /** Options of `toReadable`. */
 export interface ReadableOptions extends OutputOptions {
-  /** How many bytes, or objects, are read ahead: Node's own default. */
+  /** The number of bytes or objects that are read ahead; the default is Node's own. */
   highWaterMark?: number;
 }
 
 /** Options of `toWritable`. */
 export interface WritableInputOptions extends InputOptions {
-  /** How many bytes (by default Node's own number) or objects (1024) wait before the chain before the writer has to wait. */
+  /**
+   * The number of bytes (by default Node's own) or objects (1024) that may wait before the chain until the writer has
+   * to wait.
+   */
   highWaterMark?: number;
 }
 
 /** Options of `toTransform`. */
 export interface TransformOptions extends WritableInputOptions, OutputOptions {
-  /** How many bytes, or objects, wait after the chain until they are read: Node's own default. */
+  /** The number of bytes or objects that may wait to be read after the chain; the default is Node's own. */
   readableHighWaterMark?: number;
 }
 
@@ -51,11 +53,9 @@ const READABLE_RULES: Rules<ReadableOptions> = { ...OUTPUT_RULES, highWaterMark:
 const WRITABLE_RULES: Rules<WritableInputOptions> = { ...INPUT_RULES, highWaterMark: SIZE };
 const TRANSFORM_RULES: Rules<TransformOptions> = { ...WRITABLE_RULES, ...OUTPUT_RULES, readableHighWaterMark: SIZE };
 
-/**
- * A `Readable` over a reader, a pipeline without a sink, or any iterable.
- *
- * A reader's bytes are passed on unchanged, whole records at a time; other records are each followed by a delimiter. An
- * error comes after the records that were read before it. Destroying the stream closes the source.
+/** Returns a `Readable` for a reader, a pipeline without a sink, or any iterable.
+ * A reader's bytes are passed on unchanged, in complete records; other records are each followed by a delimiter. An
+ * error follows the records that were read before it. Destroying the stream closes the source.
  */
 export function toReadable(source: PipeSource<any>, options: ReadableOptions = {}): Readable {
   checkAdapterOptions("toReadable", options, READABLE_RULES);
@@ -84,11 +84,10 @@ export function toReadable(source: PipeSource<any>, options: ReadableOptions = {
   return readable;
 }
 
-/**
- * A `Writable` whose records go through stages into a sink: the parts are those of `pipe`, without a source.
- *
- * It has finished when the sink has, and fails as the pipeline does. A chain that accepts no more, for example after
- * `take`, discards the rest.
+/** Returns a `Writable` whose records go through stages into a sink. The arguments are those of `pipe`, without a
+ * source.
+ * The stream finishes when the sink finishes, and fails if the pipeline fails. A chain that accepts no more data, for
+ * example after `take`, discards the rest.
  */
 export const toWritable: AtEnd<string, Writable, WritableInputOptions> = withOptions(
   "toWritable",
@@ -97,12 +96,12 @@ export const toWritable: AtEnd<string, Writable, WritableInputOptions> = withOpt
   {},
 );
 
-/**
- * A `Duplex` for the middle of `stream.pipeline`: bytes in, records through the stages, their bytes out.
+/** Returns a `Duplex` for the middle of `stream.pipeline`: records in the incoming bytes go through the stages, and
+ * their bytes go out.
  *
- * With `input: "objects"` or `output: "objects"` that side is in object mode. A chain that accepts no more, for example
- * after `take`, ends the output and discards the rest of the input: `stream.pipeline` would treat anything else as a
- * failure.
+ * With `input: "objects"` or `output: "objects"` that side is in object mode. A chain that accepts no more data, for
+ * example after `take`, ends the output and discards the rest of the input, because `stream.pipeline` would treat
+ * anything else as a failure.
  */
 export const toTransform: Between<string, Duplex, TransformOptions> = withOptions(
   "toTransform",
@@ -146,14 +145,14 @@ function makeTransform(options: TransformOptions, parts: unknown[]): Duplex {
   return duplex;
 }
 
-/** What is common to writable adapters. */
+/** The common part of writable adapters. */
 function writableSide(feed: Feed<any>, run: Run<unknown>, options: WritableInputOptions): WritableOptions {
   const isObject = isObjects(options.input);
   const side: WritableOptions = {
     objectMode: isObject,
     highWaterMark: options.highWaterMark ?? (isObject ? OBJECTS : undefined),
     signal: options.signal,
-    // A character can be cut in two between strings.
+    // A character can be split between two strings.
     decodeStrings: false,
     write(chunk, encoding, done) {
       if (isObject) feed.push([chunk], done);
@@ -191,7 +190,7 @@ function put(stream: Readable, chunk: unknown): boolean {
   return stream.push(chunk);
 }
 
-/** Reports an error after the chunks it has read ahead, which `destroy` would drop. */
+/** Reports an error after the chunks that were read ahead, which `destroy` would drop. */
 class LateFailing extends Readable {
   #failure: { error: Error } | undefined;
 

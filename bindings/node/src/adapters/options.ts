@@ -5,24 +5,30 @@ import { abortSignal, type Rules, textOrBytes, word } from "../options.js";
 import { PIPE_RULES, type PipeOptions } from "../pipe/pipe.js";
 import { type As, checkReaderOptions, type ItemOf, READER_RULES, type ReaderOptions } from "../reader.js";
 
-/** Whether a stream is of bytes, or of items as they are. */
+/** Whether a stream contains bytes or unchanged items. */
 export type Content = "bytes" | "objects";
 
-/** Options of an adapter that is written to: how records are found in its input, and those of its pipeline. */
+/** Options of an adapter that is written to: how records are found in its input, and the options of its pipeline. */
 export interface InputOptions<A extends As = As> extends ReaderOptions<A>, PipeOptions {
-  /** What is written to it: bytes, in which records are found (the default); or objects, each of them an item. */
+  /** The input: bytes, in which records are found (the default), or objects, each of which is an item. */
   input?: Content;
-  /** Ends it when it is triggered, as the streams of its platform end: with an `AbortError` in Node, otherwise with the reason. */
+  /**
+   * Ends it when it is triggered, as the streams of its platform end: with an `AbortError` in Node, otherwise with
+   * the reason.
+   */
   signal?: AbortSignal;
 }
 
 /** Options of an adapter that is read. */
 export interface OutputOptions {
-  /** What is read from it: records as bytes (the default), or items unchanged. */
+  /** The output: records as bytes (the default), or unchanged items. */
   output?: Content;
   /** The bytes after each record: a line feed by default. */
   delimiter?: string | Uint8Array;
-  /** Ends it when it is triggered, as the streams of its platform end: with an `AbortError` in Node, otherwise with the reason. */
+  /**
+   * Ends it when it is triggered, as the streams of its platform end: with an `AbortError` in Node, otherwise with
+   * the reason.
+   */
   signal?: AbortSignal;
 }
 
@@ -32,7 +38,7 @@ export const OUTPUT_RULES: Rules<OutputOptions> = { output: CONTENT, delimiter: 
 
 export const INPUT_RULES: Rules<InputOptions> = { ...READER_RULES, ...PIPE_RULES, input: CONTENT };
 
-/** Throws unless these are options of an adapter with these rules, and can be combined. */
+/** Throws unless these are valid options for an adapter with these rules and can be combined. */
 export function checkAdapterOptions<O extends InputOptions & OutputOptions>(
   call: string,
   options: O,
@@ -51,14 +57,14 @@ function refuse(call: string, found: string): never {
   throw misuse({ stream: call, found, expected: "one of them: there are no bytes" }, "invalid_option");
 }
 
-/** The input type of the first stage of an adapter with these options; `A` if they do not say. */
+/** The input type of the first stage of an adapter with these options; `A` if they do not define it. */
 export type FirstItem<O, A> = O extends { input: "objects" }
   ? any
   : O extends { as: infer T extends As }
     ? ItemOf<T>
     : A;
 
-/** Whether it is objects, and not bytes. */
+/** Whether a stream contains objects and not bytes. */
 export function isObjects(content: Content | undefined): boolean {
   return content === "objects";
 }

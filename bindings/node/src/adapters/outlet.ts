@@ -1,8 +1,7 @@
 /**
  * The sink of a chain with a consumer: the readable side of an adapter.
- *
- * It passes on no more than there is space for, and the chain waits. The adapter reports the end, or an error, when the
- * whole pipeline has ended.
+ * The outlet passes on only as much as the consumer has space for; the chain waits. The adapter reports the end, or an
+ * error, when the whole pipeline has ended.
  */
 
 import type { Sink } from "../pipe/sink.js";
@@ -19,7 +18,7 @@ export class Outlet implements RunningSink {
   readonly #put: Put;
   readonly #encode: ((items: any[]) => Uint8Array) | undefined;
   #hasRoom: boolean;
-  /** More was requested since the last chunk. */
+  /** Whether more was requested since the last chunk. */
   #asked = false;
   #waiting: (() => void) | undefined;
 
@@ -30,12 +29,12 @@ export class Outlet implements RunningSink {
     if (!isObjects(options.output)) this.#encode = (items) => encode(items, delimiter);
   }
 
-  /** This outlet as the last part of a pipeline. */
+  /** Returns this outlet as the last part of a pipeline. */
   get sink(): Sink<any, Summary> {
     return { sink: () => ({ running: this, result: (summary) => summary }) };
   }
 
-  /** More is wanted. */
+  /** The consumer requests more. */
   ask(): void {
     this.#asked = true;
     this.#hasRoom = true;
@@ -72,7 +71,7 @@ export class Outlet implements RunningSink {
 }
 
 function encode(items: any[], delimiter: Uint8Array): Uint8Array {
-  // Complete records that are already one piece of bytes are not copied.
+  // Complete records that are one piece of bytes already are not copied.
   if (items.length === 1 && delimiter.length === 0 && items[0] instanceof Uint8Array) return items[0];
   return encodeRecords(items, delimiter);
 }

@@ -1,4 +1,4 @@
-/** A running pipeline inside an adapter: fed from outside, read from outside, or both. */
+/** A running pipeline inside an adapter that is written to, read from, or both. */
 
 import { from } from "../from.js";
 import { type BlockSource, sourceBlock } from "../pipe/block.js";
@@ -12,9 +12,9 @@ import { type InputOptions, isObjects, type OutputOptions } from "./options.js";
 /** A pipeline that can be stopped from outside. */
 export class Run<R> {
   readonly #controller = new AbortController();
-  /** The result of the pipeline. Its rejection counts as handled: the adapter reports it. */
+  /** The result of the pipeline. Its rejection counts as handled, because the adapter reports it. */
   readonly result: Promise<R>;
-  /** Settles when all of it has ended, and never rejects. */
+  /** Settles when the whole pipeline has ended, and never rejects. */
   readonly ended: Promise<void>;
   hasEnded = false;
 
@@ -30,21 +30,21 @@ export class Run<R> {
     this.ended = this.result.then(end, end);
   }
 
-  /** Ends it in any state, and waits until its source is closed and its sink aborted. */
+  /** Stops the pipeline in any state, and waits until its source is closed and its sink aborted. */
   stop(reason: unknown): Promise<void> {
     if (!this.hasEnded) this.#controller.abort(reason);
     return this.ended;
   }
 }
 
-/** The values of a feed as a pipeline's source: the records in its chunks, or the items in its arrays. */
+/** Returns a pipeline's source for a feed: the records in its chunks, or the items in its arrays. */
 export function sourceOf(feed: Feed<any>, options: InputOptions): PipeSource<any> {
   if (isObjects(options.input)) return blocks(new FedItems(feed));
   const { as, framer, keepDelimiter, recordLimit, invalidUtf8, name = "stream" } = options;
   return from(feed as Feed<Chunk>, { as, framer, keepDelimiter, recordLimit, invalidUtf8, name });
 }
 
-/** What to read, and how: a reader's own bytes stay unchanged. */
+/** Returns what to read and the options for it: a reader's own bytes stay unchanged. */
 export function outputOf<O extends OutputOptions>(source: PipeSource<any>, options: O): [PipeSource<any>, O] {
   const isRaw = source instanceof Reader && !isObjects(options.output) && options.delimiter === undefined;
   return isRaw ? [blocks(new RawBlocks(source)), { ...options, delimiter: "" }] : [source, options];
@@ -81,7 +81,7 @@ class FedItems implements BlockSource {
   }
 }
 
-/** Whole records at a time, as they are in the stream, delimiters and prefixes included. */
+/** Delivers complete records as they are in the stream, delimiters and prefixes included. */
 class RawBlocks extends OfReader {
   #failure: { error: unknown } | undefined;
 
@@ -95,7 +95,7 @@ class RawBlocks extends OfReader {
     } catch (error) {
       const { unfinished, position } = this.reader;
       if (unfinished === undefined) throw error;
-      // No record, but bytes anyway.
+      // These bytes are not a record, but they are delivered too.
       this.#failure = { error };
       return sourceBlock([unfinished], position.records);
     }

@@ -1,11 +1,13 @@
-/** The types of adapters made of stages: the input of the first stage, and that each fits the next. */
+/** The types of adapters made of stages. They check that each stage fits the next, and give the input of the first. */
 
 import { checkOptions, type Rules } from "../options.js";
 import type { Sink, StreamSink, StreamSummary } from "../pipe/sink.js";
 import type { Stage } from "../pipe/stage.js";
 import { checkAdapterOptions, type FirstItem, type InputOptions, type OutputOptions } from "./options.js";
 
-/** Stages in the middle of a stream `S`, which is written to and read from. `A` is the input type of the first stage. */
+/**
+ * Stages in the middle of a stream `S`, which is written to and read from. `A` is the input type of the first stage.
+ */
 export interface Between<A, S, Options extends InputOptions & OutputOptions> {
   (): S;
   (a: Stage<A, any>): S;
@@ -22,7 +24,7 @@ export interface Between<A, S, Options extends InputOptions & OutputOptions> {
 
 /** A writable stream, and the result of its sink. */
 export type Ended<S, R> = S & {
-  /** The result of the sink, as for `pipe`. Errors are not reported twice: it need not be awaited. */
+  /** The result of the sink, as for `pipe`. It need not be awaited: errors are also reported by the stream. */
   readonly result: Promise<R>;
 };
 

@@ -1,8 +1,6 @@
-/**
- * Web streams made from our readers and chains. The other direction needs no adapter: `from` reads a `ReadableStream`,
- * and a pipeline ends in any `WritableStream`.
- *
- * Cancelling, aborting and errors go through in both directions, and a slow reader makes the writer wait.
+/** Converts readers and chains to web streams. The other direction needs no adapter: `from` reads a `ReadableStream`,
+ * and a pipeline can end in any `WritableStream`.
+ * Cancelling, aborting and errors propagate in both directions, and a slow reader makes the writer wait.
  */
 
 import { misuse } from "../error.js";
@@ -24,19 +22,21 @@ import { type AtEnd, type Between, withOptions } from "./types.js";
 
 /** Options of `toWebReadable`. */
 export interface WebReadableOptions extends OutputOptions {
-  /** How many chunks are read ahead: none by default. An error overtakes these. */
+  /** The number of chunks that are read ahead: none by default. An error overtakes these chunks. */
   highWaterMark?: number;
 }
 
 /** Options of `toWebWritable`. */
 export interface WebWritableOptions extends InputOptions {
-  /** How many chunks wait before the chain before the writer has to wait: 1 by default. */
+  /** The number of chunks that may wait before the chain until the writer has to wait: 1 by default. */
   highWaterMark?: number;
 }
 
 /** Options of `toWebTransform`. */
 export interface WebTransformOptions extends WebWritableOptions, OutputOptions {
-  /** How many chunks wait after the chain until they are read: none by default. An error overtakes these. */
+  /**
+   * The number of chunks that may wait to be read after the chain: none by default. An error overtakes these chunks.
+   */
   readableHighWaterMark?: number;
 }
 
@@ -45,10 +45,8 @@ const READABLE_RULES: Rules<WebReadableOptions> = { ...OUTPUT_RULES, highWaterMa
 const WRITABLE_RULES: Rules<WebWritableOptions> = { ...INPUT_RULES, highWaterMark: SIZE };
 const TRANSFORM_RULES: Rules<WebTransformOptions> = { ...WRITABLE_RULES, ...OUTPUT_RULES, readableHighWaterMark: SIZE };
 
-/**
- * A `ReadableStream` over a reader, a pipeline without a sink, or any iterable.
- *
- * A reader's bytes are passed on unchanged, whole records at a time; other records are each followed by a delimiter.
+/** Returns a `ReadableStream` for a reader, a pipeline without a sink, or any iterable.
+ * A reader's bytes are passed on unchanged, in complete records; other records are each followed by a delimiter.
  * Cancelling the stream closes the source.
  */
 export function toWebReadable(source: PipeSource<any>, options: WebReadableOptions = {}): ReadableStream<any> {
@@ -78,11 +76,10 @@ export function toWebReadable(source: PipeSource<any>, options: WebReadableOptio
   return side.stream;
 }
 
-/**
- * A `WritableStream` whose records go through stages into a sink: the parts are those of `pipe`, without a source.
- *
- * It is closed when the sink has finished, and fails as the pipeline does. A chain that accepts no more, for example
- * after `take`, discards the rest.
+/** Returns a `WritableStream` whose records go through stages into a sink. The arguments are those of `pipe`, without a
+ * source.
+ * The stream is closed when the sink has finished, and fails if the pipeline fails. A chain that accepts no more data,
+ * for example after `take`, discards the rest.
  */
 export const toWebWritable: AtEnd<string, WritableStream<any>, WebWritableOptions> = withOptions(
   "toWebWritable",
@@ -91,11 +88,9 @@ export const toWebWritable: AtEnd<string, WritableStream<any>, WebWritableOption
   {},
 );
 
-/**
- * The argument of `pipeThrough`, for the middle of web streams: bytes in, records through the stages, their bytes out.
- *
- * A chain that accepts no more, for example after `take`, closes the readable side and makes the writable side fail,
- * which cancels the source: like `terminate` in a `TransformStream`.
+/** Returns an argument for `pipeThrough`: records in the incoming bytes go through the stages, and their bytes go out.
+ * A chain that accepts no more data, for example after `take`, closes the readable side and makes the writable side
+ * fail, which cancels the source, like `terminate` in a `TransformStream`.
  */
 export const toWebTransform: Between<string, ReadableWritablePair<any, any>, WebTransformOptions> = withOptions(
   "toWebTransform",
@@ -150,7 +145,7 @@ function makeTransform(options: WebTransformOptions, parts: unknown[]): Readable
   return { readable: output.stream, writable: input.stream };
 }
 
-/** Calls when the signal is triggered, or has been; the returned function ends that. */
+/** Calls `abort` when the signal is triggered, or now if it was; the returned function removes the listener. */
 function whenAborted(signal: AbortSignal | undefined, call: (reason: unknown) => void): () => void {
   if (signal === undefined) return () => {};
   const abort = () => call(signal.reason);
@@ -193,12 +188,12 @@ class WritableSide {
     );
   }
 
-  /** The run that takes what is written. */
+  /** The run that processes the written chunks. */
   attach(run: Run<unknown>): void {
     this.#run = run;
   }
 
-  /** Tells who writes. Without effect on a stream that has ended. */
+  /** Reports an error to the writer. This has no effect on a stream that has ended. */
   fail(reason: unknown): void {
     this.#controller.error(reason);
   }
@@ -209,7 +204,7 @@ class ReadableSide {
   readonly #outlet: Outlet;
   #controller!: ReadableStreamDefaultController<any>;
   readonly stream: ReadableStream<any>;
-  /** When more is wanted, and when nothing is any more. */
+  /** Called when the consumer requests more, and when it cancels. */
   onPull: () => void = () => {};
   onCancel: (reason: unknown) => Promise<void> = async () => {};
 
@@ -234,7 +229,7 @@ class ReadableSide {
     return this.#outlet.sink;
   }
 
-  /** The end of what is read is the end of the pipeline. */
+  /** Ends the readable side when the pipeline ends. */
   attach(run: Run<unknown>): void {
     run.result.then(
       () => this.#close(),
@@ -242,7 +237,7 @@ class ReadableSide {
     );
   }
 
-  /** Tells who reads. Without effect on a stream that has ended. */
+  /** Reports an error to the reader. This has no effect on a stream that has ended. */
   fail(reason: unknown): void {
     this.#controller.error(reason);
   }
@@ -251,7 +246,7 @@ class ReadableSide {
     try {
       this.#controller.close();
     } catch {
-      // It was cancelled, or has failed.
+      // The stream was cancelled or has failed.
     }
   }
 
@@ -261,7 +256,7 @@ class ReadableSide {
   }
 }
 
-/** Bytes with their own memory: the consumer may transfer it. */
+/** Returns bytes with their own memory, because the consumer may transfer it. */
 function own(bytes: Uint8Array): Uint8Array {
   const isWhole = bytes.length === bytes.buffer.byteLength && Object.getPrototypeOf(bytes) === Uint8Array.prototype;
   return isWhole ? bytes : new Uint8Array(bytes);

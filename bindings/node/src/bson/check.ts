@@ -1,4 +1,4 @@
-/** Whether documents are right in every byte: types, lengths, terminators, text, depth. */
+/** Checks that documents are valid in every byte: types, lengths, terminators, text, depth. */
 
 import { Batch } from "../batch.js";
 import { core } from "../core.js";
@@ -9,14 +9,13 @@ import { room } from "./room.js";
 
 /** Options of `bson.check`. */
 export interface CheckOptions {
-  /** Whether to use the native part: by default if it is installed. */
+  /** Whether to use the native part; by default it is used if it is installed. */
   native?: boolean;
 }
 
 const CHECK_RULES: Rules<CheckOptions> = { native: boolean };
 
-/**
- * Checks every byte of consecutive documents: in memory, or in a batch of a stream. No objects are made.
+/** Checks every byte of consecutive documents in memory or in a batch of a stream. No objects are created.
  *
  * @returns the number of documents @throws The first error, with offset, record and path.
  */

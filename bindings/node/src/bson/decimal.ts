@@ -1,19 +1,19 @@
-/** Decimal numbers of 34 digits, by the specification of BSON's Decimal128: kept as they are, and written as text. */
+/** Decimal numbers of 34 digits, as specified for BSON's Decimal128. They are stored unchanged and written as text. */
 
 /** The largest number of 34 digits. */
 const LARGEST = 10n ** 34n - 1n;
 
-/** What an exponent of zero is stored as. */
+/** The stored form of an exponent of zero. */
 const BIAS = 6176;
 
-/** A decimal number: JavaScript has none, and a `number` would lose digits. */
+/** A decimal number. JavaScript lacks this type, and a `number` would lose digits. */
 export class Decimal128 {
   constructor(
     /** The 16 bytes, the lowest first. */
     readonly bytes: Uint8Array,
   ) {}
 
-  /** In full: as many digits as it has, with an exponent where that is shorter. */
+  /** Returns all digits, with an exponent if that is shorter. */
   toString(): string {
     const view = new DataView(this.bytes.buffer, this.bytes.byteOffset, 16);
     const high = view.getBigUint64(8, true);
@@ -21,7 +21,7 @@ export class Decimal128 {
     const kind = Number((high >> 58n) & 31n);
     if (kind === 31) return "NaN";
     if (kind === 30) return `${sign}Infinity`;
-    // The large form, whose significand is over the limit in any case: that means zero.
+    // The large form, whose significand always exceeds the limit, means zero.
     const isLarge = kind >= 24;
     const exponent = Number((high >> (isLarge ? 47n : 49n)) & 0x3fffn) - BIAS;
     const significand = isLarge ? 0n : ((high & 0x1ffffffffffffn) << 64n) | view.getBigUint64(0, true);

@@ -1,8 +1,6 @@
-/**
- * BSON documents as JavaScript's own values.
- *
- * It promises that every byte is checked, and that an error has its position; a length is checked before it is used.
- * Nothing in a document is executed or looked up, and values share no memory with the bytes.
+/** Decodes BSON documents into JavaScript's own values.
+ * Every byte is checked, errors have a position, and a length is checked before it is used. Nothing in a document is
+ * executed or looked up, and values share no memory with the bytes.
  */
 
 import { MillstreamError, misuse } from "../error.js";
@@ -25,16 +23,16 @@ import {
   Timestamp,
 } from "./values.js";
 
-/** A document: keys in order, except that those that are whole numbers come first, and of duplicates the last counts. */
+/** A document. Keys are in order, except that whole numbers come first; for duplicate keys the last value counts. */
 export interface Document {
   [key: string]: unknown;
 }
 
 /** Options of `bson.decode` and `bson.decodeAll`. */
 export interface DecodeOptions {
-  /** What a 64-bit integer becomes: by default a `number` if that is exact, else a `bigint`. */
+  /** The type of a 64-bit integer: by default a `number` if that is exact, otherwise a `bigint`. */
   int64?: "number" | "bigint";
-  /** How deeply documents may be nested, at most 1000: 200 by default. */
+  /** The maximum nesting depth of documents, at most 1000: 200 by default. */
   depth?: number;
 }
 
@@ -42,7 +40,7 @@ const MOST_DEPTH = 1000;
 
 export const DECODE_RULES: Rules<DecodeOptions> = { int64: word("number", "bigint"), depth: whole(0, MOST_DEPTH) };
 
-/** Not checked: a call for each record costs as much as the check. */
+/** The options are not checked for each record, because the check would cost as much as the call. */
 const NO_OPTIONS: DecodeOptions = {};
 
 /** The smallest document: its length and its terminator. */
@@ -51,8 +49,7 @@ const LEAST = 5;
 /** The range of `Date`, in milliseconds since 1970. */
 const LAST_DATE = 8_640_000_000_000_000;
 
-/**
- * One document.
+/** Decodes one document.
  *
  * @throws `document_invalid`, `document_truncated`, `utf8_invalid`, `too_deep`, with the offset.
  */
@@ -66,10 +63,8 @@ export function decode(bytes: Uint8Array, options: DecodeOptions = NO_OPTIONS): 
   return document;
 }
 
-/**
- * Consecutive documents, such as the bytes of a batch.
- *
- * @throws What `decode` throws, with the record.
+/** Decodes consecutive documents, such as the bytes of a batch.
+ * @throws The errors of `decode`, with the record.
  */
 export function decodeAll(bytes: Uint8Array, options: DecodeOptions = NO_OPTIONS): Document[] {
   if (options !== NO_OPTIONS) checkOptions("bson.decodeAll", options, DECODE_RULES);
@@ -92,7 +87,7 @@ class Decoder {
   readonly #deepest: number;
   readonly #bigints: boolean;
   at = 0;
-  /** Where the outermost document begins. */
+  /** The position of the outermost document. */
   start = 0;
 
   constructor(bytes: Uint8Array, { int64 = "number", depth = 200 }: DecodeOptions) {
@@ -116,7 +111,7 @@ class Decoder {
       const type = this.#bytes[this.at++];
       const key = this.#key(last);
       const value = this.#value(type, last, depth);
-      // Otherwise it would be the object's prototype.
+      // An assignment would set the object's prototype.
       if (key !== "__proto__") document[key] = value;
       else Object.defineProperty(document, key, { value, writable: true, enumerable: true, configurable: true });
     }
@@ -124,7 +119,7 @@ class Decoder {
     return document;
   }
 
-  /** The elements by position; their keys do not matter. */
+  /** Decodes the elements by position; their keys are ignored. */
   #array(limit: number, depth: number): unknown[] {
     const array: unknown[] = [];
     const last = this.#begin(limit, depth);
@@ -137,7 +132,7 @@ class Decoder {
     return array;
   }
 
-  /** The length: gives the position of the document's last byte, before which its members end. */
+  /** Reads the length and returns the position of the document's last byte, before which its members end. */
   #begin(limit: number, depth: number): number {
     const { at } = this;
     if (depth > this.#deepest) this.fail("too_deep", at, `depth ${depth}`, `at most ${this.#deepest}`);
@@ -239,7 +234,7 @@ class Decoder {
     const subtype = this.#bytes[this.at++];
     if (subtype === 0) return this.#copy(length, end);
     if (subtype !== 2) return new Binary(subtype, this.#copy(length, end));
-    // The old kind of bytes, which has its length twice.
+    // The old binary subtype contains its length twice.
     if (length < 4) this.fail("document_invalid", at, `the length ${length}`, "4 or more, for the length inside");
     const inner = this.#length(0, end);
     if (inner !== length - 4) this.fail("document_invalid", at, `the length ${inner} inside`, `${length - 4}`);
@@ -260,7 +255,7 @@ class Decoder {
     return new Code(code, scope);
   }
 
-  /** A string with its length, which counts its last byte, a zero. */
+  /** Reads a string with a length that includes the zero byte at its end. */
   #string(end: number): string {
     const length = this.#length(1, end);
     const { at } = this;
@@ -272,7 +267,7 @@ class Decoder {
     return this.#decode(at, last);
   }
 
-  /** A string up to a zero byte. */
+  /** Reads a string up to a zero byte. */
   #text(end: number): string {
     const { at } = this;
     const zero = this.#zero(end);
@@ -295,7 +290,7 @@ class Decoder {
 
   #decode(start: number, end: number): string {
     const text = platform.decode(this.#bytes, start, end);
-    // The only trace of invalid data; it can also be written.
+    // U+FFFD is the only trace of invalid data, but valid data can contain it too.
     if (text.includes("\ufffd") && decodeStrictly(this.#bytes.subarray(start, end)) === undefined) {
       this.fail("utf8_invalid", start, undefined, "UTF-8");
     }

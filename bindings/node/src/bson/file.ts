@@ -1,8 +1,6 @@
-/**
- * A file of one document, such as the weights of a model: only what you access is read.
- *
- * The lengths in a document lead from member to member, so a look-up reads some KiB, and an array is read directly into
- * its own memory. That is as fast as a mapping, with which a file that shrinks would end the process.
+/** Reads a file of one document, such as the weights of a model. Only the values that you access are read.
+ * The lengths in a document lead from member to member, so a lookup reads a few KiB, and an array is read directly into
+ * its own memory. This is as fast as a mapping, but with a mapping, a file that shrinks would crash the process.
  */
 
 import { type FileHandle, open } from "node:fs/promises";
@@ -15,13 +13,13 @@ import { DECODE_RULES, type DecodeOptions, decode } from "./decode.js";
 import { splitPath } from "./path.js";
 import { bytesText, byteText, SIZES, TYPES } from "./types.js";
 
-/** How much of the file is examined at once. */
+/** The number of bytes of the file that are examined at once. */
 const WINDOW = 16 << 10;
 
-/** The most that one read requests: some systems refuse more. */
+/** The maximum size of one read; some systems refuse larger ones. */
 const MOST_READ = 1 << 30;
 
-/** Where a value lies. */
+/** The location of a value. */
 interface Place {
   readonly type: number;
   readonly start: number;
@@ -48,7 +46,7 @@ export interface NumberArrayClass<A extends NumberArray> {
   new (buffer: ArrayBuffer): A;
 }
 
-/** A document in a file. Paths are keys and positions separated by dots; the empty one is the document itself. */
+/** A document in a file. Paths are keys and positions separated by dots; the empty path is the document itself. */
 export class DocumentFile {
   /** The path of the file. */
   readonly name: string;
@@ -63,7 +61,7 @@ export class DocumentFile {
     this.#length = length;
   }
 
-  /** @throws `open_failed`; `document_invalid` and `document_truncated` where its length is not that of the file. */
+  /** @throws `open_failed`; `document_invalid` and `document_truncated` if its length is not the length of the file. */
   static async open(path: string | URL): Promise<DocumentFile> {
     const name = pathOf("bson.open", path);
     let file: FileHandle | undefined;
@@ -84,8 +82,7 @@ export class DocumentFile {
     }
   }
 
-  /**
-   * The keys of the document or array at this path.
+  /** Returns the keys of the document or array at this path.
    *
    * @throws `key_missing`; `shape_mismatch` for anything else.
    */
@@ -97,15 +94,13 @@ export class DocumentFile {
     return keys;
   }
 
-  /** Whether there is something at this path. */
+  /** Returns whether there is a value at this path. */
   async has(path: string): Promise<boolean> {
     return (await this.#follow(splitPath(path))) !== undefined;
   }
 
-  /**
-   * The value at this path, as from `bson.decode`; the whole file for the empty path.
-   *
-   * @throws `key_missing`; what `bson.decode` throws.
+  /** Returns the value at this path, as from `bson.decode`; for the empty path, the whole document.
+   * @throws `key_missing`; the errors of `bson.decode`.
    */
   async get(path = "", options: DecodeOptions = {}): Promise<unknown> {
     checkOptions("get", options, DECODE_RULES);
@@ -115,7 +110,7 @@ export class DocumentFile {
       await this.#read(0, bytes);
       return decode(bytes, options);
     }
-    // As the only member of a document, whose key is empty.
+    // The value becomes the only member of a document, with an empty key.
     const FRONT = 6;
     const bytes = new Uint8Array(FRONT + end - start + 1);
     new DataView(bytes.buffer).setInt32(0, bytes.length, true);
@@ -126,7 +121,7 @@ export class DocumentFile {
     } catch (error) {
       if (!(error instanceof MillstreamError) || error.offset === undefined) throw error;
       const { kind, found, expected, offset, path: inside } = error;
-      // After the empty key.
+      // The value is after the empty key.
       const whole = [path, ...(inside === undefined ? [] : [inside.replace(/^""\.?/, "")])].filter(
         (part) => part !== "",
       );
@@ -140,11 +135,11 @@ export class DocumentFile {
     }
   }
 
-  /**
-   * The binary data at this path as numbers, the lowest byte of each first: of a vector (subtype 9) those after its
+  /** Returns the binary data at this path as little-endian numbers; for a vector (subtype 9), the numbers after its
    * header.
    *
-   * @throws `key_missing`; `shape_mismatch` for anything else, or if the bytes are not a whole number of numbers.
+   * @throws `key_missing`; `shape_mismatch` for anything else, or if the number of bytes is not a multiple of the size
+   * of a number.
    */
   async array<A extends NumberArray>(path: string, type: NumberArrayClass<A>): Promise<A> {
     const place = await this.#find(path);
@@ -152,7 +147,7 @@ export class DocumentFile {
     // The length, the subtype, and the header of a vector.
     const head = (await this.#look(place.start, Math.min(7, place.end - place.start))).slice(4);
     const subtype = head[0];
-    // The old subtype has its length twice, and a vector begins with its kind.
+    // The old subtype contains its length twice, and a vector starts with its kind.
     const skipped = subtype === 2 ? 4 : subtype === 9 ? 2 : 0;
     const [start, size] = [place.start + 5 + skipped, type.BYTES_PER_ELEMENT];
     const length = place.end - start;
@@ -174,7 +169,7 @@ export class DocumentFile {
     return new type(target.buffer);
   }
 
-  /** Closes the file. Can be repeated. */
+  /** Closes the file. This can be repeated. */
   async close(): Promise<void> {
     await this.#file.close();
   }
@@ -205,13 +200,13 @@ export class DocumentFile {
   async #member(inside: Place, wanted: string): Promise<Place | undefined> {
     let position = 0;
     for await (const { key, place } of this.#members(inside)) {
-      // Whatever keys are stored in an array.
+      // In an array, the stored keys are ignored.
       if ((inside.type === 0x04 ? String(position++) : key) === wanted) return place;
     }
     return undefined;
   }
 
-  /** The members of the document at a position, one after another: they are skipped by their lengths. */
+  /** Yields the members of the document at a position. Values are skipped by their lengths. */
   async *#members({ start, end }: Place): AsyncGenerator<{ key: string; place: Place }> {
     const document = await this.#document(start, end);
     const last = document.end - 1;
@@ -230,7 +225,7 @@ export class DocumentFile {
     }
   }
 
-  /** Where the document at `start` is, which ends before `limit` or there. */
+  /** Returns the location of the document at `start`, which ends at `limit` or before. */
   async #document(start: number, limit: number): Promise<Place> {
     const length = await this.#lengthAt(start, 5, 0, limit);
     const end = start + length;
@@ -241,7 +236,7 @@ export class DocumentFile {
     return { type: 0x03, start, end };
   }
 
-  /** Where a value of this type ends. */
+  /** Returns the end of a value of this type. */
   async #end(type: number, start: number, limit: number): Promise<number> {
     const size = SIZES[type];
     switch (true) {
@@ -257,14 +252,14 @@ export class DocumentFile {
       case type === 0x0f:
         return start + (await this.#lengthAt(start, 14, 0, limit));
       default: {
-        // A string, after which is an id in a pointer.
+        // A string; in a DBPointer, an id follows.
         const end = start + 4 + (await this.#lengthAt(start, 1, 4, limit));
         return type === 0x0c ? this.#end(0x07, end, limit) : end;
       }
     }
   }
 
-  /** The length stored here, of what follows this many bytes from here. */
+  /** Returns the length that is stored here, for data that starts this many bytes later. */
   async #lengthAt(at: number, least: number, behind: number, limit: number): Promise<number> {
     const left = limit - at;
     if (left < 4) this.#fail("document_truncated", at, bytesText(left), bytesText(4));
@@ -276,7 +271,7 @@ export class DocumentFile {
     return this.#fail(kind, at, found, `a length of ${least} or more that fits in the remaining bytes`);
   }
 
-  /** Where the first zero byte is. */
+  /** Returns the position of the first zero byte. */
   async #nul(start: number, limit: number): Promise<number> {
     for (let at = start; at < limit; ) {
       const bytes = await this.#look(at, Math.min(256, limit - at));
@@ -292,7 +287,7 @@ export class DocumentFile {
     );
   }
 
-  /** This many bytes, which exist. */
+  /** Reads this many bytes, which exist. */
   async #look(at: number, count: number): Promise<Uint8Array> {
     const inside = at - this.#windowAt;
     if (inside < 0 || inside + count > this.#window.length) {
@@ -329,7 +324,7 @@ export class DocumentFile {
   }
 }
 
-/** Vectors by their header: what an array of their numbers is called. */
+/** Maps the headers of vectors to the classes of their numbers. */
 const VECTORS: { readonly [header: string]: string | undefined } = { "3 0": "Int8Array", "39 0": "Float32Array" };
 
 /** Whether this machine is big-endian. */

@@ -1,8 +1,8 @@
-/** Keys as strings. Documents of a stream have the same keys again and again: known ones are not created again. */
+/** Converts keys to strings. Documents of a stream have the same keys, so strings for known keys are reused. */
 
 import { platform } from "../text.js";
 
-/** The maximum number of known keys, a power of two; and the longest of them. */
+/** The maximum number of known keys, a power of two, and their maximum length. */
 const KNOWN = 512;
 const LONGEST = 32;
 
@@ -14,7 +14,7 @@ interface Key {
 /** The last key of each hash. */
 const known: (Key | undefined)[] = new Array(KNOWN).fill(undefined);
 
-/** The key at `start`, of which `end` is the first byte after, if it is ASCII and short or known; otherwise `undefined`. */
+/** Returns the key between `start` and `end` if it is ASCII and short or known; otherwise `undefined`. */
 export function knownKey(bytes: Uint8Array, start: number, end: number): string | undefined {
   const length = end - start;
   if (length > LONGEST) return undefined;

@@ -42,7 +42,10 @@ class NativeFiller implements Filler {
   }
 }
 
-/** All at once, since nothing is copied. Memory that another thread could change meanwhile must not be checked and then trusted. */
+/**
+ * Passes all bytes at once, because they are not copied. Memory that another thread could change must not be used
+ * without a copy.
+ */
 function passAll(bytes: Uint8Array, call: (bytes: Uint8Array) => string): Passed {
   const all = bytes.buffer instanceof SharedArrayBuffer ? bytes.slice() : bytes;
   return passDocuments(all, (piece) => JSON.parse(call(piece)), all.length);

@@ -1,11 +1,11 @@
-/** Documents in memory, passed to the core: to its WebAssembly, or to Node's native part. Their replies are the same. */
+/** Passes documents in memory to the core, as WebAssembly or in Node's native part. Both reply in the same form. */
 
 import { errorOf, type Failure } from "../core.js";
 
-/** How many bytes are copied to the core at once: what fits into the processor's cache, if the documents do. */
+/** The number of bytes that are copied to the core at once: an amount that fits in the processor's cache. */
 const PIECE = 256 << 10;
 
-/** What `each` of `bindings/node/wasm/src/documents.rs` replies. */
+/** The reply of `each` in `bindings/node/wasm/src/documents.rs`. */
 export interface Reply {
   readonly documents: number;
   readonly bytes: number;
@@ -14,17 +14,17 @@ export interface Reply {
   readonly failure?: Failure;
 }
 
-/** The documents that have been passed. */
+/** The number of documents that have been passed. */
 export interface Passed {
   readonly documents: number;
   readonly bytes: number;
-  /** Whether the core wants no more of them. */
+  /** Whether the core needs no more documents. */
   readonly isFull: boolean;
-  /** The error of the next one, with its offset counted from the first byte. */
+  /** The error of the next document, with its offset from the first byte. */
   readonly error?: unknown;
 }
 
-/** Passes documents piece by piece, until the core has enough of them, or one is wrong. */
+/** Passes documents piece by piece, until the core has enough of them or one is invalid. */
 export function passDocuments(
   bytes: Uint8Array,
   call: (piece: Uint8Array, isLast: boolean) => Reply,

@@ -1,20 +1,18 @@
-/** Paths of keys, as users write them and of the value at an offset. */
+/** Paths of keys: parses those that users write, and finds the path of the value at an offset. */
 
 import { core } from "../core.js";
 import { MillstreamError } from "../error.js";
 
-/** A JSON string at the front. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: those are what a JSON string cannot have
+/** Matches a JSON string at the front. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: a JSON string cannot contain them
 const QUOTED = /^"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/;
 
 /** Characters that a key must not contain to be written without quotes. */
 const SPECIAL = /[."\\\p{Cc}]/u;
 
-/**
- * The keys of a path: keys and array positions separated by dots. A key that is empty or contains a dot or a quote is
- * written as a JSON string.
- *
- * @throws `text_invalid` for a quoted key that does not end, or is followed by something else.
+/** Splits a path into its keys and array positions, which are separated by dots. A key that is empty or contains a dot
+ * or a quote is written as a JSON string.
+ * @throws `text_invalid` for a quoted key that is unterminated or not followed by a dot.
  */
 export function splitPath(path: string): string[] {
   const keys: string[] = [];
@@ -23,7 +21,7 @@ export function splitPath(path: string): string[] {
     if (path[at] === '"') {
       const quoted = QUOTED.exec(path.slice(at))?.[0];
       const key = quoted === undefined ? undefined : (JSON.parse(quoted) as string);
-      // Half of a surrogate pair is not text.
+      // Half of a surrogate pair is invalid text.
       if (quoted === undefined || key === undefined || /\p{Cs}/u.test(key)) throw bad(path, at);
       keys.push(key);
       end = at + quoted.length;
@@ -49,7 +47,10 @@ function bad(path: string, offset: number): MillstreamError {
   return new MillstreamError("text_invalid", { found: `the path ${JSON.stringify(path)}`, expected, offset });
 }
 
-/** The path of the value that contains `at`, an offset from the document's first byte; `undefined` if there is none. */
+/**
+ * Returns the path of the value that contains `at`, an offset from the document's first byte, or `undefined` if there
+ * is none.
+ */
 export function pathAt(document: Uint8Array, at: number): string | undefined {
   const scanner = core();
   scanner.call.path_at(scanner.put(document), at);

@@ -1,6 +1,6 @@
-/** The types of BSON, and how errors name what they found. */
+/** The types of BSON, and their names in errors. */
 
-/** The types of BSON: the byte that announces each, with MongoDB's name. */
+/** The types of BSON: the type byte of each, with MongoDB's name. */
 export const TYPES: { readonly [byte: number]: string | undefined } = {
   1: "double",
   2: "string",
@@ -25,7 +25,7 @@ export const TYPES: { readonly [byte: number]: string | undefined } = {
   255: "minKey",
 };
 
-/** The size of a payload, if it is fixed; -1 if not. */
+/** The size of a payload if it is fixed, otherwise -1. */
 export const SIZES = new Int8Array(256).fill(-1);
 for (const [type, size] of [
   [0x01, 8],

@@ -1,11 +1,11 @@
-/**
- * The values of BSON types that JavaScript lacks. Plain data; `JSON.stringify` writes them as Extended JSON.
+/** Classes for the BSON types that JavaScript lacks. They are plain data; `JSON.stringify` writes them as Extended
+ * JSON.
  */
 
-/** Bytes of a subtype other than 0: those are a `Uint8Array`. */
+/** Bytes of a subtype other than 0. (Bytes of subtype 0 are a `Uint8Array`.) */
 export class Binary {
   constructor(
-    /** The meaning of the bytes: 4 for a UUID, 9 for a vector, from 128 on defined by the user. */
+    /** The meaning of the bytes: 4 for a UUID, 9 for a vector; 128 and higher are defined by the user. */
     readonly subtype: number,
     readonly bytes: Uint8Array,
   ) {}
@@ -20,7 +20,7 @@ export class Binary {
 export class ObjectId {
   constructor(readonly bytes: Uint8Array) {}
 
-  /** In hexadecimal. */
+  /** Returns the id in hexadecimal. */
   toString(): string {
     return Array.from(this.bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
   }
@@ -72,7 +72,7 @@ export class RegularExpression {
   }
 }
 
-/** A program, with the values of its variables or without. It is text: it is never executed. */
+/** A program, optionally with the values of its variables. It is treated as text and never executed. */
 export class Code {
   constructor(
     readonly code: string,
@@ -96,7 +96,7 @@ export class DbPointer {
   }
 }
 
-/** What some languages call a symbol. */
+/** A symbol, as some languages have it. */
 export class BsonSymbol {
   constructor(readonly symbol: string) {}
 
@@ -105,14 +105,14 @@ export class BsonSymbol {
   }
 }
 
-/** Less than every other value. */
+/** A value that is less than every other value. */
 export class MinKey {
   toJSON(): unknown {
     return { $minKey: 1 };
   }
 }
 
-/** More than every other value. */
+/** A value that is greater than every other value. */
 export class MaxKey {
   toJSON(): unknown {
     return { $maxKey: 1 };

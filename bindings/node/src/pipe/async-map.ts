@@ -1,16 +1,14 @@
-/**
- * `asyncMap`: overlapping calls, across blocks. It is a source for the stages after it.
- *
- * At most twice as many items as may be in progress are started and not passed on, so that a slow one does not
- * immediately make the others wait, and a slow sink stops everything. A call that ends immediately starts the next one;
- * the consumer is woken when there are as many results as may be in progress, or in the next turn of the event loop.
+/** `asyncMap` makes overlapping calls across blocks. It is a source for the stages after it.
+ * The number of items that are started and not passed on is at most twice the concurrency, so that a slow call does not
+ * immediately make the others wait, and a slow sink stops everything. A call that ends immediately starts the next one.
+ * The consumer is woken when the number of results reaches the concurrency, or in the next turn of the event loop.
  */
 
 import { type Block, type BlockSource, Indexes, recordOf } from "./block.js";
 import { type Context, stageFailed } from "./context.js";
 import { nextTurn } from "./source.js";
 
-/** One item on its way. It is reused: listening to a promise costs as much as the promise. */
+/** One item in progress. It is reused, because attaching handlers to a promise costs as much as the promise. */
 class Slot {
   item: unknown;
   record = 0;
@@ -34,31 +32,33 @@ class Slot {
 }
 
 export class AsyncMapped implements BlockSource {
-  /** In order: started and not passed on, from `#head` on. Otherwise: ended and not passed on. */
+  /** If ordered, the items that are started and not passed on, starting at `#head`; otherwise those that have ended. */
   #slots: Slot[] = [];
   #head = 0;
-  /** Those that no item is in. */
+  /** The free slots. */
   #free: Slot[] = [];
   #running = 0;
-  /** Started and not passed on. */
+  /** The number of items that are started and not passed on. */
   #begun = 0;
-  /** Ended since the consumer was woken. */
+  /** The number of items that have ended since the consumer was woken. */
   #ended = 0;
-  /** The records of the items that are passed on next, and their indexes: reused memory. */
+  /** The records and the indexes of the items that are passed on next, in reused memory. */
   readonly #records: number[] = [];
   readonly #indexes = new Indexes();
   #block: Block | null = null;
   #index = 0;
-  /** The upstream: whether it was asked, whether it has more, and its error. */
+  /** The state of the upstream: whether a block was requested, whether it has more, and its error. */
   #asked = false;
   #upstreamEnded = false;
   #upstreamFailure: { error: unknown } | undefined;
   #failure: unknown;
   #closed = false;
-  /** The consumer waiting for a block. Not with one promise more: the chain after it ends the wait when it is cancelled. */
+  /**
+   * The consumer that waits for a block. It needs no extra promise: the chain after it ends the wait on cancellation.
+   */
   #asker: { resolve(block: Block | null): void; reject(error: unknown): void } | undefined;
   #willWake = false;
-  /** How often the consumer was woken. */
+  /** The number of times the consumer was woken. */
   #woken = 0;
   #beginning = false;
 
@@ -91,7 +91,7 @@ export class AsyncMapped implements BlockSource {
       this.#begin();
       const before = this.#begun;
       const ready = this.#takeReady();
-      // While these continue.
+      // The upstream is read while these items continue.
       this.#begin();
       const isolating = this.context.isolate();
       if (isolating !== undefined) {
@@ -115,7 +115,7 @@ export class AsyncMapped implements BlockSource {
         asker.reject(this.#failure);
         return;
       }
-      // Failed ones have gone, and some may have ended meanwhile.
+      // Failed items were removed, and others may have ended in the meantime.
       if (this.#failure === undefined && this.#begun !== before) continue;
       if (this.#begun === 0 && this.#upstreamEnded && this.#block === null) {
         this.#closed = true;
@@ -137,9 +137,9 @@ export class AsyncMapped implements BlockSource {
     await this.upstream.close();
   }
 
-  /** Starts as many as allowed. */
+  /** Starts as many items as allowed. */
   #begin(): void {
-    // A call that ends immediately re-enters here: the next one is started by the loop that started it.
+    // A call that ends immediately re-enters this function; the outer loop starts the next one.
     if (this.#beginning) return;
     this.#beginning = true;
     while (
@@ -191,7 +191,7 @@ export class AsyncMapped implements BlockSource {
     nextTurn(() => {
       this.#willWake = false;
       if (this.#woken === before) this.#wakeUp();
-      // What there is has only begun to come since then.
+      // The available results have arrived only since then.
       else if (this.#ended > 0) this.#wakeNextTurn();
     });
   }
@@ -224,7 +224,7 @@ export class AsyncMapped implements BlockSource {
     this.#wakeUp();
   };
 
-  /** Takes what can be passed on: in order, or whatever has ended. */
+  /** Takes the results that can be passed on: in order, or all that have ended. */
   #takeReady(): Block | null {
     const slots = this.#slots;
     const items: unknown[] = [];
@@ -233,7 +233,7 @@ export class AsyncMapped implements BlockSource {
     let head = this.#head;
     for (; head < slots.length; head++) {
       const slot = slots[head];
-      // A failed one does not keep others that have ended from continuing, unless they are in order.
+      // Unless results are ordered, a failed item does not hold back others that have ended.
       if (this.ordered && (slot.state === "running" || this.#failure !== undefined)) break;
       this.#begun--;
       if (slot.state === "done") {

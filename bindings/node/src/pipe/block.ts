@@ -1,7 +1,5 @@
-/**
- * The unit of a pipeline: many items at once, which know the records they come from.
- *
- * Stages work in place. So an array belongs to its holder, and no code keeps it after passing it on.
+/** The unit of a pipeline: many items at once, with the records that they come from.
+ * Stages work in place. So the holder owns an array, and no code keeps an array after passing it on.
  */
 
 import type { CommandEnd } from "../error.js";
@@ -9,26 +7,26 @@ import type { CommandEnd } from "../error.js";
 /** Items, in order. */
 export interface Block {
   items: any[];
-  /** The number of the record that the source's block began with. */
+  /** The number of the first record in the source's block. */
   readonly first: number;
-  /** Where these items begin among those of `origin`, or of the source's block. */
+  /** The position of these items in `origin`, or in the source's block. */
   readonly shift: number;
-  /** Which items they were before stages that drop or add some; `null` where none did. */
+  /** The indexes of the items before stages that drop or add items; `null` if there was no such stage. */
   readonly origin: Origin | null;
-  /** For a block that is being taken apart: the rest of its first item. */
+  /** For a block whose items are being expanded: the rest of its first item. */
   readonly rest?: Iterator<any>;
-  /** For a block that is passed on in parts: the start of the next one. */
+  /** For a block that is passed on in parts: the start of the next part. */
   readonly start?: number;
 }
 
-/** Item `i` after a stage was item `from[i]` before it. The memory is the stage's, for one block. */
+/** Item `i` after a stage was item `from[i]` before it. The stage owns the memory, which is valid for one block. */
 export interface Origin {
   readonly from: Uint32Array;
   readonly shift: number;
   readonly parent: Origin | null;
 }
 
-/** An index for each item of a block, in memory that is used again for the next. */
+/** An index for each item of a block, in memory that is reused for the next block. */
 export class Indexes {
   #memory = new Uint32Array(1024);
 
@@ -38,12 +36,12 @@ export class Indexes {
   }
 }
 
-/** A block as a source makes it. */
+/** Creates a block of a source. */
 export function sourceBlock(items: any[], first: number): Block {
   return { items, first, shift: 0, origin: null };
 }
 
-/** The number of the record that an item comes from. */
+/** Returns the number of the record that an item comes from. */
 export function recordOf(block: Block, index: number): number {
   let at = index + block.shift;
   for (let { origin } = block; origin !== null; origin = origin.parent) at = origin.from[at] + origin.shift;
@@ -52,22 +50,25 @@ export function recordOf(block: Block, index: number): number {
 
 /** Delivers blocks. */
 export interface BlockSource {
-  /** The next block, not empty; `null` at the end. Rejects, once, after the last block of a source that failed. */
+  /**
+   * Returns the next block, which is not empty, or `null` at the end. If the source failed, rejects once after the
+   * last block.
+   */
   next(): Promise<Block | null>;
 
-  /** Ends it early. Can be repeated; reports nothing that `next` would have. */
+  /** Stops the source early. This can be repeated, and does not report errors that `next` would report. */
   close(): Promise<void>;
-  /** How its commands ended, those that have. */
+  /** How its commands ended, for those that have ended. */
   commandEnds?(): readonly CommandEnd[];
 }
 
-/** Part of a block: its items from `start` on, before `end`. */
+/** Returns the part of a block from `start` to before `end`. */
 export function part(block: Block, start: number, end: number): Block {
   const { items, first, shift, origin } = block;
   return { items: items.slice(start, end), first, shift: shift + start, origin };
 }
 
-/** The rest of a block: item `i` was item `from[i]` of it. */
+/** Returns a block of the remaining items: item `i` was item `from[i]`. */
 export function descend(block: Block, items: any[], from: Uint32Array): Block {
   const { first, shift, origin } = block;
   return { items, first, shift: 0, origin: { from, shift, parent: origin } };

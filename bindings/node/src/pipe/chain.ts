@@ -1,11 +1,8 @@
-/**
- * Stages that follow each other, run over blocks.
- *
- * Not recursively: a loop takes a block from stage to stage, so that the stack is no deeper for 10,000 stages than for
- * one. Where a stage makes two blocks out of one, the second waits on a separate stack. It is awaited once per block,
- * and when a stage requires it.
- *
- * It promises that blocks leave in order, and that all items before a failing one have left before the error does.
+/** Runs consecutive stages over blocks.
+ * This is not recursive: a loop takes a block from stage to stage, so the call stack is no deeper for 10,000 stages
+ * than for one. If a stage makes two blocks out of one, the second waits on a separate stack. The chain awaits once per
+ * block, and when a stage requires it.
+ * Blocks leave in order, and all items before a failing one leave before the error.
  */
 
 import type { MillstreamError } from "../error.js";
@@ -43,7 +40,7 @@ interface Waiting {
   readonly index: number;
 }
 
-/** A step, and which stage of its pipeline it belongs to. */
+/** A step, and the stage of the pipeline to which it belongs. */
 export interface Link {
   readonly step: Step;
   readonly stage: number;
@@ -54,7 +51,7 @@ export class Chain implements BlockSource {
   readonly #steps: readonly Step[];
   readonly #places: readonly Place[];
   readonly #context: Context;
-  /** The next block to continue with is the last. */
+  /** The postponed blocks; the last one is the next to continue with. */
   #pile: Waiting[] = [];
   #failure: MillstreamError | undefined;
   #enough = false;
@@ -95,7 +92,7 @@ export class Chain implements BlockSource {
     await this.#source.close();
   }
 
-  /** Ends the chain after the block that is on its way. */
+  /** Ends the chain after the current block. */
   stop(error: MillstreamError): void {
     this.#failure = error;
     this.#drop();
@@ -105,7 +102,7 @@ export class Chain implements BlockSource {
     this.#pile.push({ block, index });
   }
 
-  /** Ends the chain after the block that is on its way. What waits comes after it: there is no other. */
+  /** Ends the chain after the current block. Postponed blocks come after it, so there are no others. */
   enough(): void {
     this.#enough = true;
     this.#drop();
@@ -142,7 +139,7 @@ export class Chain implements BlockSource {
     this.#pile = [];
   }
 
-  /** For a stage with two steps, what goes into the first and comes out of the last counts. */
+  /** For a stage with two steps, the input of the first and the output of the last are counted. */
   #count(index: number, before: number, after: number, began: number): void {
     const places = this.#places;
     const { stage } = places[index];

@@ -1,5 +1,4 @@
-/**
- * What the parts of a running pipeline share: its options, its counts, and its cancellation.
+/** The state that the parts of a running pipeline share: options, counters, and cancellation.
  */
 
 import { cancelled, MillstreamError } from "../error.js";
@@ -23,7 +22,10 @@ export class Context {
   };
   readonly #quarantine: RunningSink | undefined;
   #waiting: any[] = [];
-  /** Ends the waits in progress. The signal has one listener for them all: many would be reported as a leak. */
+  /**
+   * Ends the waits in progress. The signal has one listener for all of them, because many would be reported as a
+   * leak.
+   */
   readonly #waits = new Set<(error: MillstreamError) => void>();
 
   constructor(
@@ -36,12 +38,12 @@ export class Context {
     this.#quarantine = quarantine;
   }
 
-  /** A promise, unless the pipeline is cancelled before. */
+  /** Waits for a promise, unless the pipeline is cancelled before. */
   orCancelled<T>(promise: PromiseLike<T>): Promise<T> {
     const { signal } = this;
     if (signal === undefined) return promise as Promise<T>;
     if (signal.aborted) {
-      // Its result is ignored then.
+      // Its result is ignored after a cancellation.
       promise.then(undefined, () => {});
       return Promise.reject(cancelled(signal));
     }
@@ -75,7 +77,7 @@ export class Context {
     if (this.signal?.aborted) throw cancelled(this.signal);
   }
 
-  /** A stage has failed for a record: returns whether the pipeline continues without it. */
+  /** Called when a stage has failed for a record; returns whether the pipeline continues without it. */
   goesOnWithout(item: unknown, error: MillstreamError): boolean {
     if (this.policy === "stop") return false;
     this.summary.firstFailure ??= error;
@@ -103,9 +105,8 @@ export class Context {
     await this.#quarantine?.abandon(error, now);
   }
 
-  /**
-   * Ends what is left of a pipeline that has failed. `abandon(false)` may wait until sinks have taken earlier items;
-   * when the pipeline is cancelled, `abandon(true)` replaces it, which does not.
+  /** Stops the remaining parts of a pipeline that has failed. `abandon(false)` may wait until sinks have accepted
+   * earlier items; if the pipeline is cancelled, `abandon(true)` is called instead, which does not wait.
    */
   async giveUp(abandon: (now: boolean) => Promise<unknown>): Promise<void> {
     if (!this.signal?.aborted) await this.orCancelled(abandon(false)).catch(() => {});
@@ -117,7 +118,7 @@ export class Context {
   }
 }
 
-/** The error of a stage that has failed. */
+/** Creates the error of a stage that has failed. */
 export function stageFailed(stage: number, record: number, cause: unknown): MillstreamError {
   return new MillstreamError("stage_failed", { stage, record, cause });
 }

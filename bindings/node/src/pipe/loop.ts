@@ -1,30 +1,27 @@
-/**
- * The loops that call stages: one call for each item, and no other cost.
- *
- * A call to a function costs a nanosecond if the engine knows which function it is, and may then be optimised away; it
- * costs six if many functions are called from one place. So a stage with many items gets its own loop, made with `new
- * Function`. All others share one loop of each kind, and so do all if that is not allowed (a content security policy)
- * or not wanted.
- *
- * A loop runs until the items end, or one of them needs special treatment: its function threw, or returned a promise.
- * Then it records that in its `Run` and returns the item's index; the caller decides what comes next.
+/** The loops that call stages, with one call per item and no other cost.
+ * A function call costs one nanosecond if the engine knows the function, and may then be optimised away; it costs six
+ * if many functions are called from one place. So a stage with many items gets its own loop, created with `new
+ * Function`. All other stages share one loop of each kind, and all stages do if `new Function` is disabled or forbidden
+ * (by a content security policy).
+ * A loop runs until the items end, or until one needs special treatment because the function threw or returned a
+ * promise. Then the loop stores this in its `Run` and returns the item's index; the caller decides how to continue.
  */
 
 /** Why a loop stopped, and its counters. */
 export interface Run {
-  /** What was thrown, or the promise that was returned. */
+  /** The value that was thrown, or the promise that was returned. */
   value: any;
-  /** Whether it was thrown. */
+  /** Whether the value was thrown. */
   thrown: boolean;
-  /** How many items are kept, by a filter. */
+  /** The number of items that a filter has kept. */
   kept: number;
-  /** For each item that is kept, which one it was. */
+  /** The original index of each item that was kept. */
   from: Uint32Array;
   /** The result of a fold so far, or a state. */
   state: any;
 }
 
-/** A new account of loops over one block. */
+/** Creates the state of loops over one block. */
 export function newRun(from: Uint32Array = NO_INDEXES): Run {
   return { value: undefined, thrown: false, kept: 0, from, state: undefined };
 }
@@ -37,17 +34,15 @@ export type Loop = (run: Run, items: any[], index: number, end: number) => numbe
 /** The kinds of loop. */
 export type LoopKind = keyof typeof BODIES;
 
-/** Whether loops are made for functions: once a function has had enough items to be worth it, immediately, or never. */
+/** When a function gets its own loop: after enough items, immediately, or never. */
 export type Stamping = "worthwhile" | "always" | "never";
 
-/**
- * After this many items a function gets its own loop. Until the engine has compiled and optimised it, that costs
- * as much as the shared loop does for about as many items, so that waiting never costs more than twice the best
- * possible.
+/** After this many items a function gets its own loop. Compiling and optimising a loop costs about as much as the
+ * shared loop for this many items, so the total is never more than twice the optimum.
  */
 const WORTHWHILE = 1 << 16;
 
-// `value` is checked for a promise. Strings first: most values are, and it halves the cost.
+// Checks `value` for a promise. Strings are checked first, because most values are strings; this halves the cost.
 const IF_PROMISE = `if (typeof value !== "string" && typeof value === "object" && value !== null && typeof value.then === "function")`;
 const STOP = `{ run.value = value; run.thrown = false; return index; }`;
 
@@ -57,10 +52,10 @@ const BODIES = {
     const value = f(items[index]);
     ${IF_PROMISE} ${STOP}
     items[index] = value;`,
-  /** The same for a function that is expected to return promises. */
+  /** Like `map`, for a function that is expected to return promises. */
   collect: `
     items[index] = f(items[index]);`,
-  /** Calls, and nothing else. */
+  /** Only calls the function. */
   each: `
     const value = f(items[index]);
     ${IF_PROMISE} ${STOP}`,
@@ -85,13 +80,19 @@ const BODIES = {
     run.state = value;`,
 } as const;
 
-/** How many items each turn of a loop takes: the overhead of a turn is a quarter of a stage that does nothing. */
+/**
+ * The number of items per iteration of a loop: the overhead of an iteration is a quarter of a stage that does
+ * nothing.
+ */
 const UNROLLED = 4;
 
-/** A loop's text. The name makes each text unique: equal ones would share the engine's type feedback. */
+/**
+ * Returns the source of a loop. The name makes each source unique, because equal ones would share the engine's type
+ * feedback.
+ */
 function text(kind: LoopKind, name: string): string {
   const counts = kind === "filter";
-  // A body uses `index` where it stops, so each has to be told which item it has.
+  // A body that stops returns `index`, so each body has to update it.
   const bodies = Array.from({ length: UNROLLED }, () => `{${BODIES[kind]}\n    index++; }`).join("\n    ");
   return `return function ${name}(run, items, index, end) {
   ${counts ? "const { from } = run; let { kept } = run;" : ""}
@@ -110,9 +111,8 @@ function text(kind: LoopKind, name: string): string {
 };`;
 }
 
-/**
- * The loops that all stages share, as plain functions: the same text without `new Function`. The first items come here
- * when nothing is compiled yet and each call is expensive, so few values are checked for promises.
+/** The loops that all stages share, as plain functions with the same source. The first items are processed here when no
+ * code is compiled yet and each call is expensive, so few values are checked for promises.
  */
 const SHARED: { readonly [kind in LoopKind]: (f: (...of: any[]) => any) => Loop } = {
   map: (f) => (run, items, index, end) => {
@@ -194,7 +194,7 @@ const SHARED: { readonly [kind in LoopKind]: (f: (...of: any[]) => any) => Loop 
   },
 };
 
-/** Whether something is a promise, or acts like one. */
+/** Returns whether a value is a promise or a thenable. */
 export function isPromise(value: any): value is PromiseLike<any> {
   return typeof value !== "string" && typeof value === "object" && value !== null && typeof value.then === "function";
 }
@@ -212,7 +212,10 @@ function thrown(run: Run, error: unknown): void {
 
 let allowed: boolean | undefined;
 
-/** Whether stages can get their own loops here: not if a content security policy forbids `new Function`. */
+/**
+ * Returns whether stages can get their own loops, which a content security policy that forbids `new Function`
+ * prevents.
+ */
 export function stampingAllowed(): boolean {
   if (allowed === undefined) {
     try {
@@ -239,7 +242,7 @@ function stamp(kind: LoopKind, f: (...of: any[]) => any, loops: Map<LoopKind, Lo
   return loop;
 }
 
-/** The loop of one stage: the shared one until its own is worth it. */
+/** The loop of one stage: the shared loop first, its own loop after enough items. */
 export class StageLoop {
   #loop: Loop;
   #waits: boolean;
@@ -275,7 +278,7 @@ export class StageLoop {
 
 const AsyncFunction = (async () => {}).constructor;
 
-/** Whether a function is declared `async`, so that a promise can be expected. */
+/** Returns whether a function is declared `async`, so that a promise can be expected. */
 export function isAsync(f: unknown): boolean {
   return f instanceof AsyncFunction;
 }

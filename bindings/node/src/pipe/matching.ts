@@ -1,4 +1,4 @@
-/** The records that contain a text, as a source: the others never become items. */
+/** A source of the records that contain a text; other records never become items. */
 
 import { misuse } from "../error.js";
 import { checkOption, textOrBytes } from "../options.js";
@@ -24,11 +24,9 @@ class MatchingBlocks extends OfReader {
   }
 }
 
-/**
- * The records of a reader whose content contains `what` (a string: as UTF-8), in order.
- *
- * Bytes are searched, block by block: only matching records become strings or views. If matches are rare, that is many
- * times as fast as `filter`.
+/** Returns the records of a reader whose content contains `what`, in order; a string is encoded as UTF-8.
+ * Bytes are searched block by block, and only matching records become strings or views. If matches are rare, this is
+ * many times as fast as `filter`.
  */
 export function matching<T extends string | Uint8Array>(reader: Reader<T>, what: string | Uint8Array): Pipeline<T> {
   if (!(reader instanceof Reader)) {

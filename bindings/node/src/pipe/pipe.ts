@@ -1,8 +1,6 @@
-/**
- * `pipe`: a source, stages, and a sink.
- *
- * It owns its arguments: at the end, whatever the outcome, the source is closed and the sink finished or aborted.
- * Errors reject only the promise that it returns.
+/** `pipe` connects a source, stages, and a sink.
+ * A pipeline owns its arguments: at the end, the source is always closed and the sink is finished or aborted. Errors
+ * only reject the promise that `pipe` returns.
  */
 
 import { type CommandEnd, fromSystem, MillstreamError, misuse } from "../error.js";
@@ -21,16 +19,15 @@ import type { OnError, Part, RunningSink, Summary } from "./types.js";
 
 /** Options of a pipeline: `pipe.options({ … })(source, …)`. */
 export interface PipeOptions {
-  /**
-   * Whether a stage gets its own loop, made with `new Function`, if that is allowed: `true`, which is the default, once
-   * it has had enough items to be worth it, `"always"` immediately, `false` never.
+  /** Whether a stage gets its own loop, created with `new Function` if that is allowed: after enough items (`true`, the
+   * default), immediately (`"always"`), or never (`false`).
    */
   stamp?: boolean | "always";
   /** Whether the summary includes the statistics of each stage. */
   stats?: boolean;
-  /** What to do with a record for which a stage fails: by default the pipeline stops. */
+  /** What to do with a record for which a stage fails; by default, the pipeline stops. */
   onError?: OnError;
-  /** Ends the pipeline when it is triggered, with an error of kind `cancelled`. */
+  /** Stops the pipeline when it is triggered, with an error of kind `cancelled`. */
   signal?: AbortSignal;
   /** Called at the end, even if the pipeline fails, for sinks whose result is not a summary. */
   onSummary?: (summary: Summary) => void;
@@ -69,7 +66,7 @@ export class Pipeline<A> implements AsyncIterable<A>, AsyncDisposable {
     this.#abandon = abandon;
   }
 
-  /** The items. A loop that was left can be continued by another; `close` ends it. */
+  /** Iterates over the items. After a loop ends early, another one can continue; `close` stops the pipeline. */
   [Symbol.asyncIterator](): AsyncIterableIterator<A> {
     const refill = async (): Promise<IteratorResult<A>> => {
       while (this.#index >= this.#items.length) {
@@ -82,7 +79,7 @@ export class Pipeline<A> implements AsyncIterable<A>, AsyncDisposable {
     );
   }
 
-  /** The items in arrays, as they come: for speed. */
+  /** Iterates over arrays of items as they arrive, which is faster. */
   batches(): AsyncIterableIterator<A[]> {
     return iterator(async () => {
       const items = await this.#inTurn(() => this.#take());
@@ -90,7 +87,7 @@ export class Pipeline<A> implements AsyncIterable<A>, AsyncDisposable {
     });
   }
 
-  /** Ends it: closes the source, aborts the sinks of `tee` stages. */
+  /** Stops the pipeline: closes the source and aborts the sinks of `tee` stages. */
   async close(): Promise<void> {
     this.#items = [];
     if (this.#ended) return;
@@ -102,7 +99,7 @@ export class Pipeline<A> implements AsyncIterable<A>, AsyncDisposable {
     return this.close();
   }
 
-  /** For pipelines after this one. */
+  /** The blocks, for pipelines that read from this one. */
   [BLOCKS](): BlockSource {
     return {
       next: () => this.#inTurn(() => this.#nextBlock()),
@@ -151,7 +148,7 @@ export class Pipeline<A> implements AsyncIterable<A>, AsyncDisposable {
 
 const END: IteratorReturnResult<undefined> = { done: true, value: undefined };
 
-/** An iterator whose loops can be left and continued: `return` ends nothing. */
+/** An iterator that another loop can continue after an early exit: `return` does not stop it. */
 function iterator<I>(next: () => Promise<IteratorResult<I>>): AsyncIterableIterator<I> {
   return {
     next,
@@ -162,10 +159,10 @@ function iterator<I>(next: () => Promise<IteratorResult<I>>): AsyncIterableItera
   };
 }
 
-/** The result of a pipeline that ends so: itself, if the last part is a stage, or a promise of the sink's result. */
+/** The result of a pipeline: a `Pipeline` if the last part is a stage, or a promise of the sink's result. */
 export type Ending<B, K> = K extends "stage" ? Pipeline<B> : K extends "sink" ? Promise<B> : Promise<StreamSummary>;
 
-/** `pipe` as a function, with options or without. */
+/** The type of `pipe`, with and without options. */
 export interface Pipe {
   <A>(source: PipeSource<A>): Pipeline<A>;
   <A, B, K>(source: PipeSource<A>, last: Part<A, B, K> | StreamSink): Ending<B, K>;
@@ -240,16 +237,14 @@ export interface Pipe {
     stages: readonly Stage<any, any>[],
     sink: Part<B, R, K> | StreamSink,
   ): Ending<R, K>;
-  /** The same with options. */
+  /** Returns `pipe` with these options. */
   options(options: PipeOptions): Pipe;
 }
 
-/**
- * Sends the items of a source through stages into a sink: returns a promise of the sink's result.
- *
- * Without a sink it returns a `Pipeline`, which can be iterated or be the source of another one. Items go through a
- * stage in batches, and `batch(n)` limits their size. The source is closed at the end, and the sink finished, or
- * aborted after an error.
+/** Sends the items of a source through stages into a sink, and returns a promise of the sink's result.
+ * Without a sink, it returns a `Pipeline`, which can be iterated or be the source of another one. Items go through a
+ * stage in batches; `batch(n)` limits their size. At the end, the source is closed, and the sink is finished or, after
+ * an error, aborted.
  */
 export const pipe: Pipe = withOptions({});
 
@@ -299,7 +294,7 @@ function contextOf(options: PipeOptions): Context {
   return new Context(stamping, stats, "quarantine", signal, quarantineSink(quarantine, stamping));
 }
 
-/** A quarantine gets items and errors; a sink only the items. */
+/** Returns the sink of a quarantine: a function gets items and errors, a sink gets only the items. */
 function quarantineSink(quarantine: unknown, stamping: Stamping): RunningSink {
   if (typeof quarantine === "function") {
     return {
@@ -318,7 +313,7 @@ function quarantineSink(quarantine: unknown, stamping: Stamping): RunningSink {
   };
 }
 
-/** Combines chains: a stage that overlaps its calls, or other sources, ends one and begins another. */
+/** Combines chains: a stage that overlaps its calls, or that merges sources, ends one chain and starts another. */
 class Build {
   #source: BlockSource;
   #links: Link[] = [];
@@ -347,7 +342,7 @@ class Build {
     }
   }
 
-  /** A sink's own step. */
+  /** The step of a sink. */
   addSink(step: Step): void {
     this.context.stages.push({ name: step.kind, items: 0, itemsIn: 0, time: 0 });
     this.#links.push({ step, stage: this.#stage++ });
@@ -373,7 +368,7 @@ class Build {
     for (const chain of this.#chains) await chain.abandonSteps(error, now);
   }
 
-  /** How the commands of the sources have ended. */
+  /** How the commands of the sources ended. */
   commandEnds(): readonly CommandEnd[] {
     return this.#sources.flatMap((source) => source.commandEnds?.() ?? []);
   }
@@ -455,7 +450,7 @@ async function run(
   }
 }
 
-/** Every block into the sink. A sink that is a step has taken its items already. */
+/** Passes every block to the sink. If the sink is a step, it has processed its items already. */
 async function intoSink(chain: Chain, sink: RunningSink | undefined, context: Context): Promise<void> {
   const { summary } = context;
   for (;;) {

@@ -1,30 +1,33 @@
-/** A stage at work, as `chain.ts` runs it, and what it can ask for there. */
+/** A running stage, as `chain.ts` runs it, and the functions that it can call there. */
 
 import type { Block } from "./block.js";
 import type { Context } from "./context.js";
 
-/** A stage at work. */
+/** A running stage. */
 export interface Step {
-  /** What it is, for statistics. */
+  /** The name of the stage in statistics. */
   readonly kind: string;
-  /** Takes a block and gives what comes out; a promise only where something has to be awaited. */
+  /** Processes a block and returns the output; returns a promise only if it has to wait. */
   run(block: Block, at: Place): Block | Promise<Block>;
-  /** Whether nothing that could come would be handed on. */
+  /** Whether further items would be dropped. */
   readonly wantsNothing?: boolean;
-  /** After the last block, or early. */
+  /** Called after the last block, or on an early stop. */
   finish?(): Promise<void>;
   abandon?(error: unknown, now: boolean): Promise<void>;
 }
 
-/** Where a step stands, and what it can ask for. */
+/** The position of a step, and the functions that it can call. */
 export interface Place {
   readonly context: Context;
   /** The number of the stage in its pipeline. */
   readonly stage: number;
-  /** The stage has failed for an item: whether to continue without it. If not, the block has to end before it. */
+  /**
+   * Called when the stage has failed for an item; returns whether to continue without it. If not, the block has to
+   * end before it.
+   */
   fail(block: Block, index: number, cause: unknown, item: unknown): boolean;
-  /** The block comes to this step again, when what was made of its predecessor has left. */
+  /** Passes the block to this step again, after the output of the block before it has left. */
   postpone(block: Block): void;
-  /** Nothing more is wanted by this step. */
+  /** Called when this step needs no more items. */
   enough(): void;
 }

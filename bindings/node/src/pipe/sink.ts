@@ -1,7 +1,5 @@
-/**
- * Where a pipeline ends: a function, a value made from all items, a writer, or a stream.
- *
- * A sink takes many items at once, and the next ones when it has taken them. It does not keep the array.
+/** The end of a pipeline: a function, a value made from all items, a writer, or a stream.
+ * A sink receives many items at once, and receives the next ones when it has accepted them. It does not keep the array.
  */
 
 import { misuse } from "../error.js";
@@ -13,16 +11,16 @@ import type { Step } from "./place.js";
 import { SequentialStep } from "./step.js";
 import type { Awaitable, Part, RunningSink, Summary } from "./types.js";
 
-/** A sink that takes `A` and results in `R`. Made by `forEach`, `collect`, `fold` and `count`. */
+/** A sink that accepts `A` and returns `R`. Created by `forEach`, `collect`, `fold` and `count`. */
 export interface Sink<A, R> extends Part<A, R, "sink"> {
-  /** How it begins its work. */
+  /** Starts the sink. */
   readonly sink: (stamping: Stamping) => { step?: Step; running: RunningSink; result?: (summary: Summary) => unknown };
 }
 
-/** What takes records as bytes, or objects as they are: a writer, a Node `Writable`, a `WritableStream`. */
+/** Sinks that accept records as bytes, or objects unchanged: a writer, a Node `Writable`, a `WritableStream`. */
 export type StreamSink = Writer | NodeWritable | WritableStream<any>;
 
-/** The result of a pipeline into this kind of sink: its statistics, and how the writer ended. */
+/** The result of a pipeline into this kind of sink: the statistics, and how the writer ended. */
 export type StreamSummary = Summary & { readonly writer?: WriterEnd };
 
 /** Calls `f` for each item. A promise is awaited before the next call, so that a slow function stops the source. */
@@ -37,7 +35,7 @@ export function forEach<A>(f: (item: A) => unknown): Sink<A, Summary> {
   };
 }
 
-/** All items as an array. */
+/** Collects all items in an array. */
 export function collect<A>(): Sink<A, A[]> {
   return {
     sink: () => {
@@ -50,9 +48,8 @@ export function collect<A>(): Sink<A, A[]> {
   };
 }
 
-/**
- * One value from all items: `f` makes the next value from the last one and an item. `init` is the first, or a function
- * that returns it.
+/** Combines all items into one value: `f` returns the next value for the last value and an item. `init` is the first
+ * value, or a function that returns it.
  *
  * A promise that `f` returns is awaited before the next call.
  */
@@ -66,18 +63,18 @@ export function fold<A, S>(init: S | (() => S), f: (state: S, item: A) => Awaita
   };
 }
 
-/** The number of items. */
+/** Counts the items. */
 export function count(): Sink<any, number> {
   return { sink: () => ({ running: new Plain(() => {}), result: (summary) => summary.items }) };
 }
 
-/** Whether something is a sink, and no stage. */
+/** Returns whether a value is a sink and not a stage. */
 export function isSink(value: unknown): value is Sink<any, any> | StreamSink {
   if (typeof value !== "object" || value === null) return false;
   return "sink" in value || value instanceof Writer || isWebStream(value) || isNodeWritable(value);
 }
 
-/** A running sink, for `tee` and the quarantine. */
+/** Starts a sink, for `tee` and the quarantine. */
 export function runningSink(sink: unknown, stamping: Stamping): RunningSink {
   if (typeof sink === "object" && sink !== null) {
     if ("sink" in sink) {

@@ -1,4 +1,4 @@
-/** Blocks from everything that items can come from. */
+/** Creates blocks from all kinds of sources. */
 
 import { type CommandEnd, MillstreamError, misuse } from "../error.js";
 import { claim, Reader, takeItems } from "../reader.js";
@@ -6,20 +6,20 @@ import { iterateWebStream } from "../source/chunks.js";
 import { type Block, type BlockSource, sourceBlock } from "./block.js";
 import { isPromise } from "./loop.js";
 
-/** An object that has its own chain: a pipeline without a sink. */
+/** An object with its own chain: a pipeline without a sink. */
 export const BLOCKS: unique symbol = Symbol.for("millstream.blocks") as never;
 
-/** What a pipeline reads: the records of a reader, or the items that an iterable or a stream delivers. */
+/** The sources of a pipeline: a reader's records, or the items that an iterable or a stream delivers. */
 export type PipeSource<A> =
   | AsyncIterable<A>
   | Iterable<A>
   | ReadableStream<A>
   | { readonly merged: readonly PipeSource<A>[] };
 
-/** How many items of an iterable make a block at most. */
+/** The maximum number of items of an iterable in a block. */
 const ITEMS = 1024;
 
-/** Makes blocks of a source's items. */
+/** Creates blocks from a source's items. */
 export function blocksOf(source: PipeSource<any>): BlockSource {
   if (source instanceof Reader) return new ReaderBlocks(source);
   if (typeof source === "object" && source !== null) {
@@ -123,22 +123,21 @@ class Items implements BlockSource {
   }
 }
 
-/** Calls back in the next turn of the event loop, when what is already here has been delivered. */
+/** Calls back in the next turn of the event loop, when the pending events have been delivered. */
 export const nextTurn: (call: () => void) => void =
   typeof setImmediate === "function" ? (call) => void setImmediate(call) : (call) => void setTimeout(call, 0);
 
-/**
- * Items that come one by one. Those that arrive within one turn of the event loop make a block: none waits for a later
+/** Items that arrive one by one. The items of one turn of the event loop become a block, so no item waits for a later
  * one.
  */
 class AsyncItems implements BlockSource {
   #count = 0;
   #ended = false;
   #failure: { error: unknown } | undefined;
-  /** An item was requested and has not arrived. */
+  /** Whether an item was requested and has not arrived. */
   #asked = false;
   #items: unknown[] = [];
-  /** A consumer waits for a block. */
+  /** The consumer that waits for a block. */
   #waiting: (() => void) | undefined;
   #turnIsOver = false;
 
@@ -169,7 +168,7 @@ class AsyncItems implements BlockSource {
     this.#ended = true;
     this.#wake();
     const returned = this.iterator.return?.();
-    // An async generator that waits for something ends only when that has arrived: nothing can wait for it.
+    // An async generator that is waiting can end only when its wait is over, so this must not wait for it.
     if (this.#asked) Promise.resolve(returned).catch(() => {});
     else await returned;
   }
@@ -222,7 +221,7 @@ class AsyncItems implements BlockSource {
   }
 }
 
-/** Blocks of several sources, in order of arrival; holds at most one of each source. */
+/** Blocks of several sources, in order of arrival. It holds at most one block of each source. */
 class MergedBlocks implements BlockSource {
   readonly #sources: readonly BlockSource[];
   readonly #idle: Set<BlockSource>;
@@ -242,7 +241,7 @@ class MergedBlocks implements BlockSource {
     for (;;) {
       const ready = this.#ready.shift();
       if (ready !== undefined) {
-        // The next one is requested when this one has been used: its memory is reused.
+        // The next block is requested when this one has been used, because its memory is reused.
         this.#idle.add(ready.source);
         return ready.block;
       }

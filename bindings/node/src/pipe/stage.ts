@@ -1,5 +1,4 @@
-/**
- * Stages: what to do with items on their way. These functions only describe; `chain.ts` does.
+/** Stages: the operations on items. These functions only describe stages; `chain.ts` runs them.
  *
  * A stage may be used in several pipelines, and several times in one.
  */
@@ -22,13 +21,13 @@ import type { Awaitable, Part } from "./types.js";
 
 const INFINITE: Rule = { expected: "Infinity", accepts: (value) => value === Number.POSITIVE_INFINITY };
 
-/** A stage that takes `A` and returns `B`. */
+/** A stage that accepts `A` and returns `B`. */
 export interface Stage<A, B> extends Part<A, B, "stage"> {
-  /** What it does. */
+  /** The operation. */
   readonly stage: StageKind;
 }
 
-/** What a stage does. */
+/** The operation of a stage. */
 export type StageKind =
   | { readonly kind: "map" | "filter" | "flatMap" | "inspect"; readonly f: (item: any) => any }
   | { readonly kind: "scan"; readonly init: () => any; readonly f: (state: any, item: any) => any }
@@ -46,25 +45,23 @@ function make<A, B>(stage: StageKind): Stage<A, B> {
   return { stage };
 }
 
-/**
- * Each item becomes the result of `f` for it.
+/** Replaces each item with the result of `f` for it.
  *
  * If `f` returns a promise, it is called for the items of the batch without waiting (1,024 at a time at most), and then
- * all are awaited at once; order is kept. For slow work use `asyncMap`, whose concurrency you choose.
+ * all are awaited at once; order is kept. For slow work use `asyncMap` and set its concurrency.
  */
 export function map<A, B>(f: (item: A) => Awaitable<B>): Stage<A, B> {
   return make({ kind: "map", f: checkedFunction(f) });
 }
 
-/** Keeps the items for which `f` returns true. A promise is awaited as by `map`. */
+/** Keeps the items for which `f` returns true. Promises are awaited as in `map`. */
 export function filter<A, B extends A>(f: (item: A) => item is B): Stage<A, B>;
 export function filter<A>(f: (item: A) => Awaitable<unknown>): Stage<A, A>;
 export function filter<A>(f: (item: A) => Awaitable<unknown>): Stage<A, A> {
   return make({ kind: "filter", f: checkedFunction(f) });
 }
 
-/**
- * Each item becomes none, one or several: `f` returns an array or another iterable.
+/** Replaces each item with none, one or several items: `f` returns an array or another iterable.
  *
  * Any other result fails the stage, even a string: return an array of one.
  */
@@ -77,11 +74,9 @@ export function inspect<A>(f: (item: A) => unknown): Stage<A, A> {
   return make({ kind: "inspect", f: checkedFunction(f) });
 }
 
-/**
- * Passes on the first items and then ends the pipeline: the source is closed, a command stopped.
- *
- * Items go through a stage in batches. So earlier stages may have run on items that it drops; put `batch(1)` first to
- * prevent that.
+/** Passes on the first items and then ends the pipeline: the source is closed, and a command is stopped.
+ * Items go through a stage in batches, so earlier stages may have processed items that `take` drops; put `batch(1)`
+ * first to prevent this.
  */
 export function take<A>(count: number): Stage<A, A> {
   return make({ kind: "take", count: counted("take", count, 0) });
@@ -92,13 +87,16 @@ export function skip<A>(count: number): Stage<A, A> {
   return make({ kind: "skip", count: counted("skip", count, 0) });
 }
 
-/** Makes the stages after it run on at most this many items at a time. It creates no arrays: each item stays one. */
+/**
+ * Limits the stages after it to this many items at a time. Items stay single items; this stage does not create
+ * arrays.
+ */
 export function batch<A>(count: number): Stage<A, A> {
   return make({ kind: "batch", count: counted("batch", count, 1) });
 }
 
-/**
- * Each item becomes what `f` makes from it and a state: `init` creates the state, once for each run of the pipeline.
+/** Replaces each item with the result of `f` for a state and the item. `init` creates the state once for each run of
+ * the pipeline.
  *
  * If `f` returns a promise, it is awaited before the next call.
  */
@@ -106,16 +104,15 @@ export function scanState<A, S, B>(init: () => S, f: (state: S, item: A) => Awai
   return make({ kind: "scan", init: checkedFunction(init), f: checkedFunction(f) });
 }
 
-/** Also passes each item to a sink. A slow one stops the source; one that fails stops the pipeline. */
+/** Also passes each item to a sink. A slow sink stops the source; a sink that fails stops the pipeline. */
 export function tee<A>(sink: Sink<A, any> | StreamSink): Stage<A, A> {
   if (!isSink(sink)) throw misuse({ stream: "tee", found: show(sink), expected: "a sink" });
   return make({ kind: "tee", sink });
 }
 
-/**
- * Adds the items of other sources, as they arrive. The pipeline ends when all have ended, and fails when one fails.
- *
- * As a source it is `pipe(merge(a, b), …)`, as a stage `pipe(a, merge(b), …)`.
+/** Adds the items of other sources as they arrive. The pipeline ends when all sources have ended, and fails when one
+ * fails.
+ * It can be used as a source, `pipe(merge(a, b), …)`, or as a stage, `pipe(a, merge(b), …)`.
  */
 export function merge<A>(...sources: PipeSource<A>[]): Stage<A, A> & { readonly merged: readonly PipeSource<A>[] } {
   return { ...make<A, A>({ kind: "merge", sources }), merged: sources };
@@ -123,18 +120,16 @@ export function merge<A>(...sources: PipeSource<A>[]): Stage<A, A> & { readonly 
 
 /** Options of `asyncMap`. */
 export interface AsyncMapOptions {
-  /** How many calls may be in progress at once: 8 by default. */
+  /** The maximum number of calls in progress at once: 8 by default. */
   concurrency?: number;
-  /** Whether results keep the order of the items: by default they do. */
+  /** Whether results keep the order of the items: true by default. */
   ordered?: boolean;
 }
 
 const ASYNC_RULES: Rules<AsyncMapOptions> = { concurrency: either(whole(1), INFINITE), ordered: boolean };
 
-/**
- * Each item becomes the result of `f`'s promise for it, with bounded concurrency across batches.
- *
- * At most twice as many items as `concurrency` have been started and not passed on: a slow sink stops the source.
+/** Replaces each item with the result of `f`'s promise for it, with bounded concurrency across batches.
+ * At most twice `concurrency` items are started and not passed on, so a slow sink stops the source.
  */
 export function asyncMap<A, B>(f: (item: A) => Awaitable<B>, options: AsyncMapOptions = {}): Stage<A, B> {
   checkOptions("asyncMap", options, ASYNC_RULES);
@@ -142,7 +137,7 @@ export function asyncMap<A, B>(f: (item: A) => Awaitable<B>, options: AsyncMapOp
   return make({ kind: "asyncMap", f: checkedFunction(f), concurrency, ordered });
 }
 
-/** Whether something is a stage. */
+/** Returns whether a value is a stage. */
 export function isStage(value: unknown): value is Stage<any, any> {
   return typeof value === "object" && value !== null && "stage" in value;
 }

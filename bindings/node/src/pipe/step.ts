@@ -1,8 +1,7 @@
 /**
  * The stages that work in place and one block at a time.
- *
- * Each has a fast path, a loop over the whole block, and a careful one for blocks in which a function threw or returned
- * a promise.
+ * Each has a fast path, which is a loop over the whole block, and a slow path for blocks in which a function threw or
+ * returned a promise.
  */
 
 import { misuse } from "../error.js";
@@ -11,20 +10,23 @@ import { isAsync, isPromise, newRun, type Run, StageLoop, type Stamping } from "
 import type { Place, Step } from "./place.js";
 import type { RunningSink } from "./types.js";
 
-/** How many promises of a stage are awaited at once. */
+/** The number of promises of a stage that are awaited at once. */
 const WINDOW = 1024;
 
-/** How many items come out of a block at once, for a stage that makes several from one. */
+/** The number of output items per block for a stage that makes several items from one. */
 const SPREAD = 4096;
 
 /** The results of a function for some items of a block. */
 interface Answers {
   readonly values: any[];
-  /** The reasons of those that failed, by index in `values`, if there are any. */
+  /** The reasons of failed calls, by index in `values`, if there are any. */
   readonly failures: Map<number, unknown> | undefined;
 }
 
-/** Calls for items `start .. end` without waiting, then waits once. `first` is the result for the first, if there is one. */
+/**
+ * Calls the function for items `start .. end` without waiting, then waits once. `first` is the result for the first
+ * item, if it exists.
+ */
 async function ask(
   collect: StageLoop,
   place: Place,
@@ -64,12 +66,10 @@ async function ask(
   return { values, failures };
 }
 
-/**
- * The results of promises, if all are settled: an `async` function that waits for nothing is such a case, and this
- * takes half the time of `Promise.all`. Otherwise `undefined`; nothing is lost by the attempt.
- *
- * The handlers of promises that are settled already run in the order in which they were added, and all of them before the last
- * one here: a promise that settles later runs its handler later. So if there are enough values then, they are in order.
+/** Returns the results of promises if all are settled, otherwise `undefined`. This is the case for an `async` function
+ * that does not wait, and takes half the time of `Promise.all`. A failed attempt has no side effects.
+ * Handlers of settled promises run in the order in which they were added, all of them before the last handler here; a
+ * promise that settles later runs its handler later. So if there are enough values by then, they are in order.
  */
 function valuesAtOnce(promises: readonly unknown[]): Promise<any[] | undefined> {
   return new Promise((resolve) => {
@@ -82,7 +82,7 @@ function valuesAtOnce(promises: readonly unknown[]): Promise<any[] | undefined> 
       rejected = true;
     };
     for (const promise of promises) {
-      // Only the engine's own promises are known to behave like that.
+      // Only the engine's own promises are known to behave in this way.
       if (!(promise instanceof Promise) || promise.constructor !== Promise) {
         resolve(undefined);
         return;
@@ -95,7 +95,7 @@ function valuesAtOnce(promises: readonly unknown[]): Promise<any[] | undefined> 
   });
 }
 
-/** `map` and `inspect`: as many items come out as go in. */
+/** `map` and `inspect`, which output as many items as they receive. */
 export class MapStep implements Step {
   readonly #loop: StageLoop;
   readonly #collect: StageLoop;
@@ -120,7 +120,7 @@ export class MapStep implements Step {
     return at === items.length ? block : this.#carefully(block, place, run, at);
   }
 
-  /** From item `at` on, for which the loop has stopped. */
+  /** Continues at item `at`, for which the loop has stopped. */
   async #carefully(block: Block, place: Place, run: Run, at: number): Promise<Block> {
     const { items } = block;
     const lost: number[] = [];
@@ -228,7 +228,7 @@ function kept(block: Block, run: Run): Block {
   return descend(block, block.items, run.from);
 }
 
-/** `scanState`, and the sinks `forEach` and `fold`: one item after another, each promise awaited before the next call. */
+/** `scanState`, and the sinks `forEach` and `fold`: each promise is awaited before the next call. */
 export class SequentialStep implements Step {
   readonly #loop: StageLoop;
   readonly #run = newRun();
@@ -238,14 +238,14 @@ export class SequentialStep implements Step {
     readonly kind: "scan" | "forEach" | "fold",
     f: (...of: any[]) => any,
     stamping: Stamping,
-    /** The state at the beginning. */
+    /** The initial state. */
     state: unknown,
   ) {
     this.#loop = new StageLoop(kind === "forEach" ? "each" : kind, f, stamping);
     this.#run.state = state;
   }
 
-  /** Its result. */
+  /** The result. */
   get state(): unknown {
     return this.#run.state;
   }
@@ -296,7 +296,7 @@ export class SequentialStep implements Step {
   }
 }
 
-/** The second half of `flatMap`: takes the result of its function apart. */
+/** The second half of `flatMap`, which expands the results of the function. */
 export class SpreadStep implements Step {
   readonly kind = "flatMap";
   readonly #indexes = new Indexes();
@@ -385,7 +385,7 @@ export class BatchStep implements Step {
   run(block: Block, place: Place): Block {
     const { length } = block.items;
     if (length <= this.count) return block;
-    // The items are not copied again for each part: the rest is a view of the same array.
+    // The items are not copied for each part: the rest is a view of the same array.
     const start = block.start ?? 0;
     const end = start + this.count;
     if (end < length) place.postpone({ ...block, start: end });

@@ -1,4 +1,4 @@
-/** What the parts of a pipeline know of each other: types only, so that no file has to import one that imports it. */
+/** Types that the parts of a pipeline share. They are in a separate file to avoid cyclic imports. */
 
 import type { CommandEnd, MillstreamError } from "../error.js";
 
@@ -12,47 +12,50 @@ export interface Part<A, B, K> {
   readonly [types]?: { takes: (item: A) => void; gives: B; kind: K };
 }
 
-/** A sink at work. */
+/** A running sink. */
 export interface RunningSink {
-  /** Takes items; returns a promise if it is full. */
+  /** Accepts items; returns a promise if the sink is full. */
   write(items: any[]): void | PromiseLike<void>;
-  /** After the last item: the sink's own result. */
+  /** Called after the last item; returns the sink's own result. */
   finish(): Promise<unknown>;
-  /** Instead of `finish`, after an error: items taken before are written, but the output is not marked as complete. With `now` it waits for nothing. */
+  /**
+   * Called instead of `finish` after an error: accepted items are written, but the output is not marked as complete.
+   * With `now`, it does not wait.
+   */
   abandon(error: unknown, now: boolean): Promise<void>;
 }
 
-/** What one stage has done. */
+/** The statistics of one stage. */
 export interface StageStatistics {
-  /** What it is: `map`, `filter`, … */
+  /** The name: `map`, `filter`, … */
   readonly name: string;
-  /** Items that came out, and that went in. */
+  /** The number of output items, and of input items. */
   items: number;
   itemsIn: number;
-  /** Milliseconds spent in it, including promises that it waited for. */
+  /** The time spent in the stage in milliseconds, including promises that it waited for. */
   time: number;
 }
 
-/** What a pipeline has done. */
+/** The statistics of a pipeline. */
 export interface Summary {
-  /** Records that the source has delivered. */
+  /** The number of records that the source has delivered. */
   records: number;
-  /** Items that came out of the last stage, and that the sink has taken. */
+  /** The number of items that the last stage produced and the sink accepted. */
   items: number;
-  /** Records for which a stage failed and that were omitted, as `onError` allows. */
+  /** The number of records for which a stage failed and that were omitted, as `onError` allows. */
   failed: number;
-  /** Whether a stage such as `take` ended it before its source did. */
+  /** Whether a stage such as `take` ended the pipeline before its source ended. */
   endedEarly: boolean;
   /** How the sources' commands ended. If the pipeline ended early, this is neither success nor failure. */
   commands: readonly CommandEnd[];
   /** The first of those failures. */
   firstFailure: MillstreamError | undefined;
-  /** Milliseconds in all. */
+  /** The total time in milliseconds. */
   elapsed: number;
-  /** Of these, waiting for the source and for the sink, with `stats: true`. */
+  /** The parts of it that were spent waiting for the source and for the sink, with `stats: true`. */
   sourceWaited: number;
   sinkWaited: number;
-  /** Each stage, with `stats: true`. */
+  /** The statistics of each stage, with `stats: true`. */
   stages: readonly StageStatistics[];
 }
 

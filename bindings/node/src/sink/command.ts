@@ -1,4 +1,4 @@
-/** A command's standard input. It counts as written when the command has succeeded. */
+/** A command's standard input. The data counts as written when the command has succeeded. */
 
 import type { Writable } from "node:stream";
 import type { Running } from "../command.js";
@@ -46,7 +46,7 @@ export class CommandSink implements ByteSink {
     return end === undefined ? [] : [end];
   }
 
-  /** It does not read any more. If it has failed, that is why. */
+  /** Returns the error if the command does not read any more; if the command has failed, this is its failure. */
   async #gone(cause: unknown): Promise<MillstreamError> {
     await this.#running.wait();
     return new MillstreamError("broken_pipe", { stream: this.name, cause });

@@ -1,4 +1,4 @@
-/** Bytes compressed on their way to a sink. */
+/** Compresses bytes before they are passed to a sink. */
 
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -7,11 +7,10 @@ import { MillstreamError } from "../error.js";
 import { promisedBy } from "../format.js";
 import type { ByteSink } from "./sink.js";
 
-/** How a writer compresses. */
+/** The compression of a writer. */
 export type Encoding = "none" | "gzip" | "zstd";
 
-/**
- * How a file of this name is compressed.
+/** Returns the compression for a file with this name.
  *
  * @throws `unsupported` for a name that implies a format that cannot be written.
  */
@@ -31,7 +30,7 @@ export class EncodedSink implements ByteSink {
   readonly endsWithTrailer = true;
   readonly #inner: ByteSink;
   readonly #encoder: zlib.Gzip;
-  /** Ends when everything the encoder produced is with the inner sink; rejects if the sink does not take it. */
+  /** Resolves when the inner sink has accepted all output of the encoder; rejects if it does not accept it. */
   readonly #pumped: Promise<void>;
   #isPumping = false;
   #failure: { error: unknown } | undefined;
@@ -62,7 +61,7 @@ export class EncodedSink implements ByteSink {
 
   async write(chunk: Uint8Array): Promise<void> {
     this.#complain();
-    // The encoder may read the chunk later, and its memory belongs to the caller.
+    // The encoder may read the chunk later, but the caller owns its memory.
     if (this.#encoder.write(new Uint8Array(chunk))) return;
     await Promise.race([once(this.#encoder, "drain").catch(() => {}), this.#pumped]);
     this.#complain();
@@ -74,7 +73,7 @@ export class EncodedSink implements ByteSink {
     await this.#inner.finish();
   }
 
-  /** Accepted bytes are written, but no trailer: readers must not mistake the output for complete. */
+  /** Accepted bytes are written without a trailer, so that readers do not mistake the output for complete. */
   async abandon(error: unknown, now = false): Promise<void> {
     if (!now && this.#failure === undefined) {
       await Promise.race([new Promise<void>((done) => this.#encoder.flush(done)), this.#pumped.catch(() => {})]);

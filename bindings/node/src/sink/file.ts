@@ -1,4 +1,4 @@
-/** File descriptors as sinks, and files that appear complete. */
+/** Sinks for file descriptors and for files that appear complete. */
 
 import { randomBytes } from "node:crypto";
 import {
@@ -30,16 +30,16 @@ const unlinkFile = promisify(unlink);
 const changeMode = promisify(chmod);
 const realPath = promisify(realpath);
 
-/** How long a FIFO that no process reads, or a full pipe, is left alone before it is asked again, in milliseconds. */
+/** The interval in milliseconds at which a FIFO without a reader, or a full pipe, is retried. */
 const FIFO_PAUSE = 10;
 const FULL_PAUSE = 1;
 
-/** How often a full pipe is retried when the process ends. */
+/** The number of times a full pipe is retried when the process exits. */
 const SYNC_PATIENCE = 2000;
 
-/** What is written to a descriptor: all of each chunk, until that is not wanted any more. */
+/** Writes all bytes of each chunk to a descriptor, until it is stopped. */
 class Output {
-  /** How many bytes the system has taken. */
+  /** The number of bytes that the system has accepted. */
   taken = 0;
   #isGivenUp = false;
   #writing: Promise<void> = Promise.resolve();
@@ -57,7 +57,7 @@ class Output {
           return;
         }
         write(fd, chunk, at, chunk.length - at, null, (error, written) => {
-          // A pipe or terminal that is in non-blocking mode, as Node itself makes them, and full.
+          // The pipe or terminal is full and in non-blocking mode, as Node itself creates them.
           if (error?.code === "EAGAIN") setTimeout(next, FULL_PAUSE);
           else if (error !== null) reject(error);
           else {
@@ -85,18 +85,18 @@ class Output {
     return true;
   }
 
-  /** Ends a write that waits for a reader. */
+  /** Stops a write that waits for a reader. */
   giveUp(): void {
     this.#isGivenUp = true;
   }
 
-  /** Settles when no write is under way. */
+  /** Settles when no write is in progress. */
   async idle(): Promise<void> {
     await this.#writing.catch(() => {});
   }
 }
 
-/** A file descriptor that stays the caller's. */
+/** A file descriptor that the caller owns. */
 export class FdSink implements ByteSink {
   readonly #output = new Output();
 
@@ -128,17 +128,17 @@ export class FdSink implements ByteSink {
   }
 }
 
-/** Where the bytes go meanwhile. */
+/** The file to which the bytes are written. */
 interface Target {
   readonly fd: number;
-  /** The temporary file and the file that it becomes; nothing if the file is written in place. */
+  /** The temporary file and the file that it becomes; `undefined` if the file is written in place. */
   readonly temporary?: string;
   readonly final?: string;
-  /** The permissions of the file that is there already. */
+  /** The permissions of the existing file. */
   readonly mode?: number;
 }
 
-/** The existing temporary files: their remains are removed when the process ends. */
+/** The existing temporary files, which are removed when the process exits. */
 const temporaries = new Set<string>();
 
 function removeTemporaries(): void {
@@ -146,15 +146,14 @@ function removeTemporaries(): void {
     try {
       unlinkSync(path);
     } catch {
-      // It has gone already.
+      // The file is gone already.
     }
   }
 }
 
-/**
- * A file that appears complete when it is finished: until then the bytes are in a temporary file next to it, whose name
- * begins with a dot. A symbolic link is followed, permissions are kept. Anything but a regular file is written
- * directly, and no thread ever waits for it: a FIFO without a reader would block it indefinitely.
+/** A file that appears complete when it is finished. Until then, the bytes are in a temporary file next to it, whose
+ * name starts with a dot. Symbolic links are followed, and permissions are kept. Anything but a regular file is written
+ * directly and without blocking, because a FIFO without a reader would block a thread indefinitely.
  */
 export class PathSink implements ByteSink {
   readonly isNothingAtExit = true;
@@ -185,7 +184,7 @@ export class PathSink implements ByteSink {
     const { fd, temporary, final, mode } = await this.#target;
     this.#done = true;
     try {
-      // The result of close counts: on some file systems a full disk is reported there.
+      // The result of close matters: some file systems report a full disk there.
       await closeFile(fd);
       if (temporary !== undefined && final !== undefined) {
         if (mode !== undefined) await changeMode(temporary, mode);
@@ -224,7 +223,7 @@ export class PathSink implements ByteSink {
         return { fd: await this.#openInPlace(path, there) };
       }
       const final = there === undefined ? path : await realPath(path);
-      // The form that README documents, by which leftovers of a process that was killed are found.
+      // The documented form of names, by which leftovers of a killed process can be found.
       const random = randomBytes(3).toString("hex");
       const temporary = join(dirname(final), `.${basename(final)}.millstream-${random}.tmp`);
       const fd = await openFile(temporary, "wx");
@@ -243,7 +242,7 @@ export class PathSink implements ByteSink {
       try {
         return await openFile(path, constants.O_WRONLY | (constants.O_NONBLOCK ?? 0));
       } catch (error) {
-        // No process reads it yet.
+        // No process has opened the FIFO for reading yet.
         if (!there.isFIFO() || (error as { code?: unknown }).code !== "ENXIO") throw error;
       }
       await sleep(FIFO_PAUSE);

@@ -1,44 +1,41 @@
-/**
- * Where bytes go.
- *
- * A sink takes whole chunks in order, one at a time, and reports at the end whether everything arrived. It holds
- * nothing back.
+/** The interface of sinks.
+ * A sink accepts complete chunks in order, one at a time, and reports at the end whether everything arrived. It does
+ * not buffer.
  */
 
 import type { CommandEnd } from "../error.js";
 
-/** Takes bytes. */
+/** Accepts bytes. */
 export interface ByteSink {
-  /** For messages: a path, a command line. */
+  /** The name in messages: a path or a command line. */
   readonly name: string;
-  /** Takes the chunk: when the promise has settled, its memory may be used again. */
+  /** Accepts the chunk; when the promise has settled, the chunk's memory may be reused. */
   write(chunk: Uint8Array): Promise<void>;
-  /** Ends it: rejects if not everything arrived. */
+  /** Finishes the sink; rejects if not everything arrived. */
   finish(): Promise<void>;
-  /**
-   * Gives up: what would appear complete does not appear, and nothing is completed. Reports nothing.
-   *
-   * With `now` it waits for nothing that another side has to do first; it may be called while another call is pending, which
-   * then may never settle.
+  /** Abandons the sink: a file that would appear complete does not appear, and no output is completed. Errors are not
+   * reported.
+   * With `now`, it does not wait for the other side. It may be called while another call is pending, which then may
+   * never settle.
    */
   abandon(error: unknown, now?: boolean): Promise<void>;
-  /** Whether it is a terminal. */
+  /** Whether the sink is a terminal. */
   readonly isTerminal?: boolean;
-  /** How many bytes the system has taken, where that is known more exactly than by whole chunks. */
+  /** The number of bytes that the system has accepted, if it is known more exactly than in complete chunks. */
   readonly taken?: number;
-  /** Whether nothing of it is left if it fails, as for a file that appears complete. */
+  /** Whether a failure leaves no output, as for a file that appears complete. */
   readonly vanishes?: boolean;
-  /** Whether closing it when the process ends is useless: then it is aborted. */
+  /** Whether closing is useless when the process exits; then the sink is aborted. */
   readonly isNothingAtExit?: boolean;
-  /** Whether it has to write an end of its stream, as compressed data has. */
+  /** Whether the stream needs a trailer, as compressed data does. */
   readonly endsWithTrailer?: boolean;
-  /** Writes immediately, when the process ends; false if that is impossible. */
+  /** Writes synchronously when the process exits; returns false if that is impossible. */
   writeSync?(chunk: Uint8Array): boolean;
-  /** How its commands ended, those that have. */
+  /** How its commands ended, for those that have ended. */
   commandEnds?(): readonly CommandEnd[];
 }
 
-/** Keeps all of it. */
+/** Keeps everything in memory. */
 export class MemorySink implements ByteSink {
   readonly name = "memory";
   readonly isNothingAtExit = true;
@@ -55,7 +52,7 @@ export class MemorySink implements ByteSink {
 
   async abandon(): Promise<void> {}
 
-  /** All that was written. */
+  /** Everything that was written. */
   bytes(): Uint8Array {
     const all = new Uint8Array(this.#length);
     let at = 0;
@@ -67,7 +64,7 @@ export class MemorySink implements ByteSink {
   }
 }
 
-/** Keeps none of it. */
+/** Discards everything. */
 export class NowhereSink implements ByteSink {
   readonly name = "nowhere";
   readonly isNothingAtExit = true;

@@ -1,9 +1,8 @@
-/**
- * Other streams as sinks: Node's `Writable`, without an import of Node, and the web's `WritableStream`.
+/** Sinks for other streams: Node's `Writable`, without importing Node, and the web's `WritableStream`.
  *
  * A byte stream gets the records of a batch in one chunk, each with a line feed after it. A stream in object mode gets
- * item by item, and so does a web stream, which does not say what it takes, for items that are neither strings nor
- * bytes.
+ * one item at a time. A web stream, whose type is unknown, also gets one item at a time if the items are neither
+ * strings nor bytes.
  */
 
 import { MillstreamError } from "../error.js";
@@ -66,7 +65,7 @@ class NodeStream {
     if (!this.stream.write(chunk)) return until(this.stream, "drain");
   }
 
-  /** Writes, and waits until it was taken. */
+  /** Writes, and waits until the chunk was accepted. */
   put(chunk: Uint8Array): Promise<void> {
     if (this.#failed) return Promise.reject(this.#error);
     return new Promise((resolve, reject) => {
@@ -80,7 +79,7 @@ class NodeStream {
     const { process } = globalThis as { process?: { stdout?: unknown; stderr?: unknown } };
     if (this.stream === process?.stdout || this.stream === process?.stderr) return this.put(new Uint8Array(0));
     const socket = socketOf(this.stream);
-    // A socket that is closed with unread input makes the kernel send a reset, which discards what we sent last.
+    // If a socket is closed with unread input, the kernel sends a reset, which discards the data that was sent last.
     const closed = socket && peerCloses(socket, this.linger);
     closed?.catch(() => {});
     const finished = until(this.stream, "finish");
@@ -94,7 +93,7 @@ class NodeStream {
   }
 }
 
-/** The additional parts of a Node socket, by which it is recognised, as this module imports nothing of Node. */
+/** The additional properties of a Node socket, which identify it, because this module does not import Node. */
 interface Socket extends NodeWritable {
   readonly readableEnded: boolean;
   readonly readableFlowing: boolean | null;
@@ -109,9 +108,8 @@ function socketOf(stream: NodeWritable): Socket | undefined {
     : undefined;
 }
 
-/**
- * Settles when the peer has closed its side, which confirms that it has read ours to the end. What it sends is discarded, unless
- * another reader takes it.
+/** Settles when the peer has closed its side, which confirms that it has read everything. Data that the peer sends is
+ * discarded unless another reader takes it.
  */
 function peerCloses(socket: Socket, linger: number): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -145,7 +143,7 @@ function peerCloses(socket: Socket, linger: number): Promise<void> {
   });
 }
 
-/** How long a socket's peer may take in a pipeline without a `Writer`. */
+/** The time limit for a socket's peer in a pipeline without a `Writer`. */
 const LINGER = 30_000;
 
 /** A `Writable` at the end of a pipeline. */

@@ -11,7 +11,7 @@ export type Chunk = Uint8Array | ArrayBuffer | ArrayBufferView | string;
 
 export class ChunkSource extends PlainSource {
   #iterator: AsyncIterator<unknown> | Iterator<unknown>;
-  /** The first half of a character that was cut in two between strings. */
+  /** The first half of a character that was split between two strings. */
   #half = "";
   #ended = false;
   #pending = false;
@@ -52,7 +52,7 @@ export class ChunkSource extends PlainSource {
     if (this.#ended) return;
     this.#ended = true;
     const done = this.#iterator.return?.();
-    // An async generator that waits for something ends only when that has arrived: nothing can wait for it.
+    // An async generator that is waiting can end only when its wait is over, so this must not wait for it.
     if (this.#pending) Promise.resolve(done).catch(() => {});
     else await done;
   }
@@ -78,7 +78,10 @@ export class ChunkSource extends PlainSource {
   }
 }
 
-/** The chunks of a web stream; leaving it early cancels it. For platforms whose streams cannot be iterated, too. */
+/**
+ * Iterates over the chunks of a web stream; ending early cancels it. Also works on platforms whose streams are not
+ * iterable.
+ */
 export function iterateWebStream<T>(stream: ReadableStream<T>): AsyncIterator<T> {
   const reader = stream.getReader();
   return {

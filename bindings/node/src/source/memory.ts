@@ -1,4 +1,4 @@
-/** Bytes that are here already. */
+/** A source of bytes in memory. */
 
 import { PlainSource } from "./source.js";
 

@@ -1,9 +1,8 @@
-/**
- * A command's standard output, a file, a descriptor or compressed memory, read by the native part on a thread of its own.
- *
- * Blocks are copied from the thread into our memory, once: what a user does to a batch cannot affect a block being
- * filled, small blocks use little memory, and nothing outlives the process's environment. A command keeps the process
- * alive only while some call waits for it, as `command.ts` promises.
+/** A command's standard output, a file, a descriptor or compressed memory, which the native part reads on a separate
+ * thread.
+ * Blocks are copied once from the thread into JavaScript's memory: changes to a batch cannot affect a block that is
+ * being filled, small blocks use little memory, and no memory outlives the JavaScript environment. A command keeps the
+ * process alive only while a call waits for it, as in `command.ts`.
  */
 
 import { constants } from "node:os";
@@ -14,21 +13,21 @@ import type { NativeEnd, NativeFailure, NativeReader } from "../native.js";
 import { platform } from "../text.js";
 import type { Source } from "./source.js";
 
-/** How many bytes a block has at most: `BLOCK_BYTES` of `native/src/filler.rs`. */
+/** The maximum size of a block in bytes: `BLOCK_BYTES` in `native/src/filler.rs`. */
 const BLOCK_BYTES = 240 << 10;
 
-/** The space before a block, for the unfinished record of the one before. */
+/** The space before a block for the unfinished record of the previous block. */
 const HEADROOM = 16 << 10;
 
-/** From here on a block gets memory that any other fits in, so that it can be reused. */
+/** Blocks of at least this size get memory in which any block fits, so that it can be reused. */
 const LARGE = 16 << 10;
 
-/** Unused memory, of any source: fresh memory costs more than its content. */
+/** Unused memory of all sources: new memory costs more than reading its content. */
 let spare: Uint8Array<ArrayBuffer> | undefined;
 
 export class NativeSource implements Source {
   readonly name: string;
-  /** Small blocks have none: copying them costs nothing, and keeping them should not cost more. */
+  /** Small blocks have no such space: copying them is cheap, and keeping them should not need more memory. */
   headroom = 0;
   lineEnds: Uint32Array | undefined;
   readonly #start: (wake: () => void) => NativeReader;
@@ -63,7 +62,7 @@ export class NativeSource implements Source {
       await this.#change();
     }
     const failure = reader.failure();
-    // A command that failed has delivered all it wrote: that is for `finish`.
+    // A command that failed has delivered all its output; `finish` reports the failure.
     if (failure && !failure.command) throw this.#error(failure);
     return null;
   }
@@ -101,7 +100,7 @@ export class NativeSource implements Source {
     if (this.headroom === 0) {
       memory = platform.allocate(length);
     } else {
-      // It has no length if it was transferred elsewhere.
+      // Its length is 0 if it was transferred.
       memory = spare !== undefined && spare.length > 0 ? spare : platform.allocate(HEADROOM + BLOCK_BYTES);
       spare = undefined;
     }
@@ -113,7 +112,7 @@ export class NativeSource implements Source {
     return chunk;
   }
 
-  /** Resolves when something has changed since a call that reported nothing. Keeps the process alive meanwhile. */
+  /** Resolves when the state has changed since a call without a result. Keeps the process alive in the meantime. */
   #change(): Promise<void> {
     this.#woken ??= new Promise((resolve) => {
       const awake = setInterval(() => {}, 0x7fffffff);
@@ -149,7 +148,7 @@ function signalName(signal: number): string {
   return names.find(([, number]) => number === signal)?.[0] ?? `SIG${signal}`;
 }
 
-/** The system's error, in Node's form. */
+/** Returns the system's error in Node's form. */
 function systemError({ errno, system }: NativeFailure): Error | undefined {
   if (system === undefined) return undefined;
   if (errno === undefined) return new Error(system);

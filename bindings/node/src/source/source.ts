@@ -1,42 +1,46 @@
-/**
- * Where bytes come from.
+/** The interface of sources.
  *
  * A source delivers chunks of bytes in order, and then reports whether it succeeded. It does not know what a record is.
  */
 
 import type { CommandEnd } from "../error.js";
 
-/** Delivers bytes. The memory of a chunk belongs to the receiver: the source does not touch it again. */
+/** Delivers bytes. The receiver owns the memory of a chunk; the source does not use it again. */
 export interface Source {
-  /** For messages: a path, a command line. */
+  /** The name in messages: a path or a command line. */
   readonly name: string;
 
-  /** The next bytes, `null` at their end. Rejects if the source failed. Not called again before it has settled. */
+  /**
+   * Returns the next bytes, or `null` at the end. Rejects if the source failed. Not called again before it has
+   * settled.
+   */
   read(): Promise<Uint8Array | null>;
 
-  /** How many bytes before each chunk, in its memory, also belong to the receiver: for what it has not used yet. */
+  /** The number of bytes before each chunk, in its memory, that the receiver also owns, for unread bytes. */
   readonly headroom?: number;
 
-  /** After each line feed of the chunk that was read last, if the source has searched for them. Valid until the next read. */
+  /**
+   * The positions after each line feed of the last chunk, if the source has searched for them. Valid until the next
+   * read.
+   */
   readonly lineEnds?: Uint32Array;
 
-  /** Gives the memory of a chunk back, when it is no longer used. */
+  /** Returns the memory of a chunk that is no longer used. */
   reuse?(chunk: Uint8Array): void;
 
-  /** Called after the last byte: rejects if the source failed. */
+  /** Called after the last byte; rejects if the source failed. */
   finish(): Promise<void>;
 
-  /**
-   * Ends it early, without a trace: closes what is open, stops what runs. Can be repeated, and may be called while a
-   * read is pending, which then ends somehow. How its commands end is not an error.
+  /** Stops the source early: closes files and stops commands. This can be repeated, and may be called while a read is
+   * pending, which then settles in any way. The status of commands is not an error.
    */
   close(): Promise<void>;
 
-  /** How its commands ended, those that have. */
+  /** How its commands ended, for those that have ended. */
   commandEnds(): readonly CommandEnd[];
 }
 
-/** Parts of a source that most of them do not need. */
+/** Defaults for methods that most sources do not need. */
 export abstract class PlainSource implements Source {
   abstract readonly name: string;
   abstract read(): Promise<Uint8Array | null>;

@@ -1,7 +1,5 @@
-/**
- * A column's memory: plain typed arrays, in the layout of Apache Arrow (<https://arrow.apache.org/docs/format/Columnar.html>).
- *
- * For a missing value, its place contains zeros, or nothing if values have no fixed size. Objects are made on request,
+/** Columns as plain typed arrays, in the layout of Apache Arrow (<https://arrow.apache.org/docs/format/Columnar.html>).
+ * A missing value is stored as zeros, or takes no space if values have no fixed size. Objects are created on request,
  * one by one.
  */
 
@@ -13,10 +11,13 @@ import { Decimal128 } from "../decimal.js";
 import { dateOf, ObjectId, Timestamp } from "../values.js";
 import type { DataType, Field } from "./schema.js";
 
-/** Which word of a 64-bit integer is the high one, on this machine. */
+/** The index of the high word of a 64-bit integer on this machine. */
 const HIGH = new Uint8Array(Uint16Array.of(1).buffer)[0];
 
-/** The memory of columns of numbers: dates are milliseconds since 1970, timestamps the seconds times 2³² plus the increment. */
+/**
+ * The memory of columns of numbers. Dates are milliseconds since 1970; timestamps are the seconds times 2³² plus the
+ * increment.
+ */
 export interface NumberArrays {
   int: Int32Array;
   long: BigInt64Array;
@@ -25,13 +26,13 @@ export interface NumberArrays {
   timestamp: BigUint64Array;
 }
 
-/** How many names of columns an error lists. */
+/** The number of column names that an error lists. */
 const SHOWN = 20;
 
 /** The type of a column, including `list` and `struct`. */
 export type ColumnKind = Column["kind"];
 
-/** A column, by its kind. */
+/** The type of a column of a kind. */
 export type ColumnOf<K extends ColumnKind> = Extract<Column, { readonly kind: K }>;
 
 /** A column: its values, and which of them are missing. */
@@ -51,29 +52,32 @@ export type Column =
   | ListColumn
   | StructColumn;
 
-/** What all columns have. */
+/** The common part of all columns. */
 abstract class Values<T> implements Iterable<T | null> {
   constructor(
-    /** Its name in the schema. */
+    /** The name in the schema. */
     readonly name: string,
     /** The number of rows. */
     readonly length: number,
-    /** A bit for each row, the lowest of a byte first: whether there is a value. `undefined` if every row has a value. */
+    /**
+     * A bit for each row, the lowest bit of a byte first, that is set if there is a value. `undefined` if every row
+     * has a value.
+     */
     readonly validity: Uint8Array | undefined,
   ) {}
 
-  /** Whether there is a value in this row. */
+  /** Returns whether there is a value in this row. */
   isValid(row: number): boolean {
     if (!(row >= 0 && row < this.length)) throw new RangeError(`row ${row} of ${this.length}`);
     return this.validity === undefined || isSet(this.validity, row);
   }
 
-  /** The value in this row, as from `bson.decode`; `null` for none. */
+  /** Returns the value in this row, as from `bson.decode`, or `null` if there is none. */
   get(row: number): T | null {
     return this.isValid(row) ? this.value(row) : null;
   }
 
-  /** All values, as `get` makes them. */
+  /** Returns all values, as `get` returns them. */
   toArray(): (T | null)[] {
     return Array.from({ length: this.length }, (_, row) => this.get(row));
   }
@@ -85,7 +89,7 @@ abstract class Values<T> implements Iterable<T | null> {
   protected abstract value(row: number): T;
 }
 
-/** No values at all. */
+/** A column without values. */
 export class NullColumn extends Values<null> {
   readonly kind = "null";
 
@@ -102,7 +106,7 @@ export class BoolColumn extends Values<boolean> {
     name: string,
     length: number,
     validity: Uint8Array | undefined,
-    /** A bit for each row, the lowest of a byte first. */
+    /** A bit for each row, the lowest bit of a byte first. */
     readonly values: Uint8Array,
   ) {
     super(name, length, validity);
@@ -133,9 +137,8 @@ export class NumberColumn<K extends keyof NumberArrays> extends Values<NumberVal
     super(name, length, validity);
   }
 
-  /**
-   * All values as numbers, with zeros for missing ones: for sums over 64-bit integers without a `bigint` for each. They
-   * are rounded if a number cannot represent them exactly.
+  /** Returns all values as numbers, with zeros for missing ones, so that sums over 64-bit integers need no `bigint` for
+   * each. Values that a number cannot represent exactly are rounded.
    */
   toNumbers(): Float64Array {
     const { values, length } = this;
@@ -164,14 +167,14 @@ export class NumberColumn<K extends keyof NumberArrays> extends Values<NumberVal
   }
 }
 
-/** Object ids of 12 bytes, decimal numbers of 16 (the lowest first). */
+/** Object ids of 12 bytes, and decimal numbers of 16 bytes (the lowest first). */
 export class FixedColumn<K extends "objectId" | "decimal"> extends Values<ObjectId | Decimal128> {
   constructor(
     readonly kind: K,
     name: string,
     length: number,
     validity: Uint8Array | undefined,
-    /** One value after the other. */
+    /** The values, one after another. */
     readonly bytes: Uint8Array,
   ) {
     super(name, length, validity);
@@ -189,7 +192,7 @@ interface PieceValues {
   binData: Uint8Array;
 }
 
-/** Text (also that of Extended JSON) or bytes, of any length each: value `i` is `bytes[offsets[i] .. offsets[i + 1]]`. */
+/** Text (including Extended JSON) or bytes of any length: value `i` is `bytes[offsets[i] .. offsets[i + 1]]`. */
 export class PieceColumn<K extends keyof PieceValues> extends Values<PieceValues[K]> {
   constructor(
     readonly kind: K,
@@ -197,13 +200,13 @@ export class PieceColumn<K extends keyof PieceValues> extends Values<PieceValues
     length: number,
     validity: Uint8Array | undefined,
     readonly offsets: Uint32Array,
-    /** UTF-8, where it is text. */
+    /** The bytes of all values; UTF-8 if they are text. */
     readonly bytes: Uint8Array,
   ) {
     super(name, length, validity);
   }
 
-  /** All values as strings, empty ones for missing values: much faster than one by one. */
+  /** Returns all values as strings, empty ones for missing values. This is much faster than one by one. */
   texts(): string[] {
     return new Batch(this.bytes, this.offsets, TRIM_NOTHING, true).texts();
   }
@@ -235,7 +238,7 @@ export class ListColumn extends Values<unknown[]> {
   }
 }
 
-/** Documents: a column for each member, all of them as long as this one. */
+/** Documents: a column for each member, with the same number of rows as this column. */
 export class StructColumn extends Values<{ [key: string]: unknown }> {
   readonly kind = "struct";
 
@@ -253,10 +256,10 @@ export class StructColumn extends Values<{ [key: string]: unknown }> {
   }
 }
 
-/** Documents as columns: a row for each. */
+/** Documents as columns, with one row for each document. */
 export class Columns implements Iterable<Column> {
   constructor(
-    /** Which columns there are. It can be used as the `schema` of others. */
+    /** The fields of the columns. They can be used as the `schema` for other documents. */
     readonly schema: readonly Field[],
     /** The columns, in the order of the schema. */
     readonly columns: readonly Column[],
@@ -264,16 +267,14 @@ export class Columns implements Iterable<Column> {
     readonly length: number,
     /** The record number of the first row; the stream's first is 0. */
     readonly firstRecord: number,
-    /** How many values did not fit, and are null, since the beginning of the stream: with `mismatch: "null"`. */
+    /** With `mismatch: "null"`, the number of values that did not fit and are null, since the start of the stream. */
     readonly mismatched: number,
-    /** How many members had no column, since the beginning of the stream. */
+    /** The number of members without a column, since the start of the stream. */
     readonly unknown: number,
   ) {}
 
-  /**
-   * The column of this name, and of this kind, if given.
-   *
-   * @throws `argument_invalid` if there is none, or it is of another kind.
+  /** Returns the column with this name and, if given, of this kind.
+   * @throws `argument_invalid` if there is no such column, or it has another kind.
    */
   column(name: string): Column;
   column<K extends ColumnKind>(name: string, kind: K): ColumnOf<K>;
@@ -293,14 +294,13 @@ export class Columns implements Iterable<Column> {
   }
 }
 
-/** The bit of a row. */
+/** Returns the bit of a row. */
 function isSet(bits: Uint8Array, row: number): boolean {
   return ((bits[row >> 3] >> (row & 7)) & 1) === 1;
 }
 
-/**
- * The columns of these fields, from their memory: for each, validity, values or offsets, and the bytes that offsets
- * refer to, then those of inner columns. Every part owns its memory.
+/** Creates the columns of these fields from their memory: for each, validity, values or offsets, and the bytes that
+ * offsets refer to, followed by the parts of inner columns. Every part owns its memory.
  */
 export function assemble(fields: readonly Field[], rows: number, parts: Iterator<Uint8Array>): Column[] {
   return fields.map(({ name, type }) => columnOf(name, type, rows, parts));

@@ -1,4 +1,4 @@
-/** Documents of memory or of a stream as columns. */
+/** Decodes documents in memory or in a stream into columns. */
 
 import type { Batch } from "../../batch.js";
 import { Core, core, errorOf } from "../../core.js";
@@ -16,26 +16,28 @@ import { type Field, fieldsOf, type Schema } from "./schema.js";
 
 /** Options of `bson.columns` and `bson.columnBatches`. */
 export interface ColumnsOptions {
-  /** The columns: those of the first documents by default. */
+  /** The columns; by default they are inferred from the first documents. */
   schema?: Schema;
-  /** How many of the first documents (at most 32 MiB) the columns are inferred from: 10,000 by default. */
+  /** The number of first documents (at most 32 MiB) from which the columns are inferred: 10,000 by default. */
   infer?: number;
-  /** For inferred columns: what to do with one whose types do not fit together; `"json"` by default. */
+  /** What to do with an inferred column whose types do not fit together; `"json"` by default. */
   mixed?: "json" | "error";
-  /** What to do with a value that does not fit its column: an error by default; or null, and counted. */
+  /** What to do with a value that does not fit its column: throw an error (the default), or use null and count it. */
   mismatch?: "error" | "null";
-  /**
-   * What to do with a member without a column, and with a key that a document has twice. Each is counted.
+  /** What to do with a member without a column, and with a duplicate key in a document. Both are counted.
    *
-   * `"error"`: both are errors; the default for inferred columns. `"ignore"`: the member is ignored, the repeated key is an
-   * error; the default with a schema. `"count"`: both are ignored.
+   * `"error"`: both are errors; the default for inferred columns. `"ignore"`: the member is ignored, the duplicate key
+   * is an error; the default with a schema. `"count"`: both are ignored.
    */
   unknown?: "error" | "count" | "ignore";
-  /** What to do with a column for which no document had a member: an error by default, as its path may be misspelt; or nulls. */
+  /**
+   * What to do with a column for which no document had a member: throw an error (the default), because its path may
+   * be misspelt, or use nulls.
+   */
   absent?: "error" | "null";
-  /** The most bytes that columns may use, less than 2 GiB: 1 GiB by default. */
+  /** The maximum number of bytes that columns may use, less than 2 GiB: 1 GiB by default. */
   memoryLimit?: number;
-  /** Whether to use the native part: by default if it is installed. The results are the same. */
+  /** Whether to use the native part; by default it is used if it is installed. The results are the same. */
   native?: boolean;
 }
 
@@ -67,18 +69,16 @@ const BATCHES_RULES: Rules<ColumnBatchesOptions> = {
   batchBytes: { expected: "a number above 0", accepts: (value) => typeof value === "number" && value > 0 },
 };
 
-/** How many documents, and how many bytes of them, say what the columns are. */
+/** The number of documents and of their bytes from which columns are inferred. */
 const SAMPLE = 10_000;
 const SAMPLE_BYTES = 32 << 20;
 
-/** More than any memory limit. */
+/** A number larger than any memory limit. */
 const NEVER_FULL = 2 ** 32 - 1;
 
-/**
- * The documents in these bytes, one after another, as columns.
- *
- * @throws What is wrong with a document, with offset and record; `shape_mismatch`, `value_out_of_range` and `key_missing` where it
- * does not fit; `memory_limit`; `invalid_option`.
+/** Decodes the consecutive documents in these bytes into columns.
+ * @throws The error of an invalid document, with offset and record; `shape_mismatch`, `value_out_of_range` and
+ * `key_missing` for a document that does not fit; `memory_limit`; `invalid_option`.
  */
 export function columns(bytes: Uint8Array, options: ColumnsOptions = {}): Columns {
   checkOptions("bson.columns", options, COLUMNS_RULES);
@@ -95,8 +95,8 @@ export function columns(bytes: Uint8Array, options: ColumnsOptions = {}): Column
   return columns;
 }
 
-/**
- * The documents of a file, of memory or of a reader's stream as columns, batch by batch. Compressed files are detected.
+/** Decodes the documents of a file, of memory or of a reader into columns, batch by batch. Compressed files are
+ * detected.
  *
  * Rows before an error are returned before it is thrown. A reader passed in stays open.
  */
@@ -144,7 +144,7 @@ async function* batchesOf(
   reader: Reader<string> | Reader<Uint8Array>,
   options: ColumnBatchesOptions,
 ): AsyncGenerator<Columns, void, void> {
-  /** What has been read and is not in a column yet. */
+  /** The bytes that have been read and are not in a column yet. */
   const waiting: Chunk[] = [];
   let failed: { error: unknown } | undefined;
   let isOver = false;
@@ -207,7 +207,7 @@ function chunkOf({ bytes, offsets, length, offset, firstRecord }: Batch): Chunk 
   return { bytes: bytes.subarray(start, offsets[length]), offset: offset + start, firstRecord, records: length };
 }
 
-/** The columns of the first documents. */
+/** Infers columns from the first documents. */
 function inferred(
   chunks: readonly Chunk[],
   { mixed = "json", infer = SAMPLE }: ColumnsOptions,
@@ -259,7 +259,7 @@ function taken(fields: readonly Field[], filler: Filler, firstRecord: number) {
   return { columns: new Columns(fields, columns, rows, firstRecord, mismatched, unknown), absent };
 }
 
-/** At the end: whether some document had a member for each column. */
+/** Checks at the end that each column had a member in some document. */
 function checkPresence(
   fields: readonly Field[],
   absent: readonly string[],
@@ -272,7 +272,7 @@ function checkPresence(
   throw new MillstreamError("key_missing", { stream, found, path: joinPath(field.keys) });
 }
 
-/** An error of a document, with its position in the stream instead of that in some of its bytes. */
+/** Returns an error of a document with its position in the stream instead of its position in some bytes. */
 function located(error: unknown, stream: string | undefined, offset: number, record: number): unknown {
   if (!(error instanceof MillstreamError)) return error;
   const { kind, found, expected, path, offset: inside = 0 } = error;

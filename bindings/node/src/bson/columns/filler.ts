@@ -1,4 +1,4 @@
-/** What fills columns: the core as WebAssembly, or in the native part if that is installed. */
+/** Fills columns with the core as WebAssembly, or with the native part if it is installed. */
 
 import { type Core, errorOf } from "../../core.js";
 import { platform } from "../../text.js";
@@ -13,33 +13,33 @@ export interface FillerOptions {
   readonly memoryLimit: number;
 }
 
-/** What the core replies to `take`: `parts` are the lengths of the memory that `assemble` wants. */
+/** The core's reply to `take`: `parts` are the lengths of the memory that `assemble` needs. */
 export interface TakeReply {
   readonly rows: number;
   readonly mismatched: number;
   readonly unknown: number;
-  /** The names of the columns for which no document had a member, from the beginning on. */
+  /** The names of the columns for which no document has had a member since the start. */
   readonly absent: readonly string[];
   readonly parts: readonly number[];
 }
 
-/** Rows that have been taken, with that memory. */
+/** Rows that have been taken, with their memory. */
 export type Taken = Omit<TakeReply, "parts"> & { readonly parts: readonly Uint8Array[] };
 
 /** Columns that grow by a row for each document. */
 export interface Filler {
   /** Appends the documents in these bytes, until a batch is full. */
   append(bytes: Uint8Array): Passed;
-  /** The rows; afterwards there are none. */
+  /** Takes the rows; afterwards there are none. */
   take(): Taken;
 }
 
-/** The fields and options as the core wants them. */
+/** The fields and options in the form that the core needs. */
 export function planOf(fields: readonly Field[], options: FillerOptions): string {
   return JSON.stringify({ fields, ...options });
 }
 
-/** In WebAssembly, in an instance that nothing else uses meanwhile. */
+/** Fills columns in WebAssembly, in an instance that no other code uses at the same time. */
 export class CoreFiller implements Filler {
   readonly #core: Core;
 

@@ -1,9 +1,9 @@
-/** Which columns there are, and of what types. */
+/** The columns and their types. */
 
 import { MillstreamError, misuse } from "../../error.js";
 import { joinPath, splitPath } from "../path.js";
 
-/** What a column holds, by MongoDB's names of types; `json` is any value as the text of relaxed Extended JSON. */
+/** The type of a column's values, with MongoDB's names; `json` is any value as the text of relaxed Extended JSON. */
 export type ScalarName =
   | "null"
   | "bool"
@@ -21,13 +21,13 @@ export type ScalarName =
 /** A type: its name, an array of a type, or documents with these members. */
 export type DataType = ScalarName | { readonly list: DataType } | { readonly struct: readonly Field[] };
 
-/** A column: its name, where its values are, and their type. */
+/** A column: its name, the location of its values, and their type. */
 export interface Field {
   readonly name: string;
-  /** The keys to its values, from the outermost on; of a member of a `struct` it is one. */
+  /** The keys of its values, the outermost first; a member of a `struct` has one key. */
   readonly keys: readonly string[];
   readonly type: DataType;
-  /** Whether its values may be missing; otherwise that is an error of kind `key_missing`. */
+  /** Whether its values may be missing; otherwise a missing value is an error of kind `key_missing`. */
   readonly nullable: boolean;
 }
 
@@ -41,7 +41,10 @@ export type ColumnType =
   | readonly [ColumnType]
   | { readonly [key: string]: ColumnType | undefined };
 
-/** Columns: a type for each path, such as `{ _id: "objectId", "customer.city": "string", tags: ["string"] }`; or the fields. */
+/**
+ * Columns: a type for each path, such as `{ _id: "objectId", "customer.city": "string", tags: ["string"] }`; or the
+ * fields.
+ */
 export type Schema = { readonly [path: string]: ColumnType | undefined } | readonly Field[];
 
 const SCALARS = new Set<string>([
@@ -59,14 +62,12 @@ const SCALARS = new Set<string>([
   "json",
 ]);
 
-/** How deep types may be nested. */
+/** The maximum nesting depth of types. */
 const MOST_DEPTH = 64;
 
-/**
- * The checked fields of a schema.
- *
- * @throws `invalid_option` for an unknown type, if two columns have the same name, or one is inside another, and if
- * types are nested deeper than 64; `text_invalid` for a path that cannot be split, or is empty.
+/** Checks a schema and returns its fields.
+ * @throws `invalid_option` for an unknown type, if two columns have the same name, if one is inside another, or if
+ * types are nested deeper than 64; `text_invalid` for a path that is empty or cannot be split.
  */
 export function fieldsOf(schema: Schema): readonly Field[] {
   const fields = Array.isArray(schema) ? (schema as Field[]) : pathFields(schema as { [path: string]: ColumnType });
@@ -95,7 +96,7 @@ function fieldOf(name: string, keys: readonly string[], type: ColumnType | undef
 }
 
 function typeOf(name: string, type: ColumnType | undefined, depth: number): DataType {
-  // `check` checks it again, but an object that contains itself would never end.
+  // `check` checks the depth again, but without this an object that contains itself would cause an endless loop.
   if (depth > MOST_DEPTH) throw refuse(`the column ${name} at depth ${depth}`, "at most 64");
   if (typeof type === "string" && SCALARS.has(type)) return type as ScalarName;
   if (Array.isArray(type) && type.length === 1) return { list: typeOf(name, type[0], depth + 1) };
