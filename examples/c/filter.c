@@ -1,9 +1,7 @@
-/*
- * Prints the lines of a command that contain a word, in capitals, and knows that it has seen all of them:
+/* Prints the lines of a command that contain a word, in capitals, and is certain that it has seen all of them:
  *
  *     filter WORD samtools view reads.bam
- *
- * Each stage is a function that is called once for each batch of lines. The program fails if the command does.
+ * Each stage is a function that is called once for each batch of lines. The program fails if the command fails.
  */
 #include <millstream.h>
 
@@ -11,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The lines with the word: the items left before the array continues, without a copy. */
+/* Keeps the lines with the word, by moving items in the array without copying the lines. */
 static millstream_code has_word(void *user, millstream_stage_scope *scope, millstream_span *lines, size_t *count) {
     const char *word = (const char *)user;
     size_t word_len = strlen(word), left = 0, i, at;
@@ -28,7 +26,7 @@ static millstream_code has_word(void *user, millstream_stage_scope *scope, mills
     return MILLSTREAM_OK;
 }
 
-/* New bytes, in memory that lives as long as the batch. */
+/* Creates new bytes, in memory that lives as long as the batch. */
 static millstream_code capitals(void *user, millstream_stage_scope *scope, millstream_span *lines, size_t *count) {
     size_t total = 0, i, at;
     char *to;
@@ -67,7 +65,7 @@ int main(int argc, char **argv) {
         code = millstream_reader_command(command, NULL, &reader, &error);
     if (code == MILLSTREAM_OK) {
         code = millstream_pipe_new(reader, lines, &pipe, &error);
-        lines = NULL; /* the pipe's */
+        lines = NULL; /* the pipe owns them now */
     }
     if (code == MILLSTREAM_OK)
         code = millstream_pipe_add_stage(pipe, "has_word", has_word, argv[1], NULL, &error);

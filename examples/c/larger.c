@@ -1,5 +1,4 @@
-/*
- * Reads two numbers a line from standard input and prints the larger one.
+/* Reads two numbers per line from standard input and prints the larger one.
  *
  * Numbers are scanned and printed directly in the buffers, by inlined functions. A value that is not a number, does not
  * fit, or is missing is an error that names its line.
@@ -8,7 +7,7 @@
 
 #include <stdio.h>
 
-/* One after another, until something fails or the input ends. */
+/* Processes lines until an error or the end of the input. */
 static millstream_code larger(millstream_input *in, millstream_output *out, millstream_error **error) {
     for (;;) {
         int64_t a, b;
@@ -16,7 +15,7 @@ static millstream_code larger(millstream_input *in, millstream_output *out, mill
         millstream_code code = millstream_input_scan_i64(in, &a, &end, error);
         if (code != MILLSTREAM_OK || end)
             return code;
-        code = millstream_input_scan_i64(in, &b, NULL, error); /* must be there */
+        code = millstream_input_scan_i64(in, &b, NULL, error); /* required */
         if (code == MILLSTREAM_OK)
             code = millstream_output_reserve(out, MILLSTREAM_NUMBER_SLACK + 1, error);
         if (code != MILLSTREAM_OK)

@@ -1,10 +1,8 @@
-/*
- * Sums what orders cost, from documents written by mongodump:
+/* Sums the totals of orders from documents written by mongodump:
  *
  *     orders orders.bson
- *
- * Each document has a number "total", which may be of any type. The documents are taken from the library many at a
- * time, and nothing is copied.
+ * Each document has a number "total" of any numeric type. The documents are taken from the library many at a time,
+ * without copies.
  */
 #include <millstream.h>
 
@@ -41,7 +39,7 @@ int main(int argc, char **argv) {
     else
         fprintf(stderr, "orders: %s\n", millstream_error_message(error));
 
-    millstream_bson_documents_free(documents); /* and the reader */
+    millstream_bson_documents_free(documents); /* also frees the reader */
     millstream_error_free(error);
     return code == MILLSTREAM_OK ? 0 : 1;
 }

@@ -1,4 +1,4 @@
-// Asks for a name, and greets. Try: printf 'you\n' | ./hello
+// Asks for a name and prints a greeting. Try: printf 'you\n' | ./hello
 #include <millstream/stdio.hpp>
 
 int main() {

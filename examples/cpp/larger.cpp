@@ -1,4 +1,4 @@
-// Reads how many pairs of numbers there are, then the pairs; prints the larger number of each.
+// Reads the number of pairs, then the pairs, and prints the larger number of each pair.
 #include <algorithm>
 #include <cstdint>
 #include <millstream/stdio.hpp>

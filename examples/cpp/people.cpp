@@ -1,5 +1,5 @@
-// Reads people, one JSON text a line, and writes those with a mail address as BSON documents; or with --back, prints
-// documents as JSON again:
+// Reads people, one JSON text per line, and writes those with a mail address as BSON documents. With --back, prints
+// documents as JSON:
 //
 //     people < people.ndjson > people.bson
 //     people --back < people.bson

@@ -1,9 +1,8 @@
-// Prints the slow requests of a log, "PATH MILLISECONDS" each, from the output of a command, such as `zcat
-// access.log.gz`:
+// Prints the slow requests of a log with lines of the form "PATH MILLISECONDS", from the output of a command such as
+// `zcat access.log.gz`:
 //
 //     slow_requests LIMIT COMMAND [ARGUMENT...]
-//
-// Lines that are not a request go to the file slow_requests.rejected, which therefore appears only if everything
+// Lines that are not requests are written to the file slow_requests.rejected, which appears only if everything
 // succeeded.
 #include <millstream/pipe.hpp>
 
@@ -13,7 +12,7 @@
 #include <string>
 
 struct request {
-    std::string_view path; // a part of the line: it lives as long as the batch of lines
+    std::string_view path; // a part of the line, valid as long as the batch of lines
     unsigned milliseconds;
 };
 

@@ -4,7 +4,7 @@
 #pragma GCC system_header
 #endif
 
-// millstream/stdio.hpp: millstream::in and millstream::out, standard input and output at the speed of the machine.
+// millstream/stdio.hpp: millstream::in and millstream::out, fast standard input and output.
 //
 //     #include <millstream/stdio.hpp>
 //
@@ -13,23 +13,20 @@
 //         while (millstream::in >> a >> b)
 //             millstream::out.print(a > b ? a : b, '\n');       // or: millstream::out << (a > b ? a : b) << '\n';
 //     }
-//
-// No library to link: these headers, or a single file to paste (single/millstream_stdio.hpp). put.hpp describes what
-// can be printed, input.hpp what can be read and what is an error, and output.hpp when bytes are written.
-//
-// At the end of the program, by return from main or exit(), millstream::out is flushed: after the destructors of static
-// objects that are defined below the first #include of this header, and after atexit functions that main has
-// registered. If that fails (a full disk, a closed pipe), one line on standard error reports it, stdio's buffers are
-// flushed, and the program ends with status 1, whatever its status would have been: atexit functions and static objects
-// that are older than this header's are skipped then. Anything printed later is written immediately. A program that
-// ends by _exit, quick_exit, abort or a signal flushes nothing, so call millstream::out.flush() before.
-//
-// millstream::out has its own buffer next to those of printf and std::cout, and millstream::in next to those of scanf
-// and std::cin. Use only one of them for each stream, or flush one before using the other; inputs cannot be mixed.
-//
-// Only one thread at a time may use millstream::in and millstream::out: a read may flush.
-//
-// C++17; g++ and clang++, on POSIX and, by mingw-w64, on Windows (see descriptor.hpp).
+// There is no library to link: use these headers, or a single file to paste (single/millstream_stdio.hpp). put.hpp
+// describes what can be printed, input.hpp what can be read and what is an error, and output.hpp when bytes are
+// written.
+// When main returns or exit() is called, millstream::out is flushed: after the destructors of static objects that are
+// defined below the first #include of this header, and after atexit functions that main has registered. If this fails
+// (because of a full disk or a closed pipe), one line on standard error reports it, stdio's buffers are flushed, and
+// the program exits with status 1 instead of its own status; atexit functions and static objects that are older than
+// this header's are skipped then. Later output is written immediately. _exit, quick_exit, abort and signals do not
+// flush, so call millstream::out.flush() before them.
+// millstream::out has its own buffer, separate from those of printf and std::cout, and millstream::in has its own
+// buffer, separate from those of scanf and std::cin. Use only one of them for each stream, or flush one before using
+// the other; inputs cannot be mixed.
+// Only one thread at a time may use millstream::in and millstream::out, because a read may flush.
+// Needs C++17 and works with g++ and clang++, on POSIX and, with mingw-w64, on Windows (see descriptor.hpp).
 #ifndef MILLSTREAM_STDIO_HPP
 #define MILLSTREAM_STDIO_HPP
 
@@ -39,13 +36,11 @@
 
 #include <cstdio>
 
-// millstream/descriptor.hpp: what input.hpp and output.hpp need from the system: reads, writes and waits.
-//
-// POSIX, and Windows with mingw-w64. There descriptors stay in their mode, like those of stdio: in text mode, which is
-// the default, the C library converts line ends. For raw bytes, call `_setmode(fd, _O_BINARY)` before anything is read
-// or printed.
-//
-// C++17; needs no library.
+// millstream/descriptor.hpp: the system functions for input.hpp and output.hpp: reads, writes and waits.
+// Works on POSIX, and on Windows with mingw-w64. On Windows, descriptors stay in their mode, like those of stdio: in
+// text mode, the default, the C library converts line ends. For raw bytes, call `_setmode(fd, _O_BINARY)` before
+// anything is read or printed.
+// Needs C++17 and no library.
 #ifndef MILLSTREAM_DESCRIPTOR_HPP
 #define MILLSTREAM_DESCRIPTOR_HPP
 
@@ -66,12 +61,12 @@
 
 namespace millstream::detail {
 
-/// How many bytes go in one call: Linux accepts less than 2 GiB, other systems no more than that.
+/// The maximum number of bytes per call: Linux accepts less than 2 GiB, and other systems accept no more than that.
 constexpr std::size_t most_in_a_call = std::size_t{1} << 30;
 
 #ifdef _WIN32
 using system_size = unsigned;
-/// Descriptors of Windows' C library wait by themselves.
+/// Descriptors of Windows' C library block, so there is nothing to wait for.
 inline void wait_to_read(int) noexcept {}
 inline void wait_to_write(int) noexcept {}
 #else
@@ -85,7 +80,7 @@ inline void wait_to_read(int fd) noexcept { wait_for(fd, POLLIN); }
 inline void wait_to_write(int fd) noexcept { wait_for(fd, POLLOUT); }
 #endif
 
-/// Like read(2) and write(2): the number of bytes, or -1 with errno set.
+/// Like read(2) and write(2): returns the number of bytes, or -1 with errno set.
 inline ssize_t read_some(int fd, char *to, std::size_t room) noexcept {
     return ::read(fd, to, static_cast<system_size>(room < most_in_a_call ? room : most_in_a_call));
 }
@@ -110,7 +105,7 @@ inline std::string descriptor_name(int fd) {
 
 #endif // C++17
 #endif // MILLSTREAM_DESCRIPTOR_HPP
-// Errors: one table of codes, the same in every language, and one exception that knows the details.
+// Errors: one table of codes, the same in every language, and one exception that has the details.
 //
 //     try {
 //         for (std::string_view line : millstream::lines(millstream::command{"sort", "names.txt"}))
@@ -120,14 +115,11 @@ inline std::string descriptor_name(int fd) {
 //             std::cerr << error.command()->stderr_tail;
 //         std::cerr << error.what() << '\n'; // what was found, where, and what to do about it
 //     }
-//
-// `millstream::error` is a `std::system_error`, whose category is named "millstream"; so codes also travel as
+// `millstream::error` is a `std::system_error` whose category is named "millstream", so codes can also be passed as
 // `std::error_code`.
-//
-// Without exceptions (-fno-exceptions), an error that would be thrown is printed as one line to standard error, and
-// ends the program with exit(1).
-//
-// C++17; needs no library.
+// Without exceptions (-fno-exceptions), an error that would be thrown is printed as one line to standard error, and the
+// program ends with exit(1).
+// Needs C++17 and no library.
 #ifndef MILLSTREAM_ERROR_HPP
 #define MILLSTREAM_ERROR_HPP
 
@@ -298,7 +290,7 @@ namespace millstream {
 
 namespace detail {
 
-/// The texts of a kind; empty for a number that this header does not know.
+/// The texts of a kind, which are empty for a number that this header does not know.
 constexpr kind_text text_of(int code) noexcept {
     const auto index = static_cast<std::size_t>(code) - 1;
     return code >= 1 && index < kind_texts.size() ? kind_texts[index] : kind_text{};
@@ -357,7 +349,7 @@ constexpr std::string_view name(errc kind) noexcept { return detail::text_of(sta
 
 /// Whether the reader that reported this can continue: after `cancelled` with the next call, after `record_too_long`
 /// with `skip_record`, after `number_invalid` and `number_overflow` by reading the input in another way. After any
-/// other error the reader is at its end.
+/// other error, the reader is at its end.
 constexpr bool is_resumable(errc kind) noexcept {
     return kind == errc::cancelled || kind == errc::record_too_long || kind == errc::number_invalid ||
            kind == errc::number_overflow;
@@ -365,8 +357,8 @@ constexpr bool is_resumable(errc kind) noexcept {
 
 /// How a command ended.
 enum class command_status {
-    exited,   ///< It exited; the value is its exit status.
-    signaled, ///< It was killed by a signal; the value is the signal's number.
+    exited,   ///< The command exited; the value is its exit status.
+    signaled, ///< A signal killed the command; the value is the signal's number.
     unknown,  ///< The system did not report it; the value is 0.
 };
 
@@ -380,11 +372,11 @@ struct command_end {
     /// The last 4 KiB of its standard error, if the library read it. Any bytes.
     std::string stderr_tail;
 
-    /// Exit status 0.
+    /// Whether the exit status is 0.
     bool success() const noexcept { return status == command_status::exited && value == 0; }
 };
 
-/// The details of an error. Everything but the kind may be missing: texts are then empty.
+/// The details of an error. Everything except the kind may be missing; then texts are empty.
 struct error_details {
     errc kind = errc::internal;
     /// The source or sink: a path, a command line, an address.
@@ -400,17 +392,17 @@ struct error_details {
     std::string path;
     /// For a writer's error: how many bytes the system has certainly accepted.
     std::optional<std::uint64_t> written;
-    /// Which command ended, and how.
+    /// The command that ended, and how.
     std::optional<command_end> command;
     /// The system's error number, or 0 if the error did not come from the system.
     int system_errno = 0;
-    /// The whole error in one sentence; made from the rest if it is empty.
+    /// The whole error in one sentence; if it is empty, it is created from the other details.
     std::string message;
 };
 
 namespace detail {
 
-/// The sentence that the library would make from these details, for errors that are not about a command.
+/// Creates the sentence that the library would create from these details, for errors that are not about a command.
 inline std::string sentence(const error_details &error) {
     const kind_text text = text_of(static_cast<int>(error.kind));
     std::string out;
@@ -439,24 +431,24 @@ inline std::string sentence(const error_details &error) {
 
 } // namespace detail
 
-/// What went wrong, where, and what to do about it. `code()` is of the category "millstream", `what()` a sentence.
-/// Copies share the details, so copying never throws.
+/// Describes what went wrong, where, and what to do about it. `code()` has the category "millstream"; `what()` is a
+/// sentence. Copies share the details, so copying never throws.
 class error : public std::system_error {
   public:
-    /// An error with these details.
+    /// Creates an error with these details.
     explicit error(error_details details) : std::system_error(make_error_code(details.kind)) {
         if (details.message.empty())
             details.message = detail::sentence(details);
         details_ = std::make_shared<const error_details>(std::move(details));
     }
 
-    // Copy only: a moved-from error could not answer.
+    // Copies only, because a moved-from error would have no details.
     error(const error &) = default;
     error &operator=(const error &) = default;
 
     /// The whole error in one sentence: what was found, what was expected, where, and what to do.
     const char *what() const noexcept override { return details_->message.c_str(); }
-    /// The kind, which `code()` has as its value.
+    /// The kind, which is the value of `code()`.
     errc kind() const noexcept { return details_->kind; }
     /// The source or sink: a path, a command line, an address. Empty if there is none.
     const std::string &name() const noexcept { return details_->name; }
@@ -473,8 +465,8 @@ class error : public std::system_error {
     const std::string &path() const noexcept { return details_->path; }
     /// For a writer's error: how many bytes the system has certainly accepted.
     std::optional<std::uint64_t> written() const noexcept { return details_->written; }
-    /// Which command ended, and how; null if the error is not about a command. It lives as long as any copy of this
-    /// error.
+    /// The command that ended, and how; null if the error is not about a command. It is valid as long as any copy of
+    /// this error.
     const command_end *command() const noexcept { return details_->command ? &*details_->command : nullptr; }
     /// The system's error number, or 0 if the error did not come from the system.
     int system_errno() const noexcept { return details_->system_errno; }
@@ -509,34 +501,28 @@ struct std::is_error_code_enum<millstream::errc> : std::true_type {};
 //
 //     millstream::input in{fd};
 //     int n;
-//     in >> n;                                      // must be there, else an error
-//     while (in >> a >> b) ...                      // both, or neither: then the loop ends
+//     in >> n;                                      // required: a missing value is an error
+//     while (in >> a >> b) ...                      // both or neither; if neither, the loop ends
 //     for (std::string_view line : in.lines()) ...
-//
-// Values are separated by any amount of white space. Numbers are as in numbers.h: all integer types (signed char and
-// unsigned char, which is uint8_t, are numbers too), with overflow checked; float and double like std::from_chars, and
-// with an optional `+`; 1e999 is out of range, and 1e-999 is 0. A char is one byte that is not white space; a
-// std::string is a word.
-//
-// Invalid input is an error (millstream::error), immediately, and never a value: `12x` and `1.5` are not ints, 300 is
-// not a uint8_t. The error has the byte and the line, what was found and what was expected. Invalid input is not
-// consumed: reading the same value fails again, and `word` or `line` takes the text.
+// Values are separated by any amount of white space. The forms of numbers are described in numbers.h: all integer types
+// (including signed char and unsigned char, which is uint8_t), with checks for overflow; float and double like
+// std::from_chars, with an optional `+`; 1e999 is out of range, and 1e-999 is 0. A char is one byte that is not white
+// space; a std::string is a word.
+// Invalid input is immediately an error (millstream::error) and never a value: `12x` and `1.5` are not ints, 300 is not
+// a uint8_t. The error contains the byte and the line, what was found and what was expected. Invalid input is not
+// consumed: reading the same value again fails again, and `word` or `line` reads the text.
 //
 // The end of the input is not an error if you test for it: the tested expression (`if`, `while`, `!`) becomes false. It
-// is an error (value_missing) if a value is required: without a test, and in the middle of values that are read
-// together. So a program that forgets to test stops at truncated input rather than continuing with old values.
-//
-// After a number, `line` gives the rest of its line: white space is consumed with the value that follows it.
-//
-// Bytes come through a window on a buffer of 256 KiB, which grows for long words and lines up to the record limit of 64
-// MiB. Interrupted reads, short reads and reads from a non-blocking descriptor without data are continued. Before it
-// reads from anything but a regular file, it flushes the output it is tied to (millstream::in to millstream::out), so
-// that the user sees the prompt; likewise before it reports an error.
-//
-// What it does not do: it neither opens nor closes the descriptor, and only knows that the bytes ended, not why. It
-// reads ahead: other readers of the descriptor do not get what it has buffered. One thread at a time may use an input.
-//
-// C++17; needs no library.
+// is an error (value_missing) if a value is required, that is, without a test, and between values that are read
+// together. So a program without tests stops at truncated input instead of continuing with old values.
+// After a number, `line` returns the rest of its line: white space is consumed with the value that follows it.
+// Bytes are read through a window on a buffer of 256 KiB, which grows for long words and lines up to the record limit
+// of 64 MiB. Interrupted reads, short reads and reads from a non-blocking descriptor without data are continued. Before
+// an input reads from anything but a regular file, or reports an error, it flushes the output to which it is tied
+// (millstream::in is tied to millstream::out), so that the user sees a prompt.
+// An input neither opens nor closes the descriptor, and it knows only that the bytes ended, not why. It reads ahead, so
+// other readers of the descriptor do not get the buffered bytes. Only one thread at a time may use an input.
+// Needs C++17 and no library.
 #ifndef MILLSTREAM_INPUT_HPP
 #define MILLSTREAM_INPUT_HPP
 
@@ -1229,27 +1215,23 @@ MILLSTREAM_INLINE int millstream_scan_i128(const char **at, const char *end, mil
 #endif
 
 #endif /* MILLSTREAM_NUMBERS_H */
-// millstream/output.hpp: text and numbers to a file descriptor.
+// millstream/output.hpp: writes text and numbers to a file descriptor.
 //
 //     millstream::output log{fd};
 //     log.print("Hello, ", i, '\t');
 //     log << max(a, b) << '\n';
 //     log.flush();
-//
 // Bytes are collected in a buffer of 64 KiB (256 KiB for a pipe) and written when it is full, at `flush`, and at the
-// end; to a terminal also at each line end. put.hpp describes how values become text. A print checks once whether all
+// end; for a terminal also at each line end. put.hpp describes how values become text. A print checks once whether all
 // its parts fit, and then writes without further checks.
-//
-// What it promises: short writes, interrupted writes and writes to a full non-blocking descriptor are continued, so
-// that no byte is lost or written twice. A failed write throws millstream::error, which has the number of bytes that
-// the system accepted; a broken pipe has its own kind (if SIGPIPE is ignored, otherwise it ends the program). After
-// that the output is closed: each further print fails. A print that fails has printed none of its parts, unless it is
-// larger than the buffer or has parts with their own hook.
-//
-// What it does not do: it neither opens nor closes the descriptor. One thread at a time may use an output. Bytes in the
-// buffer are duplicated when the process forks: flush before.
-//
-// C++17; needs no library.
+// Short writes, interrupted writes and writes to a full non-blocking descriptor are continued, so that no byte is lost
+// or written twice. A failed write throws millstream::error, which contains the number of bytes that the system
+// accepted; a broken pipe has its own kind (if SIGPIPE is ignored; otherwise it kills the program). After a failed
+// write the output is closed, and each further print fails. A print that fails has printed none of its parts, unless it
+// is larger than the buffer or has parts with their own hook.
+// An output neither opens nor closes the descriptor. Only one thread at a time may use an output. Bytes in the buffer
+// are duplicated if the process forks, so flush before a fork.
+// Needs C++17 and no library.
 #ifndef MILLSTREAM_OUTPUT_HPP
 #define MILLSTREAM_OUTPUT_HPP
 
@@ -1271,17 +1253,16 @@ MILLSTREAM_INLINE int millstream_scan_i128(const char **at, const char *end, mil
 #include <span>
 #endif
 
-// millstream/put.hpp: how values become text. The parts of millstream::out.print(...), and what makes special ones.
+// millstream/put.hpp: converts values to text, as parts of millstream::out.print(...), and defines formats such as hex.
 //
 //     using namespace millstream;
 //     out.println(pad(x, 8), ' ', hex(y), ' ', fixed(z, 2), ' ', json(name));
-//
-// What a value becomes, in every language of Millstream the same:
+// The text of a value, which is the same in every language of Millstream:
 //
 //   char                        that byte
 //   std::string, string_view,   their bytes; of a literal or an array those before its first
 //     "literal", const char *    '\0'; a null pointer is an error (argument_invalid), and nullptr does not compile
-//   all other integers          decimal, signed char and unsigned char (uint8_t) too; 128 bits where there are such
+//   all other integers          decimal, signed char and unsigned char (uint8_t) too; 128 bits if the compiler has them
 //   float, double               the shortest text that reads back as the same number: 1.0, 0.1, 1e16, 1.5e-7, NaN, inf
 //   bool                        true or false
 //   hex(x)                      lower-case hexadecimal without a prefix; of negative numbers, two's complement
@@ -1290,16 +1271,13 @@ MILLSTREAM_INLINE int millstream_scan_i128(const char **at, const char *end, mil
 //   fixed(x, digits)            this many digits after the point, rounded from the exact value; width and digits count
 //                               as 65535 if they are more
 //   json(text)                  a quoted string; bytes that are not UTF-8 become U+FFFD
-//
-// Your own type: a function `void ms_put(millstream::output &out, const your_type &value)` in your type's namespace,
-// which prints to `out`. (std::string and other views that convert to std::string_view need none.)
-//
-// Each part knows the most bytes that it needs (`room`) and writes itself there (`put`): print adds up the sizes and
-// checks once whether there is enough space. Sizes are 64 bits wide everywhere, so that no sum of them wraps: it is a
-// small multiple of bytes that are in memory, and of bounded widths. Users of stdio.hpp need neither parts nor sizes.
-//
-// C++17; needs no library. Floating-point numbers need a standard library that has std::to_chars for them (libstdc++
-// of gcc 11 and later).
+// To print your own type, define `void ms_put(millstream::output &out, const your_type &value)` in its namespace; it
+// prints to `out`. (Types that convert to std::string_view do not need it.)
+// Each part has a maximum size (`room`) and writes itself into that space (`put`): print adds the sizes and checks once
+// whether there is enough space. Sizes always have 64 bits, so that their sum cannot overflow: it is a small multiple
+// of the bytes in memory and of bounded widths. Users of stdio.hpp need neither parts nor sizes.
+// Needs C++17 and no library. Floating-point numbers need a standard library whose std::to_chars supports them
+// (libstdc++ of gcc 11 and later).
 #ifndef MILLSTREAM_PUT_HPP
 #define MILLSTREAM_PUT_HPP
 
@@ -1320,7 +1298,7 @@ MILLSTREAM_INLINE int millstream_scan_i128(const char **at, const char *end, mil
 namespace millstream {
 namespace detail {
 
-/// Integers that are numbers: not bool, and no character type but the two that are bytes.
+/// Integers that are numbers: not bool, and no character types except the two that are bytes.
 template <class T>
 inline constexpr bool is_number =
     std::is_integral_v<T> && !std::is_same_v<T, bool> && !std::is_same_v<T, char> && !std::is_same_v<T, wchar_t> &&
@@ -1331,7 +1309,7 @@ template <>
 inline constexpr bool is_number<char8_t> = false;
 #endif
 
-// Whether the standard library knows them as integers depends on the language mode.
+// The language mode determines whether the standard library treats them as integers.
 #ifdef __SIZEOF_INT128__
 template <>
 inline constexpr bool is_number<millstream_u128> = true;
@@ -1342,11 +1320,11 @@ inline constexpr bool is_number<millstream_i128> = true;
 template <class T>
 inline constexpr bool is_signed_number = is_number<T> &&T(-1) < T(0);
 
-/// The unsigned type to which negation and hexadecimal go: 64 bits, or 128.
+/// The unsigned type for negation and hexadecimal, with 64 or 128 bits.
 template <class T>
 using magnitude_of = std::conditional_t<sizeof(T) <= 8, std::uint64_t, millstream_widest>;
 
-/// The digits of a magnitude; returns how many.
+/// Writes the digits of a magnitude; returns their number.
 MILLSTREAM_HOT std::size_t put_digits(char *to, std::uint64_t value) { return millstream_digits(to, value); }
 #ifdef __SIZEOF_INT128__
 inline std::size_t put_digits(char *to, millstream_u128 value) {
@@ -1366,7 +1344,7 @@ MILLSTREAM_HOT std::uint64_t room_of(const Parts &...parts) {
     return (std::uint64_t{0} + ... + parts.room());
 }
 
-/// A space as a size: more than any memory if it exceeds the range of a size.
+/// Converts a space to a size; larger than any memory if it exceeds the range of a size.
 MILLSTREAM_HOT std::size_t as_size(std::uint64_t room) {
     return room < SIZE_MAX ? static_cast<std::size_t>(room) : SIZE_MAX;
 }
@@ -1381,7 +1359,7 @@ struct text_part {
     std::string_view text;
     MILLSTREAM_HOT std::size_t room() const { return text.size(); }
     MILLSTREAM_HOT std::size_t put(char *to) const {
-        if (!text.empty()) // of which the address may be null
+        if (!text.empty()) // the address may be null
             std::memcpy(to, text.data(), text.size());
         return text.size();
     }
@@ -1404,7 +1382,7 @@ struct number_part {
         using magnitude = magnitude_of<T>;
         if constexpr (is_signed_number<T>) {
             const std::size_t sign = value < 0;
-            *to = '-'; // or the first digit, in a moment
+            *to = '-'; // the first digit may overwrite it
             const auto bits = static_cast<magnitude>(value);
             return sign + put_digits(to + sign, sign != 0 ? 0 - bits : bits);
         } else {
@@ -1440,7 +1418,7 @@ struct padded_part {
         char digits[number_room<T>];
         const std::size_t count = number_part<T>{value}.put(digits);
         const std::size_t gap = width > count ? width - count : 0;
-        const std::size_t sign = fill == '0' && digits[0] == '-'; // it stands before zeros, and after spaces
+        const std::size_t sign = fill == '0' && digits[0] == '-'; // the sign is before zeros and after spaces
         std::memcpy(to, digits, sign);
         std::memset(to + sign, fill, gap);
         std::memcpy(to + sign + gap, digits + sign, count - sign);
@@ -1448,13 +1426,13 @@ struct padded_part {
     }
 };
 
-/// `NaN`, `inf` or `-inf`; 0 if the value is none of them.
+/// Writes `NaN`, `inf` or `-inf`; returns 0 if the value is none of them.
 inline std::size_t put_special(char *to, double value) {
     const std::string_view text = std::isnan(value) ? "NaN" : !std::isinf(value) ? "" : value < 0 ? "-inf" : "inf";
     return text_part{text}.put(to);
 }
 
-/// The shortest digits come from the standard library, in scientific notation; the layout is ours.
+/// The standard library produces the shortest digits in scientific notation; the layout is defined here.
 template <class T>
 struct real_part {
     T value;
@@ -1524,8 +1502,8 @@ struct fixed_part {
     }
 };
 
-/// How many bytes at the beginning of `text` are one character of UTF-8, by Unicode's table of what is well formed;
-/// 0 if they are none, and then `bad` is how many bytes one U+FFFD stands for.
+/// Returns the number of bytes of the first UTF-8 character of `text`, according to Unicode's table of well-formed
+/// sequences. Returns 0 if it is invalid; then `bad` is the number of bytes that one U+FFFD replaces.
 inline std::size_t utf8_length(std::string_view text, std::size_t &bad) {
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
     const unsigned char first = byte(0);
@@ -1536,7 +1514,7 @@ inline std::size_t utf8_length(std::string_view text, std::size_t &bad) {
     if (length == 0)
         return 0;
     for (std::size_t i = 1; i < length; bad = ++i) {
-        // Too long forms, surrogates and what is above U+10FFFF show in the second byte.
+        // The second byte shows overlong forms, surrogates and values above U+10FFFF.
         const unsigned char least = i != 1 ? 0x80 : first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
         const unsigned char most = i != 1 ? 0xbf : first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
         if (i == text.size() || byte(i) < least || byte(i) > most)
@@ -1606,10 +1584,10 @@ inline constexpr bool is_char_array = false;
 template <std::size_t N>
 inline constexpr bool is_char_array<char[N]> = true;
 
-/// What is in an array before its first '\0', or all of it.
+/// The content of an array before its first '\0', or the whole array.
 MILLSTREAM_HOT std::string_view until_zero(const char *text, std::size_t size) {
     if (MILLSTREAM_LIKELY(text[size - 1] == '\0'))
-        return text; // of a literal, compilers know the length
+        return text; // compilers know the length of a literal
     const void *const zero = std::memchr(text, '\0', size);
     return {text, zero == nullptr ? size : static_cast<std::size_t>(static_cast<const char *>(zero) - text)};
 }
@@ -1668,24 +1646,23 @@ constexpr detail::hex_part<T> hex(T value) {
     return {value};
 }
 
-/// Right-aligned with spaces: millstream::pad(42, 5) is "   42". A width counts as 65535 if it is more; so does a
-/// negative one.
+/// Right-aligned with spaces: millstream::pad(42, 5) is "   42". Widths above 65535 and negative widths count as 65535.
 template <class T>
 constexpr detail::padded_part<T> pad(T value, std::size_t width) {
     static_assert(detail::is_number<T>, "pad is for integers");
     return {value, detail::as_width(width), ' '};
 }
 
-/// With zeros in front, after the sign, which counts: millstream::zero_fill(-42, 5) is -0042. Widths are those of
-/// `pad`.
+/// With leading zeros after the sign, which is included in the width: millstream::zero_fill(-42, 5) is -0042. Widths
+/// work as in `pad`.
 template <class T>
 constexpr detail::padded_part<T> zero_fill(T value, std::size_t width) {
     static_assert(detail::is_number<T>, "zero_fill is for integers");
     return {value, detail::as_width(width), '0'};
 }
 
-/// `digits` digits after the decimal point: millstream::fixed(1.005, 2) is 1.00, since the number is a little less than
-/// that. A negative number of digits counts as 0, and one above 65535 as that.
+/// `digits` digits after the decimal point: millstream::fixed(1.005, 2) is 1.00, because the number is slightly less. A
+/// negative number of digits counts as 0, and a number above 65535 as 65535.
 constexpr detail::fixed_part fixed(double value, int digits) {
     return {value, digits < 0 ? std::uint16_t{0} : detail::as_width(static_cast<std::size_t>(digits))};
 }
@@ -1731,17 +1708,17 @@ class inserter {
     output *out_;
 };
 
-/// Text and numbers to a file descriptor: see the top of this file.
+/// Writes text and numbers to a file descriptor: see the top of this file.
 class output {
   public:
-    /// An output to a descriptor that is open and stays open while the output is used. Costs nothing before the first
-    /// print.
+    /// Creates an output for a descriptor that is open and stays open while the output is used. It costs nothing before
+    /// the first print.
     explicit constexpr output(int fd) noexcept : fd_(fd) {}
 
     output(const output &) = delete;
     output &operator=(const output &) = delete;
 
-    /// Flushes, and reports no errors: call `flush` before to get them.
+    /// Flushes without reporting errors; call `flush` before to get them.
     ~output() {
         (void)try_flush();
         std::free(begin_);
@@ -1771,7 +1748,7 @@ class output {
     /// Manipulators: millstream::endl, millstream::flush.
     output &operator<<(output &(*manipulate)(output &)) { return manipulate(*this); }
 
-    /// Raw bytes. Large blocks bypass the buffer.
+    /// Writes raw bytes. Large blocks bypass the buffer.
     output &write(std::string_view bytes) {
         if (MILLSTREAM_LIKELY(bytes.size() <= static_cast<std::size_t>(end_ - at_)))
             at_ += detail::text_part{bytes}.put(at_);
@@ -1788,7 +1765,7 @@ class output {
     }
 #endif
 
-    /// An output iterator: fmt::format_to(out.inserter(), "{:>8}", x), and so for std::format_to.
+    /// An output iterator for fmt::format_to(out.inserter(), "{:>8}", x) and std::format_to.
     millstream::inserter inserter() noexcept { return millstream::inserter(*this); }
 
     /// Writes all bytes to the system.
@@ -1800,8 +1777,9 @@ class output {
 
     int fd() const noexcept { return fd_; }
 
-    /// Writes all bytes to the system, and from now on every print immediately. False if that failed: the reason is in
-    /// errno, and the bytes are kept for the next attempt. For code that must not throw; otherwise use `flush`.
+    /// Writes all bytes to the system, and from now on every print immediately. Returns false if this failed: the
+    /// reason is in errno, and the bytes are kept for the next attempt. This is for code that must not throw; otherwise
+    /// use `flush`.
     bool flush_finally() noexcept {
         if (when_ != flushes::never_again) {
             when_ = flushes::at_once;
@@ -1810,8 +1788,8 @@ class output {
         return try_flush();
     }
 
-    /// Writes all bytes to the system if it accepts them. False if not: the reason is in errno, and the bytes are kept
-    /// for the next attempt.
+    /// Writes all bytes to the system. Returns false if the system does not accept them: the reason is in errno, and
+    /// the bytes are kept for the next attempt.
     bool try_flush() noexcept {
         char *from = begin_;
         while (from != at_ && send(from, static_cast<std::size_t>(at_ - from))) {
@@ -1843,9 +1821,8 @@ class output {
 
     //   begin_        at_           end_ <= capacity_end_
     //   [ accepted    | free        |                   ]
-    //
-    // Text that fits between at_ and end_ needs no further check. If every print is followed by some action (a
-    // terminal's line end), end_ stays at at_, so that nothing fits.
+    // Text that fits between at_ and end_ needs no further check. If some action follows every print (such as a flush
+    // at a terminal's line end), end_ equals at_, so that no text fits.
     char *at_ = nullptr;
     char *end_ = nullptr;
     char *begin_ = nullptr;
@@ -1858,14 +1835,14 @@ class output {
     MILLSTREAM_HOT void put(const Parts &...parts) {
         const std::uint64_t room = detail::room_of(parts...);
         const bool fits = room <= static_cast<std::size_t>(end_ - at_);
-        // One assignment for both ways, so that compilers keep the position in a register from print to print: waiting
-        // for its last store would take longer than a number.
+        // One assignment for both branches, so that compilers keep the position in a register from print to print:
+        // waiting for its last store would take longer than printing a number.
         at_ = MILLSTREAM_LIKELY(fits) ? put_at(at_, parts...) : put_slowly(parts...);
     }
 
     template <class... Parts>
     MILLSTREAM_HOT static char *put_at(char *to, Parts... parts) {
-        std::size_t count = 0; // rather than a pointer: the lengths are added up in idle time
+        std::size_t count = 0; // not a pointer, so that the processor can add the lengths in parallel
         ((count += parts.put(to + count)), ...);
         return to + count;
     }
@@ -1884,7 +1861,7 @@ class output {
         return at_;
     }
 
-    // Next to parts that are too large for the buffer together.
+    // Parts that are together too large for the buffer.
     void put_large(const detail::text_part &part) { write(part.text); }
     template <class Part>
     void put_large(const Part &part) {
@@ -1919,7 +1896,7 @@ class output {
                 fail();
     }
 
-    /// After what did not fit between at_ and end_.
+    /// Called after parts that did not fit between at_ and end_.
     void after(const char *from) {
         const auto count = static_cast<std::size_t>(at_ - from);
         if (when_ == flushes::when_full)
@@ -1949,7 +1926,7 @@ class output {
         const std::size_t capacity = pipe ? pipe_buffer : small_buffer;
 #ifdef F_SETPIPE_SZ
         if (pipe && ::fcntl(fd_, F_GETPIPE_SZ) < (1 << 20))
-            (void)::fcntl(fd_, F_SETPIPE_SZ, 1 << 20); // no harm if the system refuses
+            (void)::fcntl(fd_, F_SETPIPE_SZ, 1 << 20); // it does not matter if this fails
 #endif
         begin_ = static_cast<char *>(std::malloc(capacity));
         if (begin_ == nullptr) {
@@ -1962,8 +1939,8 @@ class output {
         end_ = when_ == flushes::when_full ? capacity_end_ : at_;
     }
 
-    /// Writes some bytes to the system and moves `from` after them. False if it accepted none, with the reason in
-    /// errno.
+    /// Writes some bytes to the system and moves `from` after them. Returns false if the system accepted none, with the
+    /// reason in errno.
     bool send(const char *&from, std::size_t count) noexcept {
         for (;;) {
             const ssize_t sent = detail::write_some(fd_, from, count);
@@ -1990,7 +1967,7 @@ class output {
         return sent;
     }
 
-    /// Reports errno, once; unwritten bytes are dropped.
+    /// Reports errno once and drops unwritten bytes.
     [[noreturn, gnu::noinline, gnu::cold]] void fail() {
         error_details details = describe();
         when_ = flushes::never_again;
@@ -2019,12 +1996,13 @@ class input;
 
 namespace detail {
 
-/// How many line ends there are, eight bytes at a time.
+/// Counts line ends, eight bytes at a time.
 inline std::uint64_t count_lines(const char *from, const char *to) {
     constexpr std::uint64_t ones = UINT64_C(0x0101010101010101);
     std::uint64_t count = 0;
     while (to - from >= 8) {
-        std::uint64_t sums = 0; // eight sums of one byte: 31 words are the most whose total is in one byte, too
+        std::uint64_t sums =
+            0; // eight sums of one byte each; after at most 31 words, their total still fits in one byte
         for (int i = 0; i < 31 && to - from >= 8; i++, from += 8) {
             std::uint64_t word;
             std::memcpy(&word, from, 8);
@@ -2039,7 +2017,7 @@ inline std::uint64_t count_lines(const char *from, const char *to) {
     return count;
 }
 
-/// For a message: no control characters, and not too long.
+/// Formats text for a message: without control characters, and shortened.
 inline std::string show(std::string_view token) {
     constexpr std::size_t most = 64;
     std::string text;
@@ -2068,7 +2046,7 @@ inline constexpr bool is_real = std::is_same_v<T, float> || std::is_same_v<T, do
 template <class T>
 inline constexpr bool is_short_number = is_number<T> && sizeof(T) <= 8;
 
-/// Scans a number from `*at`, as numbers.h does.
+/// Scans a number at `*at`, like numbers.h.
 template <class T>
 MILLSTREAM_HOT int scan_number(const char **at, const char *end, millstream_extent extent, T &value) {
     int result;
@@ -2093,7 +2071,7 @@ MILLSTREAM_HOT int scan_number(const char **at, const char *end, millstream_exte
     return result;
 }
 
-/// Whether a decimal number that is out of range is too large. (from_chars does not say.)
+/// Whether a decimal number that is out of range is too large. (from_chars does not report this.)
 inline bool is_large(std::string_view number) {
     long scale = 0; // of the first digit that is not 0
     bool found = false, point = false;
@@ -2120,13 +2098,13 @@ inline bool is_large(std::string_view number) {
     return exponent > -scale;
 }
 
-/// The value of a whole token.
+/// Parses the value of a complete token.
 template <class T>
 verdict parse(std::string_view token, T &value) {
     const char *at = token.data();
     const char *const end = at + token.size();
     if constexpr (is_number<T>) {
-        for (char byte : token) // with which a token ends for numbers.h, but not a field
+        for (char byte : token) // bytes that end a token in numbers.h, but not a field
             if (millstream_is_space(byte))
                 return verdict::invalid;
         return as_verdict(scan_number(&at, end, MILLSTREAM_ALL_IS_HERE, value));
@@ -2181,17 +2159,16 @@ inline constexpr bool has_scan_hook<T, std::void_t<decltype(ms_scan(std::declval
 
 } // namespace detail
 
-/// Numbers, words and lines from a file descriptor: see the top of this file.
-///
-/// Your own type: a function `bool ms_scan(millstream::input &in, your_type &value)` in your type's namespace, usually
+/// Reads numbers, words and lines from a file descriptor: see the top of this file.
+/// To read your own type, define `bool ms_scan(millstream::input &in, your_type &value)` in its namespace, usually as
 /// `return in.scan(value.x, value.y);`.
 class input {
   public:
     class extraction;
     class line_range;
 
-    /// An input from a descriptor that is open and stays open while the input is used. It flushes `tied`, if any,
-    /// before it waits. Costs nothing before the first use.
+    /// Creates an input for a descriptor that is open and stays open while the input is used. The input flushes `tied`,
+    /// if any, before it waits. It costs nothing before the first use.
     explicit constexpr input(int fd, output *tied = nullptr) noexcept : tied_(tied), fd_(fd) {}
 
     input(const input &) = delete;
@@ -2202,7 +2179,8 @@ class input {
     template <class T>
     extraction operator>>(T &value);
 
-    /// Reads all values; false if the input ended before the first. If it ends after the first, that is an error.
+    /// Reads all values; returns false if the input ended before the first. If the input ends after the first, this is
+    /// an error.
     template <class T, class... More>
     MILLSTREAM_HOT bool scan(T &value, More &...more) {
         if (!get(value))
@@ -2221,7 +2199,7 @@ class input {
         return true;
     }
 
-    /// The next value, which is required: `auto n = in.require<int>();`.
+    /// Returns the next value, which is required: `auto n = in.require<int>();`.
     template <class T>
     MILLSTREAM_HOT T require() {
         T value{};
@@ -2230,14 +2208,15 @@ class input {
         return value;
     }
 
-    /// The next word: everything up to white space. False at the end. Valid until the next call.
+    /// Reads the next word: everything up to white space. Returns false at the end. The word is valid until the next
+    /// call.
     bool word(std::string_view &word) {
         if (!find_token(word, record_limit_))
             return false;
         at_ += word.size();
         return true;
     }
-    /// The next word, which is required. Valid until the next call.
+    /// Returns the next word, which is required. It is valid until the next call.
     std::string_view word() {
         std::string_view found;
         if (!word(found))
@@ -2245,8 +2224,8 @@ class input {
         return found;
     }
 
-    /// The next line, or the rest of it, without its end (`\n` or `\r\n`). False at the end; a last line without an end
-    /// is a line. Valid until the next call.
+    /// Reads the next line, or the rest of the current one, without its end (`\n` or `\r\n`). Returns false at the end;
+    /// a last line without an end is a line. The line is valid until the next call.
     bool line(std::string_view &line) {
         std::size_t size = 0;
         const char *end = nullptr;
@@ -2273,7 +2252,7 @@ class input {
         line = found;
         return there;
     }
-    /// The next line, which is required. Valid until the next call.
+    /// Returns the next line, which is required. It is valid until the next call.
     std::string_view line() {
         std::string_view found;
         if (!line(found))
@@ -2287,10 +2266,10 @@ class input {
     /// Whether the end has not been found yet.
     explicit operator bool() const noexcept { return !ended_; }
 
-    /// The buffered bytes: for a parser of your own. `fill` gets more, `consume` takes them.
+    /// The buffered bytes, for your own parser. `fill` reads more, and `consume` removes them.
     std::string_view buffer() const noexcept { return {at_, unread()}; }
 
-    /// Reads more bytes after those of `buffer`, which may move. False at the end of the input.
+    /// Reads more bytes after those of `buffer`, which may move. Returns false at the end of the input.
     bool fill() {
         if (at_end_)
             return false;
@@ -2302,7 +2281,7 @@ class input {
             error_details details = at(at_);
             details.kind = errc::io;
             details.system_errno = errno;
-            at_end_ = true; // an error is reported once; after it is the end
+            at_end_ = true; // an error is reported once, and the end after that
             fail(std::move(details));
         }
         at_end_ = count == 0;
@@ -2310,11 +2289,11 @@ class input {
         return !at_end_;
     }
 
-    /// Takes `count` bytes from the front of `buffer`.
+    /// Removes `count` bytes from the front of `buffer`.
     void consume(std::size_t count) noexcept { at_ += count < unread() ? count : unread(); }
 
-    /// How many bytes a word, or a line without its end, may have: 64 MiB by default. A number may have at least 1024.
-    /// Anything longer is an error (record_too_long), repeatedly until the limit is raised.
+    /// The maximum number of bytes of a word, or of a line without its end: 64 MiB by default. For numbers, the limit
+    /// is at least 1024. Longer input is an error (record_too_long), which is repeated until the limit is raised.
     void set_record_limit(std::size_t bytes) noexcept { record_limit_ = bytes; }
 
     int fd() const noexcept { return fd_; }
@@ -2333,13 +2312,14 @@ class input {
     std::uint64_t lines_ = 0;  // that ended before begin_
     output *tied_;
     int fd_;
-    bool is_interactive_ = true; // another program may wait for our output before writing more: all but regular files
-    bool at_end_ = false;        // nothing comes after end_
-    bool ended_ = false;         // a value was requested at the end
+    bool is_interactive_ =
+        true; // not a regular file: another program may wait for this program's output before it writes more
+    bool at_end_ = false; // there are no bytes after end_
+    bool ended_ = false;  // a value was requested at the end
 
     std::size_t unread() const noexcept { return static_cast<std::size_t>(end_ - at_); }
 
-    /// One value; false at the end.
+    /// Reads one value; returns false at the end.
     template <class T>
     MILLSTREAM_HOT bool get(T &value) {
         if constexpr (detail::is_short_number<T>) {
@@ -2351,7 +2331,7 @@ class input {
             }
         } else if constexpr (detail::is_real<T>) {
             const char *const p = millstream_skip_space(at_, end_);
-            // Anything else may be a name, which from_chars treats differently.
+            // Other input may be a name, which from_chars treats differently.
             if (MILLSTREAM_LIKELY(end_ - p >= 2 && is_digit(p[*p == '-']))) {
                 T found;
                 const auto [stop, problem] = std::from_chars(p, end_, found);
@@ -2414,7 +2394,7 @@ class input {
         return true;
     }
 
-    /// The value of a token, or an error if it has none.
+    /// Parses the value of a token; throws an error if it has none.
     template <class T>
     void check(std::string_view token, T &value) {
         const detail::verdict verdict = detail::parse(token, value);
@@ -2427,7 +2407,7 @@ class input {
         fail(std::move(details));
     }
 
-    /// Skips white space; false at the end.
+    /// Skips white space; returns false at the end.
     bool find_value() {
         while ((at_ = millstream_skip_space(at_, end_)) == end_)
             if (!fill()) {
@@ -2437,7 +2417,8 @@ class input {
         return true;
     }
 
-    /// The next word, of at most `most` bytes, not consumed; false at the end. No byte is looked at twice.
+    /// Finds the next word, of at most `most` bytes, without consuming it; returns false at the end. No byte is scanned
+    /// twice.
     bool find_token(std::string_view &token, std::size_t most) {
         if (!find_value())
             return false;
@@ -2453,15 +2434,16 @@ class input {
         return true;
     }
 
-    /// The line end after the first `size` bytes.
+    /// Finds the line end after the first `size` bytes.
     const char *find_line_end(std::size_t size) const {
         return size == unread() ? nullptr : static_cast<const char *>(std::memchr(at_ + size, '\n', unread() - size));
     }
 
-    /// So that a small record limit applies to words and lines, and no number depends on how its bytes arrive.
+    /// The limit for numbers, so that a small record limit applies only to words and lines, and numbers do not depend
+    /// on how their bytes arrive.
     std::size_t longest_number() const noexcept { return record_limit_ < 1024 ? 1024 : record_limit_; }
 
-    /// A token at at_ of `size` bytes, without an end, may have `most`.
+    /// Throws if the token at at_, which has `size` bytes without an end so far, exceeds `most`.
     void check_length(std::size_t size, std::size_t most) {
         if (!MILLSTREAM_LIKELY(size <= most))
             fail_too_long(size, most);
@@ -2475,10 +2457,10 @@ class input {
         fail(std::move(details));
     }
 
-    /// Makes space after end_: where consumed bytes were, or in a larger buffer.
+    /// Makes space after end_, by moving bytes over consumed ones or by enlarging the buffer.
     void make_room() {
         const std::size_t kept = unread();
-        if (kept > longest_number() && kept - longest_number() > 2) // two bytes may still be a line's end
+        if (kept > longest_number() && kept - longest_number() > 2) // two of the bytes may be a line end
             fail_too_long(kept, record_limit_);
         if (at_ != begin_) {
             lines_ += detail::count_lines(begin_, at_);
@@ -2507,7 +2489,7 @@ class input {
         end_ = begin_ + kept;
     }
 
-    /// Reads into the space after end_: returns the number of bytes, 0 at the end, or less with errno set.
+    /// Reads into the space after end_; returns the number of bytes, 0 at the end, or a negative number with errno set.
     ssize_t receive() noexcept {
         char *const to = begin_ + (end_ - begin_);
         const std::size_t room = capacity_ - static_cast<std::size_t>(end_ - begin_);
@@ -2531,7 +2513,7 @@ class input {
         return details;
     }
 
-    /// The input ended where a value is required.
+    /// Throws the error that the input ended where a value is required.
     template <class T>
     [[noreturn, gnu::noinline, gnu::cold]] void miss() {
         miss(detail::expected<T>());
@@ -2544,7 +2526,8 @@ class input {
         fail(std::move(details));
     }
 
-    /// An uncaught error ends the program without a last flush: earlier output is flushed first.
+    /// Flushes earlier output before an error is thrown, because an uncaught error ends the program without a last
+    /// flush.
     [[noreturn, gnu::cold]] void fail(error_details details) {
         if (tied_ != nullptr)
             (void)tied_->try_flush();
@@ -2552,13 +2535,12 @@ class input {
     }
 };
 
-/// The result of `in >> a >> b`, until the end of the statement. Tested by `if`, `while` or `!`, it is false when the
-/// input had ended before the first value. Without a test, that is an error (value_missing), and always if the input
-/// ended between two values.
-///
-/// The exception: in a destructor that runs during stack unwinding, a missing first value without a test is not
-/// reported, and the value keeps its content, since a second exception would end the program. Test there, or use
-/// `require`, and catch its exceptions.
+/// The result of `in >> a >> b`, until the end of the statement. In a condition (`if`, `while` or `!`), it is false if
+/// the input ended before the first value. Without a condition, this is an error (value_missing). If the input ended
+/// between two values, it is always an error.
+/// There is one exception: in a destructor that runs during stack unwinding, a missing first value without a test is
+/// not reported, and the variable keeps its value, because a second exception would end the program. In such
+/// destructors, use a test, or use `require` and catch its exceptions.
 class input::extraction {
   public:
     extraction(const extraction &) = delete;
@@ -2573,7 +2555,7 @@ class input::extraction {
 
     MILLSTREAM_HOT explicit operator bool() const noexcept {
         const bool there = missing_ == nullptr;
-        missing_ = nullptr; // the caller has asked
+        missing_ = nullptr; // the caller has tested it
         return there;
     }
 
@@ -2597,7 +2579,7 @@ MILLSTREAM_HOT input::extraction input::operator>>(T &value) {
     return {*this, MILLSTREAM_LIKELY(get(value)) ? nullptr : &input::miss<T>};
 }
 
-/// The lines of an input, once.
+/// A single-pass range of the lines of an input.
 class input::line_range {
   public:
     class iterator {
@@ -2665,9 +2647,9 @@ inline input &in = detail::lasting_in.object;
 
 namespace detail {
 
-/// Its destructor is the last flush.
+/// An object whose destructor does the last flush.
 struct last_flush {
-    last_flush() {} // at run time: older objects are destroyed later
+    last_flush() {} // constructed at run time, because older objects are destroyed later
     last_flush(const last_flush &) = delete;
     last_flush &operator=(const last_flush &) = delete;
     ~last_flush() {
@@ -2675,7 +2657,7 @@ struct last_flush {
             return;
         std::fprintf(stderr, "%s\n", sentence(out.describe()).c_str());
         std::fflush(nullptr);
-        ::_exit(1); // exit() is on its way already, with another status
+        ::_exit(1); // exit() is already running, with another status
     }
 };
 

@@ -1,5 +1,5 @@
-// What every header over the C ABI needs: handles that free themselves, codes that become exceptions, text for C.
-// Nothing in here is for users.
+// Common parts of all headers that use the C ABI: handles that free themselves, codes that become exceptions, text for
+// C. This header is internal.
 //
 // C++20; needs libmillstream, and so does every header that includes this one.
 #ifndef MILLSTREAM_BOUNDARY_HPP
@@ -59,7 +59,7 @@ inline std::vector<command_end> copied(const millstream_command_end *ends, std::
     return copies;
 }
 
-/// The error of a failed call, as an exception. Takes the handle, which may be null: then there is only the code.
+/// Creates the exception for a failed call. Takes ownership of the handle; if it is null, only the code is known.
 inline millstream::error taken(millstream_code code, millstream_error *raw) {
     const handle<millstream_error, millstream_error_free> error(raw);
     error_details details;
@@ -92,7 +92,7 @@ void call(Function function, Arguments... arguments) {
         fail(taken(code, error));
 }
 
-/// The same for a function that makes a handle.
+/// Calls a function of the C ABI that creates a handle, and throws its error.
 template <class Handle, class Function, class... Arguments>
 Handle made(Function function, Arguments... arguments) {
     typename Handle::pointer raw = nullptr;
@@ -100,7 +100,7 @@ Handle made(Function function, Arguments... arguments) {
     return Handle(raw);
 }
 
-/// Text for C, where it would end at a NUL: a NUL inside is `argument_invalid`.
+/// Text for C, which ends at a NUL; a NUL inside the text is `argument_invalid`.
 inline std::string c_text(std::string_view text) {
     if (text.find('\0') != text.npos) {
         error_details details;
@@ -114,7 +114,7 @@ inline std::string c_text(std::string_view text) {
 
 inline std::string c_path(const std::filesystem::path &path) { return c_text(path.native()); }
 
-/// A time of an option for C, in nanoseconds; a negative one is an error.
+/// Converts the time of an option to nanoseconds; a negative time is an error.
 inline std::uint64_t c_time(std::chrono::nanoseconds time) {
     if (time.count() < 0) {
         error_details details;
@@ -126,11 +126,11 @@ inline std::uint64_t c_time(std::chrono::nanoseconds time) {
     return static_cast<std::uint64_t>(time.count());
 }
 
-/// A user callback, at an address that stays the same when its reader or writer moves.
-///
-/// No exception may pass through the library. So a callback's exception is kept here, the callback reports a failure to
-/// the library, and the call that returns this failure rethrows it in C++. That may be a later call than the one that
-/// ran the callback: a writer whose sink has taken part of a record, a reader that has records to deliver first.
+/// A user callback, whose address stays the same when its reader or writer moves.
+/// No exception may pass through the library. So a callback's exception is stored here, the callback reports a failure
+/// to the library, and the call that returns this failure rethrows the exception. This may be a later call than the one
+/// that ran the callback, for example if a writer's sink has accepted part of a record, or a reader has records to
+/// deliver first.
 class callback_holder {
   public:
     virtual ~callback_holder() = default;
@@ -146,9 +146,9 @@ class callback_holder {
         }
     }
 
-    /// The exception, if that is what `error` reports. It counts as reported then.
+    /// Returns the exception if `error` reports it, and marks it as reported.
     std::exception_ptr take(const millstream::error &error) noexcept {
-        // For the library an exception is this error, and nothing else.
+        // The library sees every exception as this error.
         const bool is_callback = error.code() == errc::io && error.system_errno() == EIO;
         return is_callback ? std::exchange(thrown_, nullptr) : nullptr;
     }
@@ -157,10 +157,10 @@ class callback_holder {
     std::exception_ptr thrown_;
 };
 
-/// What a reader or writer keeps from its calls: the last error, and the exception of its callback.
+/// The state that a reader or writer keeps between calls: the last error, and the exception of its callback.
 class outcome {
   public:
-    /// Calls a function of the C ABI; `code` is set to the outcome; returns true if it succeeded.
+    /// Calls a function of the C ABI, sets `code` to the result, and returns true if it succeeded.
     template <class Function, class... Arguments>
     bool call(std::error_code &code, Function function, Arguments... arguments) noexcept {
         millstream_error *error = nullptr;
@@ -173,14 +173,14 @@ class outcome {
         return false;
     }
 
-    /// Keeps an error, and drops what belonged to the one before.
+    /// Stores an error and drops the previous one.
     void set(const millstream::error &error, std::error_code &code) noexcept {
         last_ = error;
         code = error.code();
         thrown_ = callback_ != nullptr ? callback_->take(error) : nullptr;
     }
 
-    /// Keeps the error of a call, and throws it.
+    /// Stores the error of a call and throws it.
     [[noreturn]] void fail(millstream_code result, millstream_error *error) {
         std::error_code code;
         set(taken(result, error), code);

@@ -8,22 +8,20 @@
 //     MS_BSON_FIELDS(person, name, age, mail)
 //
 //     for (millstream::bson::document document : millstream::bson::documents(millstream::path{"people.bson.gz"})) {
-//         auto name = document["name"].as<std::string_view>();       // a piece of the document
-//         auto city = document.get<std::string>("city");              // an optional: there may be none
+//         auto name = document["name"].as<std::string_view>();       // a part of the document
+//         auto city = document.get<std::string>("city");              // a std::optional
 //         auto zip = document.at_path("address.zip").as<int>();
 //         auto all = document.as<person>();
 //         for (auto [key, value] : document)
 //             …
 //     }
-//
-// A `document` and a `value` are views: cheap to copy, and valid as long as the underlying memory exists unchanged. For
-// a stream that is until the next document; `owned_document` owns its memory. Nothing is parsed before it is accessed,
-// and nothing is cached: each look-up scans the members before the one it finds.
+// A `document` and a `value` are views: they are cheap to copy, and valid as long as the underlying memory exists
+// unchanged. In a stream, they are valid until the next document; `owned_document` owns its memory. Values are parsed
+// when they are accessed and are not cached: each lookup scans the members before the one that it finds.
 //
 // Errors are thrown as `millstream::error`, with the path of keys and the byte: `shape_mismatch` for a value of another
 // type, `key_missing`, `value_out_of_range`, `document_invalid`, …
-//
-// Views may be used by any number of threads; a stream or a builder, by one at a time.
+// Any number of threads may use views; only one thread at a time may use a stream or a builder.
 #ifndef MILLSTREAM_BSON_HPP
 #define MILLSTREAM_BSON_HPP
 
@@ -75,7 +73,7 @@ enum class type : std::uint32_t {
     symbol = MILLSTREAM_BSON_TYPE_SYMBOL,                   ///< Deprecated.
     code_with_scope = MILLSTREAM_BSON_TYPE_CODE_WITH_SCOPE, ///< Deprecated.
     int32 = MILLSTREAM_BSON_TYPE_INT32,
-    timestamp = MILLSTREAM_BSON_TYPE_TIMESTAMP, ///< MongoDB's internal one.
+    timestamp = MILLSTREAM_BSON_TYPE_TIMESTAMP, ///< MongoDB's internal type.
     int64 = MILLSTREAM_BSON_TYPE_INT64,
     decimal128 = MILLSTREAM_BSON_TYPE_DECIMAL128,
     max_key = MILLSTREAM_BSON_TYPE_MAX_KEY,
@@ -89,20 +87,20 @@ using date_time = std::chrono::sys_time<std::chrono::milliseconds>;
 struct object_id {
     std::array<std::byte, 12> bytes{};
 
-    /// A unique one: from the time, this process and a counter.
+    /// Creates a unique id from the time, this process and a counter.
     static object_id make() {
         object_id made;
         millstream::detail::call(millstream_bson_object_id_new, static_cast<void *>(made.bytes.data()));
         return made;
     }
-    /// From 24 hexadecimal digits, of either case; otherwise `text_invalid`.
+    /// Parses 24 hexadecimal digits in upper or lower case; other text is `text_invalid`.
     static object_id from_string(std::string_view text) {
         object_id read;
         millstream::detail::call(millstream_bson_object_id_from_text, text.data(), text.size(),
                                  static_cast<void *>(read.bytes.data()));
         return read;
     }
-    /// Its 24 hexadecimal digits.
+    /// Returns the 24 hexadecimal digits.
     std::string to_string() const {
         std::array<char, MILLSTREAM_BSON_OBJECT_ID_TEXT> text{};
         millstream::detail::call(millstream_bson_object_id_to_text, static_cast<const void *>(bytes.data()),
@@ -116,7 +114,7 @@ struct object_id {
 /// MongoDB's internal timestamp.
 struct timestamp {
     std::uint32_t seconds = 0;   ///< Since 1970.
-    std::uint32_t increment = 0; ///< Counts the operations within that second.
+    std::uint32_t increment = 0; ///< A counter of the operations within that second.
     friend auto operator<=>(const timestamp &, const timestamp &) = default;
 };
 
@@ -124,15 +122,15 @@ struct timestamp {
 struct decimal128 {
     std::array<std::byte, 16> bytes{};
 
-    /// From text such as "1.50", "1E+6", "NaN" or "-Infinity"; otherwise, or if it would have to be rounded,
-    /// `text_invalid`.
+    /// Parses text such as "1.50", "1E+6", "NaN" or "-Infinity". Other text, or a number that would have to be rounded,
+    /// is `text_invalid`.
     static decimal128 from_string(std::string_view text) {
         decimal128 read;
         millstream::detail::call(millstream_bson_decimal128_from_text, text.data(), text.size(),
                                  static_cast<void *>(read.bytes.data()));
         return read;
     }
-    /// Its text, with all its digits.
+    /// Returns the text, with all digits.
     std::string to_string() const {
         std::array<char, MILLSTREAM_BSON_DECIMAL128_TEXT> text{};
         millstream::detail::call(millstream_bson_decimal128_to_text, static_cast<const void *>(bytes.data()),
@@ -144,32 +142,32 @@ struct decimal128 {
     friend bool operator==(const decimal128 &, const decimal128 &) = default;
 };
 
-/// Bytes with a subtype, borrowed: 0 is anything, 4 a UUID.
+/// Borrowed bytes with a subtype: 0 is generic, 4 is a UUID.
 struct binary {
     std::uint8_t subtype = 0;
     std::span<const std::byte> bytes;
 };
 
-/// A regular expression, borrowed: the pattern, and a letter for each option.
+/// A borrowed regular expression: the pattern, and a letter for each option.
 struct regex {
     std::string_view pattern;
     std::string_view options;
     friend bool operator==(const regex &, const regex &) = default;
 };
 
-/// JavaScript, borrowed; it is treated as text and never executed.
+/// Borrowed JavaScript, which is treated as text and never executed.
 struct code {
     std::string_view text;
     friend bool operator==(const code &, const code &) = default;
 };
 
-/// A symbol, borrowed (deprecated).
+/// A borrowed symbol (deprecated).
 struct symbol {
     std::string_view text;
     friend bool operator==(const symbol &, const symbol &) = default;
 };
 
-/// No value, and the two that compare lower and higher than all others.
+/// Types for null, and for the values that compare lower and higher than all others.
 struct null_value {
     friend bool operator==(null_value, null_value) = default;
 };
@@ -180,23 +178,24 @@ struct max_key_value {
     friend bool operator==(max_key_value, max_key_value) = default;
 };
 
-/// Which deviations are accepted, except those that could not be read anyway.
+/// Which deviations from the specification are accepted, if the data can be read at all.
 enum class strictness : std::uint32_t {
-    /// Keys of arrays are ignored, and keys may repeat: the first is found.
+    /// Keys of arrays are ignored, and duplicate keys are allowed: lookups find the first.
     standard = MILLSTREAM_BSON_STRICTNESS_STANDARD,
-    /// Also bytes after a document, booleans other than 0 and 1, and a wrong inner length of the old binary subtype.
+    /// Also accepts bytes after a document, booleans other than 0 and 1, and a wrong inner length of the old binary
+    /// subtype.
     lenient = MILLSTREAM_BSON_STRICTNESS_LENIENT,
-    /// Stricter: keys of arrays must be "0", "1", and so on, and no key may repeat within a document.
+    /// Keys of arrays must be "0", "1", and so on, and duplicate keys are errors.
     strict = MILLSTREAM_BSON_STRICTNESS_STRICT,
 };
 
 /// What to do if text or a key is not UTF-8.
 enum class utf8 : std::uint32_t {
-    checked = MILLSTREAM_BSON_UTF8_CHECKED, ///< It is `utf8_invalid`.
+    checked = MILLSTREAM_BSON_UTF8_CHECKED, ///< Reports `utf8_invalid`.
     lossy = MILLSTREAM_BSON_UTF8_LOSSY,     ///< The bytes are returned unchanged; Extended JSON has U+FFFD instead.
 };
 
-/// What reading a document accepts: `document(bytes, {.strictness = millstream::bson::strictness::strict})`.
+/// The rules for reading a document: `document(bytes, {.strictness = millstream::bson::strictness::strict})`.
 struct rules {
     /// The maximum nesting depth of documents and arrays, the outermost included: at most 1,000.
     std::uint32_t depth = 200;
@@ -215,7 +214,7 @@ struct fields_of {};
 
 namespace detail {
 
-/// Calls that use a reader or writer of the user's. Exceptions of its callback are rethrown.
+/// Calls that use the user's reader or writer. Exceptions of its callback are rethrown.
 struct io {
     template <class Stream, class Function, class... Arguments>
     static void call(Stream &stream, Function function, Arguments... arguments) {
@@ -228,14 +227,14 @@ inline millstream_bson_rules raw(const rules &rules) noexcept {
             static_cast<millstream_bson_utf8>(rules.utf8)};
 }
 
-/// A key for C, which takes null for none.
+/// A key for C, where null means that there is none.
 inline const char *raw(std::string_view key) noexcept { return key.data() != nullptr ? key.data() : ""; }
 
 inline std::span<const std::byte> bytes_of(const char *bytes, std::size_t len) noexcept {
     return {reinterpret_cast<const std::byte *>(bytes), len};
 }
 
-/// Which kinds of types `as` and `append` distinguish.
+/// The kinds of types that `as` and `append` distinguish.
 template <class T, template <class...> class Template>
 inline constexpr bool is_a = false;
 template <template <class...> class Template, class... Arguments>
@@ -248,7 +247,7 @@ concept character = std::same_as<T, char> || std::same_as<T, wchar_t> || std::sa
 template <class T>
 concept integer = std::integral<T> && !std::same_as<T, bool> && !character<T>;
 
-/// A number that a binary can hold an array of.
+/// A number type whose arrays can be stored in a binary.
 template <class T>
 concept number = integer<T> || std::same_as<T, float> || std::same_as<T, double>;
 
@@ -294,7 +293,7 @@ struct field {
 template <class Class, class Member>
 field(const char *, Member Class::*) -> field<Class, Member>;
 
-/// Takes back everything appended during its lifetime, unless that is to be kept.
+/// Removes everything that was appended during its lifetime, unless `keep` is called.
 class undo {
   public:
     explicit undo(millstream_bson_builder *builder) : builder_(builder) {
@@ -316,7 +315,7 @@ class undo {
 
 } // namespace detail
 
-/// Numbers stored in a document as a binary: a random-access range of them, at any address. No copy is made.
+/// A random-access range of numbers that are stored in a document as a binary, at any address and without a copy.
 template <detail::number Number>
 class numbers {
   public:
@@ -334,8 +333,7 @@ class numbers {
         return std::bit_cast<Number>(bytes);
     }
 
-    /// All of them in place, if the processor can use them there: if they are aligned, and the processor is
-    /// little-endian.
+    /// All numbers in place, if they are aligned and the processor is little-endian.
     std::optional<std::span<const Number>> span() const noexcept {
         if (!raw_.usable)
             return std::nullopt;
@@ -359,10 +357,10 @@ class numbers {
     millstream_bson_numbers raw_{};
 };
 
-/// A value in place in a document. Copies are cheap, and valid as long as the document's memory is.
+/// A value in place in a document. Copies are cheap, and valid as long as the document's memory.
 class value {
   public:
-    /// Nothing.
+    /// No value.
     value() noexcept = default;
     value(const millstream_bson_document &document, const millstream_bson_value &raw) noexcept
         : document_(document), raw_(raw) {}
@@ -382,26 +380,25 @@ class value {
     /// - integers, `float` and `double`: any number that this type represents exactly (for `float`, the nearest);
     /// - `std::string_view` and `std::string`: a string, code or symbol; the view is part of the document;
     /// - `binary`, `std::span<const std::byte>`, `std::vector<std::byte>`: a binary;
-    /// - `numbers<T>`, `std::span<const T>`: a binary as numbers, not copied; the span is `unsupported` where the
-    /// address
+    /// - `numbers<T>`, `std::span<const T>`: a binary as numbers, not copied; the span is `unsupported` if the address
     ///   is not aligned for a `T`;
-    /// - `document`, `array`, `value`: a view of it;
-    /// - `std::vector<T>`: an array of `T`, or, for numbers, also a binary; `std::array<T, N>`: the same, with exactly
+    /// - `document`, `array`, `value`: a view;
+    /// - `std::vector<T>`: an array of `T`, or, for numbers, also a binary; `std::array<T, N>`: likewise, with exactly
     ///   `N` elements;
     /// - `std::map<std::string, T>` and similar types: a document;
-    /// - `std::optional<T>`: nothing for null and undefined;
+    /// - `std::optional<T>`: empty for null and undefined;
     /// - types with MS_BSON_FIELDS, and types with `void ms_bson_decode(const millstream::bson::value &, T &)` in their
     /// namespace.
     template <class T>
     T as() const;
 
-    /// Inside a document, like the members of `document`, and by position inside an array.
+    /// Finds a value inside a document, like the members of `document`, or by position inside an array.
     value operator[](std::string_view key) const;
     value operator[](std::size_t index) const;
     template <class T>
     std::optional<T> get(std::string_view key) const;
 
-    /// Everything that the document has after the key, with lengths and terminators.
+    /// The bytes of the document after the key, with lengths and terminators.
     std::span<const std::byte> payload() const noexcept { return detail::bytes_of(raw_.payload, raw_.payload_len); }
     /// Its position, in bytes from the start of the stream, or of the outermost document.
     std::uint64_t offset() const noexcept {
@@ -409,11 +406,11 @@ class value {
                                        : document_.offset + static_cast<std::uint64_t>(raw_.payload - document_.bytes);
     }
 
-    /// The C ABI's struct for it, and for its document.
+    /// The C ABI's structs for the value and for its document.
     const millstream_bson_value &raw() const noexcept { return raw_; }
     const millstream_bson_document &raw_document() const noexcept { return document_; }
 
-    /// Throws an error about this value, with its path and offset.
+    /// Throws an error for this value, with its path and offset.
     [[noreturn]] void fail(errc kind, std::string found, std::string expected) const;
 
   private:
@@ -443,7 +440,7 @@ struct member {
     bson::value value;
 };
 
-/// Iterates over the members of a document, taking many from the library at a time.
+/// Iterates over the members of a document. It gets many from the library at a time.
 class member_iterator {
   public:
     using iterator_concept = std::input_iterator_tag;
@@ -478,7 +475,7 @@ class member_iterator {
     std::array<millstream_bson_element, 16> elements_;
 };
 
-/// A document in place. Copies are cheap, and valid as long as the memory is.
+/// A document in place. Copies are cheap, and valid as long as the memory.
 class document {
   public:
     /// The document that consists of these bytes. Only its frame is checked: the length and the terminator. Bytes after
@@ -488,7 +485,7 @@ class document {
     }
     explicit document(std::string_view bytes, const bson::rules &rules = {})
         : document(std::as_bytes(std::span(bytes)), rules) {}
-    // Not for temporary memory.
+    // Temporary memory is not accepted.
     explicit document(std::string &&, const bson::rules & = {}) = delete;
     explicit document(std::vector<std::byte> &&, const bson::rules & = {}) = delete;
     /// The C ABI's struct for a document.
@@ -504,7 +501,7 @@ class document {
     /// Checks every byte: types, lengths, terminators, UTF-8, depth, and what the rules require.
     void check() const { millstream::detail::call(millstream_bson_check, &raw_); }
 
-    /// The member of this name, the first if there are several; `key_missing` if there is none.
+    /// The first member with this name; `key_missing` if there is none.
     value operator[](std::string_view key) const {
         return value(raw_, must(millstream_bson_member, detail::raw(key), key.size()));
     }
@@ -512,15 +509,16 @@ class document {
     std::optional<value> find(std::string_view key) const {
         return perhaps(millstream_bson_member, detail::raw(key), key.size());
     }
-    /// The same as a C++ type, see `value::as`.
+    /// The member with this name as a C++ type, see `value::as`; empty if there is none.
     template <class T>
     std::optional<T> get(std::string_view key) const {
         const std::optional<value> found = find(key);
         return found ? std::optional<T>(found->template as<T>()) : std::nullopt;
     }
 
-    /// The value at the end of a path, "items.3.price": in arrays keys are positions, whatever keys are stored there. A
-    /// key that is empty or contains a dot or a quote is written as a JSON string. `key_missing` if there is none.
+    /// The value at the end of a path such as "items.3.price". In arrays, keys are positions, regardless of the stored
+    /// keys. A key that is empty or contains a dot or a quote is written as a JSON string. `key_missing` if there is
+    /// none.
     value at_path(std::string_view path) const {
         return value(raw_, must(millstream_bson_find, millstream::detail::c_text(path).c_str()));
     }
@@ -532,26 +530,26 @@ class document {
     std::optional<value> find_keys(std::initializer_list<const char *> keys) const {
         return perhaps(millstream_bson_find_keys, keys.begin(), keys.size());
     }
-    /// The member at a position, the first of which is 0, or nothing if there is none. Those before it are skipped.
+    /// The member at a position (the first is 0), or nothing if there is none. The members before it are skipped.
     std::optional<value> find_at(std::size_t position) const { return perhaps(millstream_bson_element_at, position); }
 
-    /// The whole document as a C++ type: one with MS_BSON_FIELDS, or a map.
+    /// The whole document as a C++ type with MS_BSON_FIELDS or as a map.
     template <class T>
     T as() const;
 
-    /// Its members, in their order.
+    /// Iterates over the members in order.
     member_iterator begin() const { return member_iterator(raw_); }
     std::default_sentinel_t end() const noexcept { return std::default_sentinel; }
 
-    /// Its bytes, length and terminator included.
+    /// The bytes, including length and terminator.
     std::span<const std::byte> bytes() const noexcept { return detail::bytes_of(raw_.bytes, raw_.len); }
-    /// Their number.
+    /// The number of bytes.
     std::size_t size() const noexcept { return raw_.len; }
     /// Whether it is empty.
     bool empty() const noexcept { return raw_.len <= 5; }
     /// Its position, in bytes from the start of the stream, or of the outermost document.
     std::uint64_t offset() const noexcept { return raw_.offset; }
-    /// The number of its record in its stream; the first is 0. Nothing if it does not come from a stream.
+    /// The number of its record in its stream (the first is 0), or nothing if it does not come from a stream.
     std::optional<std::uint64_t> record() const noexcept {
         return raw_.name != nullptr ? std::optional(raw_.record) : std::nullopt;
     }
@@ -625,7 +623,7 @@ class array {
     iterator begin() const { return iterator(document_); }
     std::default_sentinel_t end() const noexcept { return std::default_sentinel; }
 
-    /// The element at a position; `key_missing` if there is none. Those before it are skipped.
+    /// The element at a position; `key_missing` if there is none. The elements before it are skipped.
     value operator[](std::size_t position) const {
         return value(document_.raw_, document_.must(millstream_bson_element_at, position));
     }
@@ -863,8 +861,8 @@ void decode_field(T &to, const Field &field, const value &from) {
     to.*field.member = from.as<std::remove_cvref_t<decltype(to.*field.member)>>();
 }
 
-/// A document as a type with fields. Fields mostly come in the order in which they are listed, so the next one is tried
-/// first. Keys that are not listed are ignored; of duplicate keys the first counts.
+/// Decodes a document as a type with fields. Fields usually are in the order in which they are declared, so the next
+/// one is tried first. Keys that are not declared are ignored; for duplicate keys, the first value is used.
 template <class T>
 T decode_fields(const document &from) {
     T to{};
@@ -891,7 +889,7 @@ T decode_fields(const document &from) {
         const auto &field = std::get<Index>(fields);
         if constexpr (!is_a<std::remove_cvref_t<decltype(to.*field.member)>, std::optional>)
             if (!seen[Index])
-                decode_field(to, field, from[field.name]); // which does not exist: that is the error
+                decode_field(to, field, from[field.name]); // the member does not exist, so this throws
     };
     [&]<std::size_t... I>(std::index_sequence<I...>) { (miss(std::integral_constant<std::size_t, I>{}), ...); }
     (std::make_index_sequence<count>{});
@@ -920,14 +918,13 @@ T document::as() const {
 ///
 ///     millstream::bson::builder builder;
 ///     builder.append("name", "Ann").open_array("scores").push(1.5).push(2).close();
-///     builder.write(writer);            // and begins anew
+///     builder.write(writer);            // and starts again
 ///
 /// Values are those that `value::as` returns: numbers, text, times, vectors, maps, types with MS_BSON_FIELDS, and types
 /// with `void ms_bson_encode(millstream::bson::builder &, std::optional<std::string_view> key, const T &)` in their
 /// namespace. An integer of 32 bits or less is written as int32, others as int64; an unsigned one that does not fit is
 /// `value_out_of_range`. A `std::optional` without a value is null. Times are rounded down to milliseconds.
-///
-/// After any exception the builder is as it was before the call: nothing is half appended.
+/// After an exception, the builder is in the state before the call: no value is partially appended.
 class builder {
   public:
     builder() : handle_(millstream::detail::made<handle_type>(millstream_bson_builder_new)) {}
@@ -944,7 +941,7 @@ class builder {
         put(std::nullopt, value);
         return *this;
     }
-    /// With a key `append`, without one `push`.
+    /// Calls `append` if there is a key, otherwise `push`.
     template <class T>
     void put(std::optional<std::string_view> key, const T &value);
 
@@ -976,8 +973,8 @@ class builder {
         return *this;
     }
 
-    /// Ends the document. The view is valid until the next call on the builder, which accepts nothing more until
-    /// `clear`.
+    /// Finishes the document. The view is valid until the next call on the builder. The builder accepts no more values
+    /// until `clear`.
     document finish() {
         const char *bytes = nullptr;
         std::size_t len = 0;
@@ -985,11 +982,11 @@ class builder {
         return document(detail::bytes_of(bytes, len));
     }
 
-    /// Ends the document, writes it, and begins again with an empty one. After an error of the writer none of it was
-    /// accepted, and the call may be repeated.
+    /// Finishes the document, writes it, and starts an empty one. If the writer reports an error, it has accepted none
+    /// of the bytes, and the call may be repeated.
     void write(writer &writer) { detail::io::call(writer, millstream_bson_builder_write, handle_.get(), writer.get()); }
 
-    /// Begins again with an empty document, and keeps the memory.
+    /// Starts again with an empty document and keeps the memory.
     builder &clear() {
         millstream::detail::call(millstream_bson_builder_clear, handle_.get());
         return *this;
@@ -1008,7 +1005,7 @@ class builder {
         return *this;
     }
 
-    /// Runs a function that appends in several calls: all of it, or nothing.
+    /// Runs a function that appends in several calls. Either all of them take effect, or none.
     template <class Act>
     void wholly(Act act) {
         detail::undo undo(handle_.get());
@@ -1016,7 +1013,7 @@ class builder {
         undo.keep();
     }
 
-    /// Appends what `act` appends to a document or an array.
+    /// Appends a document or an array with the members that `act` appends.
     template <class Act>
     void put_inside(optional_key key, millstream_bson_type type, Act act) {
         wholly([&] {
@@ -1144,7 +1141,7 @@ void builder::put(std::optional<std::string_view> key, const T &value) {
     }
 }
 
-/// Appends the fields of a type with MS_BSON_FIELDS to the open document: all of them, or after an error none.
+/// Appends the fields of a type with MS_BSON_FIELDS to the open document: all of them, or none after an error.
 template <detail::has_fields T>
 void append_fields(builder &to, const T &from) {
     detail::undo undo(to.get());
@@ -1153,7 +1150,8 @@ void append_fields(builder &to, const T &from) {
     undo.keep();
 }
 
-/// A whole document from a type with MS_BSON_FIELDS, in the memory of a builder; valid until its next use.
+/// Encodes a type with MS_BSON_FIELDS as a document in the memory of a builder, which is valid until the next use of
+/// the builder.
 template <detail::has_fields T>
 document encode(builder &builder, const T &from) {
     builder.clear();
@@ -1171,25 +1169,25 @@ enum class json : std::uint32_t {
     canonical = MILLSTREAM_BSON_JSON_CANONICAL,
 };
 
-/// A document that owns its memory: a mapped file, a copy, a document from a reader, or from Extended JSON. It can be
+/// A document that owns its memory: a mapped file, a copy, or a document from a reader or from Extended JSON. It can be
 /// moved but not copied; its views are valid during its lifetime, even after a move.
 class owned_document {
   public:
-    /// Maps a file of one or more documents. Nothing is read until it is accessed, so this takes the same time for any
-    /// size. No process may shrink or change the file meanwhile: accessing bytes that no longer exist ends the process
-    /// with SIGBUS.
+    /// Maps a file of one or more documents. Bytes are read when they are accessed, so this takes the same time for any
+    /// size. No process may shrink or change the file while it is mapped: accessing bytes that no longer exist kills
+    /// the process with SIGBUS.
     static owned_document mapped(const std::filesystem::path &path, const rules &rules = {}) {
         return made(millstream_bson_mapped, rules, millstream::detail::c_path(path).c_str());
     }
     /// A copy.
     explicit owned_document(std::span<const std::byte> bytes, const rules &rules = {})
         : owned_document(made(millstream_bson_copy, rules, static_cast<const void *>(bytes.data()), bytes.size())) {}
-    /// A copy, with its rules and its offset.
+    /// Copies a document with its rules and its offset.
     explicit owned_document(const document &document)
         : owned_document(millstream::detail::made<handle_type>(millstream_bson_copy_document, &document.raw())) {}
 
-    /// Reads one document of at most `limit` bytes, and leaves the reader after it; nothing at the end of the stream. A
-    /// longer one is `memory_limit`.
+    /// Reads one document of at most `limit` bytes, and leaves the reader after it. Returns nothing at the end of the
+    /// stream. A longer document is `memory_limit`.
     static std::optional<owned_document> read(reader &reader, std::size_t limit = 0x7fffffff, const rules &rules = {}) {
         const millstream_bson_rules raw = detail::raw(rules);
         millstream_bson_owned *read = nullptr;
@@ -1197,12 +1195,13 @@ class owned_document {
         return read != nullptr ? std::optional(owned_document(handle_type(read))) : std::nullopt;
     }
 
-    /// From Extended JSON: canonical, relaxed or mixed. `text_invalid`, with the path, and the offset in the text.
+    /// Parses Extended JSON in canonical, relaxed or mixed form. Errors are `text_invalid`, with the path and the
+    /// offset in the text.
     static owned_document from_json(std::string_view text, const rules &rules = {}) {
         return made(millstream_bson_from_json, rules, text.data(), text.size());
     }
 
-    /// The document; for a mapped file, the first. There, the rules decide about bytes after it.
+    /// The document; for a mapped file, the first one. For mapped files, the rules define whether bytes may follow it.
     document view() const && = delete;
     document view() const & {
         millstream_bson_document found;
@@ -1220,7 +1219,7 @@ class owned_document {
     /// Throws `source_shrank` if a mapped file has become shorter.
     void check_length() const { millstream::detail::call(millstream_bson_owned_check_length, handle_.get()); }
 
-    // What `document` has. Views of this document cannot be taken from a temporary.
+    // The members of `document`. Views cannot be taken from a temporary.
     value operator[](std::string_view key) const && = delete;
     value operator[](std::string_view key) const & { return view()[key]; }
     std::optional<value> find(std::string_view key) const && = delete;
@@ -1253,7 +1252,8 @@ class owned_document {
     handle_type handle_;
 };
 
-/// Writes a document as Extended JSON, on one line without a line end. After an error, none of it was accepted.
+/// Writes a document as Extended JSON, on one line without a line end. After an error, the writer has accepted none of
+/// it.
 inline void write_json(writer &writer, const document &document, json form = json::relaxed) {
     detail::io::call(writer, millstream_bson_write_json, &document.raw(), static_cast<millstream_bson_json>(form),
                      writer.get());
@@ -1271,32 +1271,32 @@ inline std::string to_json(const document &document, json form = json::relaxed) 
 
 /// What to do with an invalid document of a stream.
 enum class on_bad : std::uint32_t {
-    stop = MILLSTREAM_BSON_ON_BAD_STOP, ///< Report an error and end.
+    stop = MILLSTREAM_BSON_ON_BAD_STOP, ///< Report an error and stop.
     /// Skip it; `skipped` reports where it was. If its length is wrong, the stream searches for the next bytes that are
     /// very likely documents. Documents are checked beforehand.
     skip = MILLSTREAM_BSON_ON_BAD_SKIP,
 };
 
-/// When the inside of a document is checked.
+/// When the content of a document is checked.
 enum class checking : std::uint32_t {
     on_access = MILLSTREAM_BSON_CHECKING_ON_ACCESS, ///< When a value is accessed.
     ahead = MILLSTREAM_BSON_CHECKING_AHEAD,         ///< Before the document is returned.
 };
 
-/// A place of a stream that was skipped.
+/// A part of a stream that was skipped.
 struct skipped_place {
-    std::uint64_t offset = 0;   ///< Where it begins, in bytes from the start of the stream.
+    std::uint64_t offset = 0;   ///< Its position, in bytes from the start of the stream.
     std::uint64_t size = 0;     ///< Its length in bytes.
-    std::uint64_t record = 0;   ///< Which record it was; the first is 0.
-    errc kind{};                ///< What was wrong.
-    std::uint64_t wrong_at = 0; ///< Where, in bytes from the start of the stream.
+    std::uint64_t record = 0;   ///< The number of the record; the first is 0.
+    errc kind{};                ///< The kind of the error.
+    std::uint64_t wrong_at = 0; ///< The position of the error, in bytes from the start of the stream.
 };
 
-/// What was skipped.
+/// The parts of a stream that were skipped.
 struct skipped {
-    std::uint64_t count = 0;           ///< How many places.
+    std::uint64_t count = 0;           ///< The number of parts.
     std::uint64_t bytes = 0;           ///< Their total size in bytes.
-    std::vector<skipped_place> places; ///< The first 1,000 of them.
+    std::vector<skipped_place> places; ///< The first 1,000 parts.
 };
 
 /// How to read a stream of documents.
@@ -1313,22 +1313,22 @@ struct stream_options {
 ///         …
 ///
 /// The end of the range means that the source succeeded; otherwise continuing throws, once, after the last document.
-/// Each is valid until the next one is requested; an error about a member has its record. The limit for a document is
-/// the reader's `record_limit`. The range owns its reader; it can be moved, but not during iteration.
+/// Each document is valid until the next one is requested; an error about a member contains the record. The reader's
+/// `record_limit` limits the size of a document. The range owns its reader; it can be moved, but not during iteration.
 class documents {
   public:
     class iterator;
 
-    /// What a reader has not delivered yet.
+    /// Reads the documents that a reader has not delivered yet.
     explicit documents(millstream::reader reader, const stream_options &options = {}) : reader_(std::move(reader)) {
         const millstream_bson_rules rules = detail::raw(options.rules);
         reader_.end_window();
-        // From here on the library owns it, even if the call fails.
+        // The library owns the reader now, even if the call fails.
         handle_ = millstream::detail::made<handle_type>(millstream_bson_documents_new, reader_.handle_.release(),
                                                         &rules, static_cast<millstream_bson_on_bad>(options.on_bad),
                                                         static_cast<millstream_bson_checking>(options.checking));
     }
-    /// What a source gives.
+    /// Reads the documents of a source.
     template <source Source>
     explicit documents(Source &&source, const stream_options &options = {}, const reader_options &reading = {})
         : documents(millstream::reader(std::forward<Source>(source), reading), options) {}
@@ -1337,18 +1337,18 @@ class documents {
         : reader_(std::move(other.reader_)), handle_(std::move(other.handle_)),
           batch_(std::exchange(other.batch_, {})) {}
     documents &operator=(documents &&other) noexcept {
-        handle_ = std::move(other.handle_); // before the rest: what is freed now may still call back
+        handle_ = std::move(other.handle_); // first, because the handle that is freed now may still call back
         reader_ = std::move(other.reader_);
         batch_ = std::exchange(other.batch_, {});
         return *this;
     }
     ~documents() = default;
 
-    /// Continues with the document after the last one that was given.
+    /// Continues with the document after the last one that was returned.
     iterator begin();
     std::default_sentinel_t end() const noexcept { return std::default_sentinel; }
 
-    /// The next document, or nothing at the end.
+    /// Returns the next document, or nothing at the end.
     std::optional<document> next() {
         if (batch_.empty()) [[unlikely]] {
             const millstream_bson_document *found = nullptr;
@@ -1368,7 +1368,7 @@ class documents {
         const char *name = millstream_bson_documents_name(handle_.get());
         return name != nullptr ? name : std::string_view();
     }
-    /// The position of the stream: after the last document delivered. Each skipped place counts as a record.
+    /// The position in the stream, after the last document delivered. Each skipped part counts as a record.
     millstream::position position() const {
         if (!batch_.empty())
             return {batch_.front().offset, batch_.front().record};
@@ -1377,14 +1377,14 @@ class documents {
         return at;
     }
 
-    /// Ends the reading at the current position, like `millstream::reader::close`. Its position and what was skipped
+    /// Stops reading at the current position, like `millstream::reader::close`. The position and the skipped parts
     /// remain available.
     void close() {
         batch_ = {};
         detail::io::call(reader_, millstream_bson_documents_close, handle_.get());
     }
 
-    /// What was skipped so far.
+    /// The parts that were skipped so far.
     bson::skipped skipped() const {
         millstream_bson_skipped raw;
         millstream::detail::call(millstream_bson_documents_skipped, handle_.get(), &raw);
@@ -1398,14 +1398,14 @@ class documents {
   private:
     using handle_type = millstream::detail::handle<millstream_bson_documents, millstream_bson_documents_free>;
 
-    // What it was opened with; its handle is the one below. Objects that the library calls back must outlive it:
-    // members are destroyed from the last to the first.
+    // The objects that the handle below uses. Objects that the library calls back must outlive the handle; members are
+    // destroyed from the last to the first.
     millstream::reader reader_;
     handle_type handle_;
     std::span<const millstream_bson_document> batch_;
 };
 
-/// Refers to a document of a range, which must not move. There is one position in a range, however many iterators.
+/// Refers to a document of a range, which must not move. All iterators of a range share one position.
 class documents::iterator {
   public:
     using iterator_concept = std::input_iterator_tag;
@@ -1435,9 +1435,8 @@ static_assert(std::input_iterator<documents::iterator>);
 
 /// Declares which members of a struct are fields of its documents: MS_BSON_FIELDS(person, name, age, mail), after the
 /// struct and in its namespace. Then `as<person>()` decodes and `append` encodes it. A missing field is `key_missing`,
-/// unless it is a `std::optional`. At most 64 of them. A derived class needs its own.
-///
-/// MS_BSON_FIELD_AS(member, "name") declares one with another name in documents:
+/// unless it is a `std::optional`. There may be at most 64 fields. A derived class needs its own declaration.
+/// MS_BSON_FIELD_AS(member, "name") declares a field with another name in documents:
 ///
 ///     MS_BSON_FIELDS(person, name, MS_BSON_FIELD_AS(id, "_id"), mail)
 #define MS_BSON_FIELDS(Type, ...)                                                                                      \
@@ -1447,7 +1446,7 @@ static_assert(std::input_iterator<documents::iterator>);
     }
 #define MS_BSON_FIELD_AS(member, name) (member, name)
 
-// One after another, by expanding the list again and again.
+// Processes the fields one after another by expanding the list repeatedly.
 #define MS_BSON_EACH(...) MS_BSON_AGAIN(MS_BSON_ONE(__VA_ARGS__))
 #define MS_BSON_ONE(field, ...) MS_BSON_FIELD(field) __VA_OPT__(, MS_BSON_NEXT MS_BSON_PARENTHESES(__VA_ARGS__))
 #define MS_BSON_NEXT() MS_BSON_ONE
@@ -1457,7 +1456,8 @@ static_assert(std::input_iterator<documents::iterator>);
 #define MS_BSON_AGAIN_2(...) MS_BSON_AGAIN_3(MS_BSON_AGAIN_3(MS_BSON_AGAIN_3(MS_BSON_AGAIN_3(__VA_ARGS__))))
 #define MS_BSON_AGAIN_3(...) __VA_ARGS__
 
-// A field is `member`, or `(member, "name")`: then MS_BSON_PAIR_IN is called, and puts another macro in second place.
+// A field is `member` or `(member, "name")`. In the second case MS_BSON_PAIR_IN is called, which puts another macro in
+// second position.
 #define MS_BSON_FIELD(field) MS_BSON_SECOND(MS_BSON_PAIR_IN field, MS_BSON_FIELD_PLAIN, )(field)
 #define MS_BSON_PAIR_IN(member, name) , MS_BSON_FIELD_PAIR
 #define MS_BSON_SECOND(...) MS_BSON_SECOND_OF(__VA_ARGS__)

@@ -1,11 +1,10 @@
-// Cancel tokens: they end the waits of readers and writers, from any thread or signal handler.
+// Cancel tokens interrupt the waits of readers and writers, from any thread or signal handler.
 //
 //     millstream::cancel_token token;
 //     millstream::reader reader(millstream::standard_input{}, {.cancel = &token});
 //     // elsewhere: token.cancel();
-//
-// A waiting call fails with `cancelled` immediately, and so does every later one until the token is reset. Nothing is
-// lost: after that the next call continues where it was.
+// A waiting call fails with `cancelled` immediately, and so does every later call until the token is reset. No data is
+// lost: after the reset, the next call continues at the same position.
 #ifndef MILLSTREAM_CANCEL_HPP
 #define MILLSTREAM_CANCEL_HPP
 
@@ -17,11 +16,11 @@
 
 namespace millstream {
 
-/// Ends waits. It may be destroyed while readers and writers still use it. All members may be called by several threads
-/// at a time.
+/// Interrupts waits. It may be destroyed while readers and writers still use it. Several threads may call all members
+/// at the same time.
 class cancel_token {
   public:
-    /// A token that is not cancelled. It holds two file descriptors.
+    /// Creates a token that is not cancelled. It uses two file descriptors.
     cancel_token() : handle_(detail::made<handle_type>(millstream_cancel_token_new)) {}
 
     /// Cancels. May be called from a signal handler.
@@ -30,7 +29,7 @@ class cancel_token {
     /// Whether it is cancelled.
     bool is_cancelled() const noexcept { return millstream_cancel_token_is_cancelled(handle_.get()); }
 
-    /// Makes it usable again.
+    /// Makes the token usable again.
     void reset() const noexcept { millstream_cancel_token_reset(handle_.get()); }
 
     /// The C ABI's token, which this object keeps.

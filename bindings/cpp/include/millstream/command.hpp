@@ -1,9 +1,8 @@
-// Commands to start: a program and its arguments, passed unchanged, without a shell.
+// Commands: a program and its arguments, which are passed unchanged, without a shell.
 //
 //     millstream::command{"samtools", "view", "-h", file}
 //     millstream::command{"sort", "-k2"}.env("LC_ALL", "C").directory("/data")
-//
-// A command is a description: it starts nothing. It can serve any number of readers and writers.
+// A command is only a description and does not start a process. Any number of readers and writers can use it.
 #ifndef MILLSTREAM_COMMAND_HPP
 #define MILLSTREAM_COMMAND_HPP
 
@@ -18,23 +17,23 @@
 
 namespace millstream {
 
-/// Where a command's standard input comes from.
+/// The source of a command's standard input.
 enum class stdin_from : std::uint32_t {
     null = MILLSTREAM_STDIN_NULL,       ///< /dev/null.
     inherit = MILLSTREAM_STDIN_INHERIT, ///< The standard input of this process.
 };
 
-/// Where the standard output of a command that is a sink goes.
+/// The destination of the standard output of a command that is a sink.
 enum class stdout_to : std::uint32_t {
     inherit = MILLSTREAM_STDOUT_INHERIT, ///< The standard output of this process.
     null = MILLSTREAM_STDOUT_NULL,       ///< /dev/null.
 };
 
-/// Where a command's standard error goes.
+/// The destination of a command's standard error.
 enum class stderr_to : std::uint32_t {
-    /// Live to the standard error of this process, and its last 4 KiB into the error that reports a failure.
+    /// It is forwarded to the standard error of this process; the error that reports a failure contains its last 4 KiB.
     forward = MILLSTREAM_STDERR_FORWARD,
-    /// Its last 4 KiB go into the error that reports a failure, and nowhere else.
+    /// It is not forwarded; the error that reports a failure contains its last 4 KiB.
     capture = MILLSTREAM_STDERR_CAPTURE,
     /// It is the standard error of this process (a terminal stays a terminal); errors cannot quote it.
     inherit = MILLSTREAM_STDERR_INHERIT,
@@ -42,13 +41,13 @@ enum class stderr_to : std::uint32_t {
     null = MILLSTREAM_STDERR_NULL,
 };
 
-/// A program, which is looked for in PATH, and its arguments. The setters return the command, so that they can be
+/// A program, which is searched for in PATH, and its arguments. The setters return the command, so that they can be
 /// chained. Text with a NUL inside is `argument_invalid`.
 class command {
   public:
-    /// From words.
+    /// Creates a command from words.
     command(std::initializer_list<std::string_view> words) : command(std::span(words.begin(), words.size())) {}
-    /// From the words of any range of text: std::vector<std::string>, std::span<const char *const>, …
+    /// Creates a command from the words of any range of text: std::vector<std::string>, std::span<const char *const>, …
     template <std::ranges::input_range Words>
     requires std::convertible_to<std::ranges::range_reference_t<Words>, std::string_view>
     explicit command(const Words &words)
@@ -74,37 +73,37 @@ class command {
     /// Removes all environment variables set so far, inherited ones included.
     command &env_clear() { return set(millstream_command_clear_env); }
 
-    /// Starts it in this directory.
+    /// Starts the command in this directory.
     command &directory(const std::filesystem::path &path) {
         return set(millstream_command_set_current_dir, detail::c_path(path).c_str());
     }
 
-    /// Where its standard input comes from: `null` by default. For a sink's command, and for all but the first of a
-    /// pipeline, the library writes it, and this is ignored.
+    /// The source of its standard input: `null` by default. This is ignored for a sink's command, and for all commands
+    /// of a pipeline except the first, because the library provides their input.
     command &stdin_from(millstream::stdin_from from) {
         return set(millstream_command_set_stdin, static_cast<millstream_stdin>(from));
     }
     /// Its standard input is a duplicate of this file descriptor.
     command &stdin_from(int fd) { return set(millstream_command_set_stdin_fd, std::int32_t{fd}); }
 
-    /// Where its standard output goes, if it is a sink's command: `inherit` by default.
+    /// The destination of its standard output, if it is a sink's command: `inherit` by default.
     command &stdout_to(millstream::stdout_to to) {
         return set(millstream_command_set_stdout, static_cast<millstream_stdout>(to));
     }
     /// Its standard output, if it is a sink's command, is a duplicate of this file descriptor.
     command &stdout_to(int fd) { return set(millstream_command_set_stdout_fd, std::int32_t{fd}); }
 
-    /// Where its standard error goes: `forward` by default.
+    /// The destination of its standard error: `forward` by default.
     command &stderr_to(millstream::stderr_to to) {
         return set(millstream_command_set_stderr, static_cast<millstream_stderr>(to));
     }
 
-    /// Accepts a non-zero exit status, or death by a signal: `command_ends` reports it, and it is not an error.
+    /// Accepts a non-zero exit status, or death by a signal: `command_ends` reports it, and there is no error.
     command &allow_failure() { return set(millstream_command_allow_failure); }
 
-    /// Has the system kill the command (SIGKILL) when this process ends in any way, even by SIGKILL. Linux only;
-    /// elsewhere it has no effect. It kills the command itself, but not its children, nor a command that changes its
-    /// user or gains privileges.
+    /// Makes the system kill the command (SIGKILL) when this process ends for any reason, even by SIGKILL. This works
+    /// only on Linux and has no effect elsewhere. It kills only the command itself and not its children, and does not
+    /// work for a command that changes its user or gains privileges.
     command &ends_with_us() { return set(millstream_command_ends_with_us); }
 
     /// The C ABI's command, which this object keeps.
@@ -122,10 +121,10 @@ class command {
     handle_type handle_;
 };
 
-/// Commands, each reading the output of the one before. The status of each counts.
+/// Commands, each of which reads the output of the previous one. All of them must succeed.
 class pipeline {
   public:
-    /// One or more commands.
+    /// Creates a pipeline from one or more commands.
     template <std::same_as<command>... Commands>
     explicit pipeline(command first, Commands... next) {
         commands_.reserve(1 + sizeof...(next));

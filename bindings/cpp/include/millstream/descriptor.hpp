@@ -1,10 +1,8 @@
-// millstream/descriptor.hpp: what input.hpp and output.hpp need from the system: reads, writes and waits.
-//
-// POSIX, and Windows with mingw-w64. There descriptors stay in their mode, like those of stdio: in text mode, which is
-// the default, the C library converts line ends. For raw bytes, call `_setmode(fd, _O_BINARY)` before anything is read
-// or printed.
-//
-// C++17; needs no library.
+// millstream/descriptor.hpp: the system functions for input.hpp and output.hpp: reads, writes and waits.
+// Works on POSIX, and on Windows with mingw-w64. On Windows, descriptors stay in their mode, like those of stdio: in
+// text mode, the default, the C library converts line ends. For raw bytes, call `_setmode(fd, _O_BINARY)` before
+// anything is read or printed.
+// Needs C++17 and no library.
 #ifndef MILLSTREAM_DESCRIPTOR_HPP
 #define MILLSTREAM_DESCRIPTOR_HPP
 
@@ -25,12 +23,12 @@
 
 namespace millstream::detail {
 
-/// How many bytes go in one call: Linux accepts less than 2 GiB, other systems no more than that.
+/// The maximum number of bytes per call: Linux accepts less than 2 GiB, and other systems accept no more than that.
 constexpr std::size_t most_in_a_call = std::size_t{1} << 30;
 
 #ifdef _WIN32
 using system_size = unsigned;
-/// Descriptors of Windows' C library wait by themselves.
+/// Descriptors of Windows' C library block, so there is nothing to wait for.
 inline void wait_to_read(int) noexcept {}
 inline void wait_to_write(int) noexcept {}
 #else
@@ -44,7 +42,7 @@ inline void wait_to_read(int fd) noexcept { wait_for(fd, POLLIN); }
 inline void wait_to_write(int fd) noexcept { wait_for(fd, POLLOUT); }
 #endif
 
-/// Like read(2) and write(2): the number of bytes, or -1 with errno set.
+/// Like read(2) and write(2): returns the number of bytes, or -1 with errno set.
 inline ssize_t read_some(int fd, char *to, std::size_t room) noexcept {
     return ::read(fd, to, static_cast<system_size>(room < most_in_a_call ? room : most_in_a_call));
 }

@@ -1,4 +1,4 @@
-// Errors: one table of codes, the same in every language, and one exception that knows the details.
+// Errors: one table of codes, the same in every language, and one exception that has the details.
 //
 //     try {
 //         for (std::string_view line : millstream::lines(millstream::command{"sort", "names.txt"}))
@@ -8,14 +8,11 @@
 //             std::cerr << error.command()->stderr_tail;
 //         std::cerr << error.what() << '\n'; // what was found, where, and what to do about it
 //     }
-//
-// `millstream::error` is a `std::system_error`, whose category is named "millstream"; so codes also travel as
+// `millstream::error` is a `std::system_error` whose category is named "millstream", so codes can also be passed as
 // `std::error_code`.
-//
-// Without exceptions (-fno-exceptions), an error that would be thrown is printed as one line to standard error, and
-// ends the program with exit(1).
-//
-// C++17; needs no library.
+// Without exceptions (-fno-exceptions), an error that would be thrown is printed as one line to standard error, and the
+// program ends with exit(1).
+// Needs C++17 and no library.
 #ifndef MILLSTREAM_ERROR_HPP
 #define MILLSTREAM_ERROR_HPP
 
@@ -42,7 +39,7 @@ namespace millstream {
 
 namespace detail {
 
-/// The texts of a kind; empty for a number that this header does not know.
+/// The texts of a kind, which are empty for a number that this header does not know.
 constexpr kind_text text_of(int code) noexcept {
     const auto index = static_cast<std::size_t>(code) - 1;
     return code >= 1 && index < kind_texts.size() ? kind_texts[index] : kind_text{};
@@ -101,7 +98,7 @@ constexpr std::string_view name(errc kind) noexcept { return detail::text_of(sta
 
 /// Whether the reader that reported this can continue: after `cancelled` with the next call, after `record_too_long`
 /// with `skip_record`, after `number_invalid` and `number_overflow` by reading the input in another way. After any
-/// other error the reader is at its end.
+/// other error, the reader is at its end.
 constexpr bool is_resumable(errc kind) noexcept {
     return kind == errc::cancelled || kind == errc::record_too_long || kind == errc::number_invalid ||
            kind == errc::number_overflow;
@@ -109,8 +106,8 @@ constexpr bool is_resumable(errc kind) noexcept {
 
 /// How a command ended.
 enum class command_status {
-    exited,   ///< It exited; the value is its exit status.
-    signaled, ///< It was killed by a signal; the value is the signal's number.
+    exited,   ///< The command exited; the value is its exit status.
+    signaled, ///< A signal killed the command; the value is the signal's number.
     unknown,  ///< The system did not report it; the value is 0.
 };
 
@@ -124,11 +121,11 @@ struct command_end {
     /// The last 4 KiB of its standard error, if the library read it. Any bytes.
     std::string stderr_tail;
 
-    /// Exit status 0.
+    /// Whether the exit status is 0.
     bool success() const noexcept { return status == command_status::exited && value == 0; }
 };
 
-/// The details of an error. Everything but the kind may be missing: texts are then empty.
+/// The details of an error. Everything except the kind may be missing; then texts are empty.
 struct error_details {
     errc kind = errc::internal;
     /// The source or sink: a path, a command line, an address.
@@ -144,17 +141,17 @@ struct error_details {
     std::string path;
     /// For a writer's error: how many bytes the system has certainly accepted.
     std::optional<std::uint64_t> written;
-    /// Which command ended, and how.
+    /// The command that ended, and how.
     std::optional<command_end> command;
     /// The system's error number, or 0 if the error did not come from the system.
     int system_errno = 0;
-    /// The whole error in one sentence; made from the rest if it is empty.
+    /// The whole error in one sentence; if it is empty, it is created from the other details.
     std::string message;
 };
 
 namespace detail {
 
-/// The sentence that the library would make from these details, for errors that are not about a command.
+/// Creates the sentence that the library would create from these details, for errors that are not about a command.
 inline std::string sentence(const error_details &error) {
     const kind_text text = text_of(static_cast<int>(error.kind));
     std::string out;
@@ -183,24 +180,24 @@ inline std::string sentence(const error_details &error) {
 
 } // namespace detail
 
-/// What went wrong, where, and what to do about it. `code()` is of the category "millstream", `what()` a sentence.
-/// Copies share the details, so copying never throws.
+/// Describes what went wrong, where, and what to do about it. `code()` has the category "millstream"; `what()` is a
+/// sentence. Copies share the details, so copying never throws.
 class error : public std::system_error {
   public:
-    /// An error with these details.
+    /// Creates an error with these details.
     explicit error(error_details details) : std::system_error(make_error_code(details.kind)) {
         if (details.message.empty())
             details.message = detail::sentence(details);
         details_ = std::make_shared<const error_details>(std::move(details));
     }
 
-    // Copy only: a moved-from error could not answer.
+    // Copies only, because a moved-from error would have no details.
     error(const error &) = default;
     error &operator=(const error &) = default;
 
     /// The whole error in one sentence: what was found, what was expected, where, and what to do.
     const char *what() const noexcept override { return details_->message.c_str(); }
-    /// The kind, which `code()` has as its value.
+    /// The kind, which is the value of `code()`.
     errc kind() const noexcept { return details_->kind; }
     /// The source or sink: a path, a command line, an address. Empty if there is none.
     const std::string &name() const noexcept { return details_->name; }
@@ -217,8 +214,8 @@ class error : public std::system_error {
     const std::string &path() const noexcept { return details_->path; }
     /// For a writer's error: how many bytes the system has certainly accepted.
     std::optional<std::uint64_t> written() const noexcept { return details_->written; }
-    /// Which command ended, and how; null if the error is not about a command. It lives as long as any copy of this
-    /// error.
+    /// The command that ended, and how; null if the error is not about a command. It is valid as long as any copy of
+    /// this error.
     const command_end *command() const noexcept { return details_->command ? &*details_->command : nullptr; }
     /// The system's error number, or 0 if the error did not come from the system.
     int system_errno() const noexcept { return details_->system_errno; }

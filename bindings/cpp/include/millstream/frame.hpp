@@ -1,12 +1,12 @@
-// Splitting bytes into records: what a record is, and many records at a time.
+// Splits bytes into records: framers define records, and batches contain many of them.
 //
 //     millstream::framer framer = millstream::framer::delimiter(";");
 //     millstream::batch batch = framer.batch("one;two;thr", millstream::extent::part); // one, two
 //     for (std::string_view record : batch)
 //         use(record);
-//
-// A framer decides where records end. It does no input or output, and keeps no state between calls, so it may change
-// between two records; but it serves one thread at a time. Readers use it, and it works on any memory.
+// A framer finds the ends of records. It does no input or output and keeps no state between calls, so a different
+// framer may be used for the next record. Only one thread at a time may use a framer. Readers use framers, and framers
+// work on any memory.
 #ifndef MILLSTREAM_FRAME_HPP
 #define MILLSTREAM_FRAME_HPP
 
@@ -25,40 +25,40 @@
 
 namespace millstream {
 
-/// Whether the delimiter belongs to the record.
+/// Whether the delimiter is part of the record.
 enum class delimited : std::uint32_t {
-    trimmed = MILLSTREAM_DELIMITED_TRIMMED,     ///< It is cut off; for lines, so is a carriage return before it.
+    trimmed = MILLSTREAM_DELIMITED_TRIMMED, ///< It is removed; for lines, a carriage return before it is removed too.
     untrimmed = MILLSTREAM_DELIMITED_UNTRIMMED, ///< It is part of the record.
 };
 
 /// What a length prefix counts.
 enum class prefix_counts : std::uint32_t {
     payload = MILLSTREAM_PREFIX_COUNTS_PAYLOAD, ///< The bytes after it.
-    itself = MILLSTREAM_PREFIX_COUNTS_ITSELF,   ///< Itself and the bytes after it.
+    itself = MILLSTREAM_PREFIX_COUNTS_ITSELF,   ///< The prefix itself and the bytes after it.
 };
 
-/// Which part of a stream some bytes are.
+/// The part of a stream to which some bytes belong.
 enum class extent {
     part,  ///< More bytes follow: an unfinished record at the end waits for them.
     whole, ///< These are the last bytes: an incomplete record at the end is a record, or an error.
 };
 
-/// As many as there are.
+/// No limit.
 inline constexpr std::size_t all_records = std::numeric_limits<std::size_t>::max();
 
 /// The part of a record that is not its content: bytes at the front, bytes at the end, a carriage return before those.
 using trim = millstream_trim;
 
-/// Records in one block of memory, which it borrows: a random-access range of their contents.
+/// Records in one borrowed block of memory: a random-access range of their contents.
 ///
 /// A batch of a reader is valid until the next non-const call on that reader.
 class batch {
   public:
     class iterator;
 
-    /// No records.
+    /// Creates an empty batch.
     batch() noexcept = default;
-    /// The C ABI's struct for a batch.
+    /// Creates a batch from the C ABI's struct.
     explicit batch(const millstream_batch &raw) noexcept : raw_(raw) {}
 
     /// The number of records.
@@ -83,14 +83,14 @@ class batch {
 
     /// The memory that the offsets point into.
     std::span<const char> bytes() const noexcept { return {raw_.bytes, raw_.len}; }
-    /// One more than the number of records, ascending: record i is bytes()[offsets()[i]] up to bytes()[offsets()[i +
-    /// 1]], including delimiter or length.
+    /// Ascending offsets, one more than there are records: record i is bytes()[offsets()[i]] up to bytes()[offsets()[i
+    /// + 1]], including delimiter or length.
     std::span<const std::uint32_t> offsets() const noexcept {
         return {raw_.offsets, raw_.offsets != nullptr ? raw_.count + 1 : 0};
     }
-    /// How much of each record is not its content.
+    /// The part of each record that is not its content.
     millstream::trim trim() const noexcept { return raw_.trim; }
-    /// Whether the last record ends with its delimiter (true where records have none). All others do.
+    /// Whether the last record ends with its delimiter (true if records have none). All others do.
     bool terminated() const noexcept { return raw_.terminated; }
     /// The position of the batch in the stream, in bytes.
     std::uint64_t offset() const noexcept { return raw_.offset; }
@@ -154,22 +154,22 @@ inline batch::iterator batch::end() const noexcept { return {*this, size()}; }
 
 static_assert(std::random_access_iterator<batch::iterator>);
 
-/// Decides where records end.
+/// Finds the ends of records.
 class framer {
   public:
-    /// Lines, which end with a line feed. The last line need not end with one.
+    /// Records are lines, which end with a line feed. The last line need not end with one.
     static framer lines(delimited delimited = delimited::trimmed) {
         return made(millstream_framer_lines, static_cast<millstream_delimited>(delimited));
     }
 
-    /// Records that end with these bytes, at least one. The last record need not end with them.
+    /// Records end with these bytes, of which there is at least one. The last record need not end with them.
     static framer delimiter(std::string_view bytes, delimited delimited = delimited::trimmed) {
         return made(millstream_framer_delimiter, static_cast<const void *>(bytes.data()), bytes.size(),
                     static_cast<millstream_delimited>(delimited));
     }
 
-    /// Records that end after each byte for which `ends` says so. It is called during this call only, once for each of
-    /// the 256 byte values. Its exceptions are rethrown.
+    /// Records end after each byte for which `ends` returns true. `ends` is called only during this call, once for each
+    /// of the 256 byte values. Its exceptions are rethrown.
     template <std::predicate<unsigned char> Ends>
     static framer predicate(Ends ends, delimited delimited = delimited::trimmed) {
         std::array<bool, 256> answers{};
@@ -180,11 +180,11 @@ class framer {
                     static_cast<void *>(answers.data()), static_cast<millstream_delimited>(delimited));
     }
 
-    /// Records of `len` bytes. A stream that ends inside one is `frame_truncated`.
+    /// Records have `len` bytes. A stream that ends inside a record is `frame_truncated`.
     static framer fixed(std::size_t len) { return made(millstream_framer_fixed, len); }
 
-    /// Records preceded by their length, an unsigned number of `width` bytes: 1, 2, 4 or 8. A stream that ends inside
-    /// one is `frame_truncated`.
+    /// Records are preceded by their length, an unsigned number of `width` bytes: 1, 2, 4 or 8. A stream that ends
+    /// inside a record is `frame_truncated`.
     static framer length_prefixed(std::size_t width, std::endian order = std::endian::little,
                                   prefix_counts counts = prefix_counts::payload) {
         const millstream_endian endian =
@@ -192,21 +192,21 @@ class framer {
         return made(millstream_framer_length_prefixed, width, endian, static_cast<millstream_prefix_counts>(counts));
     }
 
-    /// Consecutive BSON documents, as written by mongodump; see `millstream::bson::documents`. All bytes of a document
-    /// are content. An impossible length is `length_invalid`, a document that does not end with 0 `document_invalid`,
-    /// and a stream that ends inside one `frame_truncated`.
+    /// Records are consecutive BSON documents, as written by mongodump; see `millstream::bson::documents`. All bytes of
+    /// a document are content. An impossible length is `length_invalid`, a document that does not end with 0 is
+    /// `document_invalid`, and a stream that ends inside a document is `frame_truncated`.
     static framer bson() { return made(millstream_framer_bson); }
 
-    /// The complete records at the front of `input`, at most `max` of them. Valid while the input is, until the next
-    /// call with this framer. The records before a bad one are delivered first: the next call, from there on, reports
-    /// it.
+    /// Returns at most `max` complete records at the front of `input`. They are valid as long as the input, until the
+    /// next call with this framer. The records before an invalid one are delivered first; the next call, which starts
+    /// at the invalid record, reports it.
     millstream::batch batch(std::span<const std::byte> input, extent extent, std::size_t max = all_records) {
         millstream_batch found{};
         detail::call(millstream_framer_batch, handle_.get(), static_cast<const void *>(input.data()), input.size(),
                      extent == extent::whole, max, &found);
         return millstream::batch(found);
     }
-    /// The same; a failure is reported through `code`, and then the batch is empty.
+    /// Like the first form, but reports a failure through `code`; then the batch is empty.
     millstream::batch batch(std::span<const std::byte> input, extent extent, std::size_t max,
                             std::error_code &code) noexcept {
         millstream_batch found{};
@@ -217,7 +217,7 @@ class framer {
             code = static_cast<errc>(result);
         return millstream::batch(found);
     }
-    /// The same for text; for a literal, without its NUL.
+    /// Like the first form, for text; the NUL of a literal is excluded.
     millstream::batch batch(std::string_view input, extent extent, std::size_t max = all_records) {
         return batch(std::as_bytes(std::span(input)), extent, max);
     }
@@ -225,8 +225,8 @@ class framer {
         return batch(std::as_bytes(std::span(input)), extent, max, code);
     }
 
-    /// The bytes to write after a record's content so that this framer finds it again: a newline for lines. Empty if no
-    /// suffix is needed or the content includes it. Valid as long as the framer.
+    /// The bytes to write after a record's content so that this framer finds it again: a newline for lines. They are
+    /// empty if no suffix is needed or the content includes it, and valid as long as the framer.
     std::string_view terminator() const noexcept {
         const char *bytes = nullptr;
         std::size_t len = 0;

@@ -2,34 +2,28 @@
 //
 //     millstream::input in{fd};
 //     int n;
-//     in >> n;                                      // must be there, else an error
-//     while (in >> a >> b) ...                      // both, or neither: then the loop ends
+//     in >> n;                                      // required: a missing value is an error
+//     while (in >> a >> b) ...                      // both or neither; if neither, the loop ends
 //     for (std::string_view line : in.lines()) ...
-//
-// Values are separated by any amount of white space. Numbers are as in numbers.h: all integer types (signed char and
-// unsigned char, which is uint8_t, are numbers too), with overflow checked; float and double like std::from_chars, and
-// with an optional `+`; 1e999 is out of range, and 1e-999 is 0. A char is one byte that is not white space; a
-// std::string is a word.
-//
-// Invalid input is an error (millstream::error), immediately, and never a value: `12x` and `1.5` are not ints, 300 is
-// not a uint8_t. The error has the byte and the line, what was found and what was expected. Invalid input is not
-// consumed: reading the same value fails again, and `word` or `line` takes the text.
+// Values are separated by any amount of white space. The forms of numbers are described in numbers.h: all integer types
+// (including signed char and unsigned char, which is uint8_t), with checks for overflow; float and double like
+// std::from_chars, with an optional `+`; 1e999 is out of range, and 1e-999 is 0. A char is one byte that is not white
+// space; a std::string is a word.
+// Invalid input is immediately an error (millstream::error) and never a value: `12x` and `1.5` are not ints, 300 is not
+// a uint8_t. The error contains the byte and the line, what was found and what was expected. Invalid input is not
+// consumed: reading the same value again fails again, and `word` or `line` reads the text.
 //
 // The end of the input is not an error if you test for it: the tested expression (`if`, `while`, `!`) becomes false. It
-// is an error (value_missing) if a value is required: without a test, and in the middle of values that are read
-// together. So a program that forgets to test stops at truncated input rather than continuing with old values.
-//
-// After a number, `line` gives the rest of its line: white space is consumed with the value that follows it.
-//
-// Bytes come through a window on a buffer of 256 KiB, which grows for long words and lines up to the record limit of 64
-// MiB. Interrupted reads, short reads and reads from a non-blocking descriptor without data are continued. Before it
-// reads from anything but a regular file, it flushes the output it is tied to (millstream::in to millstream::out), so
-// that the user sees the prompt; likewise before it reports an error.
-//
-// What it does not do: it neither opens nor closes the descriptor, and only knows that the bytes ended, not why. It
-// reads ahead: other readers of the descriptor do not get what it has buffered. One thread at a time may use an input.
-//
-// C++17; needs no library.
+// is an error (value_missing) if a value is required, that is, without a test, and between values that are read
+// together. So a program without tests stops at truncated input instead of continuing with old values.
+// After a number, `line` returns the rest of its line: white space is consumed with the value that follows it.
+// Bytes are read through a window on a buffer of 256 KiB, which grows for long words and lines up to the record limit
+// of 64 MiB. Interrupted reads, short reads and reads from a non-blocking descriptor without data are continued. Before
+// an input reads from anything but a regular file, or reports an error, it flushes the output to which it is tied
+// (millstream::in is tied to millstream::out), so that the user sees a prompt.
+// An input neither opens nor closes the descriptor, and it knows only that the bytes ended, not why. It reads ahead, so
+// other readers of the descriptor do not get the buffered bytes. Only one thread at a time may use an input.
+// Needs C++17 and no library.
 #ifndef MILLSTREAM_INPUT_HPP
 #define MILLSTREAM_INPUT_HPP
 
@@ -62,12 +56,13 @@ class input;
 
 namespace detail {
 
-/// How many line ends there are, eight bytes at a time.
+/// Counts line ends, eight bytes at a time.
 inline std::uint64_t count_lines(const char *from, const char *to) {
     constexpr std::uint64_t ones = UINT64_C(0x0101010101010101);
     std::uint64_t count = 0;
     while (to - from >= 8) {
-        std::uint64_t sums = 0; // eight sums of one byte: 31 words are the most whose total is in one byte, too
+        std::uint64_t sums =
+            0; // eight sums of one byte each; after at most 31 words, their total still fits in one byte
         for (int i = 0; i < 31 && to - from >= 8; i++, from += 8) {
             std::uint64_t word;
             std::memcpy(&word, from, 8);
@@ -82,7 +77,7 @@ inline std::uint64_t count_lines(const char *from, const char *to) {
     return count;
 }
 
-/// For a message: no control characters, and not too long.
+/// Formats text for a message: without control characters, and shortened.
 inline std::string show(std::string_view token) {
     constexpr std::size_t most = 64;
     std::string text;
@@ -111,7 +106,7 @@ inline constexpr bool is_real = std::is_same_v<T, float> || std::is_same_v<T, do
 template <class T>
 inline constexpr bool is_short_number = is_number<T> && sizeof(T) <= 8;
 
-/// Scans a number from `*at`, as numbers.h does.
+/// Scans a number at `*at`, like numbers.h.
 template <class T>
 MILLSTREAM_HOT int scan_number(const char **at, const char *end, millstream_extent extent, T &value) {
     int result;
@@ -136,7 +131,7 @@ MILLSTREAM_HOT int scan_number(const char **at, const char *end, millstream_exte
     return result;
 }
 
-/// Whether a decimal number that is out of range is too large. (from_chars does not say.)
+/// Whether a decimal number that is out of range is too large. (from_chars does not report this.)
 inline bool is_large(std::string_view number) {
     long scale = 0; // of the first digit that is not 0
     bool found = false, point = false;
@@ -163,13 +158,13 @@ inline bool is_large(std::string_view number) {
     return exponent > -scale;
 }
 
-/// The value of a whole token.
+/// Parses the value of a complete token.
 template <class T>
 verdict parse(std::string_view token, T &value) {
     const char *at = token.data();
     const char *const end = at + token.size();
     if constexpr (is_number<T>) {
-        for (char byte : token) // with which a token ends for numbers.h, but not a field
+        for (char byte : token) // bytes that end a token in numbers.h, but not a field
             if (millstream_is_space(byte))
                 return verdict::invalid;
         return as_verdict(scan_number(&at, end, MILLSTREAM_ALL_IS_HERE, value));
@@ -224,17 +219,16 @@ inline constexpr bool has_scan_hook<T, std::void_t<decltype(ms_scan(std::declval
 
 } // namespace detail
 
-/// Numbers, words and lines from a file descriptor: see the top of this file.
-///
-/// Your own type: a function `bool ms_scan(millstream::input &in, your_type &value)` in your type's namespace, usually
+/// Reads numbers, words and lines from a file descriptor: see the top of this file.
+/// To read your own type, define `bool ms_scan(millstream::input &in, your_type &value)` in its namespace, usually as
 /// `return in.scan(value.x, value.y);`.
 class input {
   public:
     class extraction;
     class line_range;
 
-    /// An input from a descriptor that is open and stays open while the input is used. It flushes `tied`, if any,
-    /// before it waits. Costs nothing before the first use.
+    /// Creates an input for a descriptor that is open and stays open while the input is used. The input flushes `tied`,
+    /// if any, before it waits. It costs nothing before the first use.
     explicit constexpr input(int fd, output *tied = nullptr) noexcept : tied_(tied), fd_(fd) {}
 
     input(const input &) = delete;
@@ -245,7 +239,8 @@ class input {
     template <class T>
     extraction operator>>(T &value);
 
-    /// Reads all values; false if the input ended before the first. If it ends after the first, that is an error.
+    /// Reads all values; returns false if the input ended before the first. If the input ends after the first, this is
+    /// an error.
     template <class T, class... More>
     MILLSTREAM_HOT bool scan(T &value, More &...more) {
         if (!get(value))
@@ -264,7 +259,7 @@ class input {
         return true;
     }
 
-    /// The next value, which is required: `auto n = in.require<int>();`.
+    /// Returns the next value, which is required: `auto n = in.require<int>();`.
     template <class T>
     MILLSTREAM_HOT T require() {
         T value{};
@@ -273,14 +268,15 @@ class input {
         return value;
     }
 
-    /// The next word: everything up to white space. False at the end. Valid until the next call.
+    /// Reads the next word: everything up to white space. Returns false at the end. The word is valid until the next
+    /// call.
     bool word(std::string_view &word) {
         if (!find_token(word, record_limit_))
             return false;
         at_ += word.size();
         return true;
     }
-    /// The next word, which is required. Valid until the next call.
+    /// Returns the next word, which is required. It is valid until the next call.
     std::string_view word() {
         std::string_view found;
         if (!word(found))
@@ -288,8 +284,8 @@ class input {
         return found;
     }
 
-    /// The next line, or the rest of it, without its end (`\n` or `\r\n`). False at the end; a last line without an end
-    /// is a line. Valid until the next call.
+    /// Reads the next line, or the rest of the current one, without its end (`\n` or `\r\n`). Returns false at the end;
+    /// a last line without an end is a line. The line is valid until the next call.
     bool line(std::string_view &line) {
         std::size_t size = 0;
         const char *end = nullptr;
@@ -316,7 +312,7 @@ class input {
         line = found;
         return there;
     }
-    /// The next line, which is required. Valid until the next call.
+    /// Returns the next line, which is required. It is valid until the next call.
     std::string_view line() {
         std::string_view found;
         if (!line(found))
@@ -330,10 +326,10 @@ class input {
     /// Whether the end has not been found yet.
     explicit operator bool() const noexcept { return !ended_; }
 
-    /// The buffered bytes: for a parser of your own. `fill` gets more, `consume` takes them.
+    /// The buffered bytes, for your own parser. `fill` reads more, and `consume` removes them.
     std::string_view buffer() const noexcept { return {at_, unread()}; }
 
-    /// Reads more bytes after those of `buffer`, which may move. False at the end of the input.
+    /// Reads more bytes after those of `buffer`, which may move. Returns false at the end of the input.
     bool fill() {
         if (at_end_)
             return false;
@@ -345,7 +341,7 @@ class input {
             error_details details = at(at_);
             details.kind = errc::io;
             details.system_errno = errno;
-            at_end_ = true; // an error is reported once; after it is the end
+            at_end_ = true; // an error is reported once, and the end after that
             fail(std::move(details));
         }
         at_end_ = count == 0;
@@ -353,11 +349,11 @@ class input {
         return !at_end_;
     }
 
-    /// Takes `count` bytes from the front of `buffer`.
+    /// Removes `count` bytes from the front of `buffer`.
     void consume(std::size_t count) noexcept { at_ += count < unread() ? count : unread(); }
 
-    /// How many bytes a word, or a line without its end, may have: 64 MiB by default. A number may have at least 1024.
-    /// Anything longer is an error (record_too_long), repeatedly until the limit is raised.
+    /// The maximum number of bytes of a word, or of a line without its end: 64 MiB by default. For numbers, the limit
+    /// is at least 1024. Longer input is an error (record_too_long), which is repeated until the limit is raised.
     void set_record_limit(std::size_t bytes) noexcept { record_limit_ = bytes; }
 
     int fd() const noexcept { return fd_; }
@@ -376,13 +372,14 @@ class input {
     std::uint64_t lines_ = 0;  // that ended before begin_
     output *tied_;
     int fd_;
-    bool is_interactive_ = true; // another program may wait for our output before writing more: all but regular files
-    bool at_end_ = false;        // nothing comes after end_
-    bool ended_ = false;         // a value was requested at the end
+    bool is_interactive_ =
+        true; // not a regular file: another program may wait for this program's output before it writes more
+    bool at_end_ = false; // there are no bytes after end_
+    bool ended_ = false;  // a value was requested at the end
 
     std::size_t unread() const noexcept { return static_cast<std::size_t>(end_ - at_); }
 
-    /// One value; false at the end.
+    /// Reads one value; returns false at the end.
     template <class T>
     MILLSTREAM_HOT bool get(T &value) {
         if constexpr (detail::is_short_number<T>) {
@@ -394,7 +391,7 @@ class input {
             }
         } else if constexpr (detail::is_real<T>) {
             const char *const p = millstream_skip_space(at_, end_);
-            // Anything else may be a name, which from_chars treats differently.
+            // Other input may be a name, which from_chars treats differently.
             if (MILLSTREAM_LIKELY(end_ - p >= 2 && is_digit(p[*p == '-']))) {
                 T found;
                 const auto [stop, problem] = std::from_chars(p, end_, found);
@@ -457,7 +454,7 @@ class input {
         return true;
     }
 
-    /// The value of a token, or an error if it has none.
+    /// Parses the value of a token; throws an error if it has none.
     template <class T>
     void check(std::string_view token, T &value) {
         const detail::verdict verdict = detail::parse(token, value);
@@ -470,7 +467,7 @@ class input {
         fail(std::move(details));
     }
 
-    /// Skips white space; false at the end.
+    /// Skips white space; returns false at the end.
     bool find_value() {
         while ((at_ = millstream_skip_space(at_, end_)) == end_)
             if (!fill()) {
@@ -480,7 +477,8 @@ class input {
         return true;
     }
 
-    /// The next word, of at most `most` bytes, not consumed; false at the end. No byte is looked at twice.
+    /// Finds the next word, of at most `most` bytes, without consuming it; returns false at the end. No byte is scanned
+    /// twice.
     bool find_token(std::string_view &token, std::size_t most) {
         if (!find_value())
             return false;
@@ -496,15 +494,16 @@ class input {
         return true;
     }
 
-    /// The line end after the first `size` bytes.
+    /// Finds the line end after the first `size` bytes.
     const char *find_line_end(std::size_t size) const {
         return size == unread() ? nullptr : static_cast<const char *>(std::memchr(at_ + size, '\n', unread() - size));
     }
 
-    /// So that a small record limit applies to words and lines, and no number depends on how its bytes arrive.
+    /// The limit for numbers, so that a small record limit applies only to words and lines, and numbers do not depend
+    /// on how their bytes arrive.
     std::size_t longest_number() const noexcept { return record_limit_ < 1024 ? 1024 : record_limit_; }
 
-    /// A token at at_ of `size` bytes, without an end, may have `most`.
+    /// Throws if the token at at_, which has `size` bytes without an end so far, exceeds `most`.
     void check_length(std::size_t size, std::size_t most) {
         if (!MILLSTREAM_LIKELY(size <= most))
             fail_too_long(size, most);
@@ -518,10 +517,10 @@ class input {
         fail(std::move(details));
     }
 
-    /// Makes space after end_: where consumed bytes were, or in a larger buffer.
+    /// Makes space after end_, by moving bytes over consumed ones or by enlarging the buffer.
     void make_room() {
         const std::size_t kept = unread();
-        if (kept > longest_number() && kept - longest_number() > 2) // two bytes may still be a line's end
+        if (kept > longest_number() && kept - longest_number() > 2) // two of the bytes may be a line end
             fail_too_long(kept, record_limit_);
         if (at_ != begin_) {
             lines_ += detail::count_lines(begin_, at_);
@@ -550,7 +549,7 @@ class input {
         end_ = begin_ + kept;
     }
 
-    /// Reads into the space after end_: returns the number of bytes, 0 at the end, or less with errno set.
+    /// Reads into the space after end_; returns the number of bytes, 0 at the end, or a negative number with errno set.
     ssize_t receive() noexcept {
         char *const to = begin_ + (end_ - begin_);
         const std::size_t room = capacity_ - static_cast<std::size_t>(end_ - begin_);
@@ -574,7 +573,7 @@ class input {
         return details;
     }
 
-    /// The input ended where a value is required.
+    /// Throws the error that the input ended where a value is required.
     template <class T>
     [[noreturn, gnu::noinline, gnu::cold]] void miss() {
         miss(detail::expected<T>());
@@ -587,7 +586,8 @@ class input {
         fail(std::move(details));
     }
 
-    /// An uncaught error ends the program without a last flush: earlier output is flushed first.
+    /// Flushes earlier output before an error is thrown, because an uncaught error ends the program without a last
+    /// flush.
     [[noreturn, gnu::cold]] void fail(error_details details) {
         if (tied_ != nullptr)
             (void)tied_->try_flush();
@@ -595,13 +595,12 @@ class input {
     }
 };
 
-/// The result of `in >> a >> b`, until the end of the statement. Tested by `if`, `while` or `!`, it is false when the
-/// input had ended before the first value. Without a test, that is an error (value_missing), and always if the input
-/// ended between two values.
-///
-/// The exception: in a destructor that runs during stack unwinding, a missing first value without a test is not
-/// reported, and the value keeps its content, since a second exception would end the program. Test there, or use
-/// `require`, and catch its exceptions.
+/// The result of `in >> a >> b`, until the end of the statement. In a condition (`if`, `while` or `!`), it is false if
+/// the input ended before the first value. Without a condition, this is an error (value_missing). If the input ended
+/// between two values, it is always an error.
+/// There is one exception: in a destructor that runs during stack unwinding, a missing first value without a test is
+/// not reported, and the variable keeps its value, because a second exception would end the program. In such
+/// destructors, use a test, or use `require` and catch its exceptions.
 class input::extraction {
   public:
     extraction(const extraction &) = delete;
@@ -616,7 +615,7 @@ class input::extraction {
 
     MILLSTREAM_HOT explicit operator bool() const noexcept {
         const bool there = missing_ == nullptr;
-        missing_ = nullptr; // the caller has asked
+        missing_ = nullptr; // the caller has tested it
         return there;
     }
 
@@ -640,7 +639,7 @@ MILLSTREAM_HOT input::extraction input::operator>>(T &value) {
     return {*this, MILLSTREAM_LIKELY(get(value)) ? nullptr : &input::miss<T>};
 }
 
-/// The lines of an input, once.
+/// A single-pass range of the lines of an input.
 class input::line_range {
   public:
     class iterator {

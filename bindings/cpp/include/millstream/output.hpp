@@ -1,24 +1,20 @@
-// millstream/output.hpp: text and numbers to a file descriptor.
+// millstream/output.hpp: writes text and numbers to a file descriptor.
 //
 //     millstream::output log{fd};
 //     log.print("Hello, ", i, '\t');
 //     log << max(a, b) << '\n';
 //     log.flush();
-//
 // Bytes are collected in a buffer of 64 KiB (256 KiB for a pipe) and written when it is full, at `flush`, and at the
-// end; to a terminal also at each line end. put.hpp describes how values become text. A print checks once whether all
+// end; for a terminal also at each line end. put.hpp describes how values become text. A print checks once whether all
 // its parts fit, and then writes without further checks.
-//
-// What it promises: short writes, interrupted writes and writes to a full non-blocking descriptor are continued, so
-// that no byte is lost or written twice. A failed write throws millstream::error, which has the number of bytes that
-// the system accepted; a broken pipe has its own kind (if SIGPIPE is ignored, otherwise it ends the program). After
-// that the output is closed: each further print fails. A print that fails has printed none of its parts, unless it is
-// larger than the buffer or has parts with their own hook.
-//
-// What it does not do: it neither opens nor closes the descriptor. One thread at a time may use an output. Bytes in the
-// buffer are duplicated when the process forks: flush before.
-//
-// C++17; needs no library.
+// Short writes, interrupted writes and writes to a full non-blocking descriptor are continued, so that no byte is lost
+// or written twice. A failed write throws millstream::error, which contains the number of bytes that the system
+// accepted; a broken pipe has its own kind (if SIGPIPE is ignored; otherwise it kills the program). After a failed
+// write the output is closed, and each further print fails. A print that fails has printed none of its parts, unless it
+// is larger than the buffer or has parts with their own hook.
+// An output neither opens nor closes the descriptor. Only one thread at a time may use an output. Bytes in the buffer
+// are duplicated if the process forks, so flush before a fork.
+// Needs C++17 and no library.
 #ifndef MILLSTREAM_OUTPUT_HPP
 #define MILLSTREAM_OUTPUT_HPP
 
@@ -77,17 +73,17 @@ class inserter {
     output *out_;
 };
 
-/// Text and numbers to a file descriptor: see the top of this file.
+/// Writes text and numbers to a file descriptor: see the top of this file.
 class output {
   public:
-    /// An output to a descriptor that is open and stays open while the output is used. Costs nothing before the first
-    /// print.
+    /// Creates an output for a descriptor that is open and stays open while the output is used. It costs nothing before
+    /// the first print.
     explicit constexpr output(int fd) noexcept : fd_(fd) {}
 
     output(const output &) = delete;
     output &operator=(const output &) = delete;
 
-    /// Flushes, and reports no errors: call `flush` before to get them.
+    /// Flushes without reporting errors; call `flush` before to get them.
     ~output() {
         (void)try_flush();
         std::free(begin_);
@@ -117,7 +113,7 @@ class output {
     /// Manipulators: millstream::endl, millstream::flush.
     output &operator<<(output &(*manipulate)(output &)) { return manipulate(*this); }
 
-    /// Raw bytes. Large blocks bypass the buffer.
+    /// Writes raw bytes. Large blocks bypass the buffer.
     output &write(std::string_view bytes) {
         if (MILLSTREAM_LIKELY(bytes.size() <= static_cast<std::size_t>(end_ - at_)))
             at_ += detail::text_part{bytes}.put(at_);
@@ -134,7 +130,7 @@ class output {
     }
 #endif
 
-    /// An output iterator: fmt::format_to(out.inserter(), "{:>8}", x), and so for std::format_to.
+    /// An output iterator for fmt::format_to(out.inserter(), "{:>8}", x) and std::format_to.
     millstream::inserter inserter() noexcept { return millstream::inserter(*this); }
 
     /// Writes all bytes to the system.
@@ -146,8 +142,9 @@ class output {
 
     int fd() const noexcept { return fd_; }
 
-    /// Writes all bytes to the system, and from now on every print immediately. False if that failed: the reason is in
-    /// errno, and the bytes are kept for the next attempt. For code that must not throw; otherwise use `flush`.
+    /// Writes all bytes to the system, and from now on every print immediately. Returns false if this failed: the
+    /// reason is in errno, and the bytes are kept for the next attempt. This is for code that must not throw; otherwise
+    /// use `flush`.
     bool flush_finally() noexcept {
         if (when_ != flushes::never_again) {
             when_ = flushes::at_once;
@@ -156,8 +153,8 @@ class output {
         return try_flush();
     }
 
-    /// Writes all bytes to the system if it accepts them. False if not: the reason is in errno, and the bytes are kept
-    /// for the next attempt.
+    /// Writes all bytes to the system. Returns false if the system does not accept them: the reason is in errno, and
+    /// the bytes are kept for the next attempt.
     bool try_flush() noexcept {
         char *from = begin_;
         while (from != at_ && send(from, static_cast<std::size_t>(at_ - from))) {
@@ -189,9 +186,8 @@ class output {
 
     //   begin_        at_           end_ <= capacity_end_
     //   [ accepted    | free        |                   ]
-    //
-    // Text that fits between at_ and end_ needs no further check. If every print is followed by some action (a
-    // terminal's line end), end_ stays at at_, so that nothing fits.
+    // Text that fits between at_ and end_ needs no further check. If some action follows every print (such as a flush
+    // at a terminal's line end), end_ equals at_, so that no text fits.
     char *at_ = nullptr;
     char *end_ = nullptr;
     char *begin_ = nullptr;
@@ -204,14 +200,14 @@ class output {
     MILLSTREAM_HOT void put(const Parts &...parts) {
         const std::uint64_t room = detail::room_of(parts...);
         const bool fits = room <= static_cast<std::size_t>(end_ - at_);
-        // One assignment for both ways, so that compilers keep the position in a register from print to print: waiting
-        // for its last store would take longer than a number.
+        // One assignment for both branches, so that compilers keep the position in a register from print to print:
+        // waiting for its last store would take longer than printing a number.
         at_ = MILLSTREAM_LIKELY(fits) ? put_at(at_, parts...) : put_slowly(parts...);
     }
 
     template <class... Parts>
     MILLSTREAM_HOT static char *put_at(char *to, Parts... parts) {
-        std::size_t count = 0; // rather than a pointer: the lengths are added up in idle time
+        std::size_t count = 0; // not a pointer, so that the processor can add the lengths in parallel
         ((count += parts.put(to + count)), ...);
         return to + count;
     }
@@ -230,7 +226,7 @@ class output {
         return at_;
     }
 
-    // Next to parts that are too large for the buffer together.
+    // Parts that are together too large for the buffer.
     void put_large(const detail::text_part &part) { write(part.text); }
     template <class Part>
     void put_large(const Part &part) {
@@ -265,7 +261,7 @@ class output {
                 fail();
     }
 
-    /// After what did not fit between at_ and end_.
+    /// Called after parts that did not fit between at_ and end_.
     void after(const char *from) {
         const auto count = static_cast<std::size_t>(at_ - from);
         if (when_ == flushes::when_full)
@@ -295,7 +291,7 @@ class output {
         const std::size_t capacity = pipe ? pipe_buffer : small_buffer;
 #ifdef F_SETPIPE_SZ
         if (pipe && ::fcntl(fd_, F_GETPIPE_SZ) < (1 << 20))
-            (void)::fcntl(fd_, F_SETPIPE_SZ, 1 << 20); // no harm if the system refuses
+            (void)::fcntl(fd_, F_SETPIPE_SZ, 1 << 20); // it does not matter if this fails
 #endif
         begin_ = static_cast<char *>(std::malloc(capacity));
         if (begin_ == nullptr) {
@@ -308,8 +304,8 @@ class output {
         end_ = when_ == flushes::when_full ? capacity_end_ : at_;
     }
 
-    /// Writes some bytes to the system and moves `from` after them. False if it accepted none, with the reason in
-    /// errno.
+    /// Writes some bytes to the system and moves `from` after them. Returns false if the system accepted none, with the
+    /// reason in errno.
     bool send(const char *&from, std::size_t count) noexcept {
         for (;;) {
             const ssize_t sent = detail::write_some(fd_, from, count);
@@ -336,7 +332,7 @@ class output {
         return sent;
     }
 
-    /// Reports errno, once; unwritten bytes are dropped.
+    /// Reports errno once and drops unwritten bytes.
     [[noreturn, gnu::noinline, gnu::cold]] void fail() {
         error_details details = describe();
         when_ = flushes::never_again;

@@ -1,4 +1,4 @@
-// Pipes: chains of small functions over records, where one more stage costs next to nothing.
+// Pipes: chains of small functions that process records. An additional stage costs almost nothing.
 //
 //     millstream::writer out(millstream::path{"errors.txt"});
 //     millstream::pipe(millstream::command{"zcat", "log.gz"})
@@ -8,12 +8,10 @@
 //         .take(1000)
 //         .write_to(out);
 //     out.close();
-//
-// Between stages there are items: at first the records, as `std::string_view`s, later what the stages return: values of
-// any type, even move-only ones. A `std::string_view` lives as long as the object it is part of: a record, and the
-// result of `rewrite`, as long as their batch.
-//
-// | stage                                               | makes of an item                                            |
+// Items pass between stages: first the records, as `std::string_view`s, then the results of the stages, which are
+// values of any type, even move-only ones. A `std::string_view` is valid as long as the object that it refers to.
+// Records and the results of `rewrite` are valid as long as their batch.
+// | stage                                               | output for an item                                          |
 // |-----------------------------------------------------|-------------------------------------------------------------|
 // | map, filter_map, flat_map, scan_state               | a value; perhaps one; several; one that depends on those    |
 // |                                                     | before                                                      |
@@ -23,20 +21,19 @@
 // |                                                     | stages chosen at run time                                   |
 //
 // Stages written in one expression are fused: the compiler turns them into one loop. A `millstream::stage` is boxed and
-// costs a virtual call for each batch, and a move for each item. Use boxes for hundreds of stages.
-//
-// What holds:
-// - A stage fails by throwing. Records before the one that it fails at reach the sink first; then the exception is
-//   rethrown unchanged, and `last_error()` has record, place and source. An exception that is an `millstream::error`
-//   (and not a class derived from it) contains them itself. `on_error` skips such records, or saves them to a file.
-// - An error of the source is thrown after everything the source delivered, and the end means that it succeeded.
-// - Batches are as large as what the source has delivered, at most 256 KiB. After a cut or a box, stages may have run
-//   on items of the same batch that a later `take` then drops, and on those after one that fails. `batch(1)` forbids
-//   it.
-// - Everything runs on the caller's thread, and memory is bounded by the readers' buffers and what the stages make of
-//   one batch.
-//
-// C++20; needs libmillstream.
+// costs a virtual call for each batch and a move for each item. Use boxes for hundreds of stages.
+// Guarantees:
+// - A stage fails by throwing. Earlier records reach the sink first; then the exception is rethrown unchanged, and
+//   `last_error()` has its record, offset and source. If the exception is a `millstream::error` (and not of a derived
+//   class), it contains them itself. `on_error` skips records for which a stage fails, or saves them to a file.
+// - An error of the source is thrown after all data that the source delivered, and the end means that the source
+//   succeeded.
+// - Batches contain the data that the source has delivered, at most 256 KiB. If there is a cut or a box, earlier stages
+//   may have processed items of the same batch that a later `take` drops, or that follow an item for which a stage
+//   fails. `batch(1)` prevents this.
+// - Everything runs on the caller's thread, and memory is bounded by the readers' buffers and the output of the stages
+//   for one batch.
+// Needs C++20 and libmillstream.
 #ifndef MILLSTREAM_PIPE_HPP
 #define MILLSTREAM_PIPE_HPP
 
@@ -50,23 +47,23 @@
 
 namespace millstream {
 
-/// What to do when a stage throws at a record. Exceptions that are not `std::exception`s, and `std::bad_alloc`, always
+/// What to do if a stage throws for a record. Exceptions that are not `std::exception`s, and `std::bad_alloc`, always
 /// end the pipe, and so do exceptions of a source or a sink.
 enum class on_error {
     /// The pipe rethrows it, after earlier records have reached the sink.
     stop,
-    /// The record is skipped and counted. If a stage has already made several items of it, those before the exception
-    /// have been passed on.
+    /// The record is skipped and counted. If a stage has already created several items from it, those before the
+    /// exception have been passed on.
     skip,
 };
 
 /// How the time of a pipe was spent.
 struct pipe_stats {
-    /// The stages, from the source on. Fused stages are measured as one, under the name of the next `cut`.
+    /// The stages, in order. Fused stages are measured as one, under the name of the next `cut`.
     std::vector<stage_stats> stages;
-    /// How long the pipe waited for its sources.
+    /// The time that the pipe waited for its sources.
     std::chrono::nanoseconds source_waited{};
-    /// How long it ran, including waits.
+    /// The total running time, including waits.
     std::chrono::nanoseconds elapsed{};
 };
 
@@ -79,48 +76,47 @@ namespace detail::piping {
 template <template <class> class Self, class Chain>
 class with_stages {
   public:
-    /// What comes out.
+    /// The type of the output items.
     using item = typename Chain::out;
 
-    /// Makes a value of each item.
+    /// Replaces each item with a value.
     template <std::invocable<item> F>
     auto map(F function) && {
         return one(map_stage<F>{std::move(function)});
     }
 
-    /// Makes a value of each item, or nothing: the function returns a `std::optional`.
+    /// Replaces each item with a value or drops it: the function returns a `std::optional`.
     template <std::invocable<item> F>
     auto filter_map(F function) && {
         return one(filter_map_stage<F>{std::move(function)});
     }
 
-    /// Makes several values of each item: the function returns a range. For parts of a record, `pieces` makes no
+    /// Replaces each item with several values: the function returns a range. For parts of a record, `pieces` needs no
     /// container.
     template <std::invocable<item> F>
     auto flat_map(F function) && {
         return one(flat_map_stage<F>{std::move(function)});
     }
 
-    /// Makes a value of each item and a state, `function(state &, item)`.
+    /// Replaces each item with the result of `function(state &, item)`.
     template <class State, std::invocable<State &, item> F>
     auto scan_state(State state, F function) && {
         return one(scan_stage<State, F>{std::move(state), std::move(function)});
     }
 
-    /// Several items of each one: `function(item, next)` calls `next` with each.
+    /// Replaces each item with several items: `function(item, next)` calls `next` with each of them.
     template <class F>
     auto pieces(F function) && {
         return one(pieces_stage<F>{std::move(function)});
     }
 
-    /// Bytes that a function makes from each item: `function(const item &, std::string &out)` appends them to an empty
-    /// string.
+    /// Replaces each item with bytes: `function(const item &, std::string &out)` appends them to an empty string.
     template <std::invocable<const item &, std::string &> F>
     auto rewrite(F function) && {
         return one(rewrite_stage<F>{std::move(function)});
     }
 
-    /// The items for which a function returns true.
+    /// Keeps the items for which a function returns true.
     template <std::predicate<const item &> F>
     auto filter(F wants) && {
         return one(filter_stage<F>{std::move(wants)});
@@ -132,10 +128,10 @@ class with_stages {
         return one(inspect_stage<F>{std::move(look)});
     }
 
-    /// The first `count` items; then the pipe ends, and its sources are closed.
+    /// Keeps the first `count` items; then the pipe ends and its sources are closed.
     auto take(std::uint64_t count) && { return one(take_stage{count}); }
 
-    /// All but the first `count` items.
+    /// Drops the first `count` items.
     auto skip(std::uint64_t count) && { return one(skip_stage{count}); }
 
     /// Cuts the chain here: the stages since the last cut run on a whole batch before later stages see it, and are
@@ -174,13 +170,13 @@ class with_stages {
 
 } // namespace detail::piping
 
-/// Stages without a source: to be `boxed`. Made by `millstream::stages`.
+/// Stages without a source, which can be `boxed`. Created by `millstream::stages`.
 template <class Chain>
 class stage_chain : public detail::piping::with_stages<stage_chain, Chain> {
   public:
     explicit stage_chain(Chain chain) : chain_(std::move(chain)) {}
 
-    /// Puts these stages into a box, under a name for statistics.
+    /// Boxes these stages, with a name for statistics.
     stage<typename Chain::in, typename Chain::out> boxed(std::string name) &&;
 
   private:
@@ -194,14 +190,14 @@ class stage_chain : public detail::piping::with_stages<stage_chain, Chain> {
     Chain chain_;
 };
 
-/// Stages for records, or for values of a type.
+/// Creates a chain of stages for records, or for values of a type.
 template <class In = std::string_view>
 stage_chain<detail::piping::start<In>> stages() {
     return stage_chain<detail::piping::start<In>>({});
 }
 
-/// A stage whose type has only its input and output types, so that stages can be chosen at run time and kept in a
-/// container. It is any chain of stages, boxed.
+/// A boxed chain of stages. Its type depends only on the input and output types, so that stages can be chosen at run
+/// time and stored in a container.
 ///
 ///     std::vector<millstream::stage<>> chosen;
 ///     for (const std::string &word : words)
@@ -211,14 +207,14 @@ stage_chain<detail::piping::start<In>> stages() {
 template <class In = std::string_view, class Out = In>
 class stage {
   public:
-    /// Its name, for statistics.
+    /// The name in statistics.
     const std::string &name() const noexcept { return meter_.stats.name; }
 
-    // ---- for the pipe that it is in ----
+    // ---- for the pipe that contains it ----
 
     using out = Out;
 
-    /// Runs it on a batch.
+    /// Runs the stage on a batch.
     detail::piping::flow pass(detail::piping::items<In> &input, detail::piping::context &at,
                               detail::piping::items<Out> &output, detail::piping::waiting &failed) {
         output.clear();
@@ -246,19 +242,18 @@ stage<typename Chain::in, typename Chain::out> stage_chain<Chain>::boxed(std::st
 
 namespace detail::piping {
 
-/// What is collected of items: text, for items that are parts of something.
+/// The type in which items are collected: text for items that refer to other objects.
 template <class Item>
 using owned = std::conditional_t<std::is_same_v<Item, std::string_view>, std::string, Item>;
 
 } // namespace detail::piping
 
-/// Records on their way through stages: see the top of this file. Its type consists of its stages and need not be
-/// written out. It can be moved but not copied.
-///
-/// Functions that add a stage or a setting take the pipe over, so that all can be written in one expression. Functions
-/// that run it keep it, so that it can be queried: after `cancelled` it can be run again and continues where it was;
-/// after any other exception of a stage or a sink it has ended, and reports `closed`. Once everything has passed
-/// through, or `take` has ended it, running it does nothing.
+/// A chain of stages with sources: see the top of this file. Its type contains its stages and need not be written out.
+/// It can be moved but not copied.
+/// Functions that add a stage or a setting consume the pipe, so that everything can be written in one expression.
+/// Functions that run the pipe do not consume it, so that it can be queried. After `cancelled`, it can be run again and
+/// continues at the same position; after any other exception of a stage or a sink, it has ended and reports `closed`.
+/// After all items have passed, or `take` has ended the pipe, running it does nothing.
 template <class Chain>
 class pipe_chain : public detail::piping::with_stages<pipe_chain, Chain> {
     using flow = detail::piping::flow;
@@ -271,13 +266,13 @@ class pipe_chain : public detail::piping::with_stages<pipe_chain, Chain> {
 
     // ---- settings ----
 
-    /// What to do when a stage throws at a record.
+    /// Sets what to do if a stage throws for a record.
     pipe_chain on_error(millstream::on_error on_error) && {
         source_.at().skips = on_error == millstream::on_error::skip;
         return std::move(*this);
     }
 
-    /// Skips records that a stage throws at, and writes them to `to` as they were read, with their delimiter. The
+    /// Skips records for which a stage throws, and writes them to `to` as they were read, with their delimiter. The
     /// writer must outlive the pipe.
     pipe_chain quarantine(writer &to) && {
         source_.at().skips = true;
@@ -285,14 +280,14 @@ class pipe_chain : public detail::piping::with_stages<pipe_chain, Chain> {
         return std::move(*this);
     }
 
-    /// Stops between two batches when this token is cancelled: `cancelled`. It must outlive the pipe. To interrupt
-    /// waits for the source as well, also give the token to the reader.
+    /// Stops between two batches with `cancelled` when this token is cancelled. The token must outlive the pipe. To
+    /// interrupt waits for the source as well, also pass the token to the reader.
     pipe_chain cancel(const cancel_token &token) && {
         source_.cancel = &token;
         return std::move(*this);
     }
 
-    /// At most `records` records make a batch; at least 1.
+    /// Sets the maximum number of records in a batch, which is at least 1.
     pipe_chain batch(std::size_t records) && {
         source_.most = std::max<std::size_t>(records, 1);
         return std::move(*this);
@@ -304,20 +299,20 @@ class pipe_chain : public detail::piping::with_stages<pipe_chain, Chain> {
         return std::move(*this);
     }
 
-    /// Writes each item to another writer as well, as `write_to` does. The writer must outlive the pipe.
+    /// Also writes each item to another writer, like `write_to`. The writer must outlive the pipe.
     auto tee(writer &to) && requires printable<item> {
         return this->one(detail::piping::tee_stage{&to, source_.terminator()});
     }
 
     // ---- sinks ----
 
-    /// Runs to the end, if the stages do all the work.
+    /// Runs to the end without a sink, if the stages do all the work.
     pipe_summary run() {
         drive([](item &&) { return flow::more; });
         return summary();
     }
 
-    /// The number of resulting items.
+    /// Returns the number of output items.
     std::uint64_t count() {
         std::uint64_t count = 0;
         drive([&](item &&) {
@@ -347,7 +342,7 @@ class pipe_chain : public detail::piping::with_stages<pipe_chain, Chain> {
         return init;
     }
 
-    /// All items; for items that are parts of a record, copies.
+    /// Collects all items; items that refer to a record are copied.
     std::vector<detail::piping::owned<item>> collect() {
         std::vector<detail::piping::owned<item>> all;
         drive([&](item &&given) {
@@ -357,8 +352,8 @@ class pipe_chain : public detail::piping::with_stages<pipe_chain, Chain> {
         return all;
     }
 
-    /// Prints each item, followed by the record terminator of the source: a newline for lines. The writer is neither
-    /// flushed nor closed. At the end everything has been written to the writer, or this has thrown.
+    /// Prints each item, followed by the record terminator of the source, such as a newline for lines. The writer is
+    /// neither flushed nor closed. When this returns, everything has been written to the writer; otherwise it throws.
     pipe_summary write_to(writer &to) requires printable<item> {
         const std::string terminator = source_.terminator();
         drive([&](item &&given) {
@@ -370,10 +365,10 @@ class pipe_chain : public detail::piping::with_stages<pipe_chain, Chain> {
 
     // ---- results ----
 
-    /// What has been done so far.
+    /// The statistics so far.
     pipe_summary summary() const { return source_.summary(); }
 
-    /// How the time was spent, if the pipe is `measured`.
+    /// How time was spent, if the pipe is `measured`.
     pipe_stats stats() const {
         pipe_stats stats{{}, source_.waited(), source_.elapsed};
         chain_.report(stats.stages);
@@ -384,8 +379,8 @@ class pipe_chain : public detail::piping::with_stages<pipe_chain, Chain> {
     /// source, and the message of the exception. Null if there was none. Valid until the next failure.
     const error *last_error() const noexcept { return source_.last_error(); }
 
-    /// Ends it at the current position. Commands still running are stopped, like `millstream::reader::close`; the
-    /// destructor does the same, and reports nothing.
+    /// Stops at the current position. Running commands are stopped, as by `millstream::reader::close`. The destructor
+    /// also does this, without reporting errors.
     pipe_summary close() {
         source_.close();
         return summary();
@@ -417,15 +412,15 @@ class pipe_chain : public detail::piping::with_stages<pipe_chain, Chain> {
     Chain chain_;
 };
 
-/// Readers without a record definition yet. Made by `millstream::pipe` and `millstream::merge`.
+/// Readers without a definition of records yet. Created by `millstream::pipe` and `millstream::merge`.
 class unframed_pipe {
   public:
     explicit unframed_pipe(std::vector<reader> readers) noexcept : readers_(std::move(readers)) {}
 
-    /// The records are lines.
+    /// Defines records as lines.
     auto lines() && { return std::move(*this).frames(framer::lines()); }
 
-    /// The records that a framer finds.
+    /// Defines records by a framer.
     pipe_chain<detail::piping::start<std::string_view>> frames(framer framer) && {
         return {detail::piping::source_of_records(std::move(readers_), std::move(framer)), {}};
     }
@@ -434,19 +429,19 @@ class unframed_pipe {
     std::vector<reader> readers_;
 };
 
-/// The records of several readers. They take turns, one batch at a time, and a reader without data is skipped while
-/// another has some; the records of each stay in order. A record's number is its number in its own reader. All of them
-/// must succeed.
+/// Combines the records of several readers. The readers take turns, one batch at a time, and a reader without data is
+/// skipped while another has some. The records of each reader stay in order, and a record's number is its number in its
+/// own reader. All readers must succeed.
 inline unframed_pipe merge(std::vector<reader> readers) { return unframed_pipe(std::move(readers)); }
 
-/// The records of a reader from its current position.
+/// Starts a pipe with the records of a reader, from its current position.
 inline unframed_pipe pipe(reader reader) {
     std::vector<millstream::reader> readers;
     readers.push_back(std::move(reader));
     return merge(std::move(readers));
 }
 
-/// The records of a source.
+/// Starts a pipe with the records of a source.
 template <source Source>
 unframed_pipe pipe(Source &&source, const reader_options &options = {}) {
     return pipe(reader(std::forward<Source>(source), options));

@@ -1,10 +1,9 @@
-// How the stages of pipes become one loop; see pipe.hpp. Nothing in here is for users.
+// Fuses the stages of pipes into one loop; see pipe.hpp. This header is internal.
 //
 // A chain takes the items of a batch and passes the results to a sink, item by item. Each stage wraps the sink in its
-// own function, so that the compiler sees one loop with all stages in it. Where stages are chosen at run time,
-// or are to be measured, a chain is cut: there whole batches change hands.
-//
-// C++20; needs libmillstream.
+// own function, so that the compiler sees one loop with all stages in it. If stages are chosen at run time or measured,
+// the chain is cut: complete batches are passed on there.
+// Needs C++20 and libmillstream.
 #ifndef MILLSTREAM_PIPE_CHAINS_HPP
 #define MILLSTREAM_PIPE_CHAINS_HPP
 
@@ -19,7 +18,7 @@
 
 namespace millstream::detail::piping {
 
-/// No stage.
+/// A chain without stages.
 template <class Item>
 struct start {
     using in = Item;
@@ -50,7 +49,7 @@ struct fused {
     void report(std::vector<stage_stats> &stages) const { chain.report(stages); }
 };
 
-/// A chain whose output is collected, batch by batch, before what comes next sees it.
+/// A chain whose output is collected, batch by batch, before it is passed on.
 template <class Chain>
 struct cut_here {
     using in = typename Chain::in;
@@ -74,7 +73,7 @@ struct cut_here {
     void report(std::vector<stage_stats> &stages) const {
         chain.report(stages);
         stage_stats own = measured.stats;
-        for (const stage_stats &before : stages) // its time includes theirs
+        for (const stage_stats &before : stages) // its time includes the time of these stages
             own.time -= before.time;
         stages.push_back(std::move(own));
     }

@@ -1,7 +1,6 @@
-// What goes through pipes: items with the numbers of their records, and what is known while they do; see pipe.hpp.
-// Nothing in here is for users but `millstream::stage_stats`.
-//
-// C++20; needs libmillstream.
+// Items with the numbers of their records, and the state while a pipe processes them; see pipe.hpp. Except for
+// `millstream::stage_stats`, this header is internal.
+// Needs C++20 and libmillstream.
 #ifndef MILLSTREAM_PIPE_ITEMS_HPP
 #define MILLSTREAM_PIPE_ITEMS_HPP
 
@@ -24,12 +23,12 @@
 
 namespace millstream {
 
-/// What one stage of a pipe has done.
+/// The statistics of one stage of a pipe.
 struct stage_stats {
     std::string name;
-    /// Items that came out.
+    /// The number of output items.
     std::uint64_t items = 0;
-    /// The size of these items in bytes; 0 for values, whose size is not known.
+    /// The size of the output items in bytes; 0 for values, whose size is unknown.
     std::uint64_t bytes = 0;
     /// The time inside the stage.
     std::chrono::nanoseconds time{};
@@ -37,7 +36,7 @@ struct stage_stats {
 
 namespace detail::piping {
 
-/// Whether the next item is wanted.
+/// Whether the next item is needed.
 enum class flow : bool { more, enough };
 
 inline flow both(flow one, flow other) noexcept { return one == flow::enough ? one : other; }
@@ -46,32 +45,32 @@ inline flow both(flow one, flow other) noexcept { return one == flow::enough ? o
 struct context {
     /// The current record.
     std::uint64_t record = 0;
-    /// Where the exception being thrown came from.
+    /// The origin of the exception that is being thrown.
     std::uint64_t failed_at = 0;
-    /// It was not thrown by a stage: nothing is skipped then.
+    /// Whether it was not thrown by a stage; then no record is skipped.
     bool sink_failed = false;
-    /// Whether a record that a stage fails at is skipped.
+    /// Whether records for which a stage fails are skipped.
     bool skips = false;
     /// Whether time is measured.
     bool measures = false;
     /// The skipped records, until they are processed.
     std::vector<std::uint64_t> passed_over;
-    /// Memory for what stages make of a batch.
+    /// Memory for the output of stages for a batch.
     std::pmr::monotonic_buffer_resource memory;
 
-    /// Another batch begins.
+    /// Starts another batch.
     void begin() {
         sink_failed = false;
         passed_over.clear();
         memory.release();
     }
 
-    /// Within a handler: skips the current record if that is allowed, and rethrows if not.
+    /// In an exception handler: skips the current record if that is allowed; otherwise rethrows.
     void caught() {
         try {
             throw;
         } catch (const std::bad_alloc &) {
-            failed_at = record; // not the record's fault
+            failed_at = record; // the record is not the cause
             throw;
         } catch (const std::exception &) {
             if (sink_failed || !skips) {
@@ -85,7 +84,7 @@ struct context {
         }
     }
 
-    /// Does what is not a stage's work on a record.
+    /// Runs code that is not part of a stage.
     template <class Act>
     auto sinking(Act act) {
         try {
@@ -115,7 +114,7 @@ class records_of {
     std::string_view take(std::size_t index) const noexcept { return batch_[index]; }
 
   private:
-    batch batch_; // not shared, so that it can stay in registers
+    batch batch_; // not a reference, so that it can stay in registers
 };
 
 /// The items of a batch between two stages, each with the number of its record.
@@ -149,7 +148,7 @@ class items {
     std::vector<std::pair<std::uint64_t, Item>> items_;
 };
 
-/// Gives items to a sink, one by one. The handler is outside of the loop, which so has nothing to do with exceptions.
+/// Passes items to a sink, one by one. The handler is outside of the loop, so that the loop has no exception code.
 template <class Input, class Sink>
 flow each_of(Input &&input, context &at, Sink &&sink) {
     const std::size_t count = input.size();
@@ -167,7 +166,7 @@ flow each_of(Input &&input, context &at, Sink &&sink) {
     }
 }
 
-/// An exception that waits until earlier items have been passed on.
+/// An exception that is held until earlier items have been passed on.
 class waiting {
   public:
     /// Runs a part of a chain. An exception found later belongs to an earlier record: it replaces an existing one.
@@ -198,7 +197,7 @@ class waiting {
     bool sink_failed_ = false;
 };
 
-/// What came out of a stage, and how long it took.
+/// Counts the output of a stage and measures its time.
 struct meter {
     stage_stats stats;
 
@@ -227,7 +226,7 @@ struct counter {
     std::uint64_t count = 0;
 };
 
-/// Adds the time that it exists to a sum.
+/// Adds its lifetime to a sum.
 class stopwatch {
   public:
     explicit stopwatch(std::chrono::nanoseconds &sum) noexcept : sum_(sum) {}

@@ -1,7 +1,6 @@
-// Where the records of a pipe come from, batch by batch, and what happens when a stage throws; see pipe.hpp. Nothing in
-// here is for users but `millstream::pipe_summary`.
-//
-// C++20; needs libmillstream.
+// Reads the records of a pipe, batch by batch, and handles exceptions of stages; see pipe.hpp. Except for
+// `millstream::pipe_summary`, this header is internal.
+// Needs C++20 and libmillstream.
 #ifndef MILLSTREAM_PIPE_SOURCE_HPP
 #define MILLSTREAM_PIPE_SOURCE_HPP
 
@@ -22,15 +21,15 @@
 
 namespace millstream {
 
-/// What a pipe has done so far.
+/// The statistics of a pipe.
 struct pipe_summary {
-    /// Records that were read.
+    /// The number of records that were read.
     std::uint64_t records = 0;
-    /// Items that the last stage produced.
+    /// The number of items that the last stage produced.
     std::uint64_t items = 0;
-    /// How often a stage failed at a record that was skipped, as allowed by `on_error`.
+    /// The number of times a stage failed for a record that was skipped, as `on_error` allows.
     std::uint64_t failed = 0;
-    /// Whether a stage such as `take` ended it before its sources did.
+    /// Whether a stage such as `take` ended the pipe before its sources ended.
     bool ended_early = false;
     /// How the sources' commands ended.
     std::vector<command_end> commands;
@@ -38,7 +37,7 @@ struct pipe_summary {
 
 namespace detail::piping {
 
-/// Where the records come from, and how they are processed.
+/// The sources of the records, and the loop that processes them.
 class source_of_records {
   public:
     source_of_records(std::vector<reader> readers, millstream::framer framer)
@@ -46,7 +45,7 @@ class source_of_records {
 
     std::string terminator() const { return std::string(framer_.terminator()); }
 
-    /// One batch: `work` is called with its records and the context, and returns whether more is wanted.
+    /// Processes one batch: `work` is called with its records and the context, and returns whether it needs more.
     template <class Chain, class Work>
     void step(const Chain &chain, Work work) {
         if (chain.is_done())
@@ -80,14 +79,14 @@ class source_of_records {
             end_early();
     }
 
-    /// Whether there is something to do.
+    /// Whether there is more to process.
     bool is_open() {
         if (phase_ == phase::failed)
             fail(errc::closed);
         return phase_ == phase::open;
     }
 
-    /// Ends all readers at their current positions.
+    /// Closes all readers at their current positions.
     void close() {
         std::exception_ptr first;
         while (!readers_.empty()) {
@@ -101,7 +100,7 @@ class source_of_records {
             std::rethrow_exception(first);
     }
 
-    /// How long the readers were waited for.
+    /// The time spent waiting for the readers.
     std::chrono::nanoseconds waited() const {
         std::chrono::nanoseconds sum = waited_;
         for (const reader &reader : readers_)
@@ -129,7 +128,7 @@ class source_of_records {
         detail::fail(*last_);
     }
 
-    /// The reader whose turn it is, or the next one that requires no wait.
+    /// Returns the next reader in turn that requires no wait.
     std::size_t choose() noexcept {
         const std::size_t count = readers_.size();
         std::size_t chosen = turn_ % count;
@@ -156,7 +155,7 @@ class source_of_records {
         }
     }
 
-    /// Takes leave of a reader.
+    /// Removes a reader.
     void end(std::size_t index) {
         reader reader = std::move(readers_[index]);
         readers_.erase(readers_.begin() + static_cast<std::ptrdiff_t>(index));
@@ -174,19 +173,19 @@ class source_of_records {
         }
     }
 
-    /// Nothing more is wanted.
+    /// The pipe needs no more records.
     void end_early() {
         phase_ = phase::ended;
         summary_.ended_early = true;
         close();
     }
 
-    /// Deals with the records before this one that stages have failed at.
+    /// Handles the records before this one for which stages have failed.
     void pass_over(const batch &batch, std::uint64_t before) {
         std::vector<std::uint64_t> &records = at_->passed_over;
         if (records.empty())
             return;
-        // Stages after a cut may have met an earlier one later.
+        // Stages after a cut may have reported an earlier record later.
         std::sort(records.begin(), records.end());
         try {
             for (const std::uint64_t record : records) {
@@ -206,7 +205,7 @@ class source_of_records {
         }
     }
 
-    /// Within a handler: rethrows the exception, and records where it was thrown.
+    /// In an exception handler: rethrows the exception and stores where it was thrown.
     [[noreturn]] void rethrow(const batch &batch, const reader &from) {
         error_details details;
         details.kind = errc::stage_failed;
@@ -229,10 +228,10 @@ class source_of_records {
         }
     }
 
-    /// The error with its record. A sink's is about the sink otherwise.
+    /// Returns the error with its record. An error of a sink names the sink instead.
     error placed(const error &thrown, const batch &batch, const reader &from) const {
         if (thrown.command() != nullptr)
-            return thrown; // whose sentence the library has made
+            return thrown; // the library has created its sentence
         error_details details;
         details.kind = thrown.kind();
         details.name = thrown.name();
@@ -244,7 +243,7 @@ class source_of_records {
         details.written = thrown.written();
         details.system_errno = thrown.system_errno();
         if (!at_->sink_failed) {
-            // What the stage counted, it counted from the start of what it was given.
+            // The stage counted from the start of its input.
             details.name = from.name();
             details.offset =
                 batch.offset() + batch.offsets()[static_cast<std::size_t>(at_->failed_at - batch.first_record())];

@@ -1,8 +1,6 @@
-// The stages of pipes that work on one item at a time; see pipe.hpp. Nothing in here is for users.
-//
-// A stage is given an item and hands what becomes of it to the next one: nothing, one item, or several.
-//
-// C++20; needs libmillstream.
+// The stages of pipes that work on one item at a time; see pipe.hpp. This header is internal.
+// A stage receives an item and passes no item, one item or several items to the next stage.
+// Needs C++20 and libmillstream.
 #ifndef MILLSTREAM_PIPE_STAGES_HPP
 #define MILLSTREAM_PIPE_STAGES_HPP
 
@@ -35,7 +33,7 @@ struct map_stage {
 
     template <class In, class Next>
     flow each(In &&item, context &, Next &next) {
-        // What it makes lives until later stages are done with it.
+        // The result lives until later stages have processed it.
         return next(out<In>(std::invoke(function, std::move(item))));
     }
     bool is_done() const noexcept { return false; }
@@ -66,7 +64,7 @@ struct flat_map_stage {
     template <class In, class Next>
     flow each(In &&item, context &, Next &next) {
         auto &&values = std::invoke(function, std::move(item));
-        // What only the range has can be taken out of it.
+        // Elements that only the range owns can be moved out of it.
         constexpr bool owns = !std::is_reference_v<range<In>> && !std::ranges::view<std::remove_cv_t<range<In>>>;
         for (auto &&value : values) {
             flow state;

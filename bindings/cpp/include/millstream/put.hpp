@@ -1,14 +1,13 @@
-// millstream/put.hpp: how values become text. The parts of millstream::out.print(...), and what makes special ones.
+// millstream/put.hpp: converts values to text, as parts of millstream::out.print(...), and defines formats such as hex.
 //
 //     using namespace millstream;
 //     out.println(pad(x, 8), ' ', hex(y), ' ', fixed(z, 2), ' ', json(name));
-//
-// What a value becomes, in every language of Millstream the same:
+// The text of a value, which is the same in every language of Millstream:
 //
 //   char                        that byte
 //   std::string, string_view,   their bytes; of a literal or an array those before its first
 //     "literal", const char *    '\0'; a null pointer is an error (argument_invalid), and nullptr does not compile
-//   all other integers          decimal, signed char and unsigned char (uint8_t) too; 128 bits where there are such
+//   all other integers          decimal, signed char and unsigned char (uint8_t) too; 128 bits if the compiler has them
 //   float, double               the shortest text that reads back as the same number: 1.0, 0.1, 1e16, 1.5e-7, NaN, inf
 //   bool                        true or false
 //   hex(x)                      lower-case hexadecimal without a prefix; of negative numbers, two's complement
@@ -17,16 +16,13 @@
 //   fixed(x, digits)            this many digits after the point, rounded from the exact value; width and digits count
 //                               as 65535 if they are more
 //   json(text)                  a quoted string; bytes that are not UTF-8 become U+FFFD
-//
-// Your own type: a function `void ms_put(millstream::output &out, const your_type &value)` in your type's namespace,
-// which prints to `out`. (std::string and other views that convert to std::string_view need none.)
-//
-// Each part knows the most bytes that it needs (`room`) and writes itself there (`put`): print adds up the sizes and
-// checks once whether there is enough space. Sizes are 64 bits wide everywhere, so that no sum of them wraps: it is a
-// small multiple of bytes that are in memory, and of bounded widths. Users of stdio.hpp need neither parts nor sizes.
-//
-// C++17; needs no library. Floating-point numbers need a standard library that has std::to_chars for them (libstdc++
-// of gcc 11 and later).
+// To print your own type, define `void ms_put(millstream::output &out, const your_type &value)` in its namespace; it
+// prints to `out`. (Types that convert to std::string_view do not need it.)
+// Each part has a maximum size (`room`) and writes itself into that space (`put`): print adds the sizes and checks once
+// whether there is enough space. Sizes always have 64 bits, so that their sum cannot overflow: it is a small multiple
+// of the bytes in memory and of bounded widths. Users of stdio.hpp need neither parts nor sizes.
+// Needs C++17 and no library. Floating-point numbers need a standard library whose std::to_chars supports them
+// (libstdc++ of gcc 11 and later).
 #ifndef MILLSTREAM_PUT_HPP
 #define MILLSTREAM_PUT_HPP
 
@@ -49,7 +45,7 @@
 namespace millstream {
 namespace detail {
 
-/// Integers that are numbers: not bool, and no character type but the two that are bytes.
+/// Integers that are numbers: not bool, and no character types except the two that are bytes.
 template <class T>
 inline constexpr bool is_number =
     std::is_integral_v<T> && !std::is_same_v<T, bool> && !std::is_same_v<T, char> && !std::is_same_v<T, wchar_t> &&
@@ -60,7 +56,7 @@ template <>
 inline constexpr bool is_number<char8_t> = false;
 #endif
 
-// Whether the standard library knows them as integers depends on the language mode.
+// The language mode determines whether the standard library treats them as integers.
 #ifdef __SIZEOF_INT128__
 template <>
 inline constexpr bool is_number<millstream_u128> = true;
@@ -71,11 +67,11 @@ inline constexpr bool is_number<millstream_i128> = true;
 template <class T>
 inline constexpr bool is_signed_number = is_number<T> &&T(-1) < T(0);
 
-/// The unsigned type to which negation and hexadecimal go: 64 bits, or 128.
+/// The unsigned type for negation and hexadecimal, with 64 or 128 bits.
 template <class T>
 using magnitude_of = std::conditional_t<sizeof(T) <= 8, std::uint64_t, millstream_widest>;
 
-/// The digits of a magnitude; returns how many.
+/// Writes the digits of a magnitude; returns their number.
 MILLSTREAM_HOT std::size_t put_digits(char *to, std::uint64_t value) { return millstream_digits(to, value); }
 #ifdef __SIZEOF_INT128__
 inline std::size_t put_digits(char *to, millstream_u128 value) {
@@ -95,7 +91,7 @@ MILLSTREAM_HOT std::uint64_t room_of(const Parts &...parts) {
     return (std::uint64_t{0} + ... + parts.room());
 }
 
-/// A space as a size: more than any memory if it exceeds the range of a size.
+/// Converts a space to a size; larger than any memory if it exceeds the range of a size.
 MILLSTREAM_HOT std::size_t as_size(std::uint64_t room) {
     return room < SIZE_MAX ? static_cast<std::size_t>(room) : SIZE_MAX;
 }
@@ -110,7 +106,7 @@ struct text_part {
     std::string_view text;
     MILLSTREAM_HOT std::size_t room() const { return text.size(); }
     MILLSTREAM_HOT std::size_t put(char *to) const {
-        if (!text.empty()) // of which the address may be null
+        if (!text.empty()) // the address may be null
             std::memcpy(to, text.data(), text.size());
         return text.size();
     }
@@ -133,7 +129,7 @@ struct number_part {
         using magnitude = magnitude_of<T>;
         if constexpr (is_signed_number<T>) {
             const std::size_t sign = value < 0;
-            *to = '-'; // or the first digit, in a moment
+            *to = '-'; // the first digit may overwrite it
             const auto bits = static_cast<magnitude>(value);
             return sign + put_digits(to + sign, sign != 0 ? 0 - bits : bits);
         } else {
@@ -169,7 +165,7 @@ struct padded_part {
         char digits[number_room<T>];
         const std::size_t count = number_part<T>{value}.put(digits);
         const std::size_t gap = width > count ? width - count : 0;
-        const std::size_t sign = fill == '0' && digits[0] == '-'; // it stands before zeros, and after spaces
+        const std::size_t sign = fill == '0' && digits[0] == '-'; // the sign is before zeros and after spaces
         std::memcpy(to, digits, sign);
         std::memset(to + sign, fill, gap);
         std::memcpy(to + sign + gap, digits + sign, count - sign);
@@ -177,13 +173,13 @@ struct padded_part {
     }
 };
 
-/// `NaN`, `inf` or `-inf`; 0 if the value is none of them.
+/// Writes `NaN`, `inf` or `-inf`; returns 0 if the value is none of them.
 inline std::size_t put_special(char *to, double value) {
     const std::string_view text = std::isnan(value) ? "NaN" : !std::isinf(value) ? "" : value < 0 ? "-inf" : "inf";
     return text_part{text}.put(to);
 }
 
-/// The shortest digits come from the standard library, in scientific notation; the layout is ours.
+/// The standard library produces the shortest digits in scientific notation; the layout is defined here.
 template <class T>
 struct real_part {
     T value;
@@ -253,8 +249,8 @@ struct fixed_part {
     }
 };
 
-/// How many bytes at the beginning of `text` are one character of UTF-8, by Unicode's table of what is well formed;
-/// 0 if they are none, and then `bad` is how many bytes one U+FFFD stands for.
+/// Returns the number of bytes of the first UTF-8 character of `text`, according to Unicode's table of well-formed
+/// sequences. Returns 0 if it is invalid; then `bad` is the number of bytes that one U+FFFD replaces.
 inline std::size_t utf8_length(std::string_view text, std::size_t &bad) {
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
     const unsigned char first = byte(0);
@@ -265,7 +261,7 @@ inline std::size_t utf8_length(std::string_view text, std::size_t &bad) {
     if (length == 0)
         return 0;
     for (std::size_t i = 1; i < length; bad = ++i) {
-        // Too long forms, surrogates and what is above U+10FFFF show in the second byte.
+        // The second byte shows overlong forms, surrogates and values above U+10FFFF.
         const unsigned char least = i != 1 ? 0x80 : first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
         const unsigned char most = i != 1 ? 0xbf : first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
         if (i == text.size() || byte(i) < least || byte(i) > most)
@@ -335,10 +331,10 @@ inline constexpr bool is_char_array = false;
 template <std::size_t N>
 inline constexpr bool is_char_array<char[N]> = true;
 
-/// What is in an array before its first '\0', or all of it.
+/// The content of an array before its first '\0', or the whole array.
 MILLSTREAM_HOT std::string_view until_zero(const char *text, std::size_t size) {
     if (MILLSTREAM_LIKELY(text[size - 1] == '\0'))
-        return text; // of a literal, compilers know the length
+        return text; // compilers know the length of a literal
     const void *const zero = std::memchr(text, '\0', size);
     return {text, zero == nullptr ? size : static_cast<std::size_t>(static_cast<const char *>(zero) - text)};
 }
@@ -397,24 +393,23 @@ constexpr detail::hex_part<T> hex(T value) {
     return {value};
 }
 
-/// Right-aligned with spaces: millstream::pad(42, 5) is "   42". A width counts as 65535 if it is more; so does a
-/// negative one.
+/// Right-aligned with spaces: millstream::pad(42, 5) is "   42". Widths above 65535 and negative widths count as 65535.
 template <class T>
 constexpr detail::padded_part<T> pad(T value, std::size_t width) {
     static_assert(detail::is_number<T>, "pad is for integers");
     return {value, detail::as_width(width), ' '};
 }
 
-/// With zeros in front, after the sign, which counts: millstream::zero_fill(-42, 5) is -0042. Widths are those of
-/// `pad`.
+/// With leading zeros after the sign, which is included in the width: millstream::zero_fill(-42, 5) is -0042. Widths
+/// work as in `pad`.
 template <class T>
 constexpr detail::padded_part<T> zero_fill(T value, std::size_t width) {
     static_assert(detail::is_number<T>, "zero_fill is for integers");
     return {value, detail::as_width(width), '0'};
 }
 
-/// `digits` digits after the decimal point: millstream::fixed(1.005, 2) is 1.00, since the number is a little less than
-/// that. A negative number of digits counts as 0, and one above 65535 as that.
+/// `digits` digits after the decimal point: millstream::fixed(1.005, 2) is 1.00, because the number is slightly less. A
+/// negative number of digits counts as 0, and a number above 65535 as 65535.
 constexpr detail::fixed_part fixed(double value, int digits) {
     return {value, digits < 0 ? std::uint16_t{0} : detail::as_width(static_cast<std::size_t>(digits))};
 }

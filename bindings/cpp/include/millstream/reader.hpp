@@ -1,20 +1,17 @@
-// Readers: bytes, records and numbers out of a source.
+// Readers take bytes, records and numbers from a source.
 //
 //     for (std::string_view line : millstream::lines(millstream::command{"samtools", "view", "-h", path}))
 //         use(line);
-//     // Here the command has succeeded. Had it failed, the loop would have thrown after its last line.
+//     // Here the command has succeeded. If it had failed, the loop would have thrown after the last line.
 //
 // The end of the stream means that the source succeeded: a command that exits with a non-zero status is an error,
-// reported after every byte it wrote has been delivered. An error is reported once; after it the reader is at its end,
-// unless `millstream::is_resumable`.
-//
-// Members that can fail have two forms. One throws `millstream::error`, or the exception of your callback. The other
-// takes a `std::error_code &` as its last argument, throws nothing, and leaves the details in `last_error()`. Functions
-// that go from value to value by themselves only throw: loops over ranges, `values()`, and `scan` of several values at
-// once.
-//
-// The bytes of lines, records and batches belong to the reader: they are valid until the next non-const call on it.
-// Different readers may be used by different threads at the same time; one reader, by one thread at a time.
+// which is reported after all bytes that it wrote have been delivered. An error is reported once; after it, the reader
+// is at its end, unless `millstream::is_resumable` returns true.
+// Member functions that can fail have two forms. One throws `millstream::error`, or the exception of your callback. The
+// other takes a `std::error_code &` as its last argument, does not throw, and stores the details in `last_error()`.
+// Loops over ranges, `values()`, and `scan` of several values have only the throwing form.
+// The reader owns the bytes of lines, records and batches, which are valid until the next non-const call on it.
+// Different threads may use different readers at the same time; only one thread at a time may use a reader.
 #ifndef MILLSTREAM_READER_HPP
 #define MILLSTREAM_READER_HPP
 
@@ -34,9 +31,9 @@
 
 namespace millstream {
 
-/// How a source is compressed.
+/// The compression of a source.
 enum class format : std::uint32_t {
-    none = MILLSTREAM_FORMAT_NONE, ///< Not at all, or not known yet, or in a format that this header does not know.
+    none = MILLSTREAM_FORMAT_NONE, ///< Not compressed, not known yet, or in a format that this header does not know.
     gzip = MILLSTREAM_FORMAT_GZIP,
     bgzf = MILLSTREAM_FORMAT_BGZF, ///< gzip in blocks, as samtools and tabix write it.
     zstd = MILLSTREAM_FORMAT_ZSTD,
@@ -46,7 +43,7 @@ enum class format : std::uint32_t {
 enum class waits : std::uint32_t {
     no = MILLSTREAM_WAITS_NO,           ///< There is data, or the end, or an error to report.
     unknown = MILLSTREAM_WAITS_UNKNOWN, ///< Unknown, as with a callback.
-    yes = MILLSTREAM_WAITS_YES,         ///< Nothing is there.
+    yes = MILLSTREAM_WAITS_YES,         ///< There is no data.
 };
 
 /// The position of a reader: bytes consumed, after decoding, and records taken or skipped.
@@ -63,14 +60,14 @@ struct progress {
     std::uint64_t records = 0;
     /// Bytes read from the source, before decoding.
     std::uint64_t source_bytes = 0;
-    /// The total number of these, if known.
+    /// The total number of bytes of the source, if known.
     std::optional<std::uint64_t> source_size;
     millstream::format format = millstream::format::none;
-    /// Since the reader was opened.
+    /// The time since the reader was opened.
     std::chrono::nanoseconds elapsed{};
-    /// How long the consumer has waited for bytes.
+    /// The time that the consumer has waited for bytes.
     std::chrono::nanoseconds waited{};
-    /// The longest record so far, in bytes, with its delimiter or prefix.
+    /// The length of the longest record so far in bytes, with its delimiter or prefix.
     std::uint64_t longest_record = 0;
 };
 
@@ -98,7 +95,7 @@ inline void observe(void *user, const millstream_progress *at) noexcept {
 
 using reader_options_handle = handle<millstream_reader_options, millstream_reader_options_free>;
 
-/// The options of the C ABI; `kept` is where the observer is stored while the reader exists.
+/// Creates the options of the C ABI; `kept` stores the observer while the reader exists.
 inline reader_options_handle made(const reader_options &options, std::unique_ptr<observer> &kept) {
     auto handle = made<reader_options_handle>(millstream_reader_options_new);
     auto *to = handle.get();
@@ -125,11 +122,10 @@ struct io;
 
 /// Reads a source. It can be moved but not copied. A default-constructed or moved-from reader is not open: its calls
 /// fail with `argument_invalid`.
-///
-/// The destructor closes it; errors of that are not reported. It may take two seconds if a command has to be stopped.
+/// The destructor closes the reader without reporting errors. It may take two seconds if a command has to be stopped.
 class reader {
   public:
-    /// Not open.
+    /// Creates a reader that is not open.
     reader() noexcept = default;
 
     /// Opens a source.
@@ -163,7 +159,7 @@ class reader {
         : outcome_(std::move(other.outcome_)), observer_(std::move(other.observer_)), handle_(std::move(other.handle_)),
           window_(std::exchange(other.window_, millstream_input{})) {}
     reader &operator=(reader &&other) noexcept {
-        handle_ = std::move(other.handle_); // before the rest: what is closed now may still call back
+        handle_ = std::move(other.handle_); // first, because the handle that is closed now may still call back
         observer_ = std::move(other.observer_);
         outcome_ = std::move(other.outcome_);
         window_ = std::exchange(other.window_, millstream_input{});
@@ -173,8 +169,9 @@ class reader {
 
     // ---- bytes ----
 
-    /// Reads at least one more byte after the unread ones and returns how many; 0 is the end, and means that the source
-    /// succeeded. `record_too_long` when more bytes than the record limit are unread, which can be consumed.
+    /// Reads at least one more byte after the unread ones and returns the number of new bytes; 0 is the end, and means
+    /// that the source succeeded. If more bytes than the record limit are unread, this is `record_too_long`; the bytes
+    /// can be consumed.
     std::size_t fill() {
         return outcome_.throwing([&](std::error_code &code) { return fill(code); });
     }
@@ -195,15 +192,15 @@ class reader {
         return {bytes, len};
     }
 
-    /// Takes `count` bytes from the front of the unread ones. The bytes after them do not move. More bytes than there
-    /// are is `argument_invalid`.
+    /// Removes `count` bytes from the front of the unread ones. The bytes after them do not move. A count larger than
+    /// the number of unread bytes is `argument_invalid`.
     void consume(std::size_t count) {
         outcome_.throwing([&](std::error_code &code) { consume(count, code); });
     }
     void consume(std::size_t count, std::error_code &code) noexcept { call(code, millstream_reader_consume, count); }
 
-    /// Copies at least one byte, and at most `room.size()` of them, to `room`, which is not empty, and returns how
-    /// many; 0 is the end, and means that the source succeeded.
+    /// Copies between one and `room.size()` bytes to `room`, which must not be empty, and returns their number; 0 is
+    /// the end, and means that the source succeeded.
     std::size_t read(std::span<char> room) {
         return outcome_.throwing([&](std::error_code &code) { return read(room, code); });
     }
@@ -213,10 +210,10 @@ class reader {
         return len;
     }
 
-    // ---- records: nothing at the end, which means that the source succeeded ----
+    // ---- records: these return nothing at the end, which means that the source succeeded ----
 
-    /// The next line, without its line feed or carriage return and line feed. For many lines, `millstream::lines` is
-    /// faster.
+    /// Returns the next line, without its line feed or carriage return and line feed. For many lines,
+    /// `millstream::lines` is faster.
     std::optional<std::string_view> next_line() {
         return outcome_.throwing([&](std::error_code &code) { return next_line(code); });
     }
@@ -224,7 +221,7 @@ class reader {
         return record(code, millstream_reader_next_line);
     }
 
-    /// The bytes before the next `delimiter`, or before the end.
+    /// Returns the bytes before the next `delimiter`, or before the end.
     std::optional<std::string_view> read_until(char delimiter) {
         return outcome_.throwing([&](std::error_code &code) { return read_until(delimiter, code); });
     }
@@ -232,7 +229,7 @@ class reader {
         return record(code, millstream_reader_read_until, delimiter);
     }
 
-    /// The next record, as found and trimmed by `framer`.
+    /// Returns the next record, as found and trimmed by `framer`.
     std::optional<std::string_view> next_frame(framer &framer) {
         return outcome_.throwing([&](std::error_code &code) { return next_frame(framer, code); });
     }
@@ -240,8 +237,8 @@ class reader {
         return record(code, millstream_reader_next_frame, framer.get());
     }
 
-    /// The next records, as many as are available but at most `max`, which is at least 1: waits for one, never for a
-    /// second. The records before a bad one are delivered first.
+    /// Returns the next records, as many as are available but at most `max`, which is at least 1. It waits for one
+    /// record but never for a second. The records before an invalid one are delivered first.
     std::optional<batch> next_batch(framer &framer, std::size_t max = all_records) {
         return outcome_.throwing([&](std::error_code &code) { return next_batch(framer, max, code); });
     }
@@ -251,8 +248,8 @@ class reader {
         return found.count > 0 ? std::optional(batch(found)) : std::nullopt;
     }
 
-    /// Makes the last `count` records of the last batch unread again: for a loop over single records that stops in the
-    /// middle of a batch. `argument_invalid` if that batch had fewer, or if the reader was used after it.
+    /// Marks the last `count` records of the last batch as unread, for a loop over single records that stops in the
+    /// middle of a batch. `argument_invalid` if that batch had fewer records, or if the reader was used after it.
     void give_back(std::size_t count) {
         outcome_.throwing([&](std::error_code &code) { give_back(count, code); });
     }
@@ -260,7 +257,7 @@ class reader {
         call(code, millstream_reader_give_back, count);
     }
 
-    /// Skips one record, however long it is, and returns whether there was one. After `record_too_long` it is the one
+    /// Skips one record of any length, and returns whether there was one. After `record_too_long`, it skips the record
     /// that was too long, and the reader continues after it.
     bool skip_record(framer &framer) {
         return outcome_.throwing([&](std::error_code &code) { return skip_record(framer, code); });
@@ -273,14 +270,14 @@ class reader {
 
     // ---- numbers and words ----
 
-    /// The next number, or the next few of them: `scan<int>()` returns a `std::optional<int>`, `scan<int, double>()` a
-    /// `std::optional<std::tuple<int, double>>`. Nothing at the end, with only white space left, which means that the
-    /// source succeeded; `value_missing` if only the first of several exist.
+    /// Returns the next number or several numbers: `scan<int>()` returns a `std::optional<int>`, `scan<int, double>()`
+    /// a `std::optional<std::tuple<int, double>>`. Returns nothing if only white space is left, which means that the
+    /// source succeeded. If only some of several numbers exist, this is `value_missing`.
     ///
-    /// Types are the integers of 32 and 64 bits, float and double. Numbers are separated by white space; none is cut or
-    /// wraps: a token that is not a number of the type is `number_invalid`, one that is too large `number_overflow`.
-    /// Nothing is consumed then, and the error repeats until the token is read in another way, for example with
-    /// `next_word`.
+    /// Types are the integers of 32 and 64 bits, float and double. Numbers are separated by white space and are never
+    /// truncated or wrapped: a token that is not a number of the type is `number_invalid`, and a number that is too
+    /// large is `number_overflow`. The token is not consumed then, and the error repeats until the token is read in
+    /// another way, for example with `next_word`.
     template <scannable First, scannable... Rest>
     auto scan() -> std::optional<detail::values_of<First, Rest...>> {
         First first{};
@@ -294,7 +291,7 @@ class reader {
             return values;
         }
     }
-    /// The same for one number; a failure is reported through `code`.
+    /// Like `scan` for one number; a failure is reported through `code`.
     template <scannable Value>
     std::optional<Value> scan(std::error_code &code) noexcept {
         detail::scanned_as<Value> value{};
@@ -303,7 +300,7 @@ class reader {
         return !code && !end ? std::optional(static_cast<Value>(value)) : std::nullopt;
     }
 
-    /// The next number of a list with exactly one `separator`, or a line end, between two of them.
+    /// Returns the next number of a list with exactly one `separator`, or a line end, between two numbers.
     template <scannable Value>
     std::optional<Value> scan_delimited(char separator) {
         return outcome_.throwing([&](std::error_code &code) { return scan_delimited<Value>(separator, code); });
@@ -323,7 +320,7 @@ class reader {
     template <scannable... Values>
     value_range<Values...> values() noexcept;
 
-    /// The next word: the bytes up to the next white space or the end.
+    /// Returns the next word: the bytes up to the next white space or the end.
     std::optional<std::string_view> next_word() {
         return outcome_.throwing([&](std::error_code &code) { return next_word(code); });
     }
@@ -331,8 +328,8 @@ class reader {
         return word(code, millstream_input_next_word);
     }
 
-    /// The rest of the line, without blanks and tabs before it and without its line end. Right after a number or a word
-    /// it is the rest of their line, which may be empty, also where the input ends without a line end.
+    /// Returns the rest of the line, without blanks and tabs before it and without its line end. Right after a number
+    /// or a word, it is the rest of their line, which may be empty, even if the input ends without a line end.
     std::optional<std::string_view> rest_of_line() {
         return outcome_.throwing([&](std::error_code &code) { return rest_of_line(code); });
     }
@@ -342,7 +339,7 @@ class reader {
 
     // ---- position and progress ----
 
-    /// Whether there is a reader at all; also true after `close`.
+    /// Whether a reader was opened; also true after `close`.
     explicit operator bool() const noexcept { return handle_ != nullptr; }
 
     /// The name of the source in error messages.
@@ -360,22 +357,22 @@ class reader {
         return at;
     }
 
-    /// Whether the next batch requires a wait: for programs that read from several readers in turn. Only useful between
-    /// two batches.
+    /// Returns whether the next batch requires a wait, for programs that read from several readers in turn. Only useful
+    /// between two batches.
     millstream::waits waits() const noexcept {
         end_window();
         return static_cast<millstream::waits>(millstream_reader_waits(handle_.get()));
     }
 
-    /// The file descriptor that becomes readable when fill() has something to read or has reached the end, for an event
-    /// loop; -1 if there is none to wait for. It belongs to the reader, and no other code may read it.
+    /// Returns the file descriptor that becomes readable when fill() has data to read or has reached the end, for an
+    /// event loop; -1 if there is no such descriptor. The reader owns it, and no other code may read it.
     int waits_for() const noexcept {
         end_window();
         return millstream_reader_waits_for(handle_.get());
     }
 
-    /// Ends the reading with `stalled`, which the next call reports once no complete record is left: for an event loop
-    /// that has waited for waits_for() longer than the stall timeout. Without a stall timeout this does nothing.
+    /// Stops reading with `stalled`, which the next call reports when no complete record is left. This is for an event
+    /// loop that has waited for waits_for() longer than the stall timeout. Without a stall timeout it does nothing.
     void stall() {
         outcome_.throwing([&](std::error_code &code) { stall(code); });
     }
@@ -389,7 +386,8 @@ class reader {
         return detail::copied(at);
     }
 
-    /// How all the source's commands ended: available after the end, after an error caused by them, and after `close`.
+    /// Returns how all commands of the source ended. This is available after the end, after an error of a command, and
+    /// after `close`.
     std::vector<command_end> command_ends() {
         const millstream_command_end *ends = nullptr;
         std::size_t count = 0;
@@ -398,18 +396,18 @@ class reader {
         return detail::copied(ends, count);
     }
 
-    /// Ends the reading at the current position; the position remains available. At the end of the stream that is all.
-    /// Before it, the library closes its side of the pipe; a command still running after a second gets SIGTERM, and
-    /// after another second SIGKILL. However it ends then, that is not an error. An error that ended the reading is
-    /// reported again; `closed` if this has been called before.
+    /// Stops reading at the current position; the position remains available. If the stream has not ended, the library
+    /// closes its side of the pipe; a command that still runs after one second gets SIGTERM, and after another second
+    /// SIGKILL. Its status is not an error then. An error that ended reading is reported again; a second call is
+    /// `closed`.
     void close() {
         outcome_.throwing([&](std::error_code &code) { close(code); });
     }
     void close(std::error_code &code) noexcept { call(code, millstream_reader_close); }
 
-    /// Ends the reading at the current position without waiting. A command still running gets SIGTERM immediately; if
-    /// it is still running after two seconds, a thread of the library kills it with SIGKILL. Afterwards other calls are
-    /// `closed`, and the destructor does not wait.
+    /// Stops reading at the current position without waiting. A running command gets SIGTERM immediately; if it still
+    /// runs after two seconds, a thread of the library kills it with SIGKILL. Later calls fail with `closed`, and the
+    /// destructor does not wait.
     void abort() {
         outcome_.throwing([&](std::error_code &code) { abort(code); });
     }
@@ -422,7 +420,7 @@ class reader {
     /// the last failure had another cause.
     std::exception_ptr callback_exception() const noexcept { return outcome_.thrown(); }
 
-    /// The C ABI's reader, which this object keeps. Everything scanned is consumed there.
+    /// The C ABI's reader, which this object still owns. All scanned input is consumed there.
     millstream_reader *get() noexcept {
         end_window();
         return handle_.get();
@@ -450,7 +448,7 @@ class reader {
         return bytes != nullptr ? std::optional(std::string_view(bytes, len)) : std::nullopt;
     }
 
-    /// Sets `to` to the next number; false at the end.
+    /// Sets `to` to the next number; returns false at the end.
     template <class Value>
     bool scan_one(Value &to) {
         detail::scanned_as<Value> value{};
@@ -474,8 +472,8 @@ class reader {
         detail::fail(std::move(details));
     }
 
-    /// Consumes what was scanned, and returns the reader to the functions of the C ABI. The window's own data cannot be
-    /// wrong, so this does not fail.
+    /// Consumes the scanned input and returns the reader to the functions of the C ABI. The window's own data is always
+    /// valid, so this does not fail.
     void end_window() const noexcept { millstream_input_end(&window_, nullptr); }
 
     /// Calls a non-const function of the C ABI.
@@ -489,8 +487,8 @@ class reader {
     detail::outcome outcome_;
     std::unique_ptr<detail::observer> observer_;
     handle_type handle_;
-    // Unread bytes, from which numbers and words are taken without a library call. It is closed by queries of the
-    // reader's position, which does not change their results.
+    // Unread bytes, from which numbers and words are taken without a library call. Queries of the reader's position
+    // close the window, which does not change their results.
     mutable millstream_input window_{};
 };
 
@@ -500,7 +498,7 @@ class value_range {
   public:
     explicit value_range(reader &reader) noexcept : reader_(&reader) {}
 
-    /// Refers to a value. There is one position in a reader, however many iterators.
+    /// Refers to a value. All iterators of a reader share one position.
     class iterator {
       public:
         using iterator_concept = std::input_iterator_tag;
@@ -522,7 +520,7 @@ class value_range {
         std::optional<value_type> value_;
     };
 
-    /// Continues with the value after the last one that was given.
+    /// Continues with the value after the last one that was returned.
     iterator begin() const { return iterator(*reader_); }
     std::default_sentinel_t end() const noexcept { return std::default_sentinel; }
 
@@ -537,17 +535,17 @@ value_range<Values...> reader::values() noexcept {
 
 // ---- ranges ----
 
-/// The records of a reader, one after another: a single-pass range of their contents.
+/// A single-pass range of the contents of a reader's records.
 ///
 ///     auto lines = millstream::lines(source);
 ///     for (std::string_view line : lines)
 ///         if (line.empty())
 ///             break;
-///     for (std::string_view line : lines) … // goes on behind the empty line
+///     for (std::string_view line : lines) … // continues after the empty line
 ///
-/// The end of the range means that the source succeeded; otherwise continuing throws, once, after the last record. Each
-/// content is valid until the next one is requested. Records are taken from the library in batches, so the work for
-/// each is inlined here. The range owns its reader; it can be moved, but not during iteration.
+/// The end of the range means that the source succeeded; otherwise continuing throws, once, after the last record. The
+/// content of a record is valid until the next record is requested. Records are taken from the library in batches, so
+/// the work for each record is inlined here. The range owns its reader; it can be moved, but not during iteration.
 class records {
   public:
     class iterator;
@@ -555,7 +553,7 @@ class records {
     records(millstream::reader reader, millstream::framer framer) noexcept
         : reader_(std::move(reader)), framer_(std::move(framer)) {}
 
-    // A range that was moved from has no reader, and no batch of it either.
+    // A range that was moved from has no reader and no batch.
     records(records &&other) noexcept
         : reader_(std::move(other.reader_)), framer_(std::move(other.framer_)),
           batch_(std::exchange(other.batch_, batch())), next_(std::exchange(other.next_, 0)) {}
@@ -568,11 +566,11 @@ class records {
     }
     ~records() = default;
 
-    /// Continues with the record after the last one that was given.
+    /// Continues with the record after the last one that was returned.
     iterator begin();
     std::default_sentinel_t end() const noexcept { return std::default_sentinel; }
 
-    /// The next record, or nothing at the end.
+    /// Returns the next record, or nothing at the end.
     std::optional<std::string_view> next() {
         if (next_ == batch_.size()) [[unlikely]] {
             forget();
@@ -589,25 +587,26 @@ class records {
         return take();
     }
 
-    /// Skips the next record, however long it is, and returns whether there was one: after `record_too_long` the one
-    /// that was too long. Then the iteration can continue.
+    /// Skips the next record, of any length, and returns whether there was one. After `record_too_long`, it skips the
+    /// record that was too long, and the iteration can continue.
     bool skip_record() { return skip_waiting() || reader_.skip_record(framer_); }
     bool skip_record(std::error_code &code) noexcept {
         code.clear();
         return skip_waiting() || reader_.skip_record(framer_, code);
     }
 
-    /// The position of the stream: after the last record delivered.
+    /// The position in the stream, after the last record delivered.
     millstream::position position() const noexcept {
         if (batch_.empty())
             return reader_.position();
         return {batch_.offset() + batch_.offsets()[next_] - batch_.offsets()[0], batch_.first_record() + next_};
     }
 
-    /// The reader, which continues after the last record that was given. Call it again after continuing with the range.
+    /// The reader, which continues after the last record that was returned. Call this again after continuing with the
+    /// range.
     millstream::reader &reader() noexcept {
         if (next_ < batch_.size()) {
-            std::error_code code; // none: nothing has used the reader since its batch
+            std::error_code code; // no error: no call has used the reader since its batch
             reader_.give_back(batch_.size() - next_, code);
         }
         forget();
@@ -615,7 +614,7 @@ class records {
     }
 
   private:
-    /// The batch is the reader's, and about to be gone.
+    /// Drops the batch, whose memory the reader is about to reuse.
     void forget() noexcept {
         batch_ = batch();
         next_ = 0;
@@ -641,7 +640,7 @@ class records {
     std::size_t next_ = 0;
 };
 
-/// Refers to a record of a range, which must not move. There is one position in a range, however many iterators.
+/// Refers to a record of a range, which must not move. All iterators of a range share one position.
 class records::iterator {
   public:
     using iterator_concept = std::input_iterator_tag;
@@ -665,9 +664,8 @@ class records::iterator {
 
 inline records::iterator records::begin() { return iterator(*this); }
 
-/// The batches of a reader, one after another: a single-pass range of `millstream::batch`, each valid until the next
-/// one is requested. The end of the range means that the source succeeded; otherwise continuing throws, once, after the
-/// last batch.
+/// A single-pass range of the batches of a reader. Each is valid until the next one is requested. The end of the range
+/// means that the source succeeded; otherwise continuing throws, once, after the last batch.
 class batch_range {
   public:
     class iterator;
@@ -675,11 +673,11 @@ class batch_range {
     batch_range(millstream::reader reader, millstream::framer framer, std::size_t max) noexcept
         : reader_(std::move(reader)), framer_(std::move(framer)), max_(max) {}
 
-    /// Continues with the batch after the last one that was given.
+    /// Continues with the batch after the last one that was returned.
     iterator begin();
     std::default_sentinel_t end() const noexcept { return std::default_sentinel; }
 
-    /// The next batch, or nothing at the end.
+    /// Returns the next batch, or nothing at the end.
     std::optional<batch> next() { return reader_.next_batch(framer_, max_); }
     std::optional<batch> next(std::error_code &code) noexcept { return reader_.next_batch(framer_, max_, code); }
 

@@ -1,4 +1,5 @@
-// Scanning: which numbers a reader can read, and by which function of the C ABI. See `millstream::reader::scan`.
+// Scanning: the types of numbers that a reader can read, and their functions of the C ABI. See
+// `millstream::reader::scan`.
 //
 // The common case is inlined over the reader's unread bytes (window.h); the library does the rest, and reports all
 // errors.
@@ -34,7 +35,7 @@ struct values_of_<Value> {
     using type = Value;
 };
 
-/// One value as it is, several as a tuple.
+/// A single value, or several as a tuple.
 template <class... Values>
 using values_of = typename values_of_<Values...>::type;
 
@@ -53,7 +54,7 @@ struct scanned_as_<double> {
     using type = double;
 };
 
-/// The type of the C ABI that holds a value: of `long` and `long long`, the one that is int64_t.
+/// The type of the C ABI for a value: for `long` and `long long`, the one that is int64_t.
 template <scannable Value>
 using scanned_as = typename scanned_as_<Value>::type;
 

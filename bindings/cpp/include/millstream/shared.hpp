@@ -23,26 +23,25 @@
 
 namespace millstream {
 
-/// Writes whole records, from several threads. Moves, and cannot be copied: threads use one object by reference. All
-/// members that are const may be called by several threads at a time.
-///
-/// Those that can fail have two forms. One throws `millstream::error`, or the exception of your callback. The other
-/// takes a `std::error_code &` as its last argument and throws nothing; the code is all it reports.
-///
-/// A default-constructed or moved-from reader is not open: its calls fail with `argument_invalid`. The destructor of
-/// one that was not closed finishes it as far as possible without reporting errors, like that of `millstream::writer`.
+/// Writes complete records from several threads. It can be moved but not copied: threads use one object by reference.
+/// Several threads may call const member functions at the same time.
+/// Member functions that can fail have two forms. One throws `millstream::error`, or the exception of your callback.
+/// The other takes a `std::error_code &` as its last argument and does not throw; it reports only the code.
+/// A default-constructed or moved-from writer is not open: its calls fail with `argument_invalid`. If the writer was
+/// not closed, the destructor finishes it as far as possible without reporting errors, like that of
+/// `millstream::writer`.
 class shared_writer {
   public:
-    /// Not open.
+    /// Creates a writer that is not open.
     shared_writer() noexcept = default;
 
-    /// Takes a writer over, and continues after what it has accepted.
+    /// Takes ownership of a writer, and continues after the bytes that it has accepted.
     explicit shared_writer(writer writer) {
         millstream_writer *const raw = writer.get();
         callback_ = writer.outcome_.release();
         if (callback_ != nullptr)
             turn_ = std::make_unique<std::mutex>();
-        // From here on the library owns it, even if the call fails.
+        // The library owns the writer now, even if the call fails.
         writer.handle_.release();
         handle_ = detail::made<handle_type>(millstream_shared_writer_new, raw);
     }
@@ -54,7 +53,7 @@ class shared_writer {
 
     shared_writer(shared_writer &&) noexcept = default;
     shared_writer &operator=(shared_writer &&other) noexcept {
-        handle_ = std::move(other.handle_); // before the rest: what is freed now may still call back
+        handle_ = std::move(other.handle_); // first, because the handle that is freed now may still call back
         callback_ = std::move(other.callback_);
         turn_ = std::move(other.turn_);
         return *this;
@@ -69,21 +68,21 @@ class shared_writer {
         tell(call(millstream_shared_writer_write_record, static_cast<const void *>(record.data()), record.size()),
              code);
     }
-    /// The same for text; for a literal, without its NUL.
+    /// Like the first form, for text; the NUL of a literal is excluded.
     void write_record(std::string_view record) const { write_record(std::as_bytes(std::span(record))); }
     void write_record(std::string_view record, std::error_code &code) const noexcept {
         write_record(std::as_bytes(std::span(record)), code);
     }
 
-    /// Hands everything written so far, by all threads, to the system.
+    /// Passes all data that was written so far, by all threads, to the system.
     void flush() const { raise(call(millstream_shared_writer_flush)); }
     void flush(std::error_code &code) const noexcept { tell(call(millstream_shared_writer_flush), code); }
 
-    /// Closes the writer for all threads, like `millstream::writer::close`: their later calls are `closed`.
+    /// Closes the writer for all threads, like `millstream::writer::close`: their later calls fail with `closed`.
     void close() const { raise(call(millstream_shared_writer_close)); }
     void close(std::error_code &code) const noexcept { tell(call(millstream_shared_writer_close), code); }
 
-    /// Whether there is a writer at all; also true after `close`.
+    /// Whether a writer was opened; also true after `close`.
     explicit operator bool() const noexcept { return handle_ != nullptr; }
 
   private:
@@ -124,7 +123,7 @@ class shared_writer {
 
     // Objects that the library calls back must outlive the handle: members are destroyed from the last to the first.
     std::unique_ptr<detail::callback_holder> callback_;
-    // With a callback, a thread that has made it throw takes the exception before another thread has its turn.
+    // If a callback throws, the calling thread takes the exception before another thread continues.
     std::unique_ptr<std::mutex> turn_;
     handle_type handle_;
 };

@@ -1,12 +1,12 @@
-// Sinks: values that describe where bytes go. Making one opens nothing; a writer does, and reports errors.
+// Sinks are values that describe where bytes are written. Creating one does not open it; the writer opens it and
+// reports errors.
 //
 //     millstream::writer writer(millstream::path{"counts.txt.gz"});
 //     millstream::writer sorted(millstream::command{"sort", "-o", file});
 //
 // Sinks are path, mapped, fd, borrowed_fd, command, tcp, unix_socket and callback, which are sources too (see
 // source.hpp), and standard_output, to_memory and nowhere.
-//
-// A path to a file appears complete when the writer is closed, or not at all. A command must exit with status 0.
+// A file appears complete when the writer is closed, or not at all. A command must exit with status 0.
 #ifndef MILLSTREAM_SINK_HPP
 #define MILLSTREAM_SINK_HPP
 
@@ -19,18 +19,18 @@
 
 namespace millstream {
 
-/// Standard output: the file descriptor 1 itself. Flush stdio and std::cout before.
+/// Standard output: file descriptor 1 itself. Flush stdio and std::cout before you use it.
 struct standard_output {};
 
-/// Memory: `millstream::writer::memory()` has all of it when the writer is closed.
+/// Memory: `millstream::writer::memory()` returns the content after the writer is closed.
 struct to_memory {};
 
-/// Discards everything: for measuring and counting.
+/// Discards everything, for measuring and counting.
 struct nowhere {};
 
 namespace detail {
 
-/// What opens a writer: in go the options, out come the handle and what must live as long as it does.
+/// Opens a writer. The options are the input; the handle and the objects that must live as long as it are the output.
 struct writer_opening {
     const millstream_writer_options *options = nullptr;
     handle<millstream_writer, millstream_writer_free> writer;

@@ -1,23 +1,20 @@
 // Buffers between a program and its own io function: a drop-in replacement for `SmartBuffer.hpp` and
-// `AsyncSmartBuffer.hpp`. Only the include has to be changed.
+// `AsyncSmartBuffer.hpp`. Only the #include has to be changed.
 //
 //     SyncIOReadBuffer        reads through a buffer: a number of bytes, or up to a character
 //     SyncIOLazyWriteBuffer   writes through a buffer, as late as it can
-//     AsyncIOReadBuffer       the same with an io that answers later
+//     AsyncIOReadBuffer       like SyncIOReadBuffer, with an io that completes later
 //     AsyncIOWriteBuffer
 //     millstream::Extractor, <<       numbers and words instead of bytes
 //     millstream::LockedReadBuffer    for several threads
 //     millstream::LockedWriteBuffer   for several threads, with a flush after a while
-//
-// What it promises:
-// - Nothing is lost. What io delivered can be read, and what was accepted is written or still in the buffer, even if io
-//   throws, moves fewer bytes than requested, or takes no more.
-// - Nothing recurses: neither long reads nor handlers that request again deepen the stack.
-// - io is asked for at most a bufferful, and is only given the buffer's own memory.
-//
-// What it does not do: open, poll or know anything but the io function. `reader.hpp` and `writer.hpp` do.
-//
-// Needs C++17 and no library; one file, which may be copied. Compiles with g++, clang++ and mingw-w64.
+// Guarantees:
+// - No data is lost. Bytes that io delivered can be read, and accepted bytes are written or still in the buffer, even
+//   if io throws, moves fewer bytes than requested, or accepts no more.
+// - There is no recursion: neither long reads nor handlers that start further requests deepen the stack.
+// - io is called with at most the capacity of the buffer, and only with the buffer's own memory.
+// These classes know only the io function and do not open or poll anything. `reader.hpp` and `writer.hpp` do.
+// Needs C++17 and no library. This file can be copied. It compiles with g++, clang++ and mingw-w64.
 
 #ifndef MILLSTREAM_SMART_BUFFER_HPP
 #define MILLSTREAM_SMART_BUFFER_HPP
@@ -55,7 +52,7 @@
 #endif
 
 // mingw-w64 with Windows' own threads has neither std::mutex nor std::thread before GCC 13. There the asynchronous pair
-// takes no lock, and the variants for several threads are left out.
+// takes no lock, and the variants for several threads are missing.
 #if !defined(__GLIBCXX__) || defined(_GLIBCXX_HAS_GTHREADS)
 #include <condition_variable>
 #include <thread>
@@ -64,8 +61,8 @@
 
 namespace millstream {
 
-/// An error between a buffer and its io: io claims to have moved more bytes than requested (for example the -1 of a
-/// failed read(2)), or it takes no more while bytes remain to be written.
+/// An error between a buffer and its io: io reports more bytes than requested (for example the -1 of a failed read(2)),
+/// or it accepts no more while bytes remain to be written.
 struct BufferError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -96,11 +93,11 @@ std::size_t length_of(const SizeType &len) {
     return static_cast<std::size_t>(len);
 }
 
-/// How many bytes io has moved, from its result when it was asked for `asked`.
+/// Checks the result of io, which was called for `asked` bytes, and returns the number of bytes moved.
 template <class SizeType, class Result>
 std::size_t moved(const Result &result, std::size_t asked) {
     if constexpr (std::is_integral_v<Result> && !std::is_same_v<Result, bool>) {
-        // A negative number is far too large as an unsigned one.
+        // A negative number is much too large as an unsigned one.
         if (static_cast<std::uintmax_t>(result) > asked) {
             throw BufferError("millstream: io moved " + std::to_string(result) + " bytes when asked for " +
                               std::to_string(asked));
@@ -125,8 +122,8 @@ inline void copy(char *to, const char *from, std::size_t len) {
 ///     [ ........ | xxxxxxxxxxxxx | ............... ]
 ///     0          begin           end       capacity     begin <= end, and both are 0 when there are no bytes
 ///
-/// The original uses a ring buffer; the behaviour is the same here. Bytes left at the end of the memory are moved to
-/// its beginning before new bytes arrive, and those are few: programs take everything but an incomplete record.
+/// The original uses a ring buffer; the behaviour is the same here. Remaining bytes are moved to the start of the
+/// memory before new bytes arrive. There are few of them, because programs take everything except an incomplete record.
 class Window {
   public:
     explicit Window(std::size_t capacity) : memory_(new char[capacity]), capacity_(capacity) {}
@@ -137,7 +134,7 @@ class Window {
     const char *bytes() const { return memory_.get() + begin_; }
     char *bytes() { return memory_.get() + begin_; }
 
-    /// The memory after the bytes, `vacancy()` of it. Moves the bytes.
+    /// Returns the memory after the bytes, which has `vacancy()` bytes. Moves the bytes to the start.
     char *room() {
         if (begin_ > 0) {
             std::memmove(memory_.get(), bytes(), size());
@@ -147,7 +144,7 @@ class Window {
         return memory_.get() + end_;
     }
 
-    /// The first `len` bytes of `room()` are bytes now.
+    /// Adds the first `len` bytes of `room()` to the bytes.
     void commit(std::size_t len) { end_ += len; }
 
     /// Drops the first `len` bytes.
@@ -158,7 +155,7 @@ class Window {
         }
     }
 
-    /// Moves the first `len` bytes, or as many as there are, to `out`. Returns how many.
+    /// Moves the first `len` bytes, or all if there are fewer, to `out`. Returns their number.
     std::size_t take(char *out, std::size_t len) {
         len = std::min(len, size());
         copy(out, bytes(), len);
@@ -166,7 +163,7 @@ class Window {
         return len;
     }
 
-    /// Appends the first `len` bytes at `data`, or as many as fit. Returns how many.
+    /// Appends the first `len` bytes at `data`, or as many as fit. Returns their number.
     std::size_t put(const char *data, std::size_t len) {
         len = std::min(len, vacancy());
         if (end_ + len > capacity_) {
@@ -177,7 +174,7 @@ class Window {
         return len;
     }
 
-    /// Undoes `take`s: the `len` bytes at `data` are the first ones again, in larger memory if necessary.
+    /// Undoes `take`s: inserts the `len` bytes at `data` before the others, in larger memory if necessary.
     void put_back(const char *data, std::size_t len) {
         if (len == 0) {
             return;
@@ -221,13 +218,12 @@ std::optional<std::size_t> length_till(std::string_view bytes, Ender &ender) {
 } // namespace buffer_detail
 } // namespace millstream
 
-/// Reads through a buffer, from an io that is passed with every read.
-///
-/// `io(char *to, const SizeType &len)` writes up to `len` bytes to `to` and returns how many; 0 means that there are no
-/// more. Any callable of this form works, and is called with the free part of the buffer, never with the caller's
-/// memory. It may throw: the exception passes through, and the buffer is as it was before the read, plus everything
-/// that io has delivered meanwhile. (`size()` is more than `capacity()` until that is read; only a lack of memory on
-/// the way loses bytes, with std::bad_alloc.) After a 0, io is called again by the next read.
+/// Reads through a buffer from an io function that is passed with every read.
+/// `io(char *to, const SizeType &len)` writes up to `len` bytes to `to` and returns their number; 0 means that there
+/// are no more. Any callable of this form works. It is called with the free part of the buffer, never with the caller's
+/// memory. It may throw: the exception passes through, and the buffer contains the bytes from before the read and
+/// everything that io has delivered since. (`size()` exceeds `capacity()` until these bytes are read; they are lost
+/// only if memory is exhausted, with std::bad_alloc.) After a 0, the next read calls io again.
 ///
 ///     auto io = [](char *to, std::size_t len) { return std::fread(to, 1, len, stdin); };
 ///     SyncIOReadBuffer<std::size_t> buffer(1024);
@@ -239,8 +235,9 @@ template <class SizeType>
 struct SyncIOReadBuffer {
     using IOInterface = std::function<SizeType(char *, const SizeType &)>;
 
-    /// A buffer of `size` bytes. Throws std::invalid_argument if that is 0.
-    SyncIOReadBuffer(const SizeType &size) : window_(millstream::buffer_detail::length_of(size)) { // implicit, as ever
+    /// Creates a buffer of `size` bytes. Throws std::invalid_argument if that is 0.
+    SyncIOReadBuffer(const SizeType &size)
+        : window_(millstream::buffer_detail::length_of(size)) { // implicit, as in the original
         if (size == 0) {
             throw std::invalid_argument("millstream: a buffer of 0 bytes");
         }
@@ -249,16 +246,16 @@ struct SyncIOReadBuffer {
     SyncIOReadBuffer(const SyncIOReadBuffer &) = delete;
     SyncIOReadBuffer &operator=(const SyncIOReadBuffer &) = delete;
 
-    /// Reads `len` bytes to `out`. Returns how many there were: fewer than `len` only at the end.
+    /// Reads `len` bytes to `out`. Returns the number of bytes, which is less than `len` only at the end.
     template <class Io>
     SizeType read(char *out, const SizeType &len, Io &&io) {
         return static_cast<SizeType>(read_bytes(out, millstream::buffer_detail::length_of(len), io));
     }
 
     /// Reads up to and including the first `ender`, a character or a predicate of characters, to `out`, which has to be
-    /// large enough. Returns the number of bytes; at the end, without `ender`, the remaining ones.
-    ///
-    /// More than a `SizeType` can count is returned in pieces: the first has the greatest length and no `ender`.
+    /// large enough. Returns the number of bytes. At the end of the input, it reads the remaining bytes without
+    /// `ender`.
+    /// Records longer than the maximum of `SizeType` are returned in pieces: the first has that length and no `ender`.
     template <class Io>
     SizeType readUntil(char *out, Io &&io, const char &ender) {
         return static_cast<SizeType>(read_until(out, millstream::buffer_detail::largest<SizeType>(), io, ender));
@@ -269,14 +266,14 @@ struct SyncIOReadBuffer {
     }
 
 #ifdef MILLSTREAM_HAS_SPAN
-    /// Fills `out`. Returns how many bytes there were: fewer only at the end.
+    /// Fills `out`. Returns the number of bytes, which is smaller than `out` only at the end.
     template <class Io>
     std::size_t read(std::span<char> out, Io &&io) {
         return read_bytes(out.data(), out.size(), io);
     }
 
-    /// Reads up to and including the first `ender`, as far as `out` reaches. Longer records are returned in pieces: the
-    /// first ones fill `out` and have no `ender`.
+    /// Reads up to and including the first `ender`, but at most the size of `out`. Longer records are returned in
+    /// pieces: the first ones fill `out` and have no `ender`.
     template <class Io>
     std::size_t readUntil(std::span<char> out, Io &&io, const char &ender) {
         return read_until(out.data(), out.size(), io, ender);
@@ -287,15 +284,15 @@ struct SyncIOReadBuffer {
     }
 #endif
 
-    /// The length of the first record in the buffer, including its `ender`, if the buffer contains it completely. Asks
-    /// no io.
+    /// Returns the length of the first record in the buffer, including its `ender`, if the buffer contains it
+    /// completely. Does not call io.
     std::optional<SizeType> findLengthTill(const char &ender) const { return find(ender); }
     template <class Ender, class = millstream::buffer_detail::IsEnder<Ender>>
     std::optional<SizeType> findLengthTill(Ender &&ender) const {
         return find(ender);
     }
 
-    /// Asks io for as many bytes as fit. Returns how many it gave: 0 at the end, or when the buffer is full.
+    /// Calls io for as many bytes as fit. Returns the number of bytes: 0 at the end, or if the buffer is full.
     template <class Io>
     SizeType fill(Io &&io) {
         const auto room = static_cast<SizeType>(window_.vacancy());
@@ -312,7 +309,7 @@ struct SyncIOReadBuffer {
     /// The bytes in the buffer, valid until the next call that is not const.
     std::string_view buffer() const { return {window_.bytes(), window_.size()}; }
 
-    /// Drops the first `len` bytes of `buffer()`; throws std::invalid_argument if it has fewer.
+    /// Drops the first `len` bytes of `buffer()`; throws std::invalid_argument if there are fewer.
     void consume(std::size_t len) {
         if (len > window_.size()) {
             throw std::invalid_argument("millstream: consume more bytes than the buffer contains");
@@ -322,7 +319,7 @@ struct SyncIOReadBuffer {
 
     bool empty() const { return window_.size() == 0; }
     bool full() const { return window_.vacancy() == 0; }
-    /// The number of bytes in the buffer, as far as a `SizeType` can count.
+    /// The number of bytes in the buffer, at most the maximum of `SizeType`.
     SizeType size() const {
         return static_cast<SizeType>(std::min(window_.size(), millstream::buffer_detail::largest<SizeType>()));
     }
@@ -336,7 +333,7 @@ struct SyncIOReadBuffer {
     std::size_t read_bytes(char *out, std::size_t len, Io &io) {
         std::size_t got = 0;
         try {
-            // First as much as fits, then one bufferful after another, until the rest is here.
+            // First takes the buffered bytes, then fills the buffer repeatedly until the rest has arrived.
             bool more = window_.size() >= len || full() || fill(io) > 0;
             while (more && window_.size() < len - got) {
                 got += window_.take(out + got, window_.size());
@@ -379,7 +376,7 @@ struct SyncIOReadBuffer {
 
 namespace millstream::buffer_detail {
 
-/// A type that `<<` and `>>` treat as a number: all integers, including bytes, and floats, but neither characters nor
+/// The types that `<<` and `>>` treat as numbers: all integers, including bytes, and floats, but neither characters nor
 /// bool.
 template <class T>
 constexpr bool is_number = std::is_arithmetic_v<T> && !std::is_same_v<T, bool> && !std::is_same_v<T, char> &&
@@ -398,7 +395,7 @@ char *format(char *to, T value) {
         return std::to_chars(to, to + number_len, value).ptr;
     } else {
         static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>, "long double is not supported");
-        // The shortest digits that give the same number when they are read: 1.0, 0.00001, 1.5e-7, 1e16.
+        // The shortest digits that read back as the same number: 1.0, 0.00001, 1.5e-7, 1e16.
         if (std::isnan(value)) {
             return append(to, "NaN");
         }
@@ -441,12 +438,11 @@ char *format(char *to, T value) {
 
 } // namespace millstream::buffer_detail
 
-/// Writes through a buffer, to its own io, as late as possible: when more arrives than fits, at `flush`, and in the
+/// Writes through a buffer to its own io, as late as possible: when the data does not fit, at `flush`, and in the
 /// destructor.
-///
-/// `io(char *from, const SizeType &len)`, or with `const char *`, takes up to `len` bytes and returns how many, or
-/// returns nothing and has then taken all. It is called again for the rest; 0 means that it takes no more. It may
-/// throw: the exception passes through, and what it has not taken stays in the buffer.
+/// `io(char *from, const SizeType &len)`, or with `const char *`, accepts up to `len` bytes and returns their number,
+/// or returns void if it accepts all of them. It is called again for the rest; 0 means that it accepts no more. It may
+/// throw: the exception passes through, and bytes that it has not accepted stay in the buffer.
 ///
 ///     SyncIOLazyWriteBuffer<std::size_t> buffer(
 ///         1024, [](const char *from, std::size_t len) { return std::fwrite(from, 1, len, stdout); });
@@ -472,18 +468,18 @@ struct SyncIOLazyWriteBuffer {
     SyncIOLazyWriteBuffer(const SyncIOLazyWriteBuffer &) = delete;
     SyncIOLazyWriteBuffer &operator=(const SyncIOLazyWriteBuffer &) = delete;
 
-    /// Flushes, and ignores errors: `close` reports it.
+    /// Flushes and ignores errors; `close` reports them.
     ~SyncIOLazyWriteBuffer() {
         try {
             flush();
-        } catch (...) { // a destructor cannot report them
+        } catch (...) { // a destructor cannot report errors
         }
     }
 
-    /// Accepts `len` bytes. Returns how many: fewer only if io takes no more.
-    ///
-    /// Fills the buffer to its last byte, and calls io for more: a buffer of 12 bytes that gets 6 and 6 calls nothing,
-    /// and the next 6 first write those 12. If io throws, `accepted()` tells how many of the bytes were accepted.
+    /// Accepts `len` bytes. Returns the number of accepted bytes, which is smaller only if io accepts no more.
+    /// Fills the buffer to its last byte before it calls io: for a buffer of 12 bytes, two writes of 6 bytes do not
+    /// call io, and the third write first writes those 12. If io throws, `accepted()` returns how many bytes were
+    /// accepted.
     SizeType write(const char *data, const SizeType &len) {
         return static_cast<SizeType>(write_bytes(data, millstream::buffer_detail::length_of(len)));
     }
@@ -492,7 +488,8 @@ struct SyncIOLazyWriteBuffer {
     std::size_t write(std::span<const char> data) { return write_bytes(data.data(), data.size()); }
 #endif
 
-    /// Writes what is in the buffer. Returns how many bytes io has taken; `empty()` tells whether that was all.
+    /// Writes the content of the buffer. Returns the number of bytes that io has accepted; `empty()` returns whether
+    /// all were.
     SizeType flush() {
         std::size_t taken = 0;
         while (!empty()) {
@@ -507,8 +504,8 @@ struct SyncIOLazyWriteBuffer {
         return static_cast<SizeType>(taken);
     }
 
-    /// Flushes, and throws millstream::BufferError if io does not take everything. After a successful `close`, a write
-    /// is a std::logic_error.
+    /// Flushes, and throws millstream::BufferError if io does not accept everything. After a successful `close`, a
+    /// write is a std::logic_error.
     void close() {
         flush();
         if (!empty()) {
@@ -518,22 +515,22 @@ struct SyncIOLazyWriteBuffer {
         closed_ = true;
     }
 
-    /// From now on, a write that finds bytes older than `interval` in the buffer writes all of them, and its own. 0
-    /// disables that.
-    ///
-    /// There is no thread: after the last write nothing happens until `due()` is checked, by an event loop or by
-    /// millstream::LockedWriteBuffer.
+    /// From now on, a write that finds bytes older than `interval` in the buffer writes all of them and its own. 0
+    /// disables this.
+    /// There is no thread: after the last write, bytes stay in the buffer until an event loop or
+    /// millstream::LockedWriteBuffer checks `due()`.
     void flushEvery(Clock::duration interval) {
         interval_ = std::min<Clock::duration>(interval, std::chrono::hours(24 * 365)); // a year: no sum overflows
         oldest_ = Clock::now();
     }
 
-    /// When the oldest byte in the buffer becomes older than the interval; nothing if there is neither.
+    /// The time at which the oldest byte in the buffer becomes older than the interval; nothing if there is no byte or
+    /// no interval.
     std::optional<Clock::time_point> due() const {
         return empty() || !timed() ? std::nullopt : std::optional(oldest_ + interval_);
     }
 
-    /// Writes a number, a character or a bool; throws millstream::BufferError if io takes no more. Integers are
+    /// Writes a number, a character or a bool; throws millstream::BufferError if io accepts no more. Integers are
     /// decimal, including those of one byte; floats have the fewest digits that read back the same (1.0, 1.5e-7, inf,
     /// NaN).
     template <class T, class = std::enable_if_t<millstream::buffer_detail::is_number<T> || std::is_same_v<T, bool>>>
@@ -561,13 +558,13 @@ struct SyncIOLazyWriteBuffer {
     /// The free space of the buffer.
     SizeType vacancy() const { return static_cast<SizeType>(window_.vacancy()); }
 
-    /// All bytes that io has taken so far.
+    /// The number of bytes that io has accepted so far.
     std::uint64_t written() const { return written_; }
-    /// All bytes that were accepted so far: those written, and those in the buffer.
+    /// The number of bytes that were accepted so far: those written, and those in the buffer.
     std::uint64_t accepted() const { return written_ + window_.size(); }
 
   private:
-    /// `io` as a function that returns how many bytes it has taken.
+    /// Wraps `io` in a function that returns the number of bytes that it has accepted.
     template <class Io>
     static auto counting(Io &&io) {
         return [io = std::decay_t<Io>(std::forward<Io>(io))](char *from, std::size_t size) mutable -> std::size_t {
@@ -650,17 +647,14 @@ class Lock {
     Mutex &mutex_;
 };
 
-/// What the asynchronous pair has in common: requests in a queue, one request to io at a time, and answers in order.
-///
-/// `Side` is the part that differs. For the first request it tells whether it is finished (`settle`), what to request
-/// from io (`question`, a function that is called with the handler of the answer), and what an answer does
+/// The common part of the asynchronous pair: requests in a queue, one request to io at a time, and answers in order.
+/// `Side` is the part that differs. For the first request, it defines whether the request is finished (`settle`), what
+/// to request from io (`question`, a function that is called with the handler of the answer), and what an answer does
 /// (`answered`).
-///
-/// The state is shared by the buffer and every handler that io was given, so that an answer after the buffer is gone
-/// finds memory, and is ignored. No foreign function (io, handlers, destructors of either) is called with the mutex
-/// held. One call at a time, the outermost, does all the work in a loop: a nested call, or one from another thread
-/// meanwhile, only leaves a request or an answer for it. So the stack does not deepen, and handlers are called one by
-/// one.
+/// The buffer and all handlers that were passed to io share the state, so that an answer after the buffer is destroyed
+/// finds valid memory and is ignored. No foreign function (io, handlers, their destructors) is called with the mutex
+/// held. Only the outermost call does the work, in a loop: a nested call, or a call from another thread at the same
+/// time, only leaves a request or an answer for it. So the stack does not deepen, and handlers are called one by one.
 template <class Side>
 struct Conversation : std::enable_shared_from_this<Conversation<Side>> {
     using Size = typename Side::Size;
@@ -677,7 +671,7 @@ struct Conversation : std::enable_shared_from_this<Conversation<Side>> {
         work(visit);
     }
 
-    /// The buffer is gone: drops the requests, or leaves that to the running loop.
+    /// Called when the buffer is destroyed: drops the requests, or leaves that to the running loop.
     void abandon() {
         Visit visit(*this);
         abandoned = true;
@@ -725,7 +719,7 @@ struct Conversation : std::enable_shared_from_this<Conversation<Side>> {
                 Request request = std::move(requests.front());
                 requests.pop_front();
                 visit.lock.released([&request] {
-                    const Request settled = std::move(request); // goes before the lock comes back
+                    const Request settled = std::move(request); // destroyed before the lock is acquired again
                     settled.handler(static_cast<Size>(settled.moved));
                 });
             } else {
@@ -734,7 +728,7 @@ struct Conversation : std::enable_shared_from_this<Conversation<Side>> {
         }
     }
 
-    /// Sends the request to io. If io throws, it is sent again by whatever starts the loop next.
+    /// Sends the request to io. If io throws, the next call that starts the loop sends it again.
     void question(Lock &lock) {
         const std::uint64_t number = ++questions;
         waiting = true;
@@ -792,7 +786,7 @@ struct ReadSide {
     }
 
     auto question(std::deque<Request> &requests) {
-        // The first request stays where it is until the loop that asks here continues.
+        // The first request stays in place until the loop that calls this continues.
         return [&io = requests.front().io, to = window.room(),
                 len = static_cast<SizeType>(asked())](const Handler &handler) { io(to, len, handler); };
     }
@@ -818,8 +812,8 @@ struct WriteSide {
         const char *data;
         std::size_t len;
         Handler handler;
-        std::size_t buffered = 0; // how many of the bytes have gone into the buffer
-        std::size_t moved = 0;    // how many of those io has taken
+        std::size_t buffered = 0; // the number of bytes that were put into the buffer
+        std::size_t moved = 0;    // the number of those that io has accepted
         bool ended = false;
     };
 
@@ -830,7 +824,8 @@ struct WriteSide {
         return first.moved == first.len || first.ended;
     }
 
-    /// What fits is copied immediately, even while io has the bytes before it: they do not move, see `question`.
+    /// Bytes that fit are copied immediately, even while io has the bytes before them, which do not move: see
+    /// `question`.
     void queued(std::deque<Request> &requests) {
         const auto last = requests.rbegin();
         const auto before = std::next(last);
@@ -839,9 +834,9 @@ struct WriteSide {
         }
     }
 
-    /// Fills the buffer from as many requests as fit: small ones that arrived together are written together.
+    /// Fills the buffer from as many requests as fit, so that small ones that arrived together are written together.
     auto question(std::deque<Request> &requests) {
-        window.room(); // moves the bytes to the beginning, so that all free space is after them
+        window.room(); // moves the bytes to the start, so that all free space is after them
         for (Request &request : requests) {
             put(request);
             if (window.vacancy() == 0) {
@@ -856,7 +851,7 @@ struct WriteSide {
 
     std::size_t asked() const { return asked_of_io; }
 
-    /// The bytes in the buffer are those of the first requests, in order. If io takes no more, all requests end: if a
+    /// The buffer contains the bytes of the first requests, in order. If io accepts no more, all requests end: if a
     /// later one continued, the output would have a gap.
     void answered(std::deque<Request> &requests, std::size_t count) {
         if (count == 0) {
@@ -883,46 +878,44 @@ struct WriteSide {
 
     Window window;
     Io io;
-    std::size_t asked_of_io = 0; // there may be more in the buffer meanwhile
+    std::size_t asked_of_io = 0; // the buffer may contain more by now
 };
 
 } // namespace millstream::buffer_detail
 
-/// Reads through a buffer, from an io that answers when it can.
+/// Reads through a buffer from an asynchronous io.
 ///
 /// `io(char *to, const SizeType &len, const ReadResultHandler &handler)` writes up to `len` bytes to `to` and calls a
-/// copy of `handler` with how many, once, at any time: before it returns, later, from another thread. 0 means that
-/// there are no more. A second call for the same request is ignored, and so is one after the buffer is gone (the memory
-/// at `to` lives as long as a copy of `handler`). A count greater than `len` is thrown back to io as
-/// millstream::BufferError, and is not an answer.
-///
-/// Reads are queued and answered in order; handlers are called one at a time, by whichever call the answer comes with.
-/// A handler may read again, and destroy the buffer. An exception of io or of a handler leaves the call that it was
-/// called from; the queue stays in order and continues with the next call of `read` or of an io handler.
-///
-/// Reads without an answer when the buffer is destroyed are dropped: their handlers are not called. The destructor does
-/// not wait: a handler, or io, that another thread is calling at that moment may still run after it, and needs what it
-/// uses for that long.
+/// copy of `handler` once with their number, at any time: before it returns, later, or from another thread. 0 means
+/// that there are no more. A second call for the same request is ignored, and so is a call after the buffer is
+/// destroyed (the memory at `to` lives as long as a copy of `handler`). If the count is greater than `len`, the handler
+/// throws millstream::BufferError, and the call does not count as an answer.
+/// Reads are queued and answered in order. Handlers are called one at a time, from the call that delivers the answer. A
+/// handler may read again, and may destroy the buffer. An exception of io or of a handler propagates out of the call
+/// that invoked it; the queue stays in order and continues with the next call of `read` or of an io handler.
+/// When the buffer is destroyed, unanswered reads are dropped: their handlers are not called. The destructor does not
+/// wait: a handler or io that another thread is running may still run after it, so the objects that it uses must live
+/// long enough.
 template <class SizeType>
 struct AsyncIOReadBuffer {
     using ReadResultHandler = std::function<void(const SizeType &)>;
     using IOInterface = std::function<void(char *, const SizeType &, const ReadResultHandler &)>;
 
     /// A buffer of `size` bytes; 0 counts as 1.
-    AsyncIOReadBuffer(const SizeType &size) // implicit, as ever
+    AsyncIOReadBuffer(const SizeType &size) // implicit, as in the original
         : state_(std::make_shared<State>(std::max<std::size_t>(millstream::buffer_detail::length_of(size), 1))) {}
     ~AsyncIOReadBuffer() { state_->abandon(); }
     AsyncIOReadBuffer(const AsyncIOReadBuffer &) = delete;
     AsyncIOReadBuffer &operator=(const AsyncIOReadBuffer &) = delete;
 
-    /// Reads `len` bytes to `out`, which has to stay valid until `handler` is called with how many there were: fewer
-    /// than `len` only if io delivers no more.
+    /// Reads `len` bytes to `out`, which has to stay valid until `handler` is called with the number of bytes, which is
+    /// less than `len` only if io delivers no more.
     void read(char *out, const SizeType &len, const IOInterface &io, const ReadResultHandler &handler) {
         state_->ask({out, millstream::buffer_detail::length_of(len), io, handler});
     }
 
 #ifdef MILLSTREAM_HAS_SPAN
-    /// Fills `out`, as far as a `SizeType` can count.
+    /// Fills `out`, at most up to the maximum of `SizeType`.
     void read(std::span<char> out, const IOInterface &io, const ReadResultHandler &handler) {
         state_->ask({out.data(), std::min(out.size(), millstream::buffer_detail::largest<SizeType>()), io, handler});
     }
@@ -946,15 +939,14 @@ struct AsyncIOReadBuffer {
     std::shared_ptr<State> state_;
 };
 
-/// Writes through a buffer, to an io that answers when it can.
+/// Writes through a buffer to an asynchronous io.
 ///
-/// `io(const char *from, const SizeType &len, const WriteResultHandler &handler)` takes up to `len` bytes and calls a
-/// copy of `handler` with how many, under the same rules as the io of AsyncIOReadBuffer. 0 means that it takes no more:
-/// then every write in the queue is answered with as many of its bytes as were taken, and only a new write calls io
+/// `io(const char *from, const SizeType &len, const WriteResultHandler &handler)` accepts up to `len` bytes and calls a
+/// copy of `handler` with their number, under the same rules as the io of AsyncIOReadBuffer. 0 means that it accepts no
+/// more: then every write in the queue is answered with the number of its accepted bytes, and only a new write calls io
 /// again.
-///
-/// Nothing waits for the buffer to be full. It is the unit of one call of io: a bufferful of a large write, or the
-/// small ones that arrived while io was busy.
+/// Writes do not wait until the buffer is full. The buffer is the unit of one call of io: it contains a part of a large
+/// write, or the small writes that arrived while io was busy.
 template <class SizeType>
 struct AsyncIOWriteBuffer {
     using WriteResultHandler = std::function<void(const SizeType &)>;
@@ -967,14 +959,15 @@ struct AsyncIOWriteBuffer {
     AsyncIOWriteBuffer(const AsyncIOWriteBuffer &) = delete;
     AsyncIOWriteBuffer &operator=(const AsyncIOWriteBuffer &) = delete;
 
-    /// Writes the `len` bytes at `data`. Calls `handler` with how many io has taken: fewer than `len` only if it takes
-    /// no more. The bytes have to stay valid until then; only those that fit are copied immediately.
+    /// Writes the `len` bytes at `data`. Calls `handler` with the number of bytes that io has accepted, which is less
+    /// than `len` only if it accepts no more. The bytes have to stay valid until then; only those that fit are copied
+    /// immediately.
     void write(const char *data, const SizeType &len, const WriteResultHandler &handler) {
         state_->ask({data, millstream::buffer_detail::length_of(len), handler});
     }
 
 #ifdef MILLSTREAM_HAS_SPAN
-    /// Writes `data`, as far as a `SizeType` can count.
+    /// Writes `data`, at most up to the maximum of `SizeType`.
     void write(std::span<const char> data, const WriteResultHandler &handler) {
         state_->ask({data.data(), std::min(data.size(), millstream::buffer_detail::largest<SizeType>()), handler});
     }
@@ -982,7 +975,7 @@ struct AsyncIOWriteBuffer {
 
     bool empty() const { return size() == 0; }
     bool full() const { return vacancy() == 0; }
-    /// The bytes in the buffer, which io has not taken yet.
+    /// The bytes in the buffer, which io has not accepted yet.
     SizeType size() const {
         return state_->look([](const auto &window) { return static_cast<SizeType>(window.size()); });
     }
@@ -1010,23 +1003,22 @@ using ::SyncIOReadBuffer;
 ///     SyncIOReadBuffer<std::size_t> buffer(1024);
 ///     millstream::Extractor in(buffer, [](char *to, std::size_t len) { return std::fread(to, 1, len, stdin); });
 ///     for (std::uint32_t a, b; in >> a >> b;) { ... }
-///
-/// At the end of the input `>>` changes nothing, and the extractor is false from then on; io is not called again. Text
-/// that is not a number is a std::invalid_argument, and a number that does not fit a std::out_of_range, with the text
-/// found; the value is unchanged, and the next `>>` continues after it. If io throws, the exception passes through, and
-/// the next `>>` continues where this one was.
+/// At the end of the input, `>>` changes nothing, and the extractor is false from then on; io is not called again. Text
+/// that is not a number throws std::invalid_argument, and a number that does not fit throws std::out_of_range, with the
+/// text that was found. The variable is unchanged, and the next `>>` continues after the text. If io throws, the
+/// exception passes through, and the next `>>` continues at the same position.
 ///
 /// Integers are decimal, with an optional sign, and those of one byte are numbers too; floats are decimal or
-/// scientific, inf or nan. 1e999 does not fit, and 1e-999 is 0. Bytes that are not taken stay in the buffer.
+/// scientific, inf or nan. 1e999 does not fit, and 1e-999 is 0. Bytes that are not used stay in the buffer.
 template <class Buffer, class Io>
 class Extractor {
   public:
-    /// A longer word is a std::length_error, since memory is limited: 64 MiB.
+    /// The maximum length of a word, 64 MiB, which limits memory. A longer word is a std::length_error.
     static constexpr std::size_t longest_word = std::size_t{64} << 20;
 
     Extractor(Buffer &buffer, Io io) : buffer_(buffer), io_(std::move(io)) {}
 
-    /// Whether everything requested was there.
+    /// Whether all requested values were found.
     explicit operator bool() const { return !missing_; }
 
     template <class T, class = std::enable_if_t<buffer_detail::is_number<T>>>
@@ -1061,7 +1053,7 @@ class Extractor {
         return !ended_;
     }
 
-    /// Whether there is a word; the buffer begins with it.
+    /// Returns whether there is a word; the buffer then starts with it.
     bool skip_space() {
         do {
             const std::string_view bytes = buffer_.buffer();
@@ -1072,7 +1064,8 @@ class Extractor {
         return !missing_;
     }
 
-    /// Whether there is a word; it is in `word_`. A word interrupted by an exception of io is completed.
+    /// Returns whether there is a word, which is stored in `word_`. A word that was interrupted by an exception of io
+    /// is completed.
     bool find_word() {
         if (complete_) {
             word_.clear();
@@ -1121,13 +1114,14 @@ class Extractor {
         value = number;
     }
 
-    /// Whether a decimal number outside the range of floats is too large, rather than too close to 0. std::from_chars
-    /// does not tell.
+    /// Whether a decimal number outside the range of floats is too large, and not too close to 0. std::from_chars does
+    /// not report this.
     bool is_large() const {
         const std::size_t mark = std::min(word_.find_first_of("eE"), word_.size());
         const std::size_t point = std::min(word_.find('.'), mark);
-        const std::size_t first = word_.find_first_of("123456789"); // there is one: 0 can be represented
-        // How many places the first significant digit is before the point; 0 is the first place after it.
+        const std::size_t first =
+            word_.find_first_of("123456789"); // there is such a digit, because 0 can be represented
+        // The number of places by which the first significant digit is before the point; 0 is the first place after it.
         const auto places =
             first < point ? static_cast<long long>(point - first) : 1 - static_cast<long long>(first - point);
         long long exponent = 0;
@@ -1140,7 +1134,7 @@ class Extractor {
         return exponent > -places;
     }
 
-    /// The word for a message: its beginning, in printable characters.
+    /// Formats the word for a message: its start, in printable characters.
     std::string found() const {
         static constexpr std::size_t longest = 64;
         std::string text = "\"";
@@ -1166,14 +1160,14 @@ class Extractor {
 
 #ifdef MILLSTREAM_HAS_THREADS
 
-/// A thread-safe SyncIOReadBuffer: each call, including io, has the buffer to itself. So two threads get different
-/// records, each of them complete.
+/// A thread-safe SyncIOReadBuffer: each call, including io, has exclusive access to the buffer. So two threads get
+/// different, complete records.
 template <class SizeType>
 class LockedReadBuffer {
   public:
     explicit LockedReadBuffer(const SizeType &size) : buffer_(size) {}
 
-    /// As SyncIOReadBuffer's, with `char *` and a length, or a span.
+    /// Like the members of SyncIOReadBuffer, with `char *` and a length, or a span.
     template <class... Arguments>
     auto read(Arguments &&...arguments) {
         const std::lock_guard lock(mutex_);
@@ -1198,12 +1192,11 @@ class LockedReadBuffer {
     SyncIOReadBuffer<SizeType> buffer_;
 };
 
-/// A thread-safe SyncIOLazyWriteBuffer: each call has the buffer to itself, so what one `write` accepts is contiguous
-/// in the output.
-///
-/// With an interval, no byte is in the buffer for longer than that: a separate thread writes what is due, so io is also
-/// called by that thread. Exceptions of io on that thread are rethrown by the next `write`, `flush`, `close` or `with`,
-/// once; until then the thread pauses.
+/// A thread-safe SyncIOLazyWriteBuffer: each call has exclusive access to the buffer, so the bytes of one `write` are
+/// contiguous in the output.
+/// With an interval, no byte stays in the buffer for longer: a separate thread writes bytes that are due, so that
+/// thread also calls io. The next `write`, `flush`, `close` or `with` rethrows an exception of io on that thread once;
+/// until then the thread pauses.
 template <class SizeType>
 class LockedWriteBuffer {
     using Buffer = SyncIOLazyWriteBuffer<SizeType>;
@@ -1235,7 +1228,7 @@ class LockedWriteBuffer {
         }
     }
 
-    /// As SyncIOLazyWriteBuffer's, with a length, or a span.
+    /// Like the members of SyncIOLazyWriteBuffer, with a length, or a span.
     template <class... Arguments>
     auto write(Arguments &&...arguments) {
         return with([&](Buffer &buffer) { return buffer.write(std::forward<Arguments>(arguments)...); });
@@ -1257,7 +1250,7 @@ class LockedWriteBuffer {
             changed_.notify_one(); // the thread tries again
             std::rethrow_exception(std::exchange(failure_, nullptr));
         }
-        struct Wake { // also after an exception: the accepted bytes are due as well
+        struct Wake { // also needed after an exception, because accepted bytes are due too
             LockedWriteBuffer &self;
             const std::optional<typename Clock::time_point> before = self.buffer_.due();
             ~Wake() {
@@ -1296,7 +1289,7 @@ class LockedWriteBuffer {
     std::mutex mutex_;
     std::condition_variable changed_;
     Buffer buffer_;
-    std::exception_ptr failure_; // of the thread, until it is reported
+    std::exception_ptr failure_; // the thread's exception until it is reported
     bool stopping_ = false;
     std::thread thread_;
 };

@@ -1,4 +1,5 @@
-// Sources: values that describe where bytes come from. Making one opens nothing; a reader does, and reports errors.
+// Sources are values that describe where bytes are read from. Creating one does not open it; the reader opens it and
+// reports errors.
 //
 //     millstream::reader reader(millstream::path{"reads.txt.gz"});
 //     for (std::string_view line : millstream::lines(millstream::command{"zcat", "-f", file})) …
@@ -6,9 +7,8 @@
 // Sources are path, mapped, standard_input, fd, borrowed_fd, command, pipeline, shell (see command.hpp), tcp,
 // unix_socket, memory, lent_memory and callback. Of these, path, mapped, fd, borrowed_fd, command, tcp, unix_socket and
 // callback are sinks too: see sink.hpp.
-//
-// A command ends with the end of the stream and exit status 0. For standard input and sockets it is only known that
-// they closed.
+// The end of a command's stream means that it exited with status 0. For standard input and sockets, it means only that
+// they were closed.
 #ifndef MILLSTREAM_SOURCE_HPP
 #define MILLSTREAM_SOURCE_HPP
 
@@ -33,25 +33,24 @@ struct path {
     std::filesystem::path name;
 };
 
-/// A regular file, mapped into memory. As a source it is read without a copy (unless it is compressed). As a sink it is
-/// otherwise like `path`; measure before you use it: a plain write is faster in most cases.
-///
-/// The file must not shrink meanwhile. Before it continues, a reader checks its length, and reports `source_shrank`;
-/// but a file that shrinks between this check and the use of the bytes, or while it is written, ends the process with
+/// A regular file, mapped into memory. As a source, it is read without a copy (unless it is compressed). As a sink, it
+/// works like `path`; measure before you use it, because a plain write is faster in most cases.
+/// The file must not shrink while it is mapped. A reader checks its length regularly and reports `source_shrank`. But
+/// if the file shrinks between this check and the use of the bytes, or while it is written, the process is killed by
 /// SIGBUS.
 struct mapped {
     std::filesystem::path name;
 };
 
-/// Standard input: a duplicate of the file descriptor. Bytes that stdio or std::cin have already read are not seen.
+/// Standard input: a duplicate of the file descriptor. Bytes that stdio or std::cin have already read are missing.
 struct standard_input {};
 
-/// A file descriptor, which then belongs to the reader or writer, and is closed if that cannot be made.
+/// A file descriptor. The reader or writer takes ownership; the descriptor is closed if opening fails.
 struct fd {
     int number;
 };
 
-/// A duplicate of a file descriptor; the original stays the caller's. They share their position.
+/// A duplicate of a file descriptor; the caller still owns the original. Both share the file position.
 struct borrowed_fd {
     int number;
 };
@@ -66,7 +65,8 @@ struct unix_socket {
     std::filesystem::path name;
 };
 
-/// Bytes, which move into the reader: `millstream::memory{std::move(text)}`. (A `memory` that is not moved is copied.)
+/// Bytes that are moved into the reader: `millstream::memory{std::move(text)}`. (A `memory` that is not moved is
+/// copied.)
 struct memory {
     std::string bytes;
 };
@@ -76,14 +76,12 @@ struct lent_memory {
     std::span<const char> bytes;
 };
 
-/// Anything that fills a buffer or takes bytes.
-///
-/// As a source it is called as `std::size_t function(std::span<char> space)`: it fills up to the whole space and
-/// returns how many bytes, 0 at the end. As a sink, as `std::size_t function(std::span<const char> bytes)`: it takes at
-/// least one of the bytes and returns how many.
-///
-/// It runs on the thread that uses the reader or writer, while a call does so. Its exceptions are rethrown by that
-/// call; a writer keeps the bytes, and offers them again.
+/// A function that fills a buffer or accepts bytes.
+/// As a source, it is called as `std::size_t function(std::span<char> space)`: it writes bytes to the space and returns
+/// their number, 0 at the end. As a sink, it is called as `std::size_t function(std::span<const char> bytes)`: it
+/// accepts at least one of the bytes and returns their number.
+/// It runs on the thread that uses the reader or writer, during a call. That call rethrows its exceptions; a writer
+/// keeps the bytes and passes them again later.
 template <class Function>
 struct callback {
     Function function;
@@ -93,7 +91,7 @@ callback(Function) -> callback<Function>;
 
 namespace detail {
 
-/// A file descriptor that was passed in is closed here, unless the library has taken it.
+/// Closes a file descriptor that was passed in, unless the library has taken ownership.
 class given_away {
   public:
     template <class Given>
@@ -108,14 +106,14 @@ class given_away {
             ::close(number_);
     }
 
-    /// The library takes it, and closes it if it fails.
+    /// Passes the descriptor to the library, which closes it if it fails.
     void taken() noexcept { number_ = -1; }
 
   private:
     int number_ = -1;
 };
 
-/// What opens a reader: in go the options, out come the handle and what must live as long as it does.
+/// Opens a reader. The options are the input; the handle and the objects that must live as long as it are the output.
 struct reader_opening {
     const millstream_reader_options *options = nullptr;
     handle<millstream_reader, millstream_reader_free> reader;
@@ -154,7 +152,7 @@ inline void open(const unix_socket &source, reader_opening &to) {
     to.by(millstream_reader_unix, c_path(source.name).c_str());
 }
 inline void open(memory &&source, reader_opening &to) {
-    // Released by the library, perhaps a little later than the reader, and also if this call fails.
+    // The library releases it, perhaps shortly after the reader, and also if this call fails.
     auto *bytes = new std::string(std::move(source.bytes));
     const auto release = [](void *user) { delete static_cast<std::string *>(user); };
     to.by(millstream_reader_lent_memory, static_cast<const void *>(bytes->data()), bytes->size(),

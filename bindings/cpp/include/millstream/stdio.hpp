@@ -1,4 +1,4 @@
-// millstream/stdio.hpp: millstream::in and millstream::out, standard input and output at the speed of the machine.
+// millstream/stdio.hpp: millstream::in and millstream::out, fast standard input and output.
 //
 //     #include <millstream/stdio.hpp>
 //
@@ -7,23 +7,20 @@
 //         while (millstream::in >> a >> b)
 //             millstream::out.print(a > b ? a : b, '\n');       // or: millstream::out << (a > b ? a : b) << '\n';
 //     }
-//
-// No library to link: these headers, or a single file to paste (single/millstream_stdio.hpp). put.hpp describes what
-// can be printed, input.hpp what can be read and what is an error, and output.hpp when bytes are written.
-//
-// At the end of the program, by return from main or exit(), millstream::out is flushed: after the destructors of static
-// objects that are defined below the first #include of this header, and after atexit functions that main has
-// registered. If that fails (a full disk, a closed pipe), one line on standard error reports it, stdio's buffers are
-// flushed, and the program ends with status 1, whatever its status would have been: atexit functions and static objects
-// that are older than this header's are skipped then. Anything printed later is written immediately. A program that
-// ends by _exit, quick_exit, abort or a signal flushes nothing, so call millstream::out.flush() before.
-//
-// millstream::out has its own buffer next to those of printf and std::cout, and millstream::in next to those of scanf
-// and std::cin. Use only one of them for each stream, or flush one before using the other; inputs cannot be mixed.
-//
-// Only one thread at a time may use millstream::in and millstream::out: a read may flush.
-//
-// C++17; g++ and clang++, on POSIX and, by mingw-w64, on Windows (see descriptor.hpp).
+// There is no library to link: use these headers, or a single file to paste (single/millstream_stdio.hpp). put.hpp
+// describes what can be printed, input.hpp what can be read and what is an error, and output.hpp when bytes are
+// written.
+// When main returns or exit() is called, millstream::out is flushed: after the destructors of static objects that are
+// defined below the first #include of this header, and after atexit functions that main has registered. If this fails
+// (because of a full disk or a closed pipe), one line on standard error reports it, stdio's buffers are flushed, and
+// the program exits with status 1 instead of its own status; atexit functions and static objects that are older than
+// this header's are skipped then. Later output is written immediately. _exit, quick_exit, abort and signals do not
+// flush, so call millstream::out.flush() before them.
+// millstream::out has its own buffer, separate from those of printf and std::cout, and millstream::in has its own
+// buffer, separate from those of scanf and std::cin. Use only one of them for each stream, or flush one before using
+// the other; inputs cannot be mixed.
+// Only one thread at a time may use millstream::in and millstream::out, because a read may flush.
+// Needs C++17 and works with g++ and clang++, on POSIX and, with mingw-w64, on Windows (see descriptor.hpp).
 #ifndef MILLSTREAM_STDIO_HPP
 #define MILLSTREAM_STDIO_HPP
 
@@ -63,9 +60,9 @@ inline input &in = detail::lasting_in.object;
 
 namespace detail {
 
-/// Its destructor is the last flush.
+/// An object whose destructor does the last flush.
 struct last_flush {
-    last_flush() {} // at run time: older objects are destroyed later
+    last_flush() {} // constructed at run time, because older objects are destroyed later
     last_flush(const last_flush &) = delete;
     last_flush &operator=(const last_flush &) = delete;
     ~last_flush() {
@@ -73,7 +70,7 @@ struct last_flush {
             return;
         std::fprintf(stderr, "%s\n", sentence(out.describe()).c_str());
         std::fflush(nullptr);
-        ::_exit(1); // exit() is on its way already, with another status
+        ::_exit(1); // exit() is already running, with another status
     }
 };
 

@@ -1,22 +1,18 @@
-// Writers: bytes, text and numbers into a sink.
+// Writers pass bytes, text and numbers to a sink.
 //
 //     millstream::writer writer(millstream::path{"squares.txt.gz"});
 //     for (int i = 0; i < 1000; ++i)
 //         writer.print(i, ' ', i * i, '\n');
-//     writer.close(); // now they are there; had anything failed, this would have thrown
-//
-// A write that fails has accepted none of its bytes; one that succeeds has accepted all. Accepted bytes have reached
-// the sink when `close` has succeeded, and not before; a file then appears complete, or not at all.
-//
-// Members that can fail have two forms. One throws `millstream::error`, or the exception of your callback. The other
-// takes a `std::error_code &` as its last argument (`print`: as its first), throws nothing, and leaves the details in
-// `last_error()`. `println`, `<<`, `get`, and `print` of your own types only throw.
-//
-// Writing to a pipe or connection without a reader is `broken_pipe` in a program that ignores SIGPIPE; other programs
-// are killed by that signal. The library never changes signal dispositions.
-//
-// Different writers may be used by different threads at the same time; one writer, by one thread at a time. For several
-// threads there is `millstream::shared_writer`, in shared.hpp.
+//     writer.close(); // now the file is complete; after a failure, this would have thrown
+// A write that fails has accepted none of its bytes; a write that succeeds has accepted all of them. It is certain that
+// accepted bytes have reached the sink only after `close` has succeeded. A file appears complete then, or not at all.
+// Member functions that can fail have two forms. One throws `millstream::error`, or the exception of your callback. The
+// other takes a `std::error_code &` as its last argument (`print`: as its first), does not throw, and stores the
+// details in `last_error()`. `println`, `<<`, `get`, and `print` of your own types have only the throwing form.
+// Writing to a pipe or connection without a reader is `broken_pipe` in a program that ignores SIGPIPE; the signal kills
+// other programs. The library never changes signal dispositions.
+// Different threads may use different writers at the same time; only one thread at a time may use a writer. For several
+// threads, use `millstream::shared_writer`, in shared.hpp.
 #ifndef MILLSTREAM_WRITER_HPP
 #define MILLSTREAM_WRITER_HPP
 
@@ -42,11 +38,11 @@ concept printable = detail::is_part<Part>;
 
 /// How a writer ended.
 struct writer_end {
-    /// The bytes that were accepted.
+    /// The number of bytes that were accepted.
     std::uint64_t bytes = 0;
-    /// The bytes passed to the system, after encoding.
+    /// The number of bytes passed to the system, after encoding.
     std::uint64_t written = 0;
-    /// How the command ended, if the sink was one.
+    /// How the command ended, if the sink was a command.
     std::vector<command_end> commands;
 };
 
@@ -66,15 +62,14 @@ namespace bson::detail {
 struct io;
 }
 
-/// Writes to a sink. It can be moved but not copied. A default-constructed or moved-from reader is not open: its calls
+/// Writes to a sink. It can be moved but not copied. A default-constructed or moved-from writer is not open: its calls
 /// fail with `argument_invalid`.
-///
-/// The destructor of one that was not closed finishes it as far as possible without reporting errors: it writes what is
-/// in the buffer, and a command gets the end of its input and a little time. But the output is not complete: a file
-/// that would appear complete does not appear, and a compressed stream gets no end.
+/// If the writer was not closed, the destructor finishes it as far as possible without reporting errors: it writes the
+/// content of the buffer, and a command gets the end of its input and a short time to exit. But the output is not
+/// complete: a file that would appear complete does not appear, and a compressed stream gets no end.
 class writer {
   public:
-    /// Not open.
+    /// Creates a writer that is not open.
     writer() noexcept = default;
 
     /// Opens a sink.
@@ -110,7 +105,7 @@ class writer {
     writer &operator=(writer &&other) noexcept {
         std::error_code ignored;
         end_window(ignored);
-        handle_ = std::move(other.handle_); // before the rest: what is freed now may still call back
+        handle_ = std::move(other.handle_); // first, because the handle that is freed now may still call back
         outcome_ = std::move(other.outcome_);
         window_ = std::exchange(other.window_, millstream_output{});
         return *this;
@@ -122,8 +117,8 @@ class writer {
 
     // ---- bytes ----
 
-    /// Writes all of the bytes. After an error none of these bytes was accepted, and the call may be repeated. When the
-    /// sink fails after part of a large write, the rest is kept, the call succeeds, and the next one reports the error.
+    /// Writes all bytes. After an error, none of them was accepted, and the call may be repeated. If the sink fails
+    /// after part of a large write, the rest is kept, the call succeeds, and the next call reports the error.
     writer &write(std::span<const std::byte> bytes) {
         if (bytes.size() <= small)
             return print(std::string_view(reinterpret_cast<const char *>(bytes.data()), bytes.size()));
@@ -136,12 +131,12 @@ class writer {
         else
             call(code, millstream_writer_write, static_cast<const void *>(bytes.data()), bytes.size());
     }
-    /// The same for text; for a literal, without its NUL.
+    /// Like the first form, for text; the NUL of a literal is excluded.
     writer &write(std::string_view text) { return write(std::as_bytes(std::span(text))); }
     void write(std::string_view text, std::error_code &code) noexcept { write(std::as_bytes(std::span(text)), code); }
 
-    /// At least `least` bytes of space to fill; their content is arbitrary. `commit` accepts bytes of it; any other
-    /// call takes the space back. A record longer than the buffer makes it grow.
+    /// Returns at least `least` bytes of space to fill; their content is arbitrary. `commit` accepts bytes of the
+    /// space; any other call invalidates it. The buffer grows for a record that is longer than it.
     std::span<char> space(std::size_t least) {
         return outcome_.throwing([&](std::error_code &code) { return space(least, code); });
     }
@@ -162,10 +157,9 @@ class writer {
 
     /// Prints the parts one after another: text, characters, numbers, and the parts of put.hpp: `millstream::hex(x)`,
     /// `millstream::pad(x, 8)`, `millstream::fixed(y, 2)`, `millstream::json(name)`, … All of them are accepted, or
-    /// after an error none.
-    ///
-    /// Your own type is printed by `ms_put(writer, value)` in its namespace; a template that prints to any `out` works
-    /// for `millstream::output` too. What that function has printed stays accepted if a later part fails.
+    /// none after an error.
+    /// `ms_put(writer, value)` in the namespace of your own type prints it; a template that prints to any `out` works
+    /// for `millstream::output` too. Text that this function has printed stays accepted if a later part fails.
     template <class... Parts>
     writer &print(const Parts &...parts) {
         if constexpr ((printable<Parts> && ...))
@@ -195,8 +189,8 @@ class writer {
         return print(part);
     }
 
-    /// Passes everything accepted so far to the system. A compressed stream can then be decoded up to here. After an
-    /// error nothing is lost: the next call tries again.
+    /// Passes all accepted bytes to the system. A compressed stream can then be decoded up to this point. After an
+    /// error no data is lost: the next call tries again.
     writer &flush() {
         outcome_.throwing([&](std::error_code &code) { flush(code); });
         return *this;
@@ -205,7 +199,7 @@ class writer {
 
     // ---- position and progress ----
 
-    /// Whether there is a writer at all; also true after `close`.
+    /// Whether a writer was opened; also true after `close`.
     explicit operator bool() const noexcept { return handle_ != nullptr; }
 
     /// The name of the sink in error messages.
@@ -214,20 +208,20 @@ class writer {
         return name != nullptr ? name : std::string_view();
     }
 
-    /// Bytes accepted so far, those in the buffer included.
+    /// The number of bytes accepted so far, including those in the buffer.
     std::uint64_t accepted() const noexcept {
         return count(millstream_writer_accepted) + static_cast<std::uint64_t>(window_.at - window_.start);
     }
-    /// Bytes passed to the system so far, after encoding.
+    /// The number of bytes passed to the system so far, after encoding.
     std::uint64_t written() const noexcept { return count(millstream_writer_written); }
     /// The time spent in the sink so far; 0 once the writer is closed.
     std::chrono::nanoseconds waited() const noexcept {
         return std::chrono::nanoseconds(count(millstream_writer_waited_ns));
     }
 
-    /// Writes what is left, ends the stream, and completes the output: a file gets its name, a command is waited for.
-    /// How it ended remains available. `closed` if this has been called before, `command_failed` if the command did not
-    /// succeed. An error's `written()` is the number of bytes that the sink accepted.
+    /// Writes the remaining bytes, ends the stream, and completes the output: a file gets its name, and the writer
+    /// waits for a command. The result remains available. A second call is `closed`; a command that did not succeed is
+    /// `command_failed`. An error's `written()` is the number of bytes that the sink accepted.
     writer_end close() {
         return outcome_.throwing([&](std::error_code &code) { return close(code); });
     }
@@ -239,15 +233,15 @@ class writer {
         return {accepted(), written(), detail::copied(ends, ends_count)};
     }
 
-    /// Gives up: the content of the buffer is discarded, a file that would appear complete does not appear, and a
-    /// compressed stream gets no end. It never waits for the sink to accept anything. Later calls fail with `closed`.
+    /// Aborts: the content of the buffer is discarded, a file that would appear complete does not appear, and a
+    /// compressed stream gets no end. It never waits for the sink to accept data. Later calls fail with `closed`.
     void abort() noexcept {
         window_ = millstream_output{};
         window_.writer = handle_.get();
         millstream_writer_abort(handle_.get(), nullptr);
     }
 
-    /// Everything written to `to_memory`, once the writer is closed; valid while the writer exists. Empty before that,
+    /// Everything written to `to_memory`, after the writer is closed; valid while the writer exists. Empty before that,
     /// and for any other sink.
     std::string_view memory() const noexcept {
         const char *bytes = nullptr;
@@ -263,7 +257,7 @@ class writer {
     /// the last failure had another cause.
     std::exception_ptr callback_exception() const noexcept { return outcome_.thrown(); }
 
-    /// The C ABI's writer, which this object keeps. It has everything that was accepted so far.
+    /// The C ABI's writer, which this object still owns. It has received all bytes that were accepted so far.
     millstream_writer *get() {
         outcome_.throwing([&](std::error_code &code) { end_window(code); });
         return handle_.get();
@@ -275,7 +269,7 @@ class writer {
 
     using handle_type = detail::handle<millstream_writer, millstream_writer_free>;
 
-    /// What is not larger goes through the window.
+    /// Data up to this size is copied into the window.
     static constexpr std::size_t small = 4096;
 
     template <class... Parts>
@@ -284,7 +278,7 @@ class writer {
             outcome_.throwing([&](std::error_code &code) { put_slowly(code, parts...); });
     }
 
-    /// Puts the parts into the buffer if they fit and nothing else is to be done.
+    /// Puts the parts into the buffer if they fit and no other action is needed.
     template <class... Parts>
     bool put_quickly(const Parts &...parts) noexcept {
         const std::uint64_t needed = detail::room_of(parts...);
@@ -296,7 +290,7 @@ class writer {
 
     template <class... Parts>
     void put_slowly(std::error_code &code, const Parts &...parts) noexcept {
-        // At least 1, for which a window must be open: so the writer can act even on 0 bytes.
+        // At least 1, which requires an open window, so that the writer can act even on 0 bytes.
         const std::size_t needed = detail::as_size(std::max<std::uint64_t>(1, detail::room_of(parts...)));
         window_.record = window_.at;
         if (outcome_.call(code, millstream_output_reserve, &window_, needed)) {
@@ -307,12 +301,12 @@ class writer {
 
     template <class... Parts>
     void put_here(const Parts &...parts) noexcept {
-        std::size_t count = 0; // rather than a pointer: the lengths are added up in idle time
+        std::size_t count = 0; // not a pointer, so that the processor can add the lengths in parallel
         ((count += parts.put(window_.at + count)), ...);
         window_.at += count;
     }
 
-    /// Accepts what is in the window, and returns the writer to the functions of the C ABI.
+    /// Accepts the bytes in the window and returns the writer to the functions of the C ABI.
     bool end_window(std::error_code &code) noexcept { return outcome_.call(code, millstream_output_end, &window_); }
 
     /// Calls a non-const function of the C ABI.
@@ -339,8 +333,8 @@ class writer {
     // Objects that the library calls back must outlive the handle: members are destroyed from the last to the first.
     detail::outcome outcome_;
     handle_type handle_;
-    // Space in the writer's buffer, where prints go without a library call. If the writer collects what it accepts
-    // until its buffer is full, the window stays open from one print to the next.
+    // Space in the writer's buffer, to which prints write without a library call. If the writer collects bytes until
+    // its buffer is full, the window stays open from one print to the next.
     millstream_output window_{};
 };
 
