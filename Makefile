@@ -142,7 +142,7 @@ sweeps:
 	MILLSTREAM_DEEP=1 MILLSTREAM_CASES=$(PROPTEST_CASES) tools/node test
 	MILLSTREAM_DEEP=1 tools/julia test
 	MILLSTREAM_DEEP=1 MILLSTREAM_CASES=$(PROPTEST_CASES) tools/python test
-	MILLSTREAM_DEEP=1 PROPTEST_CASES=$(PROPTEST_CASES) cargo test --workspace --no-fail-fast
+	MILLSTREAM_DEEP=1 PROPTEST_CASES=$(PROPTEST_CASES) cargo test $(RUST) --no-fail-fast
 	MILLSTREAM_DEEP=1 cargo test $(BENCHMARKS) --no-fail-fast
 
 # Prints how long a record takes from its last byte to the consumer, at a trickle.

@@ -120,7 +120,7 @@ pub(crate) fn run(options: &Options) -> Ending {
 fn answer(options: &Options, signals: &mut Signals) -> Result<Report> {
     let stop = Arc::new(Stop::new()?);
     let stopped = stop.clone();
-    signals.on_arrival(move || stopped.stop());
+    signals.on_arrival(move || stopped.stop())?;
     signals.watch()?;
     let plan = Plan { runs: options.runs.into(), time: Duration::from_secs(options.seconds.into()) };
     let bench = Bench { plan, stop: &stop, signals };

@@ -135,7 +135,7 @@ impl Report {
     pub(super) fn open(sink: &Sink, signals: &Signals) -> Result<Report> {
         let token = CancelToken::new()?;
         let cancelled = token.clone();
-        signals.on_arrival(move || cancelled.cancel());
+        signals.on_arrival(move || cancelled.cancel())?;
         let writer = sink.open(Writer::builder().encode(Encode::Off).cancel(&token))?;
         Ok(Report { writer, token })
     }

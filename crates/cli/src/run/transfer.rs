@@ -51,11 +51,14 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
     }
     // Copies of a command may want no more without a signal.
     let input = match options.each.each {
-        Some(_) => CancelToken::new()?,
+        Some(_) => {
+            let input = CancelToken::new()?;
+            let interrupt = input.clone();
+            signals.on_arrival(move || interrupt.cancel())?;
+            input
+        }
         None => signals.token().clone(),
     };
-    let interrupt = input.clone();
-    signals.on_arrival(move || interrupt.cancel());
     let first = sources[0].open(reader_builder(options, &input))?;
     signals.watch()?;
 

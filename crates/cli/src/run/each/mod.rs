@@ -104,7 +104,7 @@ impl Each {
         };
         let control = Arc::new(Control::new(policy, outputs, input.clone()));
         let cancelled = control.clone();
-        signals.on_arrival(move || cancelled.cancel());
+        signals.on_arrival(move || cancelled.cancel())?;
         let copies = match options.round_robin {
             true => RoundRobin::start(command, jobs, timeout, &control, framer).map(Copies::Kept),
             false => copies::start(command, jobs, timeout, &control).map(Copies::Fresh),
