@@ -1,8 +1,8 @@
 """
-Fast streams of records, using the C library of the same name.
+Reads and writes streams of records fast, using the C library of the same name.
 
-The contents, with examples: `bindings/julia/README.md`. One file for each module, with the names of the core; the
-foreign calls of a module are in its file, using `@c` and `@call`. """
+`bindings/julia/README.md` describes the package, with examples. Each module has one file, with the name of the core's
+module. Foreign calls are in the file of their module and use `@c` and `@call`. """
 module Millstream
 
 # Drop-in for BiBufferedStreams.jl

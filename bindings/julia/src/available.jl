@@ -1,6 +1,6 @@
-# Bytes from any `IO`, as soon as there are some.
+# Reads bytes from any `IO` as soon as some are available.
 
-# Writes at least one byte to `to`, and at most `room`: waits for the first and for no other. Returns how many, 0 at the
+# Writes at least one and at most `room` bytes to `to`, and waits only for the first. Returns their number, 0 at the
 # end.
 function take_available(io::IO, to::Ptr{UInt8}, room::Int)
     eof(io) && return 0
@@ -9,13 +9,13 @@ function take_available(io::IO, to::Ptr{UInt8}, room::Int)
         unsafe_read(io, to, count)
         count
     else
-        # An IO that does not know how many there are.
+        # This IO does not report how many bytes are available.
         unsafe_store!(to, read(io, UInt8))
         1
     end
 end
 
-# An `IO` as a source of the library, with the exception that it has thrown.
+# An `IO` as a source of the library, and the exception that it has thrown.
 mutable struct Outside
     io::IO
     failure::Any

@@ -1,11 +1,11 @@
-# Records in memory of Julia's own.
+# Records in Julia's own memory.
 
 """
 Records in one block of memory: record `i` is `batch[i]`, a separate `String`, or `record(batch, i)`, a view.
 
 `bytes` is the block and `offsets` are the positions in it where records begin (from 0), with one more for the end.
-`offset` and `first_record` are the position of the batch in the stream. The next batch of the same loop uses the same
-memory: copy what you keep (a `String` is a copy). """
+`offset` and `first_record` are the position of the batch in the stream. The next batch of the same loop reuses the
+memory, so copy the records that you keep (a `String` is a copy). """
 mutable struct Batch <: AbstractVector{String}
     bytes::Vector{UInt8}
     offsets::Vector{UInt32}
@@ -13,7 +13,7 @@ mutable struct Batch <: AbstractVector{String}
     terminated::Bool
     offset::Int64
     first_record::Int64
-    # How many records a loop over single ones has used.
+    # The number of records that a loop over single records has used.
     used::Int
 
     Batch() = new(UInt8[], UInt32[0], CTrim(0, 0, false), true, 0, 0, 0)
@@ -22,7 +22,7 @@ end
 Base.size(batch::Batch) = (length(batch.offsets) - 1,)
 Base.IndexStyle(::Type{Batch}) = IndexLinear()
 
-# The position of a record's content: what is before it, and its length.
+# The position of a record's content: the number of bytes before it, and its length.
 @inline function content(batch::Batch, i::Int)
     @boundscheck checkbounds(batch, i)
     offsets, bytes, trim = batch.offsets, batch.bytes, batch.trim
@@ -46,15 +46,14 @@ end
 """
     record(batch, i)
 
-The bytes of a record, without a copy: until the next batch.
+The bytes of a record without a copy, valid until the next batch.
 """
 @inline function record(batch::Batch, i::Int)
     before, len = content(batch, i)
     view(batch.bytes, before+1:before+len)
 end
 
-# Copies what the library lends into Julia's memory. This is a copy within the cache, and no batch can outlive its
-# memory.
+# Copies the library's batch into Julia's memory. The copy stays within the cache, and no batch can outlive its memory.
 function take_over!(batch::Batch, lent::CBatch)
     resize!(batch.bytes, lent.len)
     unsafe_copyto!(pointer(batch.bytes), lent.bytes, lent.len)

@@ -1,6 +1,6 @@
-# Loops over records: many at a time as a `Batch`, or one by one as `String`s.
+# Iterates over records, many at a time as a `Batch`, or one by one as `String`s.
 
-# The next records, in the library's memory: at least one, or none at the end.
+# Returns the next records, in the library's memory: at least one, or none at the end.
 function next_batch(reader::Reader, framer::Framer, most)
     await_record(reader, framer)
     with_failure(reader.source) do
@@ -9,8 +9,8 @@ function next_batch(reader::Reader, framer::Framer, most)
     reader.batch[]
 end
 
-# Makes the records unread again that a loop over single ones has not used, so that every call continues after the last
-# one used.
+# Marks the records as unread that a loop over single records has not used, so that every call continues after the last
+# record used.
 function give_back(reader::Reader)
     _, left = not_used(reader)
     reader.in_use = nothing
@@ -20,7 +20,7 @@ function give_back(reader::Reader)
     nothing
 end
 
-# How many bytes and records of the batch in use no loop has used.
+# The number of bytes and records of the current batch that no loop has used.
 function not_used(reader)
     batch = reader.in_use
     batch === nothing && return 0, 0
@@ -30,16 +30,16 @@ end
 # Waits, without blocking other tasks, until the next record is available.
 await_record(reader, framer) = await(reader) do bytes, len
     code = @c millstream_framer_batch(framer, bytes, len, false, 1, reader.batch, C_NULL)
-    # Errors are reported by the call that follows.
+    # The call that follows reports errors.
     code != 0 || reader.batch[].count > 0
 end
 
 """
     batches(source[, framer]; most, options...)
 
-Iterates over the records as [`Batch`](@ref)es: as many as are available, at most `most`, and never waiting for a second
-one. `source` is a [`Reader`](@ref), which continues at its position, or anything a reader can be made from, with its
-options. A batch that was returned counts as a whole: leaving the loop leaves the reader after it.
+Iterates over the records as [`Batch`](@ref)es: as many as are available, at most `most`, without waiting for a second
+one. `source` is a [`Reader`](@ref), which continues at its position, or any argument of `Reader`, with its options. If
+the loop ends early, the reader is positioned after the last batch.
 
     for batch in batches("reads.txt.gz"), i in 1:length(batch)
         use(record(batch, i))
@@ -67,8 +67,9 @@ end
 """
     eachrecord(source[, framer]; options...)
 
-Iterates over the records, each a `String`; lines by default, or as defined by a framer. `source` as for
-[`batches`](@ref). Leaving the loop, with `break` or an exception, leaves a reader after the last record it was given:
+Iterates over the records, each a `String`; lines by default, or as defined by a framer. `source` works as in
+[`batches`](@ref). If the loop ends early, by `break` or an exception, the reader is positioned after the last record
+that the loop received:
 
     reader = Reader(path)
     header = first(eachrecord(reader))
@@ -77,11 +78,11 @@ Iterates over the records, each a `String`; lines by default, or as defined by a
     for line in eachrecord(`samtools view -h reads.bam`)
         use(line)
     end
-    # Here the command has succeeded. Had it failed, the loop would have thrown after its last line.
+    # Here the command has succeeded. If it had failed, the loop would have thrown after the last line.
 """
 eachrecord(source, framer::Framer = Lines(); options...) = Records(batches(source, framer; options...), getindex)
 
-# The records of batches, each as what `make(batch, i)` makes of it.
+# Iterates over the records of batches; each is converted by `make(batch, i)`.
 struct Records{F}
     batches::Batches
     make::F
@@ -92,7 +93,8 @@ Base.IteratorEltype(::Type{<:Records}) = Base.EltypeUnknown()
 Base.IteratorEltype(::Type{Records{typeof(getindex)}}) = Base.HasEltype()
 Base.eltype(::Type{Records{typeof(getindex)}}) = String
 
-# A batch in use keeps how much of it has been used, so that the rest can be given back after the loop.
+# The current batch stores how many of its records have been used, so that the others can be marked as unread after the
+# loop.
 @inline function Base.iterate(records::Records, i = 0)
     batch = records.batches.batch
     0 < i <= length(batch) && records.batches.reader.in_use === batch || return first_of_next(records)
@@ -106,20 +108,20 @@ end
     lent.count == 0 && return nothing
     take_over!(batch, lent)
     reader.in_use, batch.used = batch, 1
-    reader.ahead = max(reader.ahead, 2 * reader.ahead) # at most all
+    reader.ahead = max(reader.ahead, 2 * reader.ahead) # no more than all
     records.make(batch, 1), 2
 end
 
 """
     next_line(reader)
 
-The next line, or `nothing` at the end, which means that the source succeeded. """
+Returns the next line, or `nothing` at the end, which means that the source succeeded. """
 next_line(reader::Reader) = next_frame(reader, Lines())
 
 """
     next_frame(reader, framer)
 
-The next record as a `String`, or `nothing` at the end.
+Returns the next record as a `String`, or `nothing` at the end.
 """
 function next_frame(reader::Reader, framer::Framer)
     await_record(reader, framer)
@@ -132,7 +134,7 @@ end
 """
     skip_record(reader[, framer])
 
-Skips a record, however long it is, such as one that was too long. Returns whether there was one.
+Skips a record of any length, such as one that was too long. Returns whether there was one.
 """
 function skip_record(reader::Reader, framer::Framer = Lines())
     check_open(reader)
@@ -147,7 +149,7 @@ end
 """
     count(reader[, framer])
 
-How many records are left, all of which are taken.
+Counts the remaining records by reading all of them.
 """
 function Base.count(reader::Reader, framer::Framer = Lines())
     count = 0

@@ -1,36 +1,35 @@
-# `BiBufferedStream`: an `IO` with fast lines over a command or any other `IO`.
-#
-# Wherever the bytes come from, the unread ones are between two pointers, `at` and `stop`; reading is arithmetic on
-# them. When they meet, a supply is asked for the next window. A line that is cut by the end of a window is collected in
-# separate memory, so that lines may be as long as memory allows.
+# `BiBufferedStream` is an `IO` that reads lines fast from a command or any other `IO`.
+# The unread bytes are between two pointers, `at` and `stop`; reading is arithmetic on them. When the pointers meet, the
+# supply returns the next window. A line that crosses the end of a window is collected in separate memory, so only
+# memory limits the length of lines.
 
-# The bytes have ended, and the source has been asked whether it succeeded.
+# The bytes have ended, and the source has reported whether it succeeded.
 @enum State is_open bytes_ended is_judged is_closed
 
 """
     BiBufferedStream(command, bufsize = 2^24)
     BiBufferedStream(io, bufsize = 2^24)
 
-An `IO` that reads lines fast: from a command, which it starts, or `open(command)`, or any other `IO`.
+An `IO` that reads lines fast from a command, which it starts, from `open(command)`, or from any other `IO`.
 
-It has the name of the type of BiBufferedStreams.jl, and replaces it: [`readline`](@ref), [`readuntil`](@ref),
-[`eof`](@ref) and [`close`](@ref), and everything else that `Base` provides for a readable `IO`. A command that fails
-throws its `ProcessFailedException` when the last of its bytes has been read: the end means that the command succeeded.
+It replaces the type of the same name of BiBufferedStreams.jl: it has [`readline`](@ref), [`readuntil`](@ref),
+[`eof`](@ref) and [`close`](@ref), and everything else that `Base` provides for a readable `IO`. If a command fails, its
+`ProcessFailedException` is thrown after its last byte has been read: the end means that the command succeeded.
 `ignorestatus` and all other properties of a `Cmd` work as usual, because Julia starts it.
 
 `bufsize` limits how much is read at a time. Only one task at a time can read. """
 mutable struct BiBufferedStream{S} <: IO
     supply::S
-    # The argument, to be closed; and if it is a command, to be asked how it ended.
+    # The argument, which is closed at the end; a command is also asked for its status.
     io::IO
     at::Ptr{UInt8}
     stop::Ptr{UInt8}
-    # How many bytes of the stream are before `stop`.
+    # The number of bytes of the stream before `stop`.
     behind::Int
     # Bytes that an interrupted read had already taken from the supply.
     returned::Vector{UInt8}
     state::State
-    # A task is waiting for the next window: no other may read.
+    # A task is waiting for the next window, so no other task may read.
     filling::Bool
 end
 
@@ -42,7 +41,7 @@ end
 
 BiBufferedStream(command::Base.AbstractCmd, bufsize::Integer = 2^24) = BiBufferedStream(open(command), bufsize)
 
-# What fits into the second-level cache: larger windows are slower.
+# A size that fits in the second-level cache; larger windows are slower.
 const largest_window = 2^18
 
 const Command = Union{Base.Process,Base.ProcessChain}
@@ -54,7 +53,7 @@ struct FromPipe
     reader::Reader
 end
 
-# Any `IO`, read into a buffer of ours.
+# Any `IO`, which is read into a buffer.
 struct FromIO{T<:IO}
     io::T
     buffer::Vector{UInt8}
@@ -62,7 +61,7 @@ end
 
 supply_of(io::IO, size) = FromIO(io, Vector{UInt8}(undef, size))
 
-# A command's pipe that Julia has not begun to read is read without Julia.
+# If Julia has not started to read a command's pipe, the library reads it.
 function supply_of(command::Command, size)
     pipe = command.out
     if pipe isa Base.PipeEndpoint && pipe.status == Base.StatusOpen && bytesavailable(pipe) == 0
@@ -75,15 +74,15 @@ function supply_of(command::Command, size)
     end
 end
 
-# The next window, of no bytes at the end. The one before it is over.
+# Returns the next window, which is empty at the end. The previous window becomes invalid.
 function next_window(supply::FromPipe)
     reader = supply.reader
     check_open(reader)
-    # What the last window has shown.
+    # Consumes the previous window.
     @call millstream_reader_buffer(reader, reader.buffer, reader.len)
     reader.len[] == 0 || @call millstream_reader_consume(reader, reader.len[])
     await_readable(reader)
-    isopen(reader) || return Ptr{UInt8}(C_NULL), 0 # closed meanwhile
+    isopen(reader) || return Ptr{UInt8}(C_NULL), 0 # closed by another task
     @call millstream_reader_fill(reader, reader.buffer, reader.len, reader.added)
     reader.buffer[], Int(reader.len[])
 end
@@ -109,14 +108,14 @@ function refill(s::BiBufferedStream)
     finally
         s.filling = false
     end
-    s.state == is_open || return false # closed meanwhile
+    s.state == is_open || return false # closed by another task
     s.at, s.stop = at, at + len
     s.behind += len
     len == 0 && (s.state = bytes_ended)
     len > 0
 end
 
-# The bytes have ended: did their source succeed? Asked once.
+# Checks once, after the last byte, whether the source succeeded.
 function judge(s::BiBufferedStream)
     s.state == bytes_ended || return
     s.state = is_judged
@@ -137,7 +136,7 @@ processes(chain::Base.ProcessChain) = chain.processes
 
 has_failed(process) = process.exitcode != 0 || process.termsignal != 0
 
-# The position of the first such byte among the unread ones; C_NULL if there is none.
+# Returns the position of the first such byte among the unread ones, or C_NULL.
 @inline find(s::BiBufferedStream, byte::UInt8) =
     ccall(:memchr, Ptr{UInt8}, (Ptr{UInt8}, Cint, Csize_t), s.at, byte, s.stop - s.at)
 
@@ -146,7 +145,7 @@ has_failed(process) = process.exitcode != 0 || process.termsignal != 0
 """
     readline(s::BiBufferedStream; keep = false)
 
-The next line, without its line feed or carriage return and line feed unless `keep` is true. """
+Returns the next line, without its line feed or carriage return and line feed unless `keep` is true. """
 function Base.readline(s::BiBufferedStream; keep::Bool = false)
     found = find(s, 0x0a)
     found == C_NULL && return line_across(s, keep)
@@ -159,7 +158,7 @@ end
 """
     readuntil(s::BiBufferedStream, delimiter::Union{Char,UInt8}; keep = false)
 
-The bytes up to a delimiter, or up to the end: a `String`, also for a `UInt8`. """
+Returns the bytes up to a delimiter, or up to the end, as a `String`, even if the delimiter is a `UInt8`. """
 function Base.readuntil(s::BiBufferedStream, delimiter::UInt8; keep::Bool = false)
     found = find(s, delimiter)
     if found == C_NULL
@@ -187,8 +186,8 @@ Base.readuntil(s::BiBufferedStream, delimiter::Char; keep::Bool = false) =
     String(taken)
 end
 
-# Takes everything up to and including a byte, or up to the end; returns whether that byte was found. Windows are gone
-# through.
+# Takes everything up to and including a byte, or up to the end, from as many windows as needed; returns whether the
+# byte was found.
 function collect_until(s, byte)
     taken = UInt8[]
     while true
@@ -198,7 +197,7 @@ function collect_until(s, byte)
         more = try
             refill(s)
         catch
-            # Ctrl-C, for example: nothing is lost.
+            # After an interruption such as Ctrl-C, no bytes are lost.
             give_back(s, taken)
             rethrow()
         end
@@ -217,7 +216,7 @@ function take_to(s, taken, stop)
     s.at = stop
 end
 
-# Bytes that were taken are unread again; there are no others.
+# Marks taken bytes as unread; there are no other unread bytes.
 function give_back(s, taken)
     s.returned = taken
     s.at = pointer(taken)
@@ -254,7 +253,7 @@ function Base.unsafe_read(s::BiBufferedStream, to::Ptr{UInt8}, count::UInt)
     end
 end
 
-# Copies at most this many bytes, and waits for one of them; returns how many, 0 at the end.
+# Copies at most this many bytes and waits for at least one; returns their number, 0 at the end.
 function take_some(s, to, most)
     eof(s) && return 0
     count = min(most, bytesavailable(s))
@@ -266,8 +265,8 @@ end
 """
     readbytes!(s::BiBufferedStream, bytes, count = length(bytes); all = true)
 
-Reads at most `count` bytes, all of them unless the end comes first, or with `all = false` those that are there; returns
-how many.
+Reads `count` bytes, or fewer at the end; with `all = false`, reads only the bytes that are available. Returns the
+number of bytes.
 """
 function Base.readbytes!(s::BiBufferedStream, bytes::AbstractVector{UInt8}, count = length(bytes); all::Bool = true)
     done, had = 0, length(bytes)
@@ -291,7 +290,7 @@ Base.bytesavailable(s::BiBufferedStream) = Int(s.stop - s.at)
 """
     position(s::BiBufferedStream)
 
-How many bytes have been read.
+The number of bytes that have been read.
 """
 Base.position(s::BiBufferedStream) = s.behind - bytesavailable(s)
 
@@ -315,9 +314,9 @@ Base.show(io::IO, s::BiBufferedStream) =
 """
     close(s::BiBufferedStream)
 
-Ends the reading, and closes the underlying object; nothing can be read any more. A command still running is stopped:
-with SIGTERM after a second, with SIGKILL after another one. However it ends then, that is not an error; if it had
-failed before, its `ProcessFailedException` is thrown. """
+Stops reading and closes the underlying object; no more bytes can be read. A running command is stopped: with SIGTERM
+after one second, and with SIGKILL after another second. Its status is not an error then; if it had failed before, its
+`ProcessFailedException` is thrown. """
 function Base.close(s::BiBufferedStream)
     isopen(s) || return
     is_judged_before = s.state == is_judged
@@ -331,7 +330,7 @@ end
 close_source(io::IO, _) = close(io)
 
 function close_source(command::Command, is_judged_before)
-    yield() # so that Julia notices what has ended meanwhile
+    yield() # so that Julia detects processes that have ended
     failed = filter(process -> process_exited(process) && !process.cmd.ignorestatus && has_failed(process), processes(command))
     close(command)
     for (patience, signal) in ((1.0, Base.SIGTERM), (1.0, Base.SIGKILL))

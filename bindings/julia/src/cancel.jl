@@ -1,10 +1,11 @@
-# Cancel tokens: they end the waits of readers and writers; and interruptible waits.
+# Cancel tokens, which interrupt the waits of readers and writers, and interruptible waits.
 
 """
     CancelToken()
 
-Ends the waits of the readers and writers that use it (`cancel = token`): [`cancel`](@ref) makes their calls fail with
-the kind `:cancelled`, a waiting one immediately, until [`reset`](@ref). Nothing is lost: the next call continues. """
+Interrupts the waits of the readers and writers that use it (`cancel = token`). After [`cancel`](@ref), their calls fail
+with the kind `:cancelled` until [`reset`](@ref); a waiting call fails immediately. No data is lost: the next call
+continues. """
 mutable struct CancelToken
     handle::Ptr{Cvoid}
     # Wakes Julia's own waits, which the library does not know about.
@@ -24,7 +25,7 @@ Base.unsafe_convert(::Type{Ptr{Cvoid}}, token::CancelToken) = token.handle
 """
     cancel(token)
 
-Cancels, from any thread.
+Cancels the token, from any thread.
 """
 function cancel(token::CancelToken)
     @c millstream_cancel_token_cancel(token)
@@ -41,11 +42,11 @@ Base.reset(token::CancelToken) = (@c millstream_cancel_token_reset(token); nothi
 """
     iscancelled(token)
 
-Whether it is cancelled.
+Whether the token is cancelled.
 """
 iscancelled(token::CancelToken) = @c millstream_cancel_token_is_cancelled(token)
 
-# Calls `act`, while the token notifies `event` when it is cancelled; also if it is cancelled already.
+# Calls `act`. During the call, the token notifies `event` when it is cancelled, also if it is cancelled already.
 function while_waking(act, token::CancelToken, event)
     lock(() -> push!(token.waits, event), token.lock)
     iscancelled(token) && notify(event)
@@ -60,7 +61,7 @@ while_waking(act, ::Nothing, _) = act()
 
 token(value) = value isa Union{CancelToken,Nothing} ? value : wrong(:cancel, value, "a CancelToken")
 
-# A wait in a separate task: its result, or how it failed, once available.
+# A wait in a separate task, with its result or its failure when it is available.
 mutable struct Pending
     event::Base.Event
     found::Any

@@ -1,6 +1,6 @@
-# Commands: a `Cmd` of Julia's as a command of the library's.
+# Converts a Julia `Cmd` to a command of the library.
 
-# Calls `use` with the commands that a `Cmd`, or a pipeline of them, is made of.
+# Calls `use` with the commands of a `Cmd` or of a pipeline.
 function with_commands(use, cmd::Base.AbstractCmd)
     handles = Ptr{Cvoid}[]
     try
@@ -16,7 +16,7 @@ parts(cmd::Base.OrCmds) = vcat(parts(cmd.a), parts(cmd.b))
 parts(cmd::Base.AbstractCmd) = throw(ArgumentError("the library starts commands and pipelines; parallel commands (`&`)" *
     " and redirections need BiBufferedStream($cmd), which lets Julia start them"))
 
-# As libuv has it.
+# The flag as defined by libuv.
 const detached = 1 << 3
 
 function command_handle(cmd::Cmd)
@@ -25,7 +25,7 @@ function command_handle(cmd::Cmd)
         throw(ArgumentError("the library cannot start a detached command: use BiBufferedStream($cmd)"))
     out = Ref{Ptr{Cvoid}}(C_NULL)
     words = cmd.exec
-    # Texts with a NUL in them are refused here.
+    # Text that contains a NUL is rejected here.
     GC.@preserve words begin
         argv = [convert(Ptr{UInt8}, Base.unsafe_convert(Cstring, word)) for word in words]
         @call millstream_command_new(argv, length(argv), out)
@@ -51,8 +51,8 @@ end
 """
     Shell(line)
 
-A shell line, run with `bash -o pipefail -c`. Never put user input or file names into it: a `Cmd` takes arguments
-unchanged. """
+A shell line, which is run with `bash -o pipefail -c`. Never put user input or file names into it; a `Cmd` passes
+arguments unchanged. """
 struct Shell
     line::String
 end

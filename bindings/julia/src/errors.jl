@@ -1,8 +1,8 @@
 # Errors: one exception type, which is filled from the library's error object, and `@call`, which throws it.
 
 """
-How a command ended: `command` as started, `exitcode` or else the number of the `signal` that killed it (0: none), and
-the last 4 KiB of its standard error, if the library read it. """
+How a command ended: the `command` as it was started, its `exitcode` or the number of the `signal` that killed it (0 if
+none), and the last 4 KiB of its standard error, if the library read it. """
 struct CommandEnd
     command::Vector{String}
     exitcode::Union{Int,Nothing}
@@ -11,13 +11,13 @@ struct CommandEnd
 end
 
 """
-What went wrong, where, and what to do about it.
+An error: what went wrong, where, and what to do about it.
 
 `kind` is a name such as `:command_failed`, one of `keys(Millstream.error_kinds)`, and `code` its fixed number;
 `message` is the whole error in one sentence. Everything else is `nothing` if unknown: the `name` of the source or sink,
-the byte `offset` and the number of the `record` in the stream (the first is 0), what was `expected` and `found`, how
-many bytes a sink has certainly `written`, the `path` of a value in a BSON document, the system's `errno`, and how the
-`command` ended. """
+the byte `offset` and the number of the `record` in the stream (the first is 0), what was `expected` and `found`, the
+number of bytes that are certainly `written` to a sink, the `path` of a value in a BSON document, the system's `errno`,
+and how the `command` ended. """
 struct MillstreamError <: Exception
     code::Int
     kind::Symbol
@@ -42,7 +42,8 @@ Base.showerror(io::IO, error::MillstreamError) = print(io, "MillstreamError: ", 
 """
     @call millstream_name(argument, ...)
 
-Calls a function that returns a code and takes an error object last, which is added here; throws when it fails.
+Calls a function that returns a code and whose last argument is an error object, which is added here; throws if it
+fails.
 """
 macro call(call)
     error = gensym(:error)
@@ -64,7 +65,7 @@ CommandEnd(c::CCommandEnd) = CommandEnd(
     c.stderr_tail == C_NULL ? "" : unsafe_string(c.stderr_tail, c.stderr_tail_len),
 )
 
-# The exception for an error object, which is freed.
+# Returns the exception for an error object, and frees the object.
 function take_error(code, handle)
     text(pointer) = pointer == C_NULL ? nothing : unsafe_string(pointer)
     kind = Symbol(something(text(@c millstream_code_name(code)), "unknown"))
@@ -94,7 +95,7 @@ end
 
 wrong(option, value, expected) = throw(ArgumentError("$option cannot be $(repr(value)): expected $expected"))
 
-# A number of bytes, records or the like.
+# A number of bytes, records or similar.
 function natural(option::Symbol, value)
     value isa Integer && !(value isa Bool) && 0 <= value <= typemax(Int) || wrong(option, value, "a whole number of 0 or more")
     Int(value)
@@ -107,7 +108,7 @@ end
 
 nanoseconds(option::Symbol, value) = round(UInt64, seconds(option, value) * 1e9)
 
-# One of several values that an option takes.
+# One of several values of an option.
 function part(option::Symbol, value, count::Int, i::Int)
     value isa Tuple && length(value) == count || wrong(option, value, "$count values, in parentheses")
     value[i]
@@ -115,7 +116,7 @@ end
 
 text(option::Symbol, value) = value isa AbstractString ? String(value) : wrong(option, value, "text")
 
-# The number of an enum of the header, from its symbol here.
+# Converts a symbol to the number of an enum in the header.
 function choice(option::Symbol, value, names::Tuple = choices[option])
     found = findfirst(isequal(value), names)
     found === nothing && throw(ArgumentError("$option cannot be $(repr(value)): expected one of $(join(map(repr, names), ", "))"))

@@ -1,7 +1,7 @@
-# What a record is.
+# Framers, which define records.
 
 """
-Decides where records end: [`Lines`](@ref), [`Delimiter`](@ref), [`AnyOf`](@ref), [`Fixed`](@ref),
+Finds the ends of records: [`Lines`](@ref), [`Delimiter`](@ref), [`AnyOf`](@ref), [`Fixed`](@ref),
 [`LengthPrefixed`](@ref) or [`Documents`](@ref). """
 mutable struct Framer
     handle::Ptr{Cvoid}
@@ -14,7 +14,7 @@ end
 
 Base.unsafe_convert(::Type{Ptr{Cvoid}}, framer::Framer) = framer.handle
 
-# Makes a framer with a function that stores its handle in a reference.
+# Creates a framer with a function that stores its handle in a reference.
 function framer(make)
     out = Ref{Ptr{Cvoid}}(C_NULL)
     make(out)
@@ -26,8 +26,8 @@ delimited(keep) = keep ? 0x00000001 : 0x00000000
 """
     Lines(; keep = false)
 
-Lines, which end with a line feed; the last one need not. Unless `keep` is true, the line feed and a carriage return
-before it are not part of the record. """
+Records are lines, which end with a line feed; the last line need not. Unless `keep` is true, the line feed and a
+carriage return before it are not part of the record. """
 Lines(; keep::Bool = false) = framer() do out
     @call millstream_framer_lines(delimited(keep), out)
 end
@@ -35,7 +35,7 @@ end
 """
     Delimiter(delimiter; keep = false)
 
-Records that end with a byte, a character or a string; the last one need not.
+Records end with a byte, a character or a string; the last record need not.
 """
 function Delimiter(delimiter::Union{UInt8,Char,AbstractString,AbstractVector{UInt8}}; keep::Bool = false)
     bytes = delimiter isa UInt8 ? [delimiter] : delimiter isa AbstractVector ? Vector{UInt8}(delimiter) :
@@ -50,12 +50,12 @@ is_among(ends, byte) = unsafe_load(ends, byte + 1)
 """
     AnyOf(bytes; keep = false)
 
-Records that end after any of these bytes.
+Records end after any of these bytes.
 """
 function AnyOf(bytes; keep::Bool = false)
     ends = zeros(Bool, 256)
     foreach(byte -> ends[UInt8(byte)+1] = true, bytes)
-    # The library queries each byte while it makes the framer, and not later.
+    # The library queries each byte while it creates the framer, and not later.
     ask = @cfunction(is_among, Bool, (Ptr{Bool}, UInt8))
     framer() do out
         @call millstream_framer_predicate(ask, ends, delimited(keep), out)
@@ -65,7 +65,7 @@ end
 """
     Fixed(length)
 
-Records of `length` bytes. A stream that ends inside one is an error.
+Records have `length` bytes. A stream that ends inside a record is an error.
 """
 Fixed(length::Integer) = framer() do out
     @call millstream_framer_fixed(length, out)
@@ -74,7 +74,7 @@ end
 """
     LengthPrefixed(T; endian = :little, counts = :payload)
 
-Records preceded by their length, a number of an unsigned type such as `UInt32`, which counts the bytes after it or,
+Records are preceded by their length, a number of an unsigned type such as `UInt32`, which counts the bytes after it or,
 with `counts = :itself`, also its own. """
 LengthPrefixed(::Type{T}; endian = :little, counts = :payload) where {T<:Unsigned} = framer() do out
     @call millstream_framer_length_prefixed(sizeof(T), choice(:endian, endian),
@@ -84,7 +84,7 @@ end
 """
     Documents()
 
-Consecutive BSON documents, as written by mongodump. """
+Records are consecutive BSON documents, as written by mongodump. """
 Documents() = framer() do out
     @call millstream_framer_bson(out)
 end

@@ -1,19 +1,18 @@
-# The C library: where it is, whether its version fits this package, and how its functions are called.
-#
-# It is opened when the package is loaded. If there is none, the package still loads, since not all of it needs the
-# library, and the first call explains what to do. The addresses of functions are looked up at run time, not
-# precompiled, so that one package works with any file.
+# Finds the C library, checks its version, and calls its functions.
+# The library is opened when the package is loaded. If it is missing, the package still loads, because not all of it
+# needs the library, and the first call explains what to do. The addresses of functions are looked up at run time, not
+# precompiled, so that the package works with any library file.
 
 using Libdl
 
 # The C ABI may change with the minor version while the major one is 0.
 const library_series = v"0.1"
 
-# The result of `open_library`: the file, or why there is none.
+# The result of `open_library`: the file, or the reason why there is none.
 const library_path = Ref("")
 const library_problem = Ref("")
 
-# Every function that the package calls, by its name: `@c` adds to it.
+# The names of all functions that the package calls, which `@c` adds.
 const functions = Dict{Symbol,Base.RefValue{Ptr{Cvoid}}}()
 
 """
@@ -25,7 +24,7 @@ macro c(call)
     esc(call_of(call))
 end
 
-# The call of a library's function, for a macro.
+# Builds the call of a library function, for a macro.
 function call_of(call)
     name, arguments = call.args[1], call.args[2:end]
     result, parameters = declarations[name]
@@ -46,7 +45,7 @@ end
     pointer
 end
 
-# Opens the library named by `MILLSTREAM_LIB`, else the one of the system.
+# Opens the library in `MILLSTREAM_LIB`, or the system's library if that is not set.
 function open_library()
     asked = get(ENV, "MILLSTREAM_LIB", "")
     # A runtime-only installation may have only the name with the ABI's number.
@@ -59,7 +58,8 @@ function open_library()
             ": build it with `cargo build --release --package millstream-capi` in a clone of Millstream, set the environment",
             " variable MILLSTREAM_LIB to the path of target/release/libmillstream.so (.dylib on macOS), and start Julia again",
         )
-        # If a library is named, a failure is reported immediately; otherwise functions that need no library still work.
+        # If `MILLSTREAM_LIB` is set, a failure is reported immediately; otherwise functions that need no library still
+        # work.
         isempty(asked) || error(library_problem[])
         return
     end

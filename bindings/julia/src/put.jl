@@ -1,6 +1,6 @@
-# Text and numbers into a writer, without an allocation.
+# Writes text and numbers to a writer without allocating.
 
-# The number of parts is a parameter, so that each form of a call is compiled for itself.
+# The number of parts is a type parameter, so that each form of a call is compiled separately.
 """
     put!(writer, parts...)
 
@@ -47,7 +47,7 @@ end
 function put_bytes(writer::Writer, from::Ptr{UInt8}, count::Int)
     if count > writer.stop - writer.at
         if count >= 2^16
-            # More than a buffer: no point in copying it there first.
+            # Data larger than the buffer is not copied there first.
             end_window(writer)
             check_open(writer)
             with_failure(writer.sink) do
@@ -64,7 +64,7 @@ end
 
 # ---- whole numbers ----
 
-# "00", "01" … "99", as they lie in memory.
+# "00", "01" … "99", as they are in memory.
 const two_digits = [htol(UInt16(0x30 + n ÷ 10) + (UInt16(0x30 + n % 10) << 8)) for n in 0:99]
 
 @inline function put_one(writer::Writer, value::Union{UInt8,UInt16,UInt32,UInt64})
@@ -86,7 +86,7 @@ end
 
 put_one(writer::Writer, value::Integer) = put_one(writer, string(value))
 
-# Two digits at a time from the right; returns what is after them.
+# Writes two digits at a time from the right; returns the position after them.
 @inline function put_digits(at::Ptr{UInt8}, value::UInt64)
     len = decimal_digits(value)
     to = at + len
@@ -110,14 +110,14 @@ const powers_of_ten = [UInt64(10)^n for n in 0:19]
 @inline function decimal_digits(value::UInt64)
     # An odd number has as many digits as the even one before it, and is not 0.
     odd = value | 1
-    # log10(2) is about 1233 / 4096; too low by one at most.
+    # log10(2) is about 1233 / 4096; the result is too low by at most one.
     guess = ((64 - leading_zeros(odd)) * 1233) >> 12
     guess + (odd >= @inbounds powers_of_ten[guess+1])
 end
 
 # ---- floating-point numbers ----
 
-# How much space any of them needs.
+# The maximum size of a floating-point number.
 const float_room = 32
 
 for (T, name) in ((Float32, :f32), (Float64, :f64))
@@ -149,7 +149,7 @@ end
     1
 end
 
-# Faster than by Base's string; the text is the same. For floating-point numbers it differs (1e16 is 1.0e16 in Julia).
+# This is faster than Base's string. The text is the same, except for floating-point numbers (1e16 is 1.0e16 in Julia).
 function Base.print(writer::Writer, value::Union{Int8,Int16,Int32,Int64,UInt8,UInt16,UInt32,UInt64})
     put_one(writer, value)
     committed(writer)

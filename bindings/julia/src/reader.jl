@@ -1,16 +1,15 @@
-# Readers: what a source is, how it is read, and how it is waited for.
+# Readers: sources, reading, and waiting.
 #
 # While a reader waits for a command, a socket or an `IO`, Julia's other tasks run and Ctrl-C works: the wait is Julia's
-# own (`waiting.jl`), and the library is called when there is something to read. If there is nothing that Julia could
-# wait for (a file descriptor passed in, a compressed stream of a command, read-ahead), the call itself waits, and so
-# does the thread.
+# own (`waiting.jl`), and the library is called when there is data to read. If Julia has nothing to wait for (a file
+# descriptor passed in, a compressed stream of a command, read-ahead), the call itself waits and blocks the thread.
 
 using FileWatching: FDWatcher
 
 """
     Mapped(path)
 
-A file that is mapped into memory instead of being read. It must not shrink meanwhile.
+A file that is mapped into memory instead of being read. It must not shrink while it is mapped.
 """
 struct Mapped
     path::String
@@ -19,7 +18,7 @@ end
 """
     Tcp(address)
 
-A TCP connection, for example to `"localhost:7000"`. """
+A TCP connection to an address such as `"localhost:7000"`. """
 struct Tcp
     address::String
 end
@@ -40,22 +39,22 @@ Reads records or bytes from a source: a path, a `Cmd` or a pipeline of them, a [
 duplicate is read), an `IO`, bytes in memory, [`Mapped`](@ref), [`Tcp`](@ref), [`UnixSocket`](@ref). Compressed files
 and commands are decoded.
 
-The end means that the source succeeded: a command that fails is a [`MillstreamError`](@ref), after everything it wrote.
-A reader serves one task at a time.
+The end means that the source succeeded: if a command fails, a [`MillstreamError`](@ref) is thrown after all its output.
+Only one task at a time can use a reader.
 
 Options, with their defaults first:
 - `read_ahead`: `:auto` (`:off` for commands and sockets, since Julia cannot wait for read-ahead), `:on`, `:off`
-- `decode`: `:auto` (`:off` for sockets and `IO`s), `:off`; `decode_limit` and `decode_ratio`, no limits by default;
-  `decode_memory`: for the window of a zstd frame, 128 MiB
-- `record_limit`: the longest record, 64 MiB; `capacity`: the initial size of the buffer, 256 KiB
+- `decode`: `:auto` (`:off` for sockets and `IO`s), `:off`; `decode_limit` and `decode_ratio`: no limits by default;
+  `decode_memory`: the memory for the window of a zstd frame, 128 MiB
+- `record_limit`: the maximum length of a record, 64 MiB; `capacity`: the initial size of the buffer, 256 KiB
 - `latency`: `:normal`, `:low`; `follow`: `:no`, `:growing`; `pin`: `:content` (a file may grow while it is read), `:identity`; `stall_timeout`: seconds
 - `cancel`: a [`CancelToken`](@ref); `name`: the name of the source in errors
 """
 mutable struct Reader
     handle::Ptr{Cvoid}
-    # What the library borrows, to be kept alive.
+    # Objects that the library borrows, which must stay alive.
     source::Any
-    # Whether the file descriptor was made by the library, so that Julia may change its flags in order to wait for it.
+    # Whether the library created the file descriptor, so that Julia may change its flags in order to wait for it.
     is_ours::Bool
     watcher::Union{FDWatcher,Nothing}
     watched::Cint
@@ -63,16 +62,16 @@ mutable struct Reader
     buffer::Base.RefValue{Ptr{UInt8}}
     len::Base.RefValue{Csize_t}
     added::Base.RefValue{Csize_t}
-    # A task is waiting: no other may read.
+    # A task is waiting, so no other task may read.
     waits::Bool
-    # What ends one of Julia's own waits: seconds (0: no limit), and a token.
+    # The limits of Julia's own waits: seconds (0 if there is no limit), and a token.
     stall_timeout::Float64
     cancel::Union{CancelToken,Nothing}
-    # A wait interrupted by a timeout or the token, for the next one to take over.
+    # A wait that a timeout or the token interrupted, which the next wait continues.
     pending::Union{Pending,Nothing}
-    # The batch that a loop over single records takes them from: unused records are put back.
+    # The batch of a loop over single records. Unused records are put back.
     in_use::Union{Batch,Nothing}
-    # How many records this kind of loop requests next: few after it was left, so that leaving costs little.
+    # The number of records that such a loop requests next; it is small after an early exit, so that exits cost little.
     ahead::Int
 
     function Reader(source; stall_timeout = nothing, cancel = nothing, options...)
@@ -111,8 +110,8 @@ Base.show(io::IO, reader::Reader) = print(io, "Reader(", isopen(reader) ? repr(n
 
 # ---- sources ----
 
-# Each stores a handle in `out`, and returns what has to be kept alive and whether the file descriptor was made by the
-# library.
+# Each method stores a handle in `out`, and returns the objects to keep alive and whether the library created the file
+# descriptor.
 
 function open_source(path::AbstractString, how, out)
     @call millstream_reader_path(String(path), how, out)
@@ -169,7 +168,7 @@ open_source(other, how, out) = throw(ArgumentError("a $(typeof(other)) is not a 
 # ---- options ----
 
 function with_reader_options(use, source; read_ahead = nothing, options...)
-    # See above: Julia cannot wait for a reader that reads ahead.
+    # Julia cannot wait for a reader that reads ahead (see above).
     if read_ahead === nothing && source isa Union{Base.AbstractCmd,Shell,Tcp,UnixSocket}
         read_ahead = :off
     end
@@ -191,7 +190,7 @@ check_open(reader) = isopen(reader) || throw(MillstreamError(19, :closed, "close
 """
     isopen(reader)
 
-Whether it has not been closed yet.
+Whether the reader is still open.
 """
 Base.isopen(reader::Reader) = reader.handle != C_NULL
 
@@ -207,8 +206,8 @@ end
 """
     position(reader)
 
-How many `bytes`, after decoding, and how many `records` have been taken or skipped. A loop over [`eachrecord`](@ref) takes one
-at a time, and one over [`batches`](@ref) a whole batch.
+The number of `bytes` (after decoding) and of `records` that have been taken or skipped. A loop over
+[`eachrecord`](@ref) takes one record at a time, and a loop over [`batches`](@ref) takes a whole batch.
 """
 function Base.position(reader::Reader)
     check_open(reader)
@@ -221,9 +220,9 @@ end
 """
     close(reader)
 
-Ends the reading at the current position; closing again has no effect. A command still running is stopped: with SIGTERM
-after a second, with SIGKILL after another one. However it ends then, that is not an error. An error that ended the
-reading is thrown again. """
+Stops reading at the current position; closing again has no effect. A running command is stopped: with SIGTERM after one
+second, and with SIGKILL after another second. Its status is not an error then. An error that ended reading is thrown
+again. """
 function Base.close(reader::Reader)
     isopen(reader) || return
     unwatch(reader)
@@ -235,13 +234,13 @@ function Base.close(reader::Reader)
     nothing
 end
 
-# A finalizer: it does not wait, and the library stops a command meanwhile.
+# A finalizer. It does not wait; the library stops the command in the background.
 function forget(reader::Reader)
     isopen(reader) && @c millstream_reader_abort(reader.handle, C_NULL)
     free(reader)
 end
 
-# Errors of that are not reported.
+# Errors of closing are not reported.
 function free(reader::Reader)
     unwatch(reader)
     handle, reader.handle = reader.handle, C_NULL

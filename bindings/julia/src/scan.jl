@@ -1,14 +1,14 @@
-# Numbers and words from a reader.
+# Reads numbers and words from a reader.
 
 """
     scan(reader, T[; separator])
 
-The next number, a `UInt32`, `UInt64`, `Int32`, `Int64`, `Float32` or `Float64`, or the next word as a `String`;
-`nothing` at the end. Values are separated by any amount of white space, or with a `separator` by exactly one such byte
-(or a line end).
+Returns the next number, a `UInt32`, `UInt64`, `Int32`, `Int64`, `Float32` or `Float64`, or the next word as a `String`;
+returns `nothing` at the end. Values are separated by any amount of white space or, if there is a `separator`, by
+exactly one such byte (or a line end).
 
-If the input has no such number, that is an error after which reading can continue: the same input can be read in
-another way. """
+If the next token is not a valid number, an error is thrown. Reading can continue: the same input can be read in another
+way. """
 function scan end
 
 const space = -1
@@ -36,7 +36,8 @@ end
 """
     rest_of_line(reader)
 
-The rest of the line, without blanks before it and without its end; `nothing` at the end of the input. """
+Returns the rest of the line, without blanks before it and without its end; returns `nothing` at the end of the input.
+"""
 function rest_of_line(reader::Reader)
     await((bytes, len) -> ccall(:memchr, Ptr{UInt8}, (Ptr{UInt8}, Cint, Csize_t), bytes, '\n', len) != C_NULL, reader)
     with_failure(reader.source) do

@@ -1,18 +1,17 @@
-# How a reader is waited for: as Julia tasks do, so that others run and Ctrl-C works.
-#
-# If nothing else can end a wait, the reader's task waits itself. If a timeout or a token can, another task waits, and
-# both wait for an event that any of them notifies. An interrupted wait continues, and the next one takes it over:
-# nothing that it finds is lost.
+# Waits for a reader in the way of Julia tasks, so that other tasks run and Ctrl-C works.
+# If there is no timeout and no token, the reader's task waits itself. Otherwise another task waits, and the reader's
+# task waits for an event that the other task, the timeout or the token notifies. An interrupted wait continues in the
+# background, and the next wait uses its result, so that no data is lost.
 
-# Waits with `wait_for_it` and returns its result; or `nothing` if the reader's timeout or its token ended the wait. The
-# library reports a cancel when it is called; it learns about a timeout here, unless `is_ready()` now.
+# Waits with `wait_for_it` and returns its result, or `nothing` if the reader's timeout or its token ended the wait. The
+# library reports a cancellation when it is called; a timeout is passed to it here, unless `is_ready()` now.
 function wait_within(wait_for_it, is_ready, reader)
     reader.stall_timeout == 0 && reader.cancel === nothing && return wait_for_it()
     pending = reader.pending
     if pending === nothing
         pending = reader.pending = Pending(wait_for_it)
     elseif !pending.ended
-        # As it was, but for the one that ended the wait before.
+        # The previous state, without the cause that ended the previous wait.
         pending.event = Base.Event()
         pending.ended && notify(pending.event)
     end
@@ -33,9 +32,9 @@ function wait_within(wait_for_it, is_ready, reader)
     nothing
 end
 
-# Continues reading, once Julia has waited for something to read, until `is_enough(bytes, length)` of the unread bytes;
-# or until only the library can know more: at the end, with an error to report, and for sources that Julia cannot wait
-# for.
+# Reads, after Julia has waited for data, until `is_enough(bytes, length)` is true for the unread bytes. It stops
+# earlier if only the library can continue: at the end, if there is an error to report, and for sources that Julia
+# cannot wait for.
 function await(is_enough, reader::Reader)
     check_open(reader)
     give_back(reader)
@@ -46,7 +45,7 @@ function await(is_enough, reader::Reader)
         error = Ref{Ptr{Cvoid}}(C_NULL)
         code = @c millstream_reader_fill(reader, reader.buffer, reader.len, reader.added, error)
         if code == record_too_long
-            # The call that follows reports that, with its position.
+            # The call that follows reports the error, with its position.
             @c millstream_error_free(error[])
             return
         end
@@ -57,8 +56,8 @@ end
 
 const record_too_long = 6
 
-# Waits until a read would find bytes. Returns whether it would: not at the end, not after a timeout or a cancel, and not where
-# Julia cannot know.
+# Waits until a read would find bytes. Returns false at the end, after a timeout or a cancellation, and if Julia cannot
+# determine this.
 function await_readable(reader::Reader)
     reader.source isa Outside || reader.is_ours || return false
     reader.waits && throw(only_one_task())
@@ -84,7 +83,7 @@ function await_fd(reader)
         fd = @c millstream_reader_waits_for(reader)
         fd < 0 && return false
         ready = poll_now(fd)
-        # At the end of a pipe there is no byte, and a command's exit may have to be waited for.
+        # At the end of a pipe there are no bytes, and it may be necessary to wait for the command's exit.
         ready == 0 || return ready & POLLIN != 0
         watch(reader, fd)
         watcher = reader.watcher
@@ -95,7 +94,7 @@ end
 
 const POLLIN = Cshort(1)
 
-# What a file descriptor is ready for, without waiting.
+# Returns the operations for which a file descriptor is ready, without waiting.
 function poll_now(fd)
     asked = Ref((Cint(fd), POLLIN, Cshort(0)))
     count = ccall(:poll, Cint, (Ptr{Cvoid}, Culong, Cint), asked, 1, 0)
@@ -109,8 +108,8 @@ function watch(reader, fd)
     reader.watched = fd
 end
 
-# Before the library closes the file descriptor, so that Julia does not keep waiting for another one with the same
-# number.
+# Called before the library closes the file descriptor, so that Julia does not continue to wait for another descriptor
+# with the same number.
 function unwatch(reader)
     reader.watcher === nothing || close(reader.watcher)
     reader.watcher = nothing

@@ -1,18 +1,17 @@
-# Writers: bytes, text and numbers into a sink.
-#
-# A window into the library's buffer is open between two calls of it: bytes are written directly there, and the library
-# is called when it is full, and when bytes must be passed on earlier.
+# Writers pass bytes, text and numbers to a sink.
+# Between two calls of the library, a window into its buffer is open. Bytes are written directly to the window; the
+# library is called when the window is full, or when bytes must be passed on earlier.
 
 """
     Writer(sink; options...)
 
-Writes to a sink: a path, a `Cmd` (its standard input), a `RawFD` (a duplicate of it), an `IO`, [`Tcp`](@ref),
-[`UnixSocket`](@ref), or without a sink to memory, which `take!` returns.
+Writes to a sink: a path, a `Cmd` (its standard input), a `RawFD` (a duplicate of it), an `IO`, [`Tcp`](@ref) or
+[`UnixSocket`](@ref). Without a sink, it writes to memory, which `take!` returns.
 
 A path is compressed if its name ends in .gz, .bgz, .bgzf or .zst, and appears complete when the writer is closed, or
-not at all. `put!` writes text and numbers without an allocation; `print`, `write` and everything else that `Base` does
-with an `IO` work too. Bytes have reached the sink when `close` has succeeded, and not before. A call that passes bytes
-to the sink waits for it, and blocks Julia's other tasks.
+not at all. `put!` writes text and numbers without an allocation; `print`, `write` and all other functions of `Base` for
+an `IO` work too. It is certain that bytes have reached the sink only after `close` has succeeded. A call that passes
+bytes to the sink waits for it and blocks Julia's other tasks.
 
 Options, with their defaults first:
 - `flush_policy`: `:auto`, `:when_full`, `:line`; or `flush_delay`: the maximum number of seconds before bytes are
@@ -20,14 +19,14 @@ Options, with their defaults first:
 - `encode`: `:auto`, `:off`, `:gzip`, `:bgzf`, `:zstd`; `level`
 - `existing`: `:replace`, `:append`, `:append_unchecked`; `partial`: `:remove`, `:keep`; `durability`: `:cached`, `:data`, `:all`
 - `capacity`: the size of the buffer, 64 KiB, 256 KiB for pipes; `stall_timeout`: seconds
-- `linger`: seconds that `close` waits for the peer of a connection to close it too, which confirms that it has read
-  everything: `stall_timeout`, or else 30; a `RawFD` is shut down only if this is given
+- `linger`: the number of seconds that `close` waits until the peer of a connection closes it too, which confirms that
+  it has read everything: `stall_timeout`, or 30 without it; a `RawFD` is shut down only if this is given
 - `cancel`: a [`CancelToken`](@ref); `name`: the name of the sink in errors
 """
 mutable struct Writer <: IO
     handle::Ptr{Cvoid}
     sink::Any
-    # The window: NULL if none is open. Up to `at` it is filled.
+    # The window, or NULL if none is open. It is filled up to `at`.
     start::Ptr{UInt8}
     at::Ptr{UInt8}
     stop::Ptr{UInt8}
@@ -35,9 +34,9 @@ mutable struct Writer <: IO
     collects::Bool
     out::Base.RefValue{NTuple{2,Ptr{UInt8}}}
     collecting::Base.RefValue{Bool}
-    # Whether its sink may make it wait indefinitely.
+    # Whether the sink may make the writer wait indefinitely.
     may_wait::Bool
-    # Whether `close` was called: its errors have been reported.
+    # Whether `close` was called, so that errors have been reported.
     was_closed::Bool
 
     function Writer(sink = nothing; options...)
@@ -56,7 +55,7 @@ end
 """
     Writer(use, sink; options...)
 
-Calls `use` with a writer, closes it, and returns the result of `use`. If `use` throws, the output is abandoned: a file
+Calls `use` with a writer, closes it, and returns the result of `use`. If `use` throws, the output is discarded: a file
 does not appear. """
 function Writer(use::Union{Function,Type}, sink; options...)
     writer = Writer(sink; options...)
@@ -77,7 +76,7 @@ Base.show(io::IO, writer::Writer) = print(io, "Writer(", isopen(writer) ? repr(n
 
 # ---- sinks ----
 
-# Each stores a handle in `out` and returns what has to be kept alive.
+# Each method stores a handle in `out` and returns the objects to keep alive.
 
 function open_sink(path::AbstractString, how, out)
     @call millstream_writer_path(String(path), how, out)
@@ -134,10 +133,10 @@ end
 
 check_open(writer::Writer) = isopen(writer) || throw(MillstreamError(19, :closed, "closed: this writer has been closed"))
 
-# Makes sure that there is this much space.
+# Ensures that there is this much space.
 @inline reserve(writer::Writer, least::Int) = writer.stop - writer.at >= least || next_window(writer, least)
 
-# The bytes in the window are accepted, and another one is opened.
+# Accepts the bytes in the window and opens another one.
 @noinline function next_window(writer::Writer, least)
     check_open(writer)
     used = writer.at - writer.start
@@ -151,10 +150,10 @@ check_open(writer::Writer) = isopen(writer) || throw(MillstreamError(19, :closed
     nothing
 end
 
-# A complete write: it is accepted, and passed on if the policy requires it.
+# Completes a write: accepts it, and passes it on if the policy requires this.
 @inline committed(writer::Writer) = writer.collects || end_window(writer)
 
-# Accepts the bytes in the window, so that the library can be called for anything else.
+# Accepts the bytes in the window, so that other functions of the library can be called.
 @noinline function end_window(writer::Writer)
     writer.start == C_NULL && return
     used = writer.at - writer.start
@@ -179,7 +178,7 @@ end
 """
     position(writer)
 
-How many bytes were written so far, including those in the buffer. """
+The number of bytes written so far, including those in the buffer. """
 function Base.position(writer::Writer)
     check_open(writer)
     accepted = Ref{UInt64}(0)
@@ -202,8 +201,8 @@ end
 """
     close(writer)
 
-Writes what is left, ends the stream, and completes the output: a file gets its name, a command is waited for, and if it
-fails that is an error. After an error `close` may be called again, and continues where it stopped. """
+Writes the remaining bytes, ends the stream, and completes the output: a file gets its name; the writer waits for a
+command, whose failure is an error. After an error, `close` may be called again and continues where it stopped. """
 function Base.close(writer::Writer)
     isopen(writer) || return
     writer.was_closed = true
@@ -217,7 +216,7 @@ end
 """
     take!(writer)
 
-Closes a writer that keeps everything in memory, and returns everything that was written to it. """
+Closes a writer to memory, and returns everything that was written to it. """
 function Base.take!(writer::Writer)
     check_open(writer)
     end_window(writer)
@@ -230,8 +229,8 @@ function Base.take!(writer::Writer)
     taken
 end
 
-# A finalizer: it does not wait for a sink, except at the end of the program. A sink that could block it gets no more,
-# which is reported.
+# A finalizer. It does not wait for a sink, except at the end of the program. A sink that could block it gets no more
+# bytes, and the loss is reported.
 function forget(writer::Writer)
     if isopen(writer) && writer.may_wait && !is_exiting[]
         written, called = position(writer), name(writer)
@@ -245,11 +244,10 @@ function forget(writer::Writer)
     abandon(writer)
 end
 
-# Set when the program ends.
+# Set when the program exits.
 const is_exiting = Ref(false)
 
-# As if the output were not wanted: what is in the buffer may be written, a file that would appear complete does not
-# appear.
+# Discards the output: the content of the buffer may be written, but a file that would appear complete does not appear.
 function abandon(writer::Writer)
     used = writer.at - writer.start
     writer.start == C_NULL ||

@@ -1,22 +1,22 @@
 """
-The files of BSON.jl and BSONqs: Julia values in BSON documents, in and out.
+Reads and writes the files of BSON.jl and BSONqs, which contain Julia values in BSON documents.
 
     bson("run.bson", Dict(:weights => rand(3, 3), :step => 7))
     BSON.load("run.bson")
 
-A program written for either package works with `using Millstream: BSON` and `using Millstream.BSON`. The one deliberate
-difference: a file cannot supply functions, closures, modules or other bindings unless the caller sets `allow_code =
-true`.
+A program written for either package works with `using Millstream: BSON` and `using Millstream.BSON`. There is one
+deliberate difference: a file cannot supply functions, closures, modules or other bindings unless the caller sets
+`allow_code = true`.
 
-It promises: what is written is read back as the same values, with their types, shared and cyclic references kept; the
-caller's values are not modified; reading any file results in a value or an error, in memory and time in proportion to
-the file, and without a read outside it. Not supported: in `load`, BSON's types that files of Julia never contain
-(dates, ObjectIds, regular expressions: `decode` and `documents` read them); and the element type of a vector whose
-elements are not bits, which the format cannot represent.
+Values are read back with the same types and with shared and cyclic references; the caller's values are not modified.
+Reading any file results in a value or an error, uses memory and time in proportion to the file, and never reads outside
+of it. Two things are not supported: `load` does not read BSON types that Julia's files never contain (dates, ObjectIds,
+regular expressions; `decode` and `documents` read them), and the format cannot represent the element type of a vector
+whose elements are not bits.
 
-Julia's values must be made by Julia, one by one: a foreign call for each costs more than reading the bytes here, with
-code that the compiler makes for each type. So this module does not use the C library; the corpus, which the Rust
-implementation also reads, keeps the two consistent.
+Only Julia can create Julia's values, one by one: a foreign call for each would cost more than reading the bytes here,
+with code that the compiler generates for each type. So this module does not use the C library; a corpus that the Rust
+implementation also reads keeps the two consistent.
 """
 module BSON
 

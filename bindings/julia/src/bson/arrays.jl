@@ -1,10 +1,10 @@
-# Arrays: plain ones, whose element type is not in the file, and tagged ones, whose elements are bits or values.
+# Arrays: plain arrays, whose element type is not in the file, and tagged arrays, whose elements are bits or values.
 
-# ---- plain ones ----
+# ---- plain arrays ----
 
 element_wanted(@nospecialize(want)) = want isa DataType && want <: Array && isconcretetype(want) && ndims(want) == 1 ? eltype(want) : nothing
 
-# The vector at `pos`; passes it. An `object` that others may refer to meanwhile exists before its elements do.
+# Reads the vector at `pos` and moves past it. An `object` that other values may refer to exists before its elements.
 function vector(r::Reading, @nospecialize(want), object)
     T = element_wanted(want)
     object === nothing || return shared_vector(r, T, object)
@@ -25,7 +25,7 @@ function vector(r::Reading, @nospecialize(want), object)
     xs
 end
 
-# The same for one that may be part of itself: the number of its elements is found first.
+# Reads a vector that may be part of itself: its elements are counted first.
 function shared_vector(r::Reading, @nospecialize(T), object)
     count = count_elements(r)
     xs = new_array(something(T, Any), (count,))
@@ -35,7 +35,7 @@ function shared_vector(r::Reading, @nospecialize(T), object)
     may_narrow && all(i -> isassigned(xs::Vector{Any}, i), 1:count) ? typed(r, xs::Vector{Any}, nothing) : xs
 end
 
-# How many elements the array at `pos` has; stays there.
+# Counts the elements of the array at `pos` without moving.
 function count_elements(r::Reading)
     before = r.pos
     outer = enter(r)
@@ -48,7 +48,7 @@ function count_elements(r::Reading)
     count
 end
 
-# Reads the elements of the array at `pos` into an array of T that has as many; passes it.
+# Reads the elements of the array at `pos` into an array of T of the same length and moves past it.
 function fill_elements!(r::Reading, @nospecialize(T), @nospecialize(xs), count)
     outer = enter(r)
     for i in 1:count
@@ -72,7 +72,7 @@ function with_gaps(@nospecialize(T), got::Vector{Any})
     xs
 end
 
-# Elements in a vector of the type that is wanted, or else of what they have in common.
+# Returns the elements in a vector of the requested type, or of their common type.
 function typed(r::Reading, got::Vector{Any}, @nospecialize(T))
     if T === nothing
         r.ctx.narrow && !isempty(got) || return got
@@ -86,7 +86,7 @@ function typed(r::Reading, got::Vector{Any}, @nospecialize(T))
     xs
 end
 
-# Vectors in vectors would become nested types, as deep as in the file: from this many parts on, they are `Any`.
+# Vectors in vectors would become nested types, as deep as in the file. With this many parts or more, the type is `Any`.
 const LARGEST_NARROWED = 24
 
 function in_common(got::Vector{Any})
@@ -101,11 +101,12 @@ function in_common(got::Vector{Any})
     type_size(T, LARGEST_NARROWED) > 0 ? T : Any
 end
 
-# ---- arrays of a type that is known when it is read: without code for each type, which a file could ask for in any number ----
+# ---- arrays whose type is known only when they are read: without code for each type, because a file could contain any
+# number of types ----
 
 @static if VERSION < v"1.11-"
     new_array(@nospecialize(T), dims::Dims) = ccall(:jl_new_array, Any, (Any, Any), Array{T,length(dims)}, dims)
-    # The caller knows that `x` is an element and `i` a place.
+    # The caller guarantees that `x` is an element and `i` a valid index.
     set_element!(@nospecialize(xs), @nospecialize(x), i) = ccall(:jl_arrayset, Cvoid, (Any, Any, Csize_t), xs, x, i - 1)
     memory_of(@nospecialize(xs)) = ccall(:jl_array_ptr, Ptr{UInt8}, (Any,), xs)
     array_at(@nospecialize(T), from, dims::Dims) =
@@ -125,12 +126,12 @@ const LEAST_MAPPED = 4096
 # A `Vector{UInt8}`.
 bytes_value(r::Reading, at, len) = bits(r, UInt8, (len,), at, len)
 
-# The array whose memory is `len` bytes of the file, in the file's own memory where that is possible and allowed.
+# Returns the array whose memory is `len` bytes of the file, in the file's own memory if that is possible and allowed.
 function bits(r::Reading, @nospecialize(T), dims::Dims, at::Int, len::Int)
     from = r.start + at
     if r.keeper !== nothing && len >= LEAST_MAPPED && UInt(from) % Base.datatype_alignment(T) == 0 && T !== Bool
-        # The bytes are there (the caller has checked), are aligned, have no reference in them (T is bits), and stay
-        # mapped and writable for as long as the array lives.
+        # The bytes exist (the caller has checked), are aligned, contain no references (T is bits), and stay mapped and
+        # writable as long as the array lives.
         xs = array_at(T, from, dims)
         keep(xs, r.keeper)
         return xs
@@ -151,12 +152,12 @@ end
     most <= 0x01 || broken("a Bool that is neither 0 nor 1", "one of them", at)
 end
 
-# The memory in which arrays lie, and how many do. It is held here and not only by their finalizers: what nothing else leads to
-# is finalized together with what leads to it, and a mapping would be gone before its arrays.
+# The memory of arrays, and the number of arrays in it. It is referenced here and not only by their finalizers:
+# otherwise the mapping could be finalized together with its arrays, and would be gone before them.
 const lent = IdDict{Any,Int}()
 const lent_lock = Threads.SpinLock()
 
-# Has the keeper stay for as long as the array, whose memory in 1.11 and newer is an object that others may share.
+# Keeps the memory as long as the array; in 1.11 and newer, the array's memory is an object that other arrays may share.
 function keep(@nospecialize(xs), keeper)
     lock(lent_lock)
     try
@@ -167,7 +168,7 @@ function keep(@nospecialize(xs), keeper)
     finalizer(x -> give_back(x, keeper), VERSION >= v"1.11-" ? getfield(getfield(xs, :ref), :mem) : xs)
 end
 
-# A finalizer, which may run while the lock is held, even in the same task: then the next collection tries again.
+# A finalizer. It may run while the lock is held, even in the same task; then the next collection tries again.
 function give_back(@nospecialize(x), keeper)
     trylock(lent_lock) || return finalizer(x -> give_back(x, keeper), x)
     try
@@ -179,9 +180,9 @@ function give_back(@nospecialize(x), keeper)
     nothing
 end
 
-# ---- tagged ones ----
+# ---- tagged arrays ----
 
-# More dimensions than any array has, and convenient for the compiler.
+# More dimensions than real arrays have, but few enough for the compiler.
 const MOST_DIMENSIONS = 32
 
 function sizes(r::Reading, t::Tagged)
@@ -200,11 +201,11 @@ function sizes(r::Reading, t::Tagged)
     dims
 end
 
-# How many elements these sizes make.
+# The number of elements for these sizes.
 function count_of(dims, at)
     count = 1
     for n in dims
-        # A zero does not make up for impossible sizes.
+        # A zero does not make impossible sizes valid.
         count, over = Base.mul_with_overflow(count, max(n, 1))
         over && invalid("the size $(join(dims, '×'))", "fewer than 2^63 elements", at)
     end
@@ -236,7 +237,7 @@ end
         invalid("bytes for elements of type $(type_name(T))", "a list of elements, or an isbits type", at)
     end
     entry.form in (FIELDS, BITS) || T <: Tuple || invalid("an array of $(type_name(T))", "a type that values can have", at)
-    # As with a single one: another process's pointers are meaningless here.
+    # As for a single pointer: another process's pointers are meaningless here.
     T <: Ptr && len == count * sizeof(T) && return fill(reinterpret(T, C_NULL), dims)
     has_pointer(T) && invalid("an array of pointers", "values that are meaningful in this process", at)
     checked_bits(r, T, dims, count, at, len)

@@ -1,4 +1,4 @@
-# Values whose parts must agree with each other, and those that are built by others.
+# Values whose parts must be consistent, and values that other code builds.
 
 function special(r::Reading, entry::TypeEntry, t::Tagged, object)
     form, T = entry.form, entry.type
@@ -26,7 +26,7 @@ function special(r::Reading, entry::TypeEntry, t::Tagged, object)
     end
 end
 
-# With user-defined methods for the type.
+# Uses the user-defined methods for the type.
 function custom(r::Reading, @nospecialize(T), t, object)
     x = Base.invokelatest(initstruct, T)
     object === nothing || open!(object, x)
@@ -41,7 +41,7 @@ end
 
 function dictionary(r::Reading, @nospecialize(T), t, object)
     t.data_kind == ARRAY || fields_missing(T, t)
-    # Julia compiles for each type of dictionary, and a file may have any number of them.
+    # Julia compiles code for each type of dictionary, and a file may have any number of types.
     if !has_code(T)
         r.dictionaries_left > 0 || limited("dictionaries of too many types", "fewer types for a file of its size", t.data)
         r.dictionaries_left -= 1
@@ -76,7 +76,7 @@ function fill_dictionary!(d, ks::Vector, vs::Vector)
     d
 end
 
-# The sizes of a vector are arbitrary bytes from when it was written.
+# The sizes of a vector are arbitrary bytes.
 function bit_array(r::Reading, ::Type{BitArray{N}}, t) where {N}
     parts = list(r, t, "struct")
     bad(found) = invalid(found, "a BitArray's chunks, its length and its sizes", t.data)
@@ -93,7 +93,7 @@ function bit_array(r::Reading, ::Type{BitArray{N}}, t) where {N}
     end
     bits = BitArray{N}(undef, Int.(dims))
     copyto!(bits.chunks, chunks)
-    # Bits after the last one are zero, as Julia relies on.
+    # Bits after the last one must be zero; Julia relies on this.
     len % 64 == 0 || (bits.chunks[end] &= typemax(UInt64) >> (64 - len % 64))
     bits
 end
@@ -103,7 +103,7 @@ const CHECKED_TYPES = Any[SubString, SubArray, Base.ReshapedArray, Base.Reinterp
 
 is_checked(@nospecialize(T)) = any(C -> T <: C, CHECKED_TYPES)
 
-# By the constructors, from the same parts.
+# Calls the constructors with the same parts.
 function checked(r::Reading, @nospecialize(T), t)
     parts = list(r, t, "struct")
     x = try

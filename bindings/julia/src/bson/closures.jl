@@ -1,13 +1,13 @@
 # Functions with a body: a file contains their type and their code, in the form of one version of Julia. They are read
-# only where the caller allows it, and only by the Julia of the same minor version: Julia promises nothing about its own
-# parts. This has been tested on 1.5; newer versions report that they cannot.
+# only if the caller allows it, and only by the same minor version of Julia, because Julia's internals are not stable.
+# This has been tested on 1.5; newer versions report that they do not support it.
 
-# Types that must never be made from fields, even if code is allowed.
+# Types that must never be created from fields, even if code is allowed.
 const MACHINERY = Any[Task, Module, DataType, UnionAll, Core.SimpleVector, Core.MethodTable, Core.MethodInstance, String, Symbol]
 
 const KNOWS_CODE = v"1.5-" <= VERSION < v"1.6-"
 
-# Whether a type is that of a function without a globally known name.
+# Whether a type is the type of a function without a global name.
 function is_anonymous(@nospecialize(T))
     T <: Function && isdefined(T.name, :mt) && startswith(String(T.name.name), '#') || return false
     name = T.name.mt.name
@@ -50,17 +50,17 @@ function code_value(r::Reading, @nospecialize(T), t::Tagged, object)
         fields(r, T)
 end
 
-# Types that files have brought.
+# Types that files have defined.
 baremodule brought end
 
-# The next element, which is a T.
+# Reads the next element, which is a T.
 function part(r::Reading, ::Type{T}) where {T}
     kind = next(r)
     kind == 0x00 && invalid("the end of a function's parts", "a $T", r.pos)
     value(r, kind, T)::T
 end
 
-# A function's type, which its methods refer to: so it exists before they do.
+# Creates a function's type. Its methods refer to it, so it exists before them.
 function type_name_value(r::Reading, object)
     outer = enter(r)
     version = part(r, String)

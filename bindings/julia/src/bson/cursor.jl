@@ -1,10 +1,9 @@
-# Walking over the bytes of one document; every length is checked before it is used.
+# Traverses the bytes of one document; every length is checked before it is used.
 #
 #     [ .......|kind key payload|kind key payload| 0 ]....
 #               pos                                stop       always start <= pos <= stop < start + length(bytes)
-#
-# `stop` is the terminator of the innermost document that is open, so one comparison checks a length against everything
-# around it. Offsets count from the document's first byte. A pointer is dereferenced only after this comparison, and
+# `stop` is the terminator of the innermost open document, so one comparison checks a length against all enclosing
+# documents. Offsets count from the document's first byte. A pointer is dereferenced only after this comparison, and
 # `bytes` is kept alive by the caller (`with_reading`).
 
 const DOUBLE, STRING, DOCUMENT, ARRAY, BINARY = 0x01, 0x02, 0x03, 0x04, 0x05
@@ -21,7 +20,7 @@ kind_name(kind) = get(() -> "unknown type " * repr(kind), KIND_NAMES, kind)
 "The cursor: the mutable part of a [`Reading`](@ref)."
 abstract type Cursor end
 
-# The caller has checked that these bytes are there. Loads need no alignment.
+# The caller has checked that these bytes exist. Loads need no alignment.
 @inline load(c::Cursor, ::Type{T}, at::Int) where {T} = ltoh(unsafe_load(Ptr{T}(c.start + at)))
 @inline byte(c::Cursor, at::Int) = unsafe_load(c.start + at)
 
@@ -31,7 +30,7 @@ abstract type Cursor end
 end
 @noinline cut_short(c, count) = truncated("$(c.stop - c.pos) bytes to the end of the document", "$count", c.pos)
 
-# Opens the document at `pos` and returns the stop of the one around it, which `leave` takes.
+# Opens the document at `pos` and returns the stop of the enclosing document, which is passed to `leave`.
 @inline function enter(c::Cursor)
     need(c, 5)
     len = Int(load(c, Int32, c.pos))
@@ -55,7 +54,7 @@ end
     truncated("the length $len", "at most the $(c.stop - c.pos) bytes to the end of the document around it", c.pos)
 end
 
-# The type of the next element, and after its key; 0 at the end of the document.
+# Returns the type of the next element and the position after its key; 0 at the end of the document.
 @inline function next(c::Cursor)
     c.pos == c.stop && return 0x00
     kind = byte(c, c.pos)
@@ -66,7 +65,7 @@ end
 
 const ONES, HIGHS = 0x0101010101010101, 0x8080808080808080
 
-# Where the NUL is that ends the key which begins here.
+# Returns the position of the NUL that ends the key at `pos`.
 @inline function key_end(c::Cursor, at::Int)
     if at + 8 <= c.stop
         word = load(c, UInt64, at)
@@ -82,7 +81,8 @@ end
     Int(found - c.start)
 end
 
-# The length at the start of a payload: at least `least`, and not beyond the end. Moves past the length.
+# Reads the length at the start of a payload, which is at least `least` and does not exceed the document. Moves past the
+# length.
 @inline function length_here(c::Cursor, least::Int)
     need(c, 4)
     len = Int(load(c, Int32, c.pos))
@@ -91,7 +91,7 @@ end
     len
 end
 
-# Passes the payload of an element.
+# Moves past the payload of an element.
 @inline function skip(c::Cursor, kind::UInt8)
     if kind == DOCUMENT || kind == ARRAY
         need(c, 5)
@@ -138,7 +138,8 @@ end
     x == 0x01
 end
 
-# Where a string's text is, and how long; passes it. Text is bytes: Julia's strings need not be UTF-8.
+# Returns the position and the length of a string's text and moves past it. Text is bytes: Julia's strings need not be
+# UTF-8.
 @inline function text_here(c::Cursor)
     len = length_here(c, 1)
     at = c.pos
@@ -152,7 +153,7 @@ end
     unsafe_string(c.start + at, len)
 end
 
-# Where a binary's bytes are, and how many; passes it.
+# Returns the position and the number of a binary's bytes and moves past it.
 @inline function bytes_here(c::Cursor)
     len = length_here(c, 0)
     need(c, len + 1)
@@ -163,7 +164,7 @@ end
 
 symbol_at(c::Cursor, at, len) = ccall(:jl_symbol_n, Ref{Symbol}, (Ptr{UInt8}, Csize_t), c.start + at, len)
 
-# A symbol of any text but one with a NUL, which Julia's own constructor refuses too.
+# Creates a symbol from any text without a NUL; Julia's own constructor rejects NULs too.
 function read_symbol(c::Cursor)
     at, len = text_here(c)
     len == 0 || ccall(:memchr, Ptr{UInt8}, (Ptr{UInt8}, Cint, Csize_t), c.start + at, 0, len) == C_NULL ||

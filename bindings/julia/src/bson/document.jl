@@ -1,11 +1,11 @@
-# One member of a file at a time.
+# Reads one member of a file at a time.
 
 """
     Document(io[, T]; mmap = false, allow_code = false)
 
 The document in `io`, each member of which is read on access: `doc[:key]` as a `T`, `doc[S, :key]` as an `S`.
 
-It scans the document once to find its members, and caches nothing: two look-ups return two objects. Iteration and
+It scans the document once to find its members and does not cache values: two lookups return two objects. Iteration and
 `Dict(doc)` read all members. With `mmap = true`, arrays are part of the memory of an `IOBuffer`, which then must not be
 changed.
 
@@ -26,9 +26,9 @@ struct Document{T}
     len::Int
     keeper::Any
     ctx::ParseCtx
-    # Type and place of each member's payload.
+    # The type and the position of each member's payload.
     members::Dict{Symbol,Tuple{UInt8,Int}}
-    # In the order of the file.
+    # The keys in the order of the file.
     order::Vector{Symbol}
 end
 
@@ -50,7 +50,7 @@ function index!(doc::Document, r::Reading)
         if !is_backrefs(r, key, len)
             name = symbol_at(r, key, len)
             haskey(doc.members, name) || push!(doc.order, name)
-            # Of two equal keys the last counts, as in a dictionary.
+            # For duplicate keys, the last value counts, as in a dictionary.
             doc.members[name] = (kind, r.pos)
         end
         skip(r, kind)

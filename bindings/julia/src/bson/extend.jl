@@ -1,5 +1,4 @@
-# The functions that packages may extend, with the names of BSON.jl: how values of their types are written, and created
-# again.
+# The functions that packages may extend, with the names of BSON.jl. They define how values are written and created.
 
 const BSONDict = Dict{Symbol,Any}
 const BSONArray = Vector{Any}
@@ -12,10 +11,11 @@ struct Undef end
 """
     lower(x)
 
-What is written in place of `x`: a value that BSON has, or a dictionary or vector of values, which are lowered in turn.
+Returns the value that is written in place of `x`: a value of a BSON type, or a dictionary or vector of values, which
+are lowered in turn.
 
-Add a method for your type to have it written differently. It is read back as that value, unless `BSON.tags` has a
-function to raise its `:tag`.
+Add a method for your type to write it in another form. It is read back as that value, unless `BSON.tags` has a function
+for its `:tag`.
 
 ```jldoctest
 julia> struct Celsius; degrees::Float64; end
@@ -32,9 +32,9 @@ lower(x::Primitive) = x
 """
     structdata(x)
 
-What is written as the fields of `x`: a vector of values, or the bytes of a primitive type.
+Returns the values that are written as the fields of `x`: a vector of values, or the bytes of a primitive type.
 
-If you add a method for your type, also add one to [`newstruct!`](@ref), which takes these values.
+If you add a method for your type, also add one to [`newstruct!`](@ref), which receives these values.
 
 ```jldoctest
 julia> mutable struct Cache; path::String; open::Bool; end
@@ -59,7 +59,7 @@ structdata(x::Union{Dict,IdDict}) = Any[collect(keys(x)), collect(values(x))]
 """
     initstruct(T)
 
-A value of type `T` whose fields [`newstruct!`](@ref) is to set, without calling a constructor.
+Returns a value of type `T`, without calling a constructor. [`newstruct!`](@ref) sets its fields.
 """
 initstruct(T) = ccall(:jl_new_struct_uninit, Any, (Any,), T)
 initstruct(D::Type{<:Union{Dict,IdDict}}) = D()
@@ -67,7 +67,7 @@ initstruct(D::Type{<:Union{Dict,IdDict}}) = D()
 """
     newstruct!(x, fields...)
 
-Sets the fields of `x`, which [`initstruct`](@ref) has made, and returns it, or another value in its place.
+Sets the fields of `x`, which [`initstruct`](@ref) has created, and returns it or another value in its place.
 """
 function newstruct!(x, fields...)
     T = typeof(x)
@@ -86,5 +86,6 @@ function newstruct!(d::Union{Dict,IdDict}, keys, values)
 end
 
 """
-How documents with a user-defined `tag` are raised: a function of the document, by the tag as a symbol. """
+Functions that convert documents with a user-defined `tag` to values. The keys are the tags as symbols; each function
+receives the document. """
 const tags = Dict{Symbol,Any}()

@@ -1,10 +1,10 @@
-# How the values of a type are built. Invariants that Julia's own constructors enforce are also checked here, since
-# values are made without constructors: no file may violate memory safety.
+# Defines how the values of a type are built. Invariants that Julia's own constructors enforce are also checked here,
+# because values are created without constructors and no file may violate memory safety.
 
 const NO_VALUES, FIELDS, BITS, DICTIONARY, BIT_ARRAY = 0x00, 0x01, 0x02, 0x03, 0x04
 const UNION, TYPE_VARIABLE, UNDEFINED, CUSTOM, CHECKED, CODE, INTERNAL = 0x05, 0x06, 0x07, 0x08, 0x09, 0x0a, 0x0b
 
-# Structs of Core that are only data. All others are internal to Julia, and can crash the process.
+# Structs of Core that contain only data. All others are internal to Julia and can crash the process.
 const PLAIN_CORE = Any[Core.Box, Expr, QuoteNode, LineNumberNode, GlobalRef, Nothing, NamedTuple]
 
 function form_of(r::Reading, @nospecialize(T), at)
@@ -24,12 +24,12 @@ function form_of(r::Reading, @nospecialize(T), at)
     T.name.module === Core && !(T.name.wrapper in PLAIN_CORE || T <: Exception) &&
         return r.ctx.allow_code ? CODE : INTERNAL
     is_checked(T) && return CHECKED
-    # A pointer is meaningless in another process, and what Base does with one would crash it.
+    # A pointer is meaningless in another process, and using it would crash the process.
     (T.name.module === Core || T.name.module === Base) && has_pointer(T) && return INTERNAL
     FIELDS
 end
 
-# Whether user code defines how values of this type are made.
+# Whether user code defines how values of this type are created.
 is_custom(T) = any(m -> m.module !== @__MODULE__, methods(newstruct!, Tuple{T,Vararg{Any}})) ||
                any(m -> m.module !== @__MODULE__, methods(initstruct, Tuple{Type{T}}))
 

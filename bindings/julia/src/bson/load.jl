@@ -3,15 +3,16 @@
 """
     load(source[, mod]; mmap = false, allow_code = false)
 
-The values in a file: a dictionary with symbol keys. `source` is a path or an `IO`, from which one document is read.
+Returns the values in a file as a dictionary with symbol keys. `source` is a path or an `IO`, from which one document is
+read.
 
-Types are looked up in `mod` first, then in `Main`, `Base` and the loaded packages; values are made without calling
+Types are looked up in `mod` first, then in `Main`, `Base` and the loaded packages; values are created without calling
 their constructors. A vector whose element type the format lost gets the common type of its elements. With `mmap =
 true`, large arrays of bits are not copied: they are private views of the file if they are aligned there (always in
-files written by this package); no process may truncate the file meanwhile.
+files written by this package); no process may truncate the file while it is mapped.
 
-Throws a [`BSONError`](@ref) for a file that is damaged, or names something that is not defined here; functions,
-closures, modules and other bindings also count as undefined unless `allow_code = true`.
+Throws a [`BSONError`](@ref) if a file is damaged or contains a name that is not defined; functions, closures, modules
+and other bindings also count as undefined unless `allow_code = true`.
 
 ```jldoctest
 julia> io = IOBuffer(); bson(io, Dict(:a => [1 + 2im, 3 - 1im], :b => "text"));
@@ -44,8 +45,8 @@ load_compat(x, modules::Module...; mmap::Bool = false, kws...) = parse(x, ParseC
     parse(source)
     parse(source, ctx::ParseCtx; mmap = false)
 
-Without a context: the tree of a file before types are raised: dictionaries, vectors, and BSON's own values. With one:
-the values, like [`load`](@ref).
+Without a context, returns the tree of a file without conversion to Julia types: dictionaries, vectors, and BSON's own
+values. With a context, returns the values, like [`load`](@ref).
 
 ```jldoctest
 julia> io = IOBuffer(); bson(io, Dict(:s => :text));
@@ -66,9 +67,9 @@ end
 """
     roundtrip(x, flags...)
 
-`x` written and read back: with `:compat` by [`load_compat`](@ref), with `:set_root_type` as the type that `x` has.
+Writes `x` and reads it back: with `:compat` by [`load_compat`](@ref), with `:set_root_type` as the type of `x`.
 
-It reads only what it has just written, so functions are restored as well.
+Functions are restored as well, because it reads only what it has just written.
 
 ```jldoctest
 julia> BSON.roundtrip((1, "two", [3.0]))

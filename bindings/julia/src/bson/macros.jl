@@ -1,4 +1,4 @@
-# Variables in files, and what FileIO calls.
+# Variables in files, and the functions that FileIO calls.
 
 """
     @save path names...
@@ -28,7 +28,7 @@ end
 """
     @load path names...
 
-Sets variables from a file that has them.
+Sets variables to the values in a file.
 """
 macro load(path, names...)
     all(name -> name isa Symbol, names) || throw(ArgumentError("@load takes names: `@load path a b`"))
@@ -42,7 +42,7 @@ macro load(path, names...)
     end
 end
 
-"Called by FileIO to write a file: with a dictionary, or with pairs, or with alternating names and values."
+"Called by FileIO to write a file with a dictionary, with pairs, or with alternating names and values."
 fileio_save(f, doc::AbstractDict) = bson(f.filename, doc)
 fileio_save(f, members::Pair...) = bson(f.filename, Dict{Symbol,Any}(Symbol(k) => v for (k, v) in members))
 function fileio_save(f, args...)
@@ -50,7 +50,7 @@ function fileio_save(f, args...)
     bson(f.filename, Dict{Symbol,Any}(Symbol(args[i]) => args[i+1] for i in 1:2:length(args)))
 end
 
-"Called by FileIO to read a file: all of it, or the member with a name, or the members with several names."
+"Called by FileIO to read a whole file, the member with a name, or the members with several names."
 fileio_load(f) = load(f.filename)
 function fileio_load(f, name, names...)
     data = load(f.filename)

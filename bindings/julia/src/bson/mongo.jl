@@ -1,7 +1,6 @@
-# MongoDB documents as values: every type of BSON is read, and written back as the same bytes.
-#
-# This is independent of the files with Julia values, in which a document means an object: here it is a `Map`, and
-# nothing in it is looked up, created or executed.
+# Converts MongoDB documents to values and back. Every BSON type is read, and written back as the same bytes.
+# This is independent of the files with Julia values, in which a document represents an object. Here a document is a
+# `Map`, and nothing in it is looked up or executed.
 
 using Dates: Dates, DateTime
 using Base: UUID
@@ -11,7 +10,8 @@ using Base: UUID
 """
     ObjectId(text)
 
-MongoDB's identifier of a document: 12 bytes, given as 24 hexadecimal digits in `text`, like the result of `string(id)`.
+MongoDB's identifier of a document, which has 12 bytes. `text` contains 24 hexadecimal digits, like the result of
+`string(id)`.
 
 ```jldoctest
 julia> BSON.ObjectId("6b01e9338c5b33ba5caa77f3")
@@ -35,8 +35,8 @@ Base.isless(a::ObjectId, b::ObjectId) = isless(a.bytes, b.bytes)
 """
     Binary(subtype, bytes)
 
-Bytes of a subtype other than the default (0), which is a `Vector{UInt8}`, and other than a UUID (4), which is a
-`Base.UUID`. """
+Bytes with a subtype. (Bytes of the default subtype 0 are a `Vector{UInt8}`, and a UUID, subtype 4, is a `Base.UUID`.)
+"""
 struct Binary
     subtype::UInt8
     bytes::Vector{UInt8}
@@ -64,12 +64,12 @@ struct FarDateTime
     milliseconds::Int64
 end
 
-"A name, of the type that MongoDB calls symbol (deprecated)."
+"A value of MongoDB's type symbol (deprecated)."
 struct Name
     text::String
 end
 
-"A document in another collection (deprecated)."
+"A reference to a document in another collection (deprecated)."
 struct DBPointer
     collection::String
     id::ObjectId
@@ -87,8 +87,8 @@ struct MaxKey end
 """
     Map(pairs...)
 
-A document: values with `String` keys, in the document's order. `map[key]` and `get` find the first of two equal keys;
-iteration returns both.
+A document: values with `String` keys, in the order of the document. For duplicate keys, `map[key]` and `get` find the
+first; iteration returns all.
 
 ```jldoctest
 julia> map = BSON.decode(BSON.encode(BSON.Map("a" => 1, "b" => [true, nothing])));
@@ -140,7 +140,7 @@ find(map::Map, key::AbstractString) = findfirst(isequal(key), map.keys)
 find(map::Map, key::Symbol) = find(map, String(key))
 find(::Map, _) = nothing
 
-for T in (Binary, Code) # their fields are compared, not their addresses
+for T in (Binary, Code) # compares their fields, not their addresses
     @eval Base.:(==)(a::$T, b::$T) = $(foldl((x, y) -> :($x && $y), [:(a.$f == b.$f) for f in fieldnames(T)]))
     @eval Base.hash(x::$T, h::UInt) = hash(($([:(x.$f) for f in fieldnames(T)]...),), hash($T, h))
 end
@@ -159,8 +159,8 @@ Base.hash(x::CodeWithScope, h::UInt) = hash((x.text, x.scope), hash(CodeWithScop
 """
     Decimal128(text)
 
-A decimal number of 34 digits, as its 128 bits. Text is exact in both directions: a number that would have to be rounded
-is an `ArgumentError`. Calculate with `BigFloat(string(x))`, or with a package of decimal numbers.
+A decimal number of 34 digits in 128 bits. Conversion from and to text is exact: a number that would have to be rounded
+is an `ArgumentError`. To calculate, use `BigFloat(string(x))` or a package for decimal numbers.
 
 ```jldoctest
 julia> string(BSON.Decimal128("12.50"))
@@ -237,7 +237,7 @@ end
 
 # ---- reading ----
 
-# Documents may contain each other to this depth.
+# The maximum nesting depth of documents.
 const MOST_LEVELS = 1000
 
 mutable struct Walk <: Cursor
@@ -252,21 +252,21 @@ const Bytes = Union{Vector{UInt8},Base.CodeUnits{UInt8,String},SubArray{UInt8,1,
 """
     decode(document)
 
-The values of a BSON document, of any type that BSON has, as a [`Map`](@ref). `document` is all of its bytes: in memory,
-or a record of `eachrecord(source, Documents())`, which is a `String` of them. [`documents`](@ref) does both.
+Returns the values of a BSON document, of any BSON type, as a [`Map`](@ref). `document` contains its bytes: a vector, or
+a record of `eachrecord(source, Documents())`, which is a `String`. [`documents`](@ref) combines both.
 
 | BSON | Julia |
 |---|---|
 | double, int32, int64, boolean, null | `Float64`, `Int32`, `Int64`, `Bool`, `nothing` |
 | string, array, document | `String`, `Vector{Any}`, [`Map`](@ref) |
-| date | `Dates.DateTime` (`FarDateTime` where its 292 million years are too few) |
-| binary | `Vector{UInt8}`; `Base.UUID` for subtype 4; else [`Binary`](@ref) |
+| date | `Dates.DateTime` (`FarDateTime` outside of its range of 292 million years) |
+| binary | `Vector{UInt8}`; `Base.UUID` for subtype 4; otherwise [`Binary`](@ref) |
 | ObjectId, decimal128, timestamp | `ObjectId`, `Decimal128`, `Timestamp` |
 | regular expression, code, code with scope | `RegularExpression`, `Code`, `CodeWithScope` |
 | MinKey, MaxKey, undefined, symbol, DBPointer | `MinKey()`, `MaxKey()`, `Undefined()`, `Name`, `DBPointer` |
 
-For any bytes, this returns values or throws a [`BSONError`](@ref), using memory in proportion to them. [`encode`](@ref)
-makes the same bytes again. """
+For any bytes, this returns values or throws a [`BSONError`](@ref), and uses memory in proportion to the bytes.
+[`encode`](@ref) produces the same bytes again. """
 function decode(document::Bytes)
     GC.@preserve document begin
         walk = Walk(pointer(document), 0, length(document), 0)
@@ -358,7 +358,7 @@ function read_binary(walk)
     from, len = bytes_here(walk)
     subtype = byte(walk, from - 1)
     if subtype == 0x02
-        # Its bytes begin with their length, a second time.
+        # The bytes start with a second copy of their length.
         len >= 4 && load(walk, Int32, from) == len - 4 || broken("an inner length that does not match its binary", "$(len - 4)", at)
         from, len = from + 4, len - 4
     end
@@ -375,7 +375,7 @@ function read_object_id(walk)
     ObjectId(ntuple(i -> byte(walk, at + i - 1), 12))
 end
 
-# Milliseconds since 1970, as Julia counts them: since the year 0.
+# Milliseconds between the year 0, from which Julia counts, and 1970.
 function time_of(milliseconds)
     since, is_too_far = Base.add_with_overflow(milliseconds, Dates.UNIXEPOCH)
     is_too_far ? FarDateTime(milliseconds) : DateTime(Dates.UTM(since))
@@ -404,8 +404,9 @@ end
 """
     encode(document)
 
-The bytes of a document: a [`Map`](@ref), another dictionary with string or symbol keys, or a `NamedTuple`, of values as
-returned by [`decode`](@ref). Other integers become an int32 or int64, other floats a double, `missing` null.
+Returns the bytes of a document. `document` is a [`Map`](@ref), another dictionary with string or symbol keys, or a
+`NamedTuple`, with values as returned by [`decode`](@ref). Other integers become an int32 or int64, other floats a
+double, and `missing` becomes null.
 
 ```jldoctest
 julia> BSON.encode((a = 1,)) == BSON.encode(BSON.Map("a" => 1))
@@ -420,7 +421,7 @@ end
 
 raw!(out, x) = append!(out, reinterpret(UInt8, [htol(x)]))
 
-# Bytes preceded by their length, which counts itself if `counts`.
+# Writes bytes preceded by their length, which includes itself if `counts`.
 function measured(put, out, counts)
     at = length(out)
     raw!(out, Int32(0))
@@ -465,11 +466,11 @@ function put_binary(out, subtype, bytes)
         subtype == 0x02 && raw!(out, Int32(length(bytes)))
         append!(out, bytes)
     end
-    # After the length, which does not count it.
+    # Follows the length, which does not include it.
     insert!(out, length(out) - length(bytes) - (subtype == 0x02 ? 4 : 0) + 1, subtype)
 end
 
-# Puts the payload of an element, and returns its type.
+# Writes the payload of an element and returns its type.
 put_value(out, value::AbstractString, _) = (put_string(out, String(value)); STRING)
 put_value(out, value::Bool, _) = (push!(out, value); BOOLEAN)
 put_value(out, value::Union{Int8,Int16,Int32,UInt8,UInt16}, _) = (raw!(out, Int32(value)); INT32)
@@ -523,8 +524,8 @@ put_value(_, value, _) = unwritable("a value of type $(typeof(value))", "a type 
     documents(source; options...)
 
 Iterates over the BSON documents of a source, such as a file written by mongodump, each a [`Map`](@ref) as returned by
-[`decode`](@ref). `source` and options are those of `Millstream.eachrecord`; leaving the loop leaves a reader after the
-last document it was given.
+[`decode`](@ref). `source` and options work as in `Millstream.eachrecord`. If the loop ends early, a reader is
+positioned after the last document that the loop received.
 
     for order in BSON.documents("dump/shop/orders.bson.gz")
         total += order["total"]

@@ -1,6 +1,5 @@
-# What has to be known about values before they are written: how those of each type are written, and which objects are
-# reached more than once. The traversal that finds the latter keeps a list of what is still to be visited, so depth is
-# no danger.
+# Collects information about values before they are written: how values of each type are written, and which objects are
+# reached more than once. The traversal keeps a list of the values to visit, so deep values are safe.
 
 @enum Plan by_fields by_bits by_lower by_structdata by_dictionary by_symbols by_array by_tuple by_type by_module
 
@@ -19,19 +18,19 @@ end
 
 of_somebody(method) = method.module !== @__MODULE__
 
-# Types that are written without a look at their plan.
+# Types that are written without looking up their plan.
 const Simple = Union{Nothing,Bool,Int32,Int64,Float64,String,Symbol}
 
 mutable struct Writing
     out::Vector{UInt8}
     len::Int
-    # Arrays whose memory goes out as it is, and where in `out` each belongs.
+    # Arrays whose memory is written unchanged, and their positions in `out`.
     lent::Vector{Tuple{Int,Any}}
     lent_len::Int
     plans::IdDict{Any,Plan}
     # Types none of whose values can hold a shared object.
     leaves::IdDict{Any,Bool}
-    # The objects that have been met: ONCE, OFTEN, or their number in `_backrefs`.
+    # The objects that have been found: ONCE, OFTEN, or their number in `_backrefs`.
     met::IdDict{Any,Int}
     # The shared objects, by their numbers.
     order::Vector{Any}
@@ -50,7 +49,7 @@ Writing() = Writing(Vector{UInt8}(undef, 1024), 0, [], 0, IdDict{Any,Plan}(), Id
 
 plan(w::Writing, @nospecialize(T)) = get!(() -> plan_of(T), w.plans, T)
 
-# Whether an object can be the same as another.
+# Whether an object can be identical to another.
 has_identity(@nospecialize(x)) = x isa Array || is_mutable(typeof(x)) && !(x isa Union{String,Symbol,Module,Type,Core.SimpleVector})
 
 # Finds the objects that are reached more than once.
@@ -82,7 +81,7 @@ function push_parts!(w::Writing, to_do, @nospecialize(x))
         end
     elseif p == by_lower || p == by_structdata
         given = given_for(w, x, p)
-        # It may be the object itself.
+        # The result may be the object itself.
         given === x || push!(to_do, given)
     elseif p == by_fields || p == by_tuple
         is_leaf(w, T) || for i in 1:nfields(x)

@@ -1,10 +1,11 @@
-# What is known while a file is read.
+# The state while a file is read.
 
 """
     ParseCtx(modules...; allow_code = false, memory = nothing, depth = 100_000)
 
-How a file is read: in which modules names are looked up before `Main`, whether it may supply functions, closures,
-modules and other bindings, how much memory values without bytes in the file may use, and how deep values may be nested.
+The options for reading a file: the modules in which names are looked up before `Main`, whether the file may supply
+functions, closures, modules and other bindings, how much memory values without bytes in the file may use, and how deep
+values may be nested.
 
 ```jldoctest
 julia> io = IOBuffer(); bson(io, Dict(:f => sin));
@@ -20,7 +21,7 @@ struct ParseCtx
     narrow::Bool
     memory::Union{Nothing,Int}
     depth::Int
-    # How many values of a type are read before code is compiled for it.
+    # The number of values of a type that are read before code is compiled for it.
     patience::Int
 end
 
@@ -28,13 +29,13 @@ ParseCtx(modules::Module...; allow_code::Bool = false, narrow::Bool = true, memo
     depth::Integer = 100_000, patience::Integer = 2_000) =
     ParseCtx(collect(Module, modules), allow_code, narrow, memory, depth, patience)
 
-# What the bytes of a type in the file mean, once known.
+# The meaning of the bytes of a type in the file.
 mutable struct TypeEntry
     at::Int
     len::Int
     type::Any
     form::UInt8
-    # `Loader{T}()`, once there is code for T.
+    # `Loader{T}()`, if there is code for T.
     loader::Any
     count::Int
 end
@@ -44,42 +45,42 @@ mutable struct Shared
     kind::UInt8
     at::Int
     state::UInt8
-    # The object while it is being made, and then itself.
+    # The object while it is being created, and then the finished object.
     value::Any
-    # Whether something refers to it while it is being made.
+    # Whether another value refers to it while it is being created.
     taken::Bool
 end
 
 const UNREAD, OPEN, READ = 0x00, 0x01, 0x02
 
-# As many types are found by their bytes at once.
+# The number of types in the cache that finds types by their bytes.
 const TYPE_SLOTS = 1024
 
-"The traversal of one document, with what it has learned."
+"The traversal of one document, and its state."
 mutable struct Reading <: Cursor
     bytes::Vector{UInt8}
     start::Ptr{UInt8}
     pos::Int
     stop::Int
-    # After the last byte of the document.
+    # The position after the last byte of the document.
     end_::Int
     ctx::ParseCtx
     types::Vector{TypeEntry}
     shared::Vector{Shared}
-    # The required types of shared objects, as learned by an earlier attempt.
+    # The required types of shared objects, which an earlier attempt has determined.
     wanted::Dict{Int,Any}
-    # How many elements without bytes are still allowed: nothing else limits them.
+    # The number of elements without bytes that are still allowed; there is no other limit for them.
     empty_left::Int
-    # How many levels are left on this stack, and how many at all.
+    # The number of levels left on this stack, and in total.
     room::Int
     depth_left::Int
-    # How many types may still get their own code.
+    # The number of types that may still get their own code.
     compile_left::Int
-    # How many types of dictionaries may be new to this session.
+    # The number of dictionary types that may be new in this session.
     dictionaries_left::Int
-    # Where arrays may lie in the file's own memory: what must stay alive for it; else nothing.
+    # If arrays may use the file's own memory, the object that must stay alive for them; otherwise nothing.
     keeper::Any
-    # What is read from the file only when it is wanted (see source.jl); else nothing.
+    # The parts that are read from the file on demand (see source.jl); otherwise nothing.
     holes::Any
 end
 
@@ -89,11 +90,11 @@ Reading(bytes::Vector{UInt8}, offset::Int, len::Int, ctx::ParseCtx; keeper = not
     Reading(bytes, pointer(bytes) + offset, 0, len, len, ctx, fill(NO_TYPE, TYPE_SLOTS), Shared[], Dict{Int,Any}(),
         something(ctx.memory, max(len, 1 << 20)), min(LEVELS, ctx.depth), max(ctx.depth - LEVELS, 0), 16 + len >> 16, 200 + len >> 12, keeper, holes)
 
-# How many levels continue one stack. A level takes some hundred bytes, seldom some thousand; a stack has 4 MB, of which
+# The number of levels per stack. A level takes a few hundred bytes, rarely a few thousand; a stack has 4 MB, of which
 # the compiler may need one.
 const LEVELS = 192
 
-# Calls `read()` one level deeper. Depth is no danger, because the next level gets a new stack at intervals.
+# Calls `read()` one level deeper. Deep values are safe, because levels get a new stack at intervals.
 @inline function deeper(read::F, r) where {F}
     r.room == 0 && return on_new_stack(read, r)
     r.room -= 1

@@ -1,7 +1,7 @@
-# Objects that are referred to from several places, or contain themselves: the entries of the root's `_backrefs`. An
-# entry is read when it is first needed. It exists before its parts are read, so that they can refer to it.
+# Objects that have several references, or that contain themselves: the entries of the root's `_backrefs`. An entry is
+# read when it is first needed. The object exists before its parts are read, so that they can refer to it.
 
-# Notes where the entries are.
+# Stores the positions of the entries.
 function find_shared!(r::Reading)
     outer = enter(r)
     found = false
@@ -26,13 +26,13 @@ function find_shared!(r::Reading)
     r.pos, r.stop = 0, outer
 end
 
-"Thrown when an object turns out to need another type than it was made with."
+"Thrown if an object was created with one type but needs another."
 struct MadeOtherwise <: Exception
     number::Int
     type::Any
 end
 
-# The object that a reference refers to.
+# Returns the object that a reference refers to.
 function shared_object(r::Reading, number, @nospecialize(want), at)
     entry, place = followed(r, number, at)
     if entry.state == UNREAD
@@ -41,7 +41,7 @@ function shared_object(r::Reading, number, @nospecialize(want), at)
         x = entry.value
         x === nothing && invalid("an immutable value that contains itself", "a mutable value in the cycle", at)
         if !(x isa want)
-            # The object made so far is useless there: try again, with the right type from the start.
+            # The object created so far cannot be used there: try again with the right type from the start.
             haskey(r.wanted, place) && mismatched("an object that would need two types", "one", at)
             throw(MadeOtherwise(place, want))
         end
@@ -51,7 +51,7 @@ function shared_object(r::Reading, number, @nospecialize(want), at)
     entry.value
 end
 
-# The entry at the end of references to references.
+# Returns the entry at the end of a chain of references.
 function followed(r::Reading, number, at)
     passed = 0
     while true
@@ -76,7 +76,7 @@ end
 function read_shared(r::Reading, entry::Shared, @nospecialize(want))
     pos, stop = r.pos, r.stop
     entry.state = OPEN
-    # All of the file: where the entry ends was checked when it was noted.
+    # The whole file is allowed, because the end of the entry was checked before.
     r.pos, r.stop = entry.at, r.end_
     x = if entry.kind == DOCUMENT
         document(r, want, entry)
@@ -91,5 +91,5 @@ function read_shared(r::Reading, entry::Shared, @nospecialize(want))
     x
 end
 
-# Notes the object that is being made.
+# Stores the object that is being created.
 open!(entry::Shared, @nospecialize(x)) = (entry.value = x; nothing)

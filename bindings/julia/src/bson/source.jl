@@ -1,7 +1,7 @@
-# Where a document's bytes come from: a file, which is read or mapped; a stream; memory. Only one document is taken, and
-# an announced length is trusted only as far as bytes exist.
+# Provides a document's bytes from a file, which is read or mapped, a stream, or memory. Only one document is taken, and
+# its length is trusted only as far as bytes exist.
 
-# Calls `walk` with a `Reading` over the document in the source.
+# Calls `walk` with a `Reading` for the document in the source.
 with_reading(walk, path::AbstractString, ctx::ParseCtx, mmap::Bool) =
     open(io -> with_reading(walk, io, ctx, mmap), path, "r")
 
@@ -10,7 +10,7 @@ function with_reading(walk, io::IO, ctx::ParseCtx, mmap::Bool)
     attempts(walk, bytes, offset, len, ctx, keeper, holes)
 end
 
-# Again, if an object turns out to need another type than it was made with.
+# Repeats this if an object was created with one type but needs another.
 function attempts(walk, bytes, offset, len, ctx, keeper, holes)
     wanted = Dict{Int,Any}()
     while true
@@ -50,7 +50,7 @@ function announced(head)
     len
 end
 
-# This many bytes, or as many as there are. Memory grows with what has arrived.
+# Reads this many bytes, or all if there are fewer. Memory grows with the data that has arrived.
 function read_exactly(io::IO, count)
     bytes = UInt8[]
     readbytes!(io, bytes, count)
@@ -79,7 +79,7 @@ end
 
 shrank(got, len) = problem(15, :source_shrank, "$got bytes", "$len, as before", -1)
 
-# The bytes of an array, into its own memory.
+# Reads the bytes of an array into its own memory.
 @inline function fetch_bytes(r::Reading, to::Ptr{UInt8}, at::Int, len::Int)
     r.holes !== nothing && len >= LEAST_HOLE && return fetch_hole(r.holes::Holes, to, at, len)
     ccall(:memcpy, Ptr{Cvoid}, (Ptr{Cvoid}, Ptr{Cvoid}, Csize_t), to, r.start + at, len)
@@ -91,14 +91,14 @@ end
 const LEAST_SPARSE = 1 << 20
 const LEAST_HOLE = 1 << 16
 
-# A file of which large binaries have not been read. Their bytes in `bytes` are meaningless, and only `fetch_bytes`
-# looks at them.
+# A file whose large binaries have not been read. Their bytes in `bytes` are meaningless, and only `fetch_bytes` uses
+# them.
 struct Holes
     io::IOStream
     at::Int
 end
 
-# Reads everything else. Only documents that are larger than a hole can have one in them.
+# Reads everything else. Only documents larger than a hole can contain one.
 function fetch_structure!(h::Holes, bytes::Vector{UInt8})
     c = Skeleton(pointer(bytes), 0, length(bytes), h, 0)
     stops = Int[]
@@ -110,7 +110,7 @@ function fetch_structure!(h::Holes, bytes::Vector{UInt8})
             leave(c, pop!(stops))
             continue
         end
-        # A key may be long; the last bytes of it are there when its end is.
+        # A key may be long; when its end has been read, all of its bytes have.
         kind = sparse_next(c)
         if kind in (DOCUMENT, ARRAY, BINARY)
             ensure(c, min(c.pos + 5, c.stop))
@@ -141,19 +141,19 @@ function fetch_structure!(h::Holes, bytes::Vector{UInt8})
     nothing
 end
 
-# A walk over bytes that are read as it goes.
+# A traversal of bytes that are read on demand.
 mutable struct Skeleton <: Cursor
     start::Ptr{UInt8}
     pos::Int
     stop::Int
     holes::Holes
-    # Up to where bytes have been read, or passed over.
+    # The end of the bytes that have been read or skipped.
     filled::Int
 end
 
 const BLOCK = 1 << 18
 
-# Has the bytes up to `to` read, and more at once.
+# Reads the bytes up to `to`, and some more.
 function ensure(c::Skeleton, to)
     to <= c.filled && return
     len = max(to, min(c.filled + BLOCK, c.stop + 1)) - c.filled
@@ -162,7 +162,7 @@ function ensure(c::Skeleton, to)
     nothing
 end
 
-# Has the bytes up to here passed over.
+# Skips the bytes up to this position.
 jump(c::Skeleton, to) = (c.filled = max(c.filled, to); nothing)
 
 function enter_sparse(c::Skeleton)
@@ -203,7 +203,7 @@ end
 
 # ---- mapped ----
 
-# The bytes of a file in private memory: writing to an array changes neither the file nor what others see of it.
+# Maps the bytes of a file privately: writing to an array changes neither the file nor other processes' view of it.
 function mapped(io::IOStream)
     Sys.isunix() && isfile(stat(io)) || return copied(io)
     at = position(io)
@@ -220,7 +220,7 @@ function mapped(io::IOStream)
     bytes, 0, len, writable ? bytes : nothing, nothing
 end
 
-# For memory of the caller, such as a mapped file: arrays share it.
+# For the caller's memory, such as a mapped file, which arrays share.
 function mapped(io::Base.GenericIOBuffer{Vector{UInt8}})
     io.readable || throw(ArgumentError("read failed, IOBuffer is not readable"))
     at = io.ptr - 1
@@ -232,7 +232,7 @@ end
 
 mapped(io::IO) = copied(io)
 
-# The document in memory that need not be copied, because no part of it is returned.
+# Returns the document in memory without a copy, because no part of it is returned to the caller.
 function copied(io::Base.GenericIOBuffer{Vector{UInt8}})
     bytes, at, len, _, holes = mapped(io)
     bytes, at, len, nothing, holes

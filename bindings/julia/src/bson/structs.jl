@@ -1,4 +1,4 @@
-# Structs, made without their constructors, field by field.
+# Creates structs field by field, without their constructors.
 
 function structure(r::Reading, entry::TypeEntry, t::Tagged, @nospecialize(want), object)
     form, T = entry.form, entry.type
@@ -30,12 +30,12 @@ end
 function primitive(r::Reading, @nospecialize(T), at, len)
     len == sizeof(T) || invalid("$len bytes for a $(type_name(T))", "$(sizeof(T))", at)
     T === Bool && byte(r, at) > 0x01 && broken("a Bool of $(byte(r, at))", "0 or 1", at)
-    # Another process's pointer is meaningless here.
+    # A pointer of another process is meaningless here.
     T <: Ptr && !r.ctx.allow_code && return reinterpret(T, C_NULL)
     ccall(:jl_new_bits, Any, (Any, Ptr{Cvoid}), T, r.start + at)
 end
 
-# The fields in the array at `pos`, as a value of type T.
+# Reads the fields in the array at `pos` as a value of type T.
 function fields(r::Reading, @nospecialize(T))
     at = r.pos
     outer = enter(r)
@@ -62,7 +62,7 @@ else
     least_fields(@nospecialize(T)) = Int(T.ninitialized)
 end
 
-# A value of these fields. The last may be missing, and those of a mutable struct undefined.
+# Creates a value from these fields. The last ones may be missing, and fields of a mutable struct may be undefined.
 function made(@nospecialize(T), xs::Vector{Any}, gaps, at)
     count = length(xs)
     if !gaps && (count == fieldcount(T) || count >= least_fields(T))
@@ -85,10 +85,11 @@ function set_fields!(@nospecialize(x), @nospecialize(T), xs, count)
     x
 end
 
-# For a value that no code has seen yet, so that even an immutable one may be changed. `xs[i]` is of the field's type.
+# For a value that no other code has access to yet, so that even an immutable value may be changed. `xs[i]` has the
+# field's type.
 set_field!(@nospecialize(x), i, @nospecialize(value)) = ccall(:jl_set_nth_field, Cvoid, (Any, Csize_t, Any), x, i - 1, value)
 
-# One that others refer to, perhaps its own fields: it exists before they do.
+# Creates a value that other values refer to, perhaps its own fields, so it exists before them.
 function shared_fields(r::Reading, @nospecialize(T), at, object)
     r.pos = at
     (isbitstype(T) || sizeof(T) == 0) && return fields(r, T)

@@ -1,9 +1,10 @@
-# Which documents have a special meaning: those with a known `tag` and exactly its fields. Any other is plain data.
+# Recognises documents with a special meaning: those with a known `tag` and exactly its fields. All others are plain
+# data.
 
 const PLAIN, SYMBOL, TUPLE, SVEC, DATATYPE, BOTTOM = 0x00, 0x01, 0x02, 0x03, 0x04, 0x05
 const UNIONALL, STRUCT, TAGGED_ARRAY, REF, BACKREF, ANONYMOUS = 0x06, 0x07, 0x08, 0x09, 0x0a, 0x0b
 
-# A tagged document: where the payloads of its fields are. No tag has two fields that share a place.
+# A tagged document, with the positions of the payloads of its fields. No tag has two fields that share a slot.
 struct Tagged
     tag::UInt8
     subject_kind::UInt8 # of name, type, var, typename, path, ref
@@ -17,7 +18,7 @@ end
 
 const NO_TAG = Tagged(PLAIN, 0x00, 0x00, 0x00, 0, 0, 0, 0)
 
-# A text of at most eight bytes as the word that it is in memory.
+# A text of at most eight bytes as a word with the same bytes in memory.
 macro w_str(text)
     foldr((b, w) -> w << 8 | UInt64(b), codeunits(text); init = UInt64(0))
 end
@@ -25,7 +26,7 @@ end
 const NAME, TYPE, VAR, TYPENAME, PATH, REFERENCE = 0x01, 0x02, 0x04, 0x08, 0x10, 0x20
 const DATA, PARAMS, BODY, SIZE = 0x01, 0x02, 0x04, 0x08
 
-# Up to eight bytes from `at` on, the others zero.
+# Up to eight bytes at `at`; the others are zero.
 @inline function word_at(c::Cursor, at::Int, len::Int)
     if at + 8 <= c.stop
         load(c, UInt64, at) & (len >= 8 ? typemax(UInt64) : (UInt64(1) << 8len) - 1)
@@ -35,7 +36,7 @@ const DATA, PARAMS, BODY, SIZE = 0x01, 0x02, 0x04, 0x08
 end
 @noinline slow_word(c, at, len) = foldr((i, w) -> w << 8 | UInt64(byte(c, at + i)), 0:min(len, 8)-1; init = UInt64(0))
 
-# What the document at `pos` is; passes it if it is tagged, and stays before it if it is plain.
+# Classifies the document at `pos`. Moves past it if it is tagged, and does not move if it is plain.
 @noinline function scan(c::Cursor, is_root::Bool = false)
     before = c.pos
     outer = enter(c)
@@ -93,7 +94,7 @@ end
     NO_TAG
 end
 
-# Of the two tags that are longer than a word, what is after the word.
+# For the two tags that are longer than a word, the part after the word.
 @noinline function long_tag(c, at, len)
     text = unsafe_string(c.start + at, len)
     text == "jl_bottom_type" || text == "jl_anonymous"

@@ -1,4 +1,4 @@
-# The tree of a file before types are raised: dictionaries, vectors and what BSON itself has.
+# The tree of a file without conversion to Julia types: dictionaries, vectors and BSON's own values.
 
 function tree(r::Reading, kind::UInt8)
     kind == DOCUMENT || kind == ARRAY || return value(r, kind, Any)

@@ -1,17 +1,18 @@
-# Names in a file as types: looked up in modules, applied to parameters. Only types are returned, unless the caller
-# allows code.
+# Resolves names in a file to types, by lookup in modules and application to parameters. Only types are returned, unless
+# the caller allows code.
 
-# How many parts a type may have. Types can double in a few bytes of a file, and Julia's work on them with it.
+# The maximum number of parts of a type. A few bytes in a file can double the size of a type, and the work that Julia
+# does for it.
 const LARGEST_TYPE = 10_000
 
 # Types with more bytes than this are read again at each occurrence.
 const LONGEST_KEPT = 4096
 
-# What the type at this payload is, and how its values are built. The same bytes are the same type.
+# Returns the type at this payload and how its values are built. The same bytes always mean the same type.
 @noinline function type_entry(r::Reading, kind::UInt8, at::Int)
     kind == DOCUMENT || no_type(kind, at)
-    len = Int(load(r, Int32, at)) # as `scan` has passed it
-    # Long ones may contain each other, and would be looked at again at each level.
+    len = Int(load(r, Int32, at)) # `scan` has checked it
+    # Long types may be nested, and would be hashed again at each level.
     len <= LONGEST_KEPT || return new_type_entry(r, -1, at, len)
     hash = type_hash(r, at, len)
     entry = @inbounds r.types[hash&(TYPE_SLOTS-1)+1]
@@ -25,7 +26,7 @@ end
     entry.at == at || ccall(:memcmp, Cint, (Ptr{UInt8}, Ptr{UInt8}, Csize_t), r.start + at, r.start + entry.at, len) == 0
 end
 
-# Of eight bytes at a time. A type's document has at least eight; the last word may overlap the one before it.
+# Hashes eight bytes at a time. A type's document has at least eight; the last word may overlap the previous one.
 @inline function type_hash(r, at, len)
     len < 8 && return len
     h = UInt64(len)
@@ -42,7 +43,7 @@ end
 
 @noinline function new_type_entry(r, hash, at, len)
     pos, stop = r.pos, r.stop
-    # Its document has been walked over, with everything around it.
+    # Its document has been checked, with all enclosing documents.
     r.pos, r.stop = at, at + len
     T = deeper(() -> value(r, DOCUMENT, Any), r)
     T isa Type || invalid("something that is not a type", "a type", at)
@@ -52,7 +53,7 @@ end
     entry
 end
 
-# The names in an array, as symbols, without a `Main` before Base and Core.
+# Returns the names in an array as symbols, without a `Main` before Base and Core.
 function read_path(r::Reading, kind, at)
     kind == ARRAY || invalid("names of type " * kind_name(kind), "an array of them", at)
     outer_pos, outer = r.pos, r.stop
@@ -70,7 +71,8 @@ function read_path(r::Reading, kind, at)
     path
 end
 
-# The binding at the end of a path, from the modules given, Main, or the root module of that name; or nothing.
+# Returns the binding at the end of a path that starts in the given modules, in Main, or in the root module of that
+# name; or nothing.
 function look_up(r::Reading, path)
     for m in r.ctx.modules
         found = follow(m, path)
@@ -127,7 +129,7 @@ function datatype(r::Reading, t::Tagged)
     (isempty(params) && T !== Tuple) ? T : apply_type(r, T, params, at)
 end
 
-# A list, or an array of bits where all of them are numbers.
+# A list, or an array of bits if all of them are numbers.
 function read_params(r::Reading, kind, at)
     pos, stop = r.pos, r.stop
     r.pos, r.stop = at, at + Int(load(r, Int32, at))
@@ -160,7 +162,7 @@ function apply_type(r::Reading, @nospecialize(T), params, at)
     made
 end
 
-# Whether a number among the parameters decides how many fields there are, in the type itself or a field.
+# Whether a number among the parameters determines the number of fields, in the type itself or in a field.
 function has_vararg(@nospecialize(T), depth = 3)
     T = Base.unwrap_unionall(T)
     T isa DataType || return T isa Union && (has_vararg(T.a, depth) || has_vararg(T.b, depth))
@@ -171,7 +173,7 @@ end
 
 is_vararg(@nospecialize(T)) = T isa DataType && T.name.name === :Vararg
 
-# What is left of `left` after counting the parts of a type; 0 or less if there are too many.
+# Subtracts the number of parts of a type from `left`; the result is 0 or less if there are too many.
 function type_size(@nospecialize(T), left)
     left > 0 || return left
     left -= 1
@@ -188,5 +190,5 @@ function type_size(@nospecialize(T), left)
     left
 end
 
-# Without its parameters, which may be long.
+# The name without the parameters, which may be long.
 type_name(@nospecialize(T)) = (T = Base.unwrap_unionall(T); T isa DataType ? string(T.name.name) : "a Union")

@@ -1,7 +1,7 @@
-# Any value, as given by the file, or converted to the requested type. This is the careful path, which handles
-# everything and compiles nothing; `quick` handles common and valid input.
+# Reads any value, with the type in the file or converted to the requested type. This is the slow path, which handles
+# all input and compiles no code; `quick` handles common and valid input.
 
-# The value at `pos`; passes it.
+# Reads the value at `pos` and moves past it.
 function value(r::Reading, kind::UInt8, @nospecialize(want))
     if kind == DOCUMENT
         at = r.pos
@@ -30,7 +30,7 @@ function value(r::Reading, kind::UInt8, @nospecialize(want))
     fit(r, x, want, at)
 end
 
-# A value as one of the type that is wanted.
+# Converts a value to the requested type.
 function fit(r::Reading, @nospecialize(x), @nospecialize(want), at)
     x isa want && return x
     x isa Undef && want !== Union{} && return x
@@ -43,7 +43,7 @@ function fit(r::Reading, @nospecialize(x), @nospecialize(want), at)
     made isa want ? made : mismatched("a value of type $(type_name(typeof(x)))", "one of $(type_name(want))", at)
 end
 
-# The meaning of a document.
+# Returns the value that a document represents.
 function document(r::Reading, @nospecialize(want), object = nothing, is_root = false)
     at = r.pos
     t = scan(r, is_root)
@@ -108,14 +108,14 @@ function rarer(r::Reading, t, at)
     end
 end
 
-# The elements of a tag's list.
+# Reads the elements of a tag's list.
 function list(r::Reading, t::Tagged, tag)
     t.data_kind == ARRAY || invalid("data of type " * kind_name(t.data_kind), "the array that the tag \"$tag\" requires", t.data)
     r.pos = t.data
     elements(r)
 end
 
-# The elements of the array at `pos`, of any type; moves past it.
+# Reads the elements of the array at `pos`, of any type, and moves past it.
 function elements(r::Reading)
     outer = enter(r)
     xs = Any[]
@@ -126,7 +126,7 @@ function elements(r::Reading)
     xs
 end
 
-# Longer ones are slow to compile for, and unusual.
+# Longer tuples are unusual, and compiling code for them is slow.
 const LONGEST_TUPLE = LARGEST_TYPE
 
 function tuple_value(r::Reading, t, @nospecialize(want))
@@ -144,7 +144,7 @@ function tuple_value(r::Reading, t, @nospecialize(want))
     (xs...,)
 end
 
-# A document without a special meaning, or with one that user code has registered in `tags`.
+# Reads a document without a special meaning, or with one that user code has registered in `tags`.
 function plain_document(r::Reading, object, is_root)
     members = BSONDict()
     object === nothing || open!(object, members)

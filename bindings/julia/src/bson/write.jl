@@ -1,5 +1,5 @@
-# Values into a document that BSON.jl loads. Every shared object gets one entry in `_backrefs`, which comes last, and a
-# backref in all its places. The length of a document is filled in when it is closed.
+# Writes values to a document that BSON.jl can load. Every shared object gets one entry in `_backrefs`, which is the
+# last member, and a backref wherever it is used. The length of a document is filled in when it is closed.
 
 """
     bson(path, doc::AbstractDict)
@@ -8,9 +8,9 @@
 
 Writes a dictionary of values, or the keyword arguments, to a file that [`load`](@ref), BSON.jl and the core can read.
 
-The dictionary is not modified. Nothing is written until everything has been found to be writable: a document has less
-than 2 GiB, its keys have no NUL, and the dictionary does not contain itself. Other objects may be shared or contain
-each other. A pointer is written as a null one. Large arrays of bits are aligned, so that they can be mapped.
+The dictionary is not modified. Before writing, everything is checked: a document must be smaller than 2 GiB, its keys
+must not contain a NUL, and the dictionary must not contain itself. Other objects may be shared or contain each other.
+Pointers are written as null. Large arrays of bits are aligned, so that they can be mapped.
 
 ```jldoctest
 julia> path = tempname(); bson(path, name = "run", steps = [1, 2, 3]);
@@ -24,7 +24,7 @@ julia> sort(collect(keys(BSON.load(path))))
 bson(io::IO, doc::AbstractDict) = send(io, written(doc))
 
 function bson(path::AbstractString, doc::AbstractDict)
-    # Before the file is opened, which empties it.
+    # This is done before the file is opened, because opening empties it.
     w = written(doc)
     open(io -> send(io, w), path, "w")
 end
@@ -53,7 +53,7 @@ end
 
 # ---- bytes ----
 
-# Space for this many more bytes. All `put`s write into reserved space.
+# Reserves space for this many more bytes. All `put`s write into reserved space.
 @inline function room!(w::Writing, count)
     w.len + count <= length(w.out) || resize!(w.out, max(2length(w.out), w.len + count))
     nothing
@@ -61,7 +61,7 @@ end
 
 @inline function put(w::Writing, x::T) where {T<:Union{UInt8,Int32,Int64,Float64}}
     room!(w, sizeof(T))
-    # There is space for it.
+    # There is enough space.
     GC.@preserve w unsafe_store!(Ptr{T}(pointer(w.out) + w.len), htol(x))
     w.len += sizeof(T)
     nothing
@@ -80,7 +80,7 @@ put_text(w::Writing, name::Symbol) =
 
 total(w::Writing) = w.len + w.lent_len
 
-# A document whose length is not known yet: where it is put, and where the document starts.
+# A document whose length is not known yet: the position of the length, and the start of the document.
 function open_document!(w::Writing)
     start = (w.len, total(w))
     put(w, Int32(0))
@@ -96,7 +96,7 @@ end
 
 length_of(len) = len <= typemax(Int32) ? Int32(len) : unwritable("$len bytes", "fewer than 2 GiB in a document")
 
-# An element: its type, which is known only when it has been written, its key, its payload.
+# Writes an element: its type, which is known only after the payload is written, its key, and its payload.
 @inline function element(payload, w::Writing, key)
     at = w.len + 1
     put(w, 0x00)
@@ -111,7 +111,7 @@ function put_key(w::Writing, key::Union{Symbol,String})
     put(w, 0x00)
 end
 
-# For a member whose type is user-defined.
+# Handles a member whose type has user-defined methods.
 function put_member_key(w::Writing, key::Symbol)
     put_key(w, key)
 end
@@ -155,7 +155,7 @@ end
 
 function payload(w::Writing, @nospecialize(x))
     x isa Simple && return payload(w, x)
-    # The same in all their places, which the survey does not look into.
+    # Writes them in full wherever they are used, because the survey does not examine them.
     x isa Union{TypeVar,Core.TypeName} && return put_backref(w, x, get(w.met, x, 0))
     if has_identity(x)
         met = get(w.met, x, 0)
@@ -180,13 +180,13 @@ function put_backref(w::Writing, @nospecialize(x), number)
     DOCUMENT
 end
 
-# The value itself, whether it is shared or not.
+# Writes the value itself, whether it is shared or not.
 function body(w::Writing, @nospecialize(x), is_root)
     p = plan(w, typeof(x))
     if p == by_lower
         given = given_for(w, x, p)
         given === x || return payload(w, given)
-        # A result that is the object itself is written as it would be without the method.
+        # If the result is the object itself, it is written as if there were no method.
         p = plan_of_primitive(x)
     end
     p == by_array && return put_array(w, x)
@@ -223,7 +223,7 @@ function put_shared(w::Writing)
     element(w, "_backrefs") do
         start = open_document!(w)
         n = 0
-        # Others may join them meanwhile.
+        # More may be added in the meantime.
         while n < length(w.order)
             x = w.order[n+1]
             element(() -> body(w, x, false), w, n)
@@ -234,7 +234,7 @@ function put_shared(w::Writing)
     end
 end
 
-# The elements of something that can be iterated, as an array.
+# Writes the elements of an iterable as an array.
 function put_list(w::Writing, key, xs)
     element(w, key) do
         start = open_document!(w)
@@ -267,7 +267,7 @@ end
 function put_fields(w::Writing, @nospecialize(x))
     start = open_document!(w)
     count = nfields(x)
-    # A value that cannot change lacks only its last fields.
+    # In an immutable value, only the last fields can be missing.
     while count > 0 && !isdefined(x, count) && !is_mutable(typeof(x))
         count -= 1
     end
@@ -279,7 +279,7 @@ function put_fields(w::Writing, @nospecialize(x))
     ARRAY
 end
 
-# A value of a primitive type: its bytes.
+# Writes the bytes of a value of a primitive type.
 function put_bits(w::Writing, x::T) where {T}
     element(w, "data") do
         put(w, Int32(sizeof(T)))
@@ -348,12 +348,12 @@ function put_elements(w::Writing, xs::Array)
     end
 end
 
-# What a mapped array has to be aligned to.
+# The alignment of a mapped array.
 const ALIGNMENT = 16
 
 function put_bits_array(w::Writing, xs::Array{T}) where {T}
     has_pointer(T) && !(T <: Ptr) && unwritable("an array of structs with pointers", "values that are meaningful in another process")
-    # Zeros before a key of `size`, which readers ignore, move the bytes to where they can be mapped.
+    # Zeros before the key `size`, which readers ignore, move the bytes to a position at which they can be mapped.
     size_len = 10 + mapreduce(n -> 10 + ndigits(n), +, 0:ndims(xs)-1; init = 0) + 1
     padding = sizeof(xs) >= LEAST_MAPPED ? mod(-(total(w) + size_len + 11), ALIGNMENT) : 0
     put_size(w, size(xs), padding)
@@ -385,7 +385,7 @@ function put_size(w::Writing, dims, padding)
     end
 end
 
-# The same with zeros between the fields, where memory would have arbitrary bytes.
+# Writes the values with zeros between the fields, where memory would have arbitrary bytes.
 function without_padding(xs::Array{T}) where {T}
     to = similar(xs)
     GC.@preserve xs to begin
@@ -399,7 +399,7 @@ function without_padding(xs::Array{T}) where {T}
     to
 end
 
-# Which bytes of a bits value are used: positions and lengths.
+# The positions and lengths of the bytes that a bits value uses.
 function bit_parts(@nospecialize(T), at)
     isprimitivetype(T) && return [(at, sizeof(T))]
     parts = Tuple{Int,Int}[]
@@ -431,7 +431,7 @@ function put_names(w::Writing, key, names)
     end
 end
 
-# The member `type` of a struct or an array: a type's bytes are kept, since they come again and again.
+# Writes the member `type` of a struct or an array. A type's bytes are cached, because they occur repeatedly.
 function put_type_member(w::Writing, @nospecialize(T))
     element(w, "type") do
         bytes = get(w.types, T, nothing)
