@@ -198,7 +198,7 @@ TEST(Source, Commands) {
                                 .env("FIRST", "1")
                                 .env("SECOND", "2")
                                 .env_remove("SECOND")
-                                .directory("/"))),
+                                .current_dir("/"))),
               (strings{"1-", "/"}));
     EXPECT_EQ(all(ms::lines(ms::shell{"seq 3 | tail -n 1"})), strings{"3"});
     EXPECT_EQ(all(ms::lines(ms::pipeline(ms::command{"seq", "3"}, ms::command{"tail", "-n", "1"}))), strings{"3"});

@@ -1,11 +1,11 @@
 # Errors: one exception type, which is filled from the library's error object, and `@call`, which throws it.
 
 """
-How a command ended: the `command` as it was started, its `exitcode` or the number of the `signal` that killed it (0 if
+How a command ended: `argv` as it was started, its `status` or the number of the `signal` that killed it (0 if
 none), and the last 4 KiB of its standard error, if the library read it. """
 struct CommandEnd
-    command::Vector{String}
-    exitcode::Union{Int,Nothing}
+    argv::Vector{String}
+    status::Union{Int,Nothing}
     signal::Int
     stderr_tail::String
 end

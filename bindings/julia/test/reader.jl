@@ -170,11 +170,11 @@ end
     @test lines == ["one"]
     @test occursin("two", error.message)
     @test (error.kind, error.code, error.offset) == (:command_failed, 4, 7)
-    @test (error.command.exitcode, error.command.signal, error.command.stderr_tail) == (3, 0, "oops\n")
-    @test error.command.command[1:2] == ["sh", "-c"]
+    @test (error.command.status, error.command.signal, error.command.stderr_tail) == (3, 0, "oops\n")
+    @test error.command.argv[1:2] == ["sh", "-c"]
     @test (try collect(eachrecord(`sh -c 'kill -9 $$'`)) catch error; error end).command.signal == 9
     @test collect(eachrecord(ignorestatus(`sh -c 'echo one; exit 3'`))) == ["one"]
-    @test (try collect(eachrecord(pipeline(`false`, `cat`))) catch error; error.command.command end) == ["false"]
+    @test (try collect(eachrecord(pipeline(`false`, `cat`))) catch error; error.command.argv end) == ["false"]
 
     reader = Reader(Vector{UInt8}("short\n" * "x"^100 * "\nend\n"); record_limit = 10)
     @test next_line(reader) == "short"

@@ -126,7 +126,7 @@ end
     writer = Writer(`sh -c 'cat > /dev/null; exit 3'`)
     put!(writer, "x")
     error = try close(writer) catch error; error end
-    @test (error.kind, error.command.exitcode) == (:command_failed, 3)
+    @test (error.kind, error.command.status) == (:command_failed, 3)
     struct Full <: IO end
     Base.unsafe_write(::Full, ::Ptr{UInt8}, ::UInt) = throw(DomainError(1, "full"))
     writer = Writer(Full())

@@ -23,12 +23,12 @@ export type Stderr =
   /** The command inherits it: a terminal stays a terminal, and errors cannot quote it. */
   | "inherit"
   /** It is discarded. */
-  | "ignore";
+  | "null";
 
 /** Options of every command. */
 export interface CommandOptions {
   /** The working directory. */
-  cwd?: string | URL;
+  currentDir?: string | URL;
   /** The environment; by default, the environment of this process. */
   env?: { readonly [name: string]: string | undefined };
   /** The destination of standard error: `"forward"` by default. */
@@ -39,7 +39,10 @@ export interface CommandOptions {
 
 /** @internal */
 export const COMMAND_RULES: Rules<CommandOptions> = {
-  cwd: { expected: "a path or a file URL", accepts: (value) => typeof value === "string" || value instanceof URL },
+  currentDir: {
+    expected: "a path or a file URL",
+    accepts: (value) => typeof value === "string" || value instanceof URL,
+  },
   env: {
     expected: "an object of strings",
     accepts: (value) =>
@@ -47,7 +50,7 @@ export const COMMAND_RULES: Rules<CommandOptions> = {
       value !== null &&
       Object.values(value).every((each) => each === undefined || typeof each === "string"),
   },
-  stderr: word("forward", "capture", "inherit", "ignore"),
+  stderr: word("forward", "capture", "inherit", "null"),
   allowFailure: boolean,
 };
 
@@ -69,11 +72,11 @@ export class Running {
   #stderrEnded: Promise<void> = Promise.resolve();
 
   constructor(argv: readonly string[], stdin: StdioOptions, stdout: StdioOptions, options: CommandOptions) {
-    const { cwd, env, stderr = "forward", allowFailure = false } = options;
+    const { currentDir: cwd, env, stderr = "forward", allowFailure = false } = options;
     this.name = showArgv(argv);
     this.#argv = argv;
     this.#allowFailure = allowFailure;
-    const third = stderr === "inherit" || stderr === "ignore" ? stderr : "pipe";
+    const third = stderr === "inherit" ? "inherit" : stderr === "null" ? "ignore" : "pipe";
     const stdio = [stdin, stdout, third] as StdioOptions;
     try {
       this.child = spawn(argv[0], argv.slice(1), { cwd, env: env as NodeJS.ProcessEnv, stdio, windowsHide: true });

@@ -1,8 +1,9 @@
 /** Readers for sources that every platform has: memory, iterables, web streams, blobs, responses. */
 
 import { MillstreamError, misuse } from "./error.js";
-import { type Rules, word } from "./options.js";
+import type { Rules } from "./options.js";
 import { type As, checkReaderOptions, type ItemOf, READER_RULES, Reader, type ReaderOptions } from "./reader.js";
+import { type Decode, READER_SETTINGS } from "./settings.js";
 import { type Chunk, ChunkSource, iterateWebStream } from "./source/chunks.js";
 import { MemorySource } from "./source/memory.js";
 import { PlainSource, type Source } from "./source/source.js";
@@ -24,10 +25,10 @@ export interface FromOptions<A extends As = As> extends ReaderOptions<A> {
   /** Whether compressed memory (gzip, bgzf, zstd) is detected from its first bytes and decoded. The default in Node is
    * `"auto"`; the native part decodes it. In browsers, and for sources that deliver chunks, bytes are not decoded.
    */
-  decode?: "auto" | "off";
+  decode?: Decode;
 }
 
-const FROM_RULES: Rules<FromOptions> = { ...READER_RULES, decode: word("auto", "off") };
+const FROM_RULES: Rules<FromOptions> = { ...READER_RULES, decode: READER_SETTINGS.decode };
 
 /** Set by Node's entry point: returns a source for compressed memory, and `undefined` for other memory. */
 export const memory: { compressed?: (bytes: Uint8Array) => Source | undefined } = {};

@@ -18,5 +18,4 @@ export type { DocumentFile, NumberArrayClass } from "./bson/file.js";
 export type { CommandOptions, Stderr } from "./command.js";
 export { type Native, native } from "./native.js";
 export { type CommandReaderOptions, command, fd, type OpenOptions, open, stdin } from "./open.js";
-export type { Encoding } from "./sink/encode.js";
 export { type CommandWriterOptions, type EncodedWriterOptions, Writer } from "./write.js";

@@ -41,7 +41,7 @@ export interface NativeReader {
 /** The words of a command, in the form that the native part needs. */
 export interface NativeCommand {
   readonly argv: readonly string[];
-  readonly cwd?: string;
+  readonly currentDir?: string;
   readonly env?: { readonly [name: string]: string };
   readonly stdin: string;
   readonly stdinFd?: number;
@@ -49,12 +49,9 @@ export interface NativeCommand {
   readonly allowFailure: boolean;
 }
 
-/** How the native part decodes. Missing options have the default of the source. */
-export interface NativeDecoding {
-  readonly decode?: boolean;
-  readonly limit?: number;
-  readonly ratio?: number;
-  readonly memory?: number;
+/** The given options of the library, by their names in Rust. */
+export interface NativeOptions {
+  readonly [name: string]: number | string;
 }
 
 /** Columns of the native part; `native/src/bson.rs` describes each call. Replies are JSON. */
@@ -69,10 +66,10 @@ interface Binding {
   checkDocuments(bytes: Uint8Array): string;
   readonly NativeColumns: new (plan: string) => NativeColumns;
   readonly NativeReader: {
-    command(words: NativeCommand, decoding: NativeDecoding, wake: () => void): NativeReader;
-    path(path: string, decoding: NativeDecoding, wake: () => void): NativeReader;
-    fd(fd: number, decoding: NativeDecoding, wake: () => void): NativeReader;
-    memory(bytes: Uint8Array, decoding: NativeDecoding, wake: () => void): NativeReader;
+    command(words: NativeCommand, options: NativeOptions, wake: () => void): NativeReader;
+    path(path: string, options: NativeOptions, wake: () => void): NativeReader;
+    fd(fd: number, options: NativeOptions, wake: () => void): NativeReader;
+    memory(bytes: Uint8Array, options: NativeOptions, wake: () => void): NativeReader;
   };
 }
 

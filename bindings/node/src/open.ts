@@ -4,43 +4,29 @@ import { fileURLToPath } from "node:url";
 import { isMainThread } from "node:worker_threads";
 import { argvOf, COMMAND_RULES, type CommandOptions } from "./command.js";
 import { showArgv } from "./error.js";
-import { type NativeCommand, type NativeDecoding, neededBinding } from "./native.js";
-import { checkOption, either, limit, type Rule, type Rules, whole, word } from "./options.js";
+import { type NativeCommand, type NativeOptions, neededBinding } from "./native.js";
+import { checkOption, either, type Rule, type Rules, whole, word } from "./options.js";
 import { pathOf } from "./path.js";
 import { type As, checkReaderOptions, type ItemOf, READER_RULES, Reader, type ReaderOptions } from "./reader.js";
+import { READER_SETTINGS, type ReaderSettings } from "./settings.js";
 import { NativeSource } from "./source/native.js";
 
-/** Options of readers that can decompress. */
-export interface OpenOptions<A extends As = As> extends ReaderOptions<A> {
-  /** Whether compressed input (gzip, bgzf, zstd) is detected from its first bytes and decoded: `"auto"` by default. */
-  decode?: "auto" | "off";
-  /** The maximum number of decoded bytes: no limit by default. More bytes are an error of kind `decode_limit`. */
-  decodeLimit?: number;
-  /** The maximum number of decoded bytes per compressed byte, after the first decoded MiB: no limit by default. */
-  decodeRatio?: number;
-  /** The maximum memory in bytes for the window of a zstd frame: 128 MiB by default. */
-  decodeMemory?: number;
-}
+/** Options of readers of files, descriptors and commands. */
+export interface OpenOptions<A extends As = As> extends ReaderOptions<A>, ReaderSettings {}
 
 /** Options of `command`. */
 export interface CommandReaderOptions<A extends As = As> extends OpenOptions<A>, CommandOptions {
   /** The command's standard input: nothing (the default), the standard input of this process, or a file descriptor. */
-  stdin?: "ignore" | "inherit" | number;
+  stdin?: "null" | "inherit" | number;
 }
 
 const FD: Rule = whole(0, 0x7fffffff);
 
-const OPEN_RULES: Rules<OpenOptions> = {
-  ...READER_RULES,
-  decode: word("auto", "off"),
-  decodeLimit: limit,
-  decodeRatio: limit,
-  decodeMemory: whole(1),
-};
+const OPEN_RULES: Rules<OpenOptions> = { ...READER_SETTINGS, ...READER_RULES };
 const COMMAND_READER_RULES: Rules<CommandReaderOptions> = {
   ...OPEN_RULES,
   ...COMMAND_RULES,
-  stdin: either(word("ignore", "inherit"), FD),
+  stdin: either(word("null", "inherit"), FD),
 };
 
 /** Reads a file. The first read opens the file and reports `open_failed`.
@@ -52,7 +38,7 @@ export function open<A extends As = "text">(path: string | URL, options: OpenOpt
   checkReaderOptions("open", options, OPEN_RULES);
   const name = pathOf("open", path);
   const { NativeReader } = neededBinding("open");
-  const start = (wake: () => void) => NativeReader.path(name, decoding(options), wake);
+  const start = (wake: () => void) => NativeReader.path(name, nativeOptions(options), wake);
   return new Reader<ItemOf<A>>(NativeSource.late(name, start), options);
 }
 
@@ -61,7 +47,7 @@ export function fd<A extends As = "text">(fd: number, options: OpenOptions<A> = 
   checkOption("fd", "fd", fd ?? null, FD);
   checkReaderOptions("fd", options, OPEN_RULES);
   const { NativeReader } = neededBinding("fd");
-  const start = (wake: () => void) => NativeReader.fd(fd, decoding(options), wake);
+  const start = (wake: () => void) => NativeReader.fd(fd, nativeOptions(options), wake);
   return new Reader<ItemOf<A>>(NativeSource.late(`fd ${fd}`, start), options);
 }
 
@@ -86,20 +72,25 @@ export function command<A extends As = "text">(
   checkReaderOptions("command", options, COMMAND_READER_RULES);
   const { NativeReader } = neededBinding("command");
   const words = nativeCommand(argv, options);
-  const start = (wake: () => void) => NativeReader.command(words, decoding(options), wake);
+  const start = (wake: () => void) => NativeReader.command(words, nativeOptions(options), wake);
   return new Reader<ItemOf<A>>(NativeSource.started(showArgv(argv), start), options);
 }
 
 function nativeCommand(argv: readonly string[], options: CommandReaderOptions): NativeCommand {
-  const { cwd, stdin = "ignore", stderr = "forward", allowFailure = false } = options;
+  const { currentDir, stdin = "null", stderr = "forward", allowFailure = false } = options;
   // A worker's `process.env` is a separate copy.
   const all = options.env ?? (isMainThread ? undefined : process.env);
   const given = Object.entries(all ?? {}).filter(([, value]) => value !== undefined);
   const env = all && Object.fromEntries(given.map(([name, value]) => [name, `${value}`]));
-  const input = typeof stdin === "number" ? { stdin: "ignore", stdinFd: stdin } : { stdin };
-  return { argv, cwd: cwd instanceof URL ? fileURLToPath(cwd) : cwd, env, ...input, stderr, allowFailure };
+  const input = typeof stdin === "number" ? { stdin: "null", stdinFd: stdin } : { stdin };
+  const directory = currentDir instanceof URL ? fileURLToPath(currentDir) : currentDir;
+  return { argv, currentDir: directory, env, ...input, stderr, allowFailure };
 }
 
-function decoding({ decode, decodeLimit, decodeRatio, decodeMemory }: OpenOptions): NativeDecoding {
-  return { decode: decode && decode === "auto", limit: decodeLimit, ratio: decodeRatio, memory: decodeMemory };
+/** What the native part needs to know: the library's options that were given, but for those that `Reader` has itself. */
+function nativeOptions(options: OpenOptions): NativeOptions {
+  const given = (Object.keys(READER_SETTINGS) as (keyof ReaderSettings)[])
+    .filter((name) => !(name in READER_RULES) && options[name] !== undefined)
+    .map((name) => [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), options[name]]);
+  return Object.fromEntries(given);
 }

@@ -27,6 +27,7 @@ import {
   text,
   word,
 } from "./options.js";
+import type { ReaderSettings } from "./settings.js";
 import type { Source } from "./source/source.js";
 import { lastWithin, TEXT_BLOCK } from "./strings.js";
 import { platform } from "./text.js";
@@ -51,24 +52,17 @@ export type As = "text" | "bytes";
 export type ItemOf<A extends As> = A extends "bytes" ? Uint8Array : string;
 
 /** Options of every reader. */
-export interface ReaderOptions<A extends As = As> {
+export interface ReaderOptions<A extends As = As> extends Pick<ReaderSettings, "recordLimit" | "name"> {
   /** Whether records are strings or views of bytes. */
   as?: A;
   /** The framer that finds records: lines by default. */
   framer?: Framer;
   /** Whether lines keep their LF or CRLF. */
   keepDelimiter?: boolean;
-  /**
-   * The maximum length of a record in bytes, without its delimiter or length prefix: 64 MiB by default. Longer ones
-   * are an error of kind `record_too_long`.
-   */
-  recordLimit?: number;
   /** What to do with bytes that are not UTF-8. */
   invalidUtf8?: InvalidUtf8;
   /** Stops the reader when it is triggered, with an error of kind `cancelled`. */
   signal?: AbortSignal;
-  /** The name of the source in messages. */
-  name?: string;
 }
 
 export const READER_RULES: Rules<ReaderOptions> = {

@@ -1,37 +1,37 @@
 /** Writers to files, descriptors, standard output and commands. */
 
 import { argvOf, COMMAND_RULES, type CommandOptions, Running } from "./command.js";
+import { misuse } from "./error.js";
 import { checkOption, checkOptions, either, type Rule, type Rules, whole, word } from "./options.js";
 import { pathOf } from "./path.js";
+import { type Encode, WRITER_SETTINGS, type WriterSettings } from "./settings.js";
 import { CommandSink } from "./sink/command.js";
-import { EncodedSink, type Encoding, encodingOf } from "./sink/encode.js";
+import { EncodedSink, encodingOf } from "./sink/encode.js";
 import { FdSink, PathSink } from "./sink/file.js";
 import type { ByteSink } from "./sink/sink.js";
 import { Writer as PlainWriter, WRITER_RULES, type WriterOptions } from "./writer.js";
 
 /** Options of writers that can compress. */
-export interface EncodedWriterOptions extends WriterOptions {
-  /**
-   * The compression: by default, a path is compressed according to its suffix (`.gz`, `.zst`), and other sinks are
-   * not compressed.
-   */
-  encode?: Encoding;
-}
+export interface EncodedWriterOptions extends WriterOptions, Pick<WriterSettings, "encode" | "level"> {}
 
 /** Options of `Writer.command`. */
 export interface CommandWriterOptions extends WriterOptions, CommandOptions {
   /**
    * The command's standard output: the standard output of this process (the default), nothing, or a file descriptor.
    */
-  stdout?: "inherit" | "ignore" | number;
+  stdout?: "inherit" | "null" | number;
 }
 
 const FD: Rule = whole(0, 0x7fffffff);
-const ENCODED_RULES: Rules<EncodedWriterOptions> = { ...WRITER_RULES, encode: word("none", "gzip", "zstd") };
+const ENCODED_RULES: Rules<EncodedWriterOptions> = {
+  ...WRITER_RULES,
+  encode: WRITER_SETTINGS.encode,
+  level: WRITER_SETTINGS.level,
+};
 const COMMAND_WRITER_RULES: Rules<CommandWriterOptions> = {
   ...WRITER_RULES,
   ...COMMAND_RULES,
-  stdout: either(word("inherit", "ignore"), FD),
+  stdout: either(word("inherit", "null"), FD),
 };
 
 /** Writes bytes and strings to a sink through a buffer: the sinks of every platform, and those of Node. */
@@ -46,9 +46,10 @@ export class Writer extends PlainWriter {
   static path(path: string | URL, options: EncodedWriterOptions = {}): Writer {
     checkOptions("Writer.path", options, ENCODED_RULES);
     const name = pathOf("Writer.path", path);
-    const encoding = options.encode ?? encodingOf(name);
+    const { encode = "auto", level } = options;
+    const encoding = encode === "auto" ? encodingOf(name) : encode;
     return new Writer(
-      encoded(() => new PathSink(name), encoding, name),
+      encoded(() => new PathSink(name), encoding, level, name),
       options,
     );
   }
@@ -58,8 +59,9 @@ export class Writer extends PlainWriter {
     checkOption("Writer.fd", "fd", fd ?? null, FD);
     checkOptions("Writer.fd", options, ENCODED_RULES);
     const name = `fd ${fd}`;
+    const { encode = "auto", level } = options;
     return new Writer(
-      encoded(() => new FdSink(fd, name), options.encode ?? "none", name),
+      encoded(() => new FdSink(fd, name), encode, level, name),
       options,
     );
   }
@@ -80,11 +82,14 @@ export class Writer extends PlainWriter {
   static command(file: string, args: readonly string[] = [], options: CommandWriterOptions = {}): Writer {
     const argv = argvOf("Writer.command", file, args);
     checkOptions("Writer.command", options, COMMAND_WRITER_RULES);
-    const running = new Running(argv, "pipe", (options.stdout ?? "inherit") as "inherit", options);
+    const { stdout = "inherit" } = options;
+    const running = new Running(argv, "pipe", (stdout === "null" ? "ignore" : stdout) as "inherit", options);
     return new Writer(new CommandSink(running), options);
   }
 }
 
-function encoded(sink: () => ByteSink, encoding: Encoding, name: string): ByteSink {
-  return encoding === "none" ? sink() : new EncodedSink(sink, encoding, name);
+function encoded(sink: () => ByteSink, encode: Encode, level: number | undefined, name: string): ByteSink {
+  if (encode !== "auto" && encode !== "off") return new EncodedSink(sink, encode, level, name);
+  if (level === undefined) return sink();
+  throw misuse({ stream: name, found: "a level without an encoding", expected: "encode" }, "invalid_option");
 }

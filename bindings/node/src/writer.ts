@@ -4,19 +4,9 @@
  */
 
 import { type CommandEnd, fromSystem, MillstreamError } from "./error.js";
-import {
-  checkOption,
-  checkOptions,
-  either,
-  number,
-  type Rule,
-  type Rules,
-  text,
-  textOrBytes,
-  whole,
-  word,
-} from "./options.js";
+import { checkOption, checkOptions, type Rule, type Rules, textOrBytes, whole } from "./options.js";
 import { bytesOf, encodeRecords, joinTexts } from "./record.js";
+import { WRITER_SETTINGS, type WriterSettings } from "./settings.js";
 import { type ByteSink, MemorySink, NowhereSink } from "./sink/sink.js";
 import { NodeStreamSink, type NodeWritable, WebStreamSink } from "./sink/stream.js";
 import { platform } from "./text.js";
@@ -24,47 +14,29 @@ import { platform } from "./text.js";
 /** The number of bytes that are collected before they are written. */
 const CAPACITY = 256 << 10;
 
-/** When accepted bytes are written, apart from `flush` and `close`. */
-export type FlushPolicy =
-  /** `"line"` if the sink is a terminal, `"full"` otherwise. */
-  | "auto"
-  /** When the buffer is full, which is fastest. */
-  | "full"
-  /** At each line end: after a write that contains a newline, everything up to it is passed on. */
-  | "line"
-  /** When the buffer is full, and at the latest this many milliseconds after the bytes were accepted. */
-  | number;
-
 /** Options of every writer. */
-export interface WriterOptions {
-  /** The size of the buffer in bytes. */
+export interface WriterOptions extends Pick<WriterSettings, "flushPolicy" | "flushDelay" | "name"> {
+  /** The size of the buffer in bytes: 256 KiB by default. */
   capacity?: number;
-  /** When accepted bytes are written: `"auto"` by default. */
-  flush?: FlushPolicy;
   /** The bytes after each record from `writeRecord`, `writeRecords` and pipelines: a line feed by default. */
   delimiter?: string | Uint8Array;
-  /** The name of the sink in messages. */
-  name?: string;
 }
 
 export const WRITER_RULES: Rules<WriterOptions> = {
   capacity: whole(1),
-  flush: either(word("auto", "full", "line"), number(0)),
+  flushPolicy: WRITER_SETTINGS.flushPolicy,
+  flushDelay: WRITER_SETTINGS.flushDelay,
   delimiter: textOrBytes,
-  name: text,
+  name: WRITER_SETTINGS.name,
 };
 
 /** Options of `Writer.to`. */
-export interface StreamWriterOptions extends WriterOptions {
-  /** The maximum time in milliseconds until the peer of a socket closes its side after the writer has closed its own:
-   * 30,000 by default. Exceeding it is an error of kind `stalled`, because the peer has not confirmed the end.
-   */
-  linger?: number;
-}
+export interface StreamWriterOptions extends WriterOptions, Pick<WriterSettings, "linger"> {}
 
+/** The time in which the peer of a socket has to close its side, by default. */
 const LINGER = 30_000;
 
-const STREAM_WRITER_RULES: Rules<StreamWriterOptions> = { ...WRITER_RULES, linger: number(0) };
+const STREAM_WRITER_RULES: Rules<StreamWriterOptions> = { ...WRITER_RULES, linger: WRITER_SETTINGS.linger };
 
 const STREAM: Rule = {
   expected: "a Writable or a WritableStream",
@@ -76,8 +48,10 @@ const STREAM: Rule = {
 
 /** How a writer ended. */
 export interface WriterEnd {
-  /** The number of bytes accepted and of bytes that the sink accepted, which are equal. */
+  /** The number of bytes accepted. */
   readonly bytes: number;
+  /** Bytes that the sink took; for a file or descriptor, those that the system took, after encoding. */
+  readonly written: number;
   /** How the sink's command ended. */
   readonly commands: readonly CommandEnd[];
   /** Everything that was written, if the sink was memory. */
@@ -150,12 +124,12 @@ export class Writer implements AsyncDisposable {
   }
 
   constructor(sink: ByteSink, options: WriterOptions = {}) {
-    const { capacity = CAPACITY, flush = "auto", delimiter = "\n" } = options;
+    const { capacity = CAPACITY, flushPolicy = "auto", flushDelay, delimiter = "\n" } = options;
     this.#sink = sink;
     this.#isKept = sink.isNothingAtExit === true;
     this.#capacity = capacity;
-    if (flush === "auto") this.#flushes = sink.isTerminal ? "line" : undefined;
-    else this.#flushes = flush === "full" ? undefined : flush;
+    const isByLine = flushPolicy === "line" || (flushPolicy === "auto" && sink.isTerminal);
+    this.#flushes = flushDelay ?? (isByLine ? "line" : undefined);
     this.#delimiter = bytesOf(delimiter);
     this.#buffer = platform.allocate(capacity);
     this.name = options.name ?? sink.name;
@@ -241,7 +215,7 @@ export class Writer implements AsyncDisposable {
   /** Aborts the writer: accepted bytes are written as far as possible, but a file that would appear complete does not
    * appear. Errors are not reported.
    */
-  async abandon(error: unknown = undefined): Promise<void> {
+  async abort(error: unknown = undefined): Promise<void> {
     if (this.#abandoned) return;
     if (this.#closing !== undefined) {
       await this.#closing.catch(() => {});
@@ -282,7 +256,7 @@ export class Writer implements AsyncDisposable {
 
   /** Aborts the writer unless it was closed. */
   [Symbol.asyncDispose](): Promise<void> {
-    return this.abandon();
+    return this.abort();
   }
 
   async #close(): Promise<WriterEnd> {
@@ -303,6 +277,7 @@ export class Writer implements AsyncDisposable {
     }
     return {
       bytes: this.#accepted,
+      written: this.written,
       commands: this.#sink.commandEnds?.() ?? [],
       memory: this.#sink instanceof MemorySink ? this.#sink.bytes() : undefined,
     };

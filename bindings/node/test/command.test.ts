@@ -15,7 +15,7 @@ test("lines of a command", async () => {
   assert.deepEqual(await toArray(sh("printf 'one\\ntwo'")), ["one", "two"]);
   assert.deepEqual(await toArray(command("printf", ["%s\\n", "a b", "*"])), ["a b", "*"]);
   assert.deepEqual(await toArray(sh("echo $GREETING", { env: { ...process.env, GREETING: "hello" } })), ["hello"]);
-  assert.deepEqual(await toArray(sh("pwd", { cwd: "/" })), ["/"]);
+  assert.deepEqual(await toArray(sh("pwd", { currentDir: "/" })), ["/"]);
   assert.deepEqual(await toArray(sh("cat")), []);
 });
 
@@ -116,7 +116,7 @@ test("a grandchild that holds the standard error open is not waited for long", a
 test("a program that does not exist", async () => {
   const error = await failure(toArray(command("millstream-no-such-program")));
   assert.deepEqual([error.kind, error.code], ["command_not_started", 3]);
-  assert.equal((await failure(toArray(sh("true", { cwd: "/no/such/directory" })))).kind, "command_not_started");
+  assert.equal((await failure(toArray(sh("true", { currentDir: "/no/such/directory" })))).kind, "command_not_started");
   assert.throws(() => command("a\0b"), { kind: "invalid_option" });
 });
 
@@ -250,7 +250,7 @@ test("writing to a command: its status counts", async () => {
   const output = Writer.command("sh", ["-c", "cat >/dev/null; exit 4"], { stderr: "capture" });
   await output.write("one\n");
   assert.equal((await failure(output.close())).command?.status, 4);
-  const good = Writer.command("cat", [], { stdout: "ignore" });
+  const good = Writer.command("cat", [], { stdout: "null" });
   await good.write("one\n");
   assert.deepEqual(
     (await good.close()).commands.map(({ status }) => status),

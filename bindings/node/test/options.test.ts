@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import * as ms from "millstream";
+import { cases } from "./twin.js";
 
 const directory = mkdtempSync(join(tmpdir(), "millstream-"));
 after(() => rmSync(directory, { recursive: true }));
@@ -64,20 +65,23 @@ const wrong: [string, unknown[], string[]][] = [
   ["signal", [new AbortController(), 1, null], [...readers, ...pipelines, "toReadable", "toWebReadable"]],
   ["name", [1, null], [...readers, ...writers]],
   ["decode", ["no", "on", false, true, null], readers],
-  ["decodeLimit", [0, "1G", null], ["open", "fd", "stdin", "command"]],
-  ["decodeRatio", [0, 1.5, null], ["open", "fd", "stdin", "command"]],
-  ["decodeMemory", [0, Infinity, null], ["open", "fd", "stdin", "command"]],
+  ["decodeLimit", [-1, "1G", null], ["open", "fd", "stdin", "command"]],
+  ["decodeRatio", [-1, 1.5, null], ["open", "fd", "stdin", "command"]],
+  ["decodeMemory", [-1, Infinity, null], ["open", "fd", "stdin", "command"]],
+  ["stallTimeout", [-1, "1s", null], ["open", "fd", "stdin", "command"]],
   ["native", ["yes", 1, null], ["bson.check", ...columns]],
   ["stdin", ["pipe", -1, 1.5, null], ["command"]],
   ["stdout", ["pipe", -1, null], ["Writer.command"]],
-  ["cwd", [1, null], ["command", "Writer.command"]],
+  ["currentDir", [1, null], ["command", "Writer.command"]],
   ["env", [{ A: 1 }, "A=1", null], ["command", "Writer.command"]],
-  ["stderr", ["pipe", "null", true], ["command", "Writer.command"]],
+  ["stderr", ["pipe", "ignore", true], ["command", "Writer.command"]],
   ["allowFailure", ["ignore", 0, null], ["command", "Writer.command"]],
   ["capacity", [0, 1.5, "1k", Infinity], writers],
-  ["flush", ["each", "Full", {}, -1, NaN, "1", null], writers],
+  ["flushPolicy", ["each", "full", {}, 1, null], writers],
+  ["flushDelay", [-1, NaN, "1", null], writers],
   ["delimiter", [10, null, ["\n"]], [...writers, "toReadable", "toTransform.options"]],
-  ["encode", ["gz", "zst", "bgzf", true], ["Writer.path", "Writer.fd", "Writer.stdout"]],
+  ["encode", ["gz", "zst", "none", true], ["Writer.path", "Writer.fd", "Writer.stdout"]],
+  ["level", [-1, 1.5, "6", null], ["Writer.path", "Writer.fd", "Writer.stdout"]],
   ["linger", [-1, "30s", NaN], ["Writer.to"]],
   ["stamp", ["never", 1], pipelines],
   ["stats", ["yes", 1], pipelines],
@@ -127,6 +131,30 @@ test("every wrong value of every option is refused", () => {
         refused(() => calls[name]({ [option]: value }), "invalid_option", new RegExp(`${option}: .*expected`), what);
       }
     }
+  }
+});
+
+test("the names of options, and their words, are those of every language", () => {
+  const rows = cases("options.tsv");
+  const takers: { [of: string]: string[] } = { reader: ["open"], writer: ["Writer.path", "Writer.to"] };
+  const refusal = (name: string, option: string, value: unknown) => {
+    try {
+      calls[name]({ [option]: value });
+    } catch (error) {
+      return error as ms.MillstreamError;
+    }
+    throw new Error(`${name} accepts ${option}: ${value}`);
+  };
+  assert(rows.length > 20);
+  for (const [of, snake, takes, otherwise = ""] of rows) {
+    const option = snake.replace(/_./g, (pair) => pair[1].toUpperCase());
+    const names = takers[of].filter((name) => !refusal(name, option, {}).found?.startsWith("the option "));
+    const isOtherwise = otherwise.split("; ").some((why) => why.startsWith("node: "));
+    assert.equal(names.length > 0, !isOtherwise, `${of} ${option}`);
+    if (isOtherwise || !takes.includes("|")) continue;
+    const words = takes.split("|").map((word) => JSON.stringify(word.replace("*", "")));
+    const expected = refusal(names[0], option, "nonsense").expected?.split(/, | or /);
+    assert.deepEqual(expected, words, `${of} ${option}`);
   }
 });
 

@@ -1,5 +1,14 @@
 import assert from "node:assert/strict";
-import { closeSync, mkdtempSync, openSync, readSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  closeSync,
+  mkdtempSync,
+  openSync,
+  readSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
@@ -333,4 +342,17 @@ test("memory stays flat over a long stream", async () => {
   }
   assert(count > megabytes * 29_000);
   assert(most < 400 << 20, `${most >> 20} MiB`);
+});
+
+test("options of the native part: a file that grows, a source that stalls", async () => {
+  const growing = file("growing", "one\n");
+  const reader = open(growing, { follow: "growing" });
+  const records = reader[Symbol.asyncIterator]();
+  assert.equal((await records.next()).value, "one");
+  appendFileSync(growing, "two\n");
+  assert.equal((await records.next()).value, "two");
+  await reader.close();
+  const stalled = command("sleep", ["60"], { stallTimeout: 20 });
+  assert.equal((await failure(toArray(stalled))).kind, "stalled");
+  assert.deepEqual(await toArray(open(file("pinned", "one\n"), { pin: "identity", latency: "low" })), ["one"]);
 });

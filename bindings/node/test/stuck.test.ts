@@ -183,7 +183,7 @@ test("a writer that was not closed loses nothing when the process ends", () => {
   assert.deepEqual(run(`Writer.to(process.stdout).write("one\\n");`), written);
   assert.deepEqual(run(`Writer.command("cat").write("one\\n");`), written);
   assert.deepEqual(run(`Writer.stdout().write("one\\n"); process.exit();`), written);
-  assert.deepEqual(run(`await Writer.stdout({ flush: "line" }).write("one\\n");`), written);
+  assert.deepEqual(run(`await Writer.stdout({ flushPolicy: "line" }).write("one\\n");`), written);
   const many = run(`const w = Writer.stdout(); for (let i = 0; i < 500000; i++) w.write("123456\\n");`);
   assert.deepEqual([many.status, many.stdout.length], [0, 3_500_000]);
 });

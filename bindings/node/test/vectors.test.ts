@@ -129,7 +129,7 @@ async function defaultOf(option: string): Promise<string> {
     case "unfinished_file": {
       const writer = Writer.path(join(directory, "unfinished"));
       await writer.write("1");
-      await writer.abandon();
+      await writer.abort();
       return existsSync(join(directory, "unfinished")) ? "kept" : "removed";
     }
     case "on_error": {

@@ -162,9 +162,9 @@ test("waiting is needed only when the buffer is full", async () => {
 });
 
 test("bytes go out at each line end, or after a while", async () => {
-  for (const flush of ["line", 5] as const) {
+  for (const flush of [{ flushPolicy: "line" }, { flushDelay: 5 }] as const) {
     const through = new PassThrough();
-    const writer = Writer.to(through, { flush });
+    const writer = Writer.to(through, flush);
     await writer.write("now\n");
     const chunk = await new Promise<Buffer>((resolve) => through.once("data", resolve));
     assert.equal(chunk.toString(), "now\n");
@@ -194,7 +194,7 @@ test("what a sink does not take is an error of a later call, and of close", asyn
       done(calls++ === 0 ? null : Object.assign(new Error("full"), { errno: -28, code: "ENOSPC" }));
     },
   });
-  const writer = Writer.to(broken, { flush: "line", name: "disk" });
+  const writer = Writer.to(broken, { flushPolicy: "line", name: "disk" });
   await writer.write("four");
   await writer.flush();
   await writer.write("more\n");
@@ -244,8 +244,25 @@ inDirectory("what cannot be written is refused before anything is opened", async
   }
   assert.deepEqual([readdirSync(path(".")), descriptors()], [[], before]);
   // A name is only a name where the encoding is given.
-  const writer = Writer.path(path("a.bgz"), { encode: "none" });
+  const writer = Writer.path(path("a.bgz"), { encode: "off" });
   await writer.write("one\n");
   await writer.close();
   assert.deepEqual(await toArray(open(path("a.bgz"), { decode: "off" })), ["one"]);
+});
+
+inDirectory("the level of compression", async (path) => {
+  const sizes: number[] = [];
+  for (const level of [0, 9]) {
+    const writer = Writer.path(path(`${level}.gz`), { level });
+    await writer.write("one\n".repeat(1000));
+    const end = await writer.close();
+    assert.deepEqual([end.bytes, end.written], [4000, readFileSync(path(`${level}.gz`)).length]);
+    sizes.push(end.written);
+  }
+  assert(sizes[0] > 4000 && sizes[1] < 100, String(sizes));
+  for (const wrong of [{ level: 10 }, { encode: "off", level: 1 }, { encode: "zstd", level: 0 }] as const) {
+    assert.throws(() => Writer.path(path("wrong.gz"), wrong), { kind: "invalid_option" });
+  }
+  assert.throws(() => Writer.path(path("wrong"), { level: 1 }), { kind: "invalid_option" });
+  assert.throws(() => Writer.path(path("wrong"), { encode: "bgzf" }), { kind: "unsupported" });
 });

@@ -17,7 +17,7 @@ pub fn command(py: Python<'_>, words: Words, options: &Bound<'_, PyDict>) -> PyR
         Words::Shell(line) => Command::shell(line).map_err(|error| error::raise(py, &error))?,
         Words::Argv(argv) => Command::new(argv),
     };
-    if let Some(dir) = take::<std::path::PathBuf>(options, "cwd")? {
+    if let Some(dir) = take::<std::path::PathBuf>(options, "current_dir")? {
         command = command.current_dir(dir);
     }
     if let Some(env) = take::<Py<PyAny>>(options, "env")? {
@@ -33,13 +33,13 @@ pub fn command(py: Python<'_>, words: Words, options: &Bound<'_, PyDict>) -> PyR
         command = command.stdin(match stdin {
             Input::Bytes(bytes) => Stdin::from(bytes.to_vec()),
             Input::Word(word) => match word.as_str() {
-                "ignore" => Stdin::Null,
+                "null" => Stdin::Null,
                 "inherit" => Stdin::Inherit,
                 other => {
                     return Err(error::refuse(
                         py,
                         format!("stdin={other:?}"),
-                        "\"ignore\", \"inherit\", bytes or a file",
+                        "\"null\", \"inherit\", bytes or a file",
                     ));
                 }
             },
@@ -51,9 +51,9 @@ pub fn command(py: Python<'_>, words: Words, options: &Bound<'_, PyDict>) -> PyR
             "forward" => Stderr::Forward,
             "capture" => Stderr::Capture,
             "inherit" => Stderr::Inherit,
-            "ignore" => Stderr::Null,
+            "null" => Stderr::Null,
             other => {
-                let expected = "\"forward\", \"capture\", \"inherit\" or \"ignore\"";
+                let expected = "\"forward\", \"capture\", \"inherit\" or \"null\"";
                 return Err(error::refuse(py, format!("stderr={other:?}"), expected));
             }
         });

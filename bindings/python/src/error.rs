@@ -146,7 +146,7 @@ fn details<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyDict>> 
     if let Some(end) = error.command() {
         details.set_item("argv", argv(py, &end.argv)?)?;
         details.set_item("status", status(end.status))?;
-        details.set_item("stderr", PyBytes::new(py, &end.stderr_tail))?;
+        details.set_item("stderr_tail", PyBytes::new(py, &end.stderr_tail))?;
     }
     Ok(details)
 }

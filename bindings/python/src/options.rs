@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use millstream::{Decode, Follow, Latency, Pin, ReadAhead, Reader, ReaderBuilder};
+use millstream::options::{READER, Set, Setting};
+use millstream::{Reader, ReaderBuilder};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -19,19 +20,9 @@ pub struct Options {
     pub encoding: Encoding,
     pub framer: Spec,
     pub items: Items,
-    capacity: Option<usize>,
-    record_limit: Option<usize>,
-    read_ahead: ReadAhead,
-    latency: Latency,
-    decode: Option<Decode>,
-    decode_limit: Option<u64>,
-    decode_ratio: Option<u64>,
-    decode_memory: Option<u64>,
     pub stall_timeout: Option<Duration>,
-    follow: Follow,
-    pin: Pin,
-    name: Option<String>,
-    progress: Option<(Function, Duration)>,
+    observer: Option<(Function, Duration)>,
+    settings: Settings<ReaderBuilder>,
 }
 
 /// The items that an iteration yields.
@@ -66,83 +57,41 @@ impl Options {
             },
             encoding,
             framer,
-            capacity: whole(keywords, "capacity")?,
-            record_limit: whole(keywords, "record_limit")?,
-            read_ahead: word(
-                py,
-                keywords,
-                "read_ahead",
-                &[("auto", ReadAhead::Auto), ("on", ReadAhead::On), ("off", ReadAhead::Off)],
-            )?
-            .unwrap_or_default(),
-            latency: word(py, keywords, "latency", &[("normal", Latency::Normal), ("low", Latency::Low)])?
-                .unwrap_or_default(),
-            decode: word(py, keywords, "decode", &[("auto", Decode::Auto), ("off", Decode::Off)])?,
-            decode_limit: whole(keywords, "decode_limit")?,
-            decode_ratio: whole(keywords, "decode_ratio")?,
-            decode_memory: whole(keywords, "decode_memory")?,
             stall_timeout: seconds(py, keywords, "stall_timeout")?,
-            follow: if take(keywords, "follow")?.unwrap_or(false) { Follow::Growing } else { Follow::No },
-            pin: word(py, keywords, "pin", &[("content", Pin::Content), ("identity", Pin::Identity)])?
-                .unwrap_or_default(),
-            name: take(keywords, "name")?,
-            progress: {
-                let every = seconds(py, keywords, "progress_interval")?;
-                let call = take(keywords, "progress")?.map(|call| Function::new(py, call)).transpose()?;
+            observer: {
+                let every = seconds(py, keywords, "observer_interval")?;
+                let call = take(keywords, "observer")?.map(|call| Function::new(py, call)).transpose()?;
                 if every.is_some() && call.is_none() {
-                    return Err(error::refuse(py, "progress_interval without progress", "both"));
+                    return Err(error::refuse(py, "observer_interval without observer", "both"));
                 }
                 call.map(|call| (call, every.unwrap_or(Duration::from_millis(100))))
             },
+            settings: Settings::take(py, keywords, READER)?,
         };
         if options.stall_timeout.is_some_and(|limit| limit.is_zero()) {
             return Err(error::refuse(py, "stall_timeout=0", "seconds, more than 0"));
         }
-        match keywords.iter().next() {
-            Some((key, _)) => Err(PyTypeError::new_err(format!("unknown option {key}"))),
-            None => Ok(options),
-        }
+        refuse_unknown(keywords)?;
+        Ok(options)
     }
 
     /// The functions that the core will call.
     pub fn functions(&self) -> Functions {
         let mut functions = Functions::default();
-        self.progress.iter().for_each(|(call, _)| functions.add(call));
+        self.observer.iter().for_each(|(call, _)| functions.add(call));
         functions
     }
 
     /// The core's builder.
     pub fn builder(&self) -> ReaderBuilder {
-        let mut builder =
-            Reader::builder().read_ahead(self.read_ahead).latency(self.latency).follow(self.follow).pin(self.pin);
-        if let Some(bytes) = self.capacity {
-            builder = builder.capacity(bytes);
-        }
-        if let Some(bytes) = self.record_limit {
-            builder = builder.record_limit(bytes);
-        }
-        if let Some(decode) = self.decode {
-            builder = builder.decode(decode);
-        }
-        if let Some(bytes) = self.decode_limit {
-            builder = builder.decode_limit(bytes);
-        }
-        if let Some(ratio) = self.decode_ratio {
-            builder = builder.decode_ratio(ratio);
-        }
-        if let Some(bytes) = self.decode_memory {
-            builder = builder.decode_memory(bytes);
-        }
+        let mut builder = self.settings.apply(Reader::builder());
         if let Some(limit) = self.stall_timeout {
             // Waits are interrupted to check for signals, and this limit applies across the interruptions. The core's
             // own limit is used if no thread is available for them. It is longer, because the reader has ended after
             // it.
             builder = builder.stall_timeout(limit.saturating_add(Duration::from_secs(1)));
         }
-        if let Some(name) = &self.name {
-            builder = builder.name(name.clone());
-        }
-        if let Some((call, every)) = &self.progress {
+        if let Some((call, every)) = &self.observer {
             let call = call.clone();
             builder = builder.observer(*every, move |progress| {
                 Python::attach(|py| {
@@ -181,28 +130,63 @@ fn framer(py: Python<'_>, keywords: &Bound<'_, PyDict>) -> PyResult<(Spec, bool)
     Ok((spec, is_default))
 }
 
-/// Returns the value of an option that accepts a few words.
-pub fn word<T: Copy>(
-    py: Python<'_>,
-    keywords: &Bound<'_, PyDict>,
-    key: &str,
-    words: &[(&str, T)],
-) -> PyResult<Option<T>> {
-    let Some(found) = take::<String>(keywords, key)? else { return Ok(None) };
-    match words.iter().find(|(word, _)| *word == found) {
-        Some((_, value)) => Ok(Some(*value)),
-        None => {
-            let all: Vec<String> = words.iter().map(|(word, _)| format!("{word:?}")).collect();
-            Err(error::refuse(py, format!("{key}={found:?}"), all.join(" or ")))
+/// What sets an option.
+type Apply<B> = Box<dyn Fn(B) -> B + Send + Sync>;
+
+/// The options of the library that were given.
+pub struct Settings<B>(Vec<Apply<B>>);
+
+impl<B: 'static> Settings<B> {
+    /// Takes them out of the keywords.
+    pub fn take(py: Python<'_>, keywords: &Bound<'_, PyDict>, table: &[Setting<B>]) -> PyResult<Settings<B>> {
+        let mut given: Vec<Apply<B>> = Vec::new();
+        for Setting { name, set, .. } in table {
+            given.extend(setting(py, keywords, name, set)?);
         }
+        Ok(Settings(given))
+    }
+
+    /// Sets them.
+    pub fn apply(&self, builder: B) -> B {
+        self.0.iter().fold(builder, |builder, set| set(builder))
     }
 }
 
-fn whole<T>(keywords: &Bound<'_, PyDict>, key: &str) -> PyResult<Option<T>>
-where
-    T: for<'a, 'py> FromPyObject<'a, 'py>,
-{
-    Ok(take::<Whole<T>>(keywords, key)?.map(|Whole(number)| number))
+fn setting<B: 'static>(
+    py: Python<'_>,
+    keywords: &Bound<'_, PyDict>,
+    name: &str,
+    set: &Set<B>,
+) -> PyResult<Option<Apply<B>>> {
+    fn boxed<B>(apply: impl Fn(B) -> B + Send + Sync + 'static) -> Apply<B> {
+        Box::new(apply)
+    }
+    Ok(match *set {
+        Set::Number(set) => take(keywords, name)?.map(|Whole(number)| boxed(move |builder| set(builder, number))),
+        Set::Numbers(set) => {
+            take(keywords, name)?.map(|(Whole(one), Whole(other))| boxed(move |builder| set(builder, one, other)))
+        }
+        Set::Time(set) => seconds(py, keywords, name)?.map(|time| boxed(move |builder| set(builder, time))),
+        Set::Text(set) => take(keywords, name)?.map(|text: String| boxed(move |builder| set(builder, text.clone()))),
+        Set::Word(words) => match take::<String>(keywords, name)? {
+            None => None,
+            Some(found) => match words.iter().find(|word| word.word == found) {
+                Some(word) => Some(boxed(word.set)),
+                None => {
+                    let all: Vec<String> = words.iter().map(|word| format!("{:?}", word.word)).collect();
+                    return Err(error::refuse(py, format!("{name}={found:?}"), all.join(" or ")));
+                }
+            },
+        },
+    })
+}
+
+/// Fails if an option was not taken: it is unknown.
+pub fn refuse_unknown(keywords: &Bound<'_, PyDict>) -> PyResult<()> {
+    match keywords.iter().next() {
+        Some((key, _)) => Err(PyTypeError::new_err(format!("unknown option {key}"))),
+        None => Ok(()),
+    }
 }
 
 /// A time in seconds.

@@ -197,7 +197,7 @@ impl Writer {
 
     #[staticmethod]
     #[pyo3(signature = (write, **options))]
-    fn callable(py: Python<'_>, write: Py<PyAny>, options: Option<Bound<'_, PyDict>>) -> PyResult<Writer> {
+    fn callback(py: Python<'_>, write: Py<PyAny>, options: Option<Bound<'_, PyDict>>) -> PyResult<Writer> {
         let write = Function::new(py, write)?;
         let mut writer =
             Writer::open(py, &keywords(py, options), |builder| builder.callback(foreign::sink(write.clone())))?;

@@ -138,7 +138,7 @@ def test_a_reader_is_a_source(tmp_path: Path) -> None:
         millstream.open(path),
         millstream.command(["cat", str(path)]),
         millstream.from_bytes(path.read_bytes()),
-        millstream.from_callable(io.BytesIO(path.read_bytes()).read),
+        millstream.from_callback(io.BytesIO(path.read_bytes()).read),
     ):
         table = take(bson.columns(reader))
         assert table["n"].to_pylist() == list(range(20_000))

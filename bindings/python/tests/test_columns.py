@@ -160,7 +160,7 @@ def test_threads_change_nothing(wrong: tuple[int, bytes] | None, sizes: list[int
     alone = outcome(millstream.from_bytes(data), 1)
     assert alone[-1] == (60 if wrong is None else wrong[0])
     file, turn = io.BytesIO(data), itertools.cycle(sizes)
-    assert outcome(millstream.from_callable(lambda most: file.read(min(next(turn), most))), workers) == alone
+    assert outcome(millstream.from_callback(lambda most: file.read(min(next(turn), most))), workers) == alone
 
 
 def test_what_threads_have_made_is_one_table() -> None:

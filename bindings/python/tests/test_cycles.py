@@ -33,42 +33,42 @@ class Friend:
 
 
 def reader(friend: Friend) -> None:
-    friend.other = millstream.from_callable(friend.read)
+    friend.other = millstream.from_callback(friend.read)
 
 
 def reader_at_work(friend: Friend) -> None:
-    friend.other = millstream.from_callable(friend.read)
+    friend.other = millstream.from_callback(friend.read)
     next(friend.other)
 
 
 def reader_that_failed(friend: Friend) -> None:
-    friend.other = millstream.from_callable(friend.fail)
+    friend.other = millstream.from_callback(friend.fail)
     with pytest.raises(RuntimeError):
         next(friend.other)
 
 
 def lines(friend: Friend) -> None:
-    friend.other = iter(millstream.from_callable(friend.read))
+    friend.other = iter(millstream.from_callback(friend.read))
     next(friend.other)
 
 
 def batches(friend: Friend) -> None:
-    friend.other = millstream.from_callable(friend.read).batches()
+    friend.other = millstream.from_callback(friend.read).batches()
     next(friend.other)
 
 
 def records_of_text(friend: Friend) -> None:
-    friend.other = iter(millstream.from_callable(friend.read, encoding="utf-8"))
+    friend.other = iter(millstream.from_callback(friend.read, encoding="utf-8"))
     next(friend.other)
 
 
 def progress(friend: Friend) -> None:
-    friend.other = millstream.from_bytes(b"one\ntwo\n", progress=friend.look)
+    friend.other = millstream.from_bytes(b"one\ntwo\n", observer=friend.look)
     next(friend.other)
 
 
 def writer(friend: Friend) -> None:
-    friend.other = Writer.callable(friend.write)
+    friend.other = Writer.callback(friend.write)
     friend.other.put("one")
 
 
@@ -89,7 +89,7 @@ def test_a_cycle_is_collected(make: Callable[[Friend], None]) -> None:
 
 def test_who_is_alive_keeps_its_function() -> None:
     friend = Friend()
-    friend.other = millstream.from_callable(friend.read)
+    friend.other = millstream.from_callback(friend.read)
     kept = friend.other
     del friend
     for _ in range(3):
@@ -101,7 +101,7 @@ def test_who_is_alive_keeps_its_function() -> None:
 def test_a_closed_reader_lets_go_of_its_function() -> None:
     friend = Friend()
     known = weakref.ref(friend)
-    kept = millstream.from_callable(friend.read)
+    kept = millstream.from_callback(friend.read)
     next(kept)
     kept.close()
     del friend

@@ -43,7 +43,7 @@ def the_same(error: millstream.Error) -> None:
 def test_every_kind_pickles_with_all_attributes(kind: str, errno: int | None) -> None:
     details = {**DETAILS, "message": "what went wrong", "kind": kind, "errno": errno}
     if kind == "command_failed":
-        details.update(argv=("sh", "-c", "exit 3"), status=3, stderr=b"oops\n")
+        details.update(argv=("sh", "-c", "exit 3"), status=3, stderr_tail=b"oops\n")
     error = _errors.from_native(details)
     error.partial = b"came before"
     error.add_note("a note")

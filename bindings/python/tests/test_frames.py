@@ -35,7 +35,7 @@ def pieces(data: bytes, size: int) -> millstream.Reader[bytes]:
     """A source that returns this many bytes at a time."""
     cut = [data[at : at + size] for at in range(0, len(data), size)]
     rest = iter(cut)
-    return millstream.from_callable(lambda _: next(rest, b""))
+    return millstream.from_callback(lambda _: next(rest, b""))
 
 
 @pytest.mark.parametrize(("name", "words", "data", "records", "end"), cases("frames.tsv"))
@@ -45,7 +45,7 @@ def test_shared_vectors(name: str, words: str, data: str, records: str, end: str
     for size in (1, 2, 3, 1 << 20):
         for way in ("next", "batches"):
             rest = iter([given_bytes[at : at + size] for at in range(0, len(given_bytes), size)])
-            reader = millstream.from_callable(lambda _, rest=rest: next(rest, b""), framer=framer(words.split()))  # type: ignore[misc]
+            reader = millstream.from_callback(lambda _, rest=rest: next(rest, b""), framer=framer(words.split()))  # type: ignore[misc]
             found: list[bytes] = []
             outcome = "end"
             try:
@@ -78,7 +78,7 @@ def split(data: bytes, delimiter: bytes) -> list[bytes]:
 def test_delimited_as_split(data: bytes, delimiter: bytes, size: int) -> None:
     expected = split(data, delimiter)
     rest = iter([data[at : at + size] for at in range(0, len(data), size)])
-    assert list(millstream.from_callable(lambda _: next(rest, b""), delimiter=delimiter)) == expected
+    assert list(millstream.from_callback(lambda _: next(rest, b""), delimiter=delimiter)) == expected
     assert list(millstream.from_bytes(data, delimiter=delimiter)) == expected
     reader = millstream.from_bytes(data, delimiter=delimiter, keep_delimiter=True)
     assert b"".join(reader) == data

@@ -12,6 +12,9 @@ from typing import Any
 import millstream
 import pytest
 from millstream import Framer, Writer, bson
+from millstream._open import ReaderOptions
+from millstream._options import WriterSettings
+from vectors import cases
 
 NONSENSE: list[Any] = [
     True,
@@ -75,14 +78,15 @@ READER: Options = {
     "record_limit": is_count,
     "capacity": is_number,
     "read_ahead": never,
+    "read_ahead_capacity": never,
     "latency": never,
     "decode": never,
     "decode_limit": is_count,
     "decode_ratio": is_count,
     "stall_timeout": is_time,
     "name": is_text,
-    "progress": callable,
-    "progress_interval": never,
+    "observer": callable,
+    "observer_interval": never,
     "color": never,
 }
 COMMAND: Options = {
@@ -91,11 +95,12 @@ COMMAND: Options = {
     "stdin": lambda value: (type(value) is int and value in (0, 1)) or value == b"nonsense",
     "stderr": never,
     "allow_failure": is_bool,
-    "follow": lambda value: value is False,
+    "follow": never,
 }
 WRITER: Options = {
     "capacity": is_number,
-    "flush": lambda value: is_time(value) or is_count(value),
+    "flush_policy": never,
+    "flush_delay": lambda value: is_time(value) or is_count(value),
     "encode": never,
     "stall_timeout": is_time,
     "name": is_text,
@@ -109,15 +114,18 @@ WRITER: Options = {
 START = ["sh", "-c", "touch started"]
 
 OPEN: dict[str, tuple[Callable[..., Any], Options]] = {
-    "open": (lambda **o: millstream.open("input", **o), {**READER, "follow": is_bool, "cwd": never, "stdin": never}),
+    "open": (
+        lambda **o: millstream.open("input", **o),
+        {**READER, "follow": never, "current_dir": never, "stdin": never},
+    ),
     "command": (lambda **o: millstream.command(START, **o), COMMAND),
     "pipeline": (lambda **o: millstream.pipeline([START, ["cat"]], **o), COMMAND),
     "shell": (lambda **o: millstream.shell("touch started", **o), COMMAND),
     "stdin": (lambda **o: millstream.stdin(**o), READER),
     "from_fd": (lambda **o: millstream.from_fd(0, **o), READER),
     "from_bytes": (lambda **o: millstream.from_bytes(b"a\n", **o), READER),
-    "from_callable": (
-        lambda **o: millstream.from_callable(lambda _: b"", **o),
+    "from_callback": (
+        lambda **o: millstream.from_callback(lambda _: b"", **o),
         {**READER, "decode_limit": never, "decode_ratio": never},
     ),
     "Writer.path": (lambda **o: Writer.path("output", **o), WRITER),
@@ -167,7 +175,7 @@ def test_options_that_do_not_fit_together() -> None:
         {"encoding": "rot13"},
         {"encoding": "utf-16"},
         {"encoding": "cp037"},
-        {"progress_interval": 1.0},
+        {"observer_interval": 1.0},
         {"framer": Framer.lines(), "keep_delimiter": True},
         {"framer": Framer.lines(), "delimiter": "x"},
     ]
@@ -197,9 +205,9 @@ def test_numbers_of_methods(call: Callable[[Any, Any], Any]) -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        lambda value: millstream.from_callable(value),
+        lambda value: millstream.from_callback(value),
         lambda value: millstream.from_file(value),
-        lambda value: Writer.callable(value),
+        lambda value: Writer.callback(value),
         lambda value: millstream.map(value),
         lambda value: millstream.for_each(value),
         lambda value: millstream.fold(0, value),
@@ -238,3 +246,35 @@ def test_nothing_is_connected_before_options_are_checked() -> None:
             server.accept()
     for wrong in (0, -1, 2**16, True, "http", None, 1.5):
         assert is_refused(millstream.tcp, "127.0.0.1", wrong)
+
+
+@pytest.mark.parametrize("of", ["reader", "writer"])
+def test_options_are_those_of_every_language(of: str) -> None:
+    """Of `vectors/options.tsv`: the options that there are, and the words that each takes."""
+
+    def call(**options: Any) -> object:
+        return millstream.from_bytes(b"", **options) if of == "reader" else Writer.memory(**options)
+
+    typed = (ReaderOptions if of == "reader" else WriterSettings).__annotations__
+    names = set()
+    for builder, name, takes, *otherwise in cases("options.tsv"):
+        if builder != of:
+            continue
+        if any(why.startswith("python: ") for why in "".join(otherwise).split("; ")):
+            with pytest.raises(TypeError, match=f"unknown option {name}"):
+                call(**{name: object()})
+            assert name not in typed
+            continue
+        names.add(name)
+        assert name in typed, name
+        if "|" in takes:
+            with pytest.raises(millstream.OptionError) as caught:
+                call(**{name: "nonsense"})
+            assert caught.value.expected == " or ".join(f'"{word.rstrip("*")}"' for word in takes.split("|"))
+        else:
+            with pytest.raises((TypeError, ValueError)) as refused:
+                call(**{name: object()})
+            assert "unknown option" not in str(refused.value), name
+    # And no others, but for what is Python's own.
+    own = {"errors", "framer", "delimiter", "keep_delimiter", "observer_interval"} if of == "reader" else set()
+    assert set(typed) - own == names

@@ -210,7 +210,7 @@ def test_a_copy_that_is_not_whole_is_given_up(tmp_path: Path) -> None:
         raise OSError(28, "No space left on device")
 
     with pytest.raises(OSError, match="No space"):
-        pipe(range(10), tee(Writer.path(copy)), tee(Writer.callable(full)), Writer.path(other), on_error="skip")
+        pipe(range(10), tee(Writer.path(copy)), tee(Writer.callback(full)), Writer.path(other), on_error="skip")
     assert not other.exists()
 
 
@@ -637,7 +637,7 @@ def test_as_if_one_at_a_time(
     data = b"".join(b"%d\n" % n for n in numbers)
     # The source delivers pieces of any size.
     pieces = [data[at : at + size] for at in range(0, len(data), size)][::-1]
-    source = millstream.from_callable(lambda _: pieces.pop() if pieces else b"")
+    source = millstream.from_callback(lambda _: pieces.pop() if pieces else b"")
     aside: list[int | None] = []
     running = Pipe[int](
         pipe(source, map(int)),

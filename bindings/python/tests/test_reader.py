@@ -139,7 +139,7 @@ def test_a_failing_command_raises_behind_its_last_record() -> None:
     with pytest.raises(millstream.CommandFailed) as caught:
         next(reader)
     error = caught.value
-    assert (error.kind, error.code, error.status, error.stderr) == ("command_failed", 4, 3, b"oops\n")
+    assert (error.kind, error.code, error.status, error.stderr_tail) == ("command_failed", 4, 3, b"oops\n")
     assert error.argv == ("sh", "-c", "echo one; echo two; echo oops >&2; exit 3")
     assert "exited with status 3" in str(error)
 
@@ -262,7 +262,9 @@ def test_any_command_of_a_pipeline_may_fail() -> None:
 
 
 def test_the_environment_and_the_directory_of_a_command(tmp_path: Path) -> None:
-    reader = millstream.command(["sh", "-c", "echo $A; pwd"], env={"A": "1", "PATH": os.environ["PATH"]}, cwd=tmp_path)
+    reader = millstream.command(
+        ["sh", "-c", "echo $A; pwd"], env={"A": "1", "PATH": os.environ["PATH"]}, current_dir=tmp_path
+    )
     assert list(reader) == [b"1", os.fsencode(tmp_path)]
 
 
@@ -354,7 +356,7 @@ def test_what_a_source_raises_comes_out_behind_the_last_record() -> None:
             return piece
         raise Oops("here")
 
-    reader = millstream.from_callable(read)
+    reader = millstream.from_callback(read)
     assert [next(reader), next(reader)] == [b"one", b"two"]
     with pytest.raises(Oops, match="here"):
         next(reader)
@@ -362,12 +364,12 @@ def test_what_a_source_raises_comes_out_behind_the_last_record() -> None:
     with pytest.raises(TypeError, match="binary mode"):
         next(millstream.from_file(io.StringIO("text")))  # type: ignore[call-overload]
     with pytest.raises(TypeError, match="int, not bytes"):
-        next(millstream.from_callable(lambda n: n))  # type: ignore[arg-type, return-value]
+        next(millstream.from_callback(lambda n: n))  # type: ignore[arg-type, return-value]
 
 
 def test_a_source_may_return_more_than_it_was_asked_for() -> None:
     pieces = iter([b"x" * 3_000_000, b"\ny\n"])
-    reader = millstream.from_callable(lambda _: next(pieces, b""))
+    reader = millstream.from_callback(lambda _: next(pieces, b""))
     assert [len(record) for record in reader] == [3_000_000, 1]
 
 
@@ -405,7 +407,7 @@ def test_tcp() -> None:
 def test_a_file_that_is_followed(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(b"one\n")
-    with millstream.open(path, follow=True) as reader:
+    with millstream.open(path, follow="growing") as reader:
         assert next(reader) == b"one"
         with path.open("ab") as file:
             file.write(b"two\n")
@@ -416,7 +418,7 @@ def test_a_file_that_is_followed(tmp_path: Path) -> None:
 def test_a_followed_file_that_is_not_what_it_was(tmp_path: Path, how: str) -> None:
     path = tmp_path / "log"
     path.write_bytes(b"one\ntwo\n")
-    reader = millstream.open(path, follow=True, stall_timeout=60)
+    reader = millstream.open(path, follow="growing", stall_timeout=60)
     assert [next(reader), next(reader)] == [b"one", b"two"]
     if how == "truncated":
         path.write_bytes(b"another\nand longer\n")
@@ -485,15 +487,15 @@ def test_progress(text: File) -> None:
 
     path = text(b"line\n" * 200_000)
     bar = Bar()
-    assert millstream.open(path, progress=bar, progress_interval=0).count() == 200_000
+    assert millstream.open(path, observer=bar, observer_interval=0).count() == 200_000
     assert (bar.n, bar.total) == (1_000_000, 1_000_000)
     calls: list[tuple[int, int | None, int]] = []
-    reader = millstream.open(path, progress=lambda *told: calls.append(told), progress_interval=0)
+    reader = millstream.open(path, observer=lambda *told: calls.append(told), observer_interval=0)
     assert reader.count() == 200_000
     assert calls[-1] == (1_000_000, 1_000_000, 200_000)
     tqdm = pytest.importorskip("tqdm")
     with tqdm.tqdm(unit="B", file=io.StringIO()) as real:
-        millstream.open(path, progress=real, progress_interval=0).count()
+        millstream.open(path, observer=real, observer_interval=0).count()
         assert (real.n, real.total) == (1_000_000, 1_000_000)
 
 

@@ -14,7 +14,7 @@ import millstream
 import pytest
 
 STUCK = "read, write = os.pipe(); out = millstream.Writer.fd(write)"
-STUCK_LATE = "read, write = os.pipe(); out = millstream.Writer.fd(write, flush=0.01)"
+STUCK_LATE = "read, write = os.pipe(); out = millstream.Writer.fd(write, flush_delay=0.01)"
 
 LONG_CALLS = {
     "a command that prints nothing": "next(millstream.command(['sleep', '60']))",
@@ -24,7 +24,7 @@ LONG_CALLS = {
     "a read without an end": "millstream.open('/dev/zero').read(1 << 62)",
     "a pipe without a writer": "millstream.from_fd(os.pipe()[0]).readline()",
     "a fifo that no process opens": "os.mkfifo(path); millstream.open(path).read()",
-    "a source in Python": "millstream.from_callable(lambda n: time.sleep(60)).read()",
+    "a source in Python": "millstream.from_callback(lambda n: time.sleep(60)).read()",
     "a fifo without a reader": "os.mkfifo(path); millstream.Writer.path(path)",
     "writes to a pipe that is not read": f"{STUCK}; [out.write(b'x' * 10**6) for _ in range(9)]",
     "writes next to a thread that flushes": f"{STUCK_LATE}; [out.write(b'x' * 10**6) for _ in range(9)]",
@@ -67,12 +67,12 @@ STUCK_FULL = """
 import gc, os, signal, sys, time, millstream
 signal.signal(signal.SIGINT, signal.default_int_handler)
 read, write = os.pipe()
-out = millstream.Writer.fd(write, flush=FLUSH)
+out = millstream.Writer.fd(write, FLUSH)
 out.write(b"x" * 10**7)
 """
 
 
-@pytest.mark.parametrize("flush", ['"full"', "0", "0.01", "60.0"])
+@pytest.mark.parametrize("flush", ['flush_policy="when_full"', "flush_delay=0", "flush_delay=0.01", "flush_delay=60.0"])
 def test_giving_up_does_not_wait_for_a_sink_that_takes_nothing(flush: str) -> None:
     for end in ("out.abort()", "out.__exit__(KeyError, None, None)"):
         program = STUCK_FULL.replace("FLUSH", flush) + end
@@ -80,7 +80,7 @@ def test_giving_up_does_not_wait_for_a_sink_that_takes_nothing(flush: str) -> No
         assert (done.stdout, done.stderr) == (b"", b"")
 
 
-@pytest.mark.parametrize("flush", ['"full"', "0.01"])
+@pytest.mark.parametrize("flush", ['flush_policy="when_full"', "flush_delay=0.01"])
 @pytest.mark.parametrize("end", ["del out", "cycle = [out]; cycle.append(cycle); del out, cycle; gc.collect()"])
 def test_a_writer_that_is_forgotten_waits_a_second_and_shows_what_is_lost(flush: str, end: str) -> None:
     program = STUCK_FULL.replace("FLUSH", flush) + f"{end}\nprint('goes on')"
@@ -98,7 +98,7 @@ FORGOTTEN = {
 
 @pytest.mark.parametrize("end", FORGOTTEN)
 def test_ctrl_c_ends_the_wait_of_a_forgotten_writer(end: str) -> None:
-    program = STUCK_FULL.replace("FLUSH", '"full"') + f"print('ready', flush=True)\n{FORGOTTEN[end]}"
+    program = STUCK_FULL.replace("FLUSH", 'flush_policy="when_full"') + f"print('ready', flush=True)\n{FORGOTTEN[end]}"
     argv = [sys.executable, "-c", program]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         assert process.stdout is not None
@@ -177,7 +177,7 @@ def test_a_reader_in_use_is_refused_and_can_be_cancelled() -> None:
 
 def test_a_source_that_reads_from_its_own_reader_is_refused() -> None:
     readers: list[millstream.Reader[bytes]] = []
-    readers.append(millstream.from_callable(lambda _: next(readers[0])))
+    readers.append(millstream.from_callback(lambda _: next(readers[0])))
     with pytest.raises(millstream.InUse):
         next(readers[0])
     readers.clear()
@@ -271,7 +271,7 @@ assert open("output").read() == "x"
     "bytes in the buffer": """
 read, write = os.pipe()
 out = millstream.Writer.fd(write)
-late = millstream.Writer.fd(write, flush=60.0)
+late = millstream.Writer.fd(write, flush_delay=60.0)
 out.write(b"once")
 late.write(b"late")
 def child():

@@ -45,7 +45,7 @@ def test_limits(name: str, words: str, limit: str, given: str, records: str, end
     expected = [] if records == "-" else [bytes.fromhex(record) for record in records.split(",")]
     for size in range(1, len(data) + 1):
         rest = iter([data[at : at + size] for at in range(0, len(data), size)])
-        reader = millstream.from_callable(
+        reader = millstream.from_callback(
             lambda _, rest=rest: next(rest, b""),  # type: ignore[misc]
             framer=framer(words.split(" ")),
             record_limit=int(limit),

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 import millstream
 import pytest
@@ -33,7 +33,7 @@ def test_every_sink_gets_the_same_bytes(tmp_path: Path) -> None:
             Writer.path(path),
             Writer.fd(file.fileno()),
             Writer.command(["sh", "-c", 'cat > "$0"', str(by_command)]),
-            Writer.callable(called.append, capacity=4),
+            Writer.callback(called.append, capacity=4),
         ]
         for writer in writers:
             assert writer.write(b"one\n") == 4
@@ -108,9 +108,9 @@ def test_compression_by_name(tmp_path: Path) -> None:
 def test_flush_policies() -> None:
     read, write = os.pipe()
     try:
-        for flush, expected in (("line", b"a\n"), ("full", b"")):
+        for policy, expected in (("line", b"a\n"), ("when_full", b"")):
             os.set_blocking(read, False)
-            with Writer.fd(write, flush=flush) as writer:  # type: ignore[arg-type]
+            with Writer.fd(write, flush_policy=policy) as writer:  # type: ignore[arg-type]
                 writer.write(b"a\nb")
                 try:
                     assert os.read(read, 100) == expected
@@ -119,7 +119,7 @@ def test_flush_policies() -> None:
                 writer.flush()
                 assert os.read(read, 100).endswith(b"b")
         os.set_blocking(read, True)
-        with Writer.fd(write, flush=0.01) as writer:
+        with Writer.fd(write, flush_delay=0.01) as writer:
             writer.write(b"late")
             assert select.select([read], [], [], 60)[0]
             assert os.read(read, 100) == b"late"
@@ -146,7 +146,7 @@ def test_what_goes_wrong(tmp_path: Path) -> None:
     def refuse(_: bytes) -> int:
         raise ZeroDivisionError
 
-    writer = Writer.callable(refuse, capacity=4)
+    writer = Writer.callback(refuse, capacity=4)
     with pytest.raises(ZeroDivisionError):
         writer.write(b"12345678")
 
@@ -163,11 +163,11 @@ def test_a_pipe_that_nobody_reads() -> None:
     writer.abort()
 
 
-@pytest.mark.parametrize("flush", ["full", 0.01])
-def test_a_stalled_sink(flush: Literal["full"] | float) -> None:
+@pytest.mark.parametrize("flush", [{"flush_policy": "when_full"}, {"flush_delay": 0.01}])
+def test_a_stalled_sink(flush: dict[str, Any]) -> None:
     """The limit is longer than the interval at which signals are checked, and these checks do not restart it."""
     read, write = os.pipe()
-    writer = Writer.fd(write, stall_timeout=0.2, flush=flush)
+    writer = Writer.fd(write, stall_timeout=0.2, **flush)
     try:
         with pytest.raises(TimeoutError) as caught:
             writer.writelines([b"x" * 1_000_000] * 3)
@@ -192,7 +192,7 @@ def test_threads_at_a_writer_with_a_delay_lose_nothing() -> None:
     """The writer's thread flushes in between; the data of each thread stays in order and is written once."""
     each = 20_000
     read, write = os.pipe()
-    writer = Writer.fd(write, flush=0.001, capacity=4096)
+    writer = Writer.fd(write, flush_delay=0.001, capacity=4096)
     os.close(write)
     odd: list[BaseException] = []
 

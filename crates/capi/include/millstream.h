@@ -1421,10 +1421,11 @@ typedef uint32_t millstream_latency;
 #endif // __cplusplus
 
 /**
- * Whether compressed sources are decoded. By default it is `Auto` for files, pipes, commands and memory, and `Off` for
- * sockets (even one given as a file descriptor), callbacks and any `Read`: they mostly carry a protocol, and one of
- * its messages might begin like a compressed stream. With `Auto` the content of the source decides. Bytes are held
- * back only while all of them could be the beginning of a compressed format.
+ * Whether compressed sources are decoded. By default it is MILLSTREAM_DECODE_AUTO for files, pipes, commands and
+ * memory, and MILLSTREAM_DECODE_OFF for sockets (even one given as a file descriptor), callbacks and any `Read`: they
+ * mostly carry a protocol, and one of its messages might begin like a compressed stream. With MILLSTREAM_DECODE_AUTO
+ * the content of the source decides. Bytes are held back only while all of them could be the beginning of a compressed
+ * format.
  */
 enum millstream_decode
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -2023,7 +2024,7 @@ enum millstream_flush_policy
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
     /**
-     * `Line` if the sink is a terminal, `WhenFull` otherwise.
+     * MILLSTREAM_FLUSH_POLICY_LINE if the sink is a terminal, MILLSTREAM_FLUSH_POLICY_WHEN_FULL otherwise.
      */
     MILLSTREAM_FLUSH_POLICY_AUTO = 0,
     /**

@@ -44,10 +44,11 @@ choice!(millstream_latency is Latency {
     Low => Latency::Low,
 });
 
-/// Whether compressed sources are decoded. By default it is `Auto` for files, pipes, commands and memory, and `Off` for
-/// sockets (even one given as a file descriptor), callbacks and any `Read`: they mostly carry a protocol, and one of
-/// its messages might begin like a compressed stream. With `Auto` the content of the source decides. Bytes are held
-/// back only while all of them could be the beginning of a compressed format.
+/// Whether compressed sources are decoded. By default it is MILLSTREAM_DECODE_AUTO for files, pipes, commands and
+/// memory, and MILLSTREAM_DECODE_OFF for sockets (even one given as a file descriptor), callbacks and any `Read`: they
+/// mostly carry a protocol, and one of its messages might begin like a compressed stream. With MILLSTREAM_DECODE_AUTO
+/// the content of the source decides. Bytes are held back only while all of them could be the beginning of a compressed
+/// format.
 #[repr(u32)]
 pub enum millstream_decode {
     /// gzip, bgzf and zstd are detected by their first bytes (in a build with the feature `compression`), and so are xz,

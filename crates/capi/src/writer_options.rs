@@ -15,7 +15,7 @@ use crate::writer::millstream_writer_options;
 /// When a writer passes its bytes to the sink, apart from `flush` and `close`.
 #[repr(u32)]
 pub enum millstream_flush_policy {
-    /// `Line` if the sink is a terminal, `WhenFull` otherwise.
+    /// MILLSTREAM_FLUSH_POLICY_LINE if the sink is a terminal, MILLSTREAM_FLUSH_POLICY_WHEN_FULL otherwise.
     Auto = 0,
     /// When the buffer is full: the fastest.
     WhenFull = 1,

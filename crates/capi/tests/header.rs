@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
+use std::process::Command;
 
 fn crate_dir() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -65,12 +66,18 @@ fn cpp_has_every_function() {
     assert_eq!(left_out, OTHERWISE);
 }
 
+/// The options of every language: of what, its name, what it takes, and the languages that have it otherwise.
+fn options() -> Vec<Vec<String>> {
+    let table = std::fs::read_to_string(crate_dir().join("../../vectors/options.tsv")).unwrap();
+    let rows = table.lines().filter(|line| !line.starts_with('#'));
+    rows.map(|line| line.split('\t').map(str::to_string).collect()).collect()
+}
+
 /// The names of options are those of every language.
 #[test]
 fn every_option_has_a_setter() {
-    let table = std::fs::read_to_string(crate_dir().join("../../vectors/options.tsv")).unwrap();
-    let rows = table.lines().filter(|line| !line.starts_with('#')).map(|line| line.split('\t').collect::<Vec<_>>());
-    let mut expected: Vec<String> = rows
+    let mut expected: Vec<String> = options()
+        .iter()
         .map(|row| {
             let unit = if row[2] == "time" { "_ns" } else { "" };
             format!("millstream_{}_options_set_{}{unit}", row[0], row[1])
@@ -80,4 +87,30 @@ fn every_option_has_a_setter() {
     expected.sort();
     found.sort();
     assert_eq!(found, expected);
+}
+
+/// So are those of C++, and the values of its enums, in the same order: a program that names all of them compiles.
+#[test]
+fn cpp_has_every_option() {
+    let mut program = String::from("#include <millstream/options.hpp>\n");
+    for row in options() {
+        let (of, name) = (&row[0], &row[1]);
+        program += &format!("auto {of}_{name} = &millstream::{of}_options::{name};\n");
+        for (number, word) in row[2].split('|').enumerate().filter(|_| row[2].contains('|')) {
+            let word = word.trim_end_matches('*').replace("auto", "automatic");
+            let value = format!("millstream::{name}::{word}");
+            program += &format!("static_assert(static_cast<unsigned>({value}) == {number});\n");
+        }
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("options.cpp");
+    std::fs::write(&path, program).unwrap();
+    let include = |path: &str| format!("-I{}", crate_dir().join(path).display());
+    let mut compiler = Command::new("g++");
+    compiler.args(["-std=c++20", "-fsyntax-only", &include("include"), &include("../../bindings/cpp/include")]);
+    match compiler.arg(&path).output() {
+        Ok(done) => assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr)),
+        Err(_) if std::env::var("CI").as_deref() == Ok("true") => panic!("g++ is missing"),
+        Err(_) => println!("SKIPPED: g++ is missing"),
+    }
 }

@@ -20,6 +20,7 @@
 
 #[cfg(feature = "bson")]
 pub mod bson;
+pub mod options;
 mod os;
 pub mod pipe;
 mod reader;

@@ -115,7 +115,7 @@ fn documented(about: &str, choices: &[Choices]) -> String {
 }
 
 /// The text as rustfmt writes it.
-fn formatted(text: &str) -> Result<String, String> {
+pub fn formatted(text: &str) -> Result<String, String> {
     let failed = |error: std::io::Error| format!("rustfmt: {error}; install it with `rustup component add rustfmt`");
     let options = ["--edition=2024", "--config=max_width=120,use_small_heuristics=Max"];
     let mut rustfmt =

@@ -9,6 +9,7 @@ mod cpp;
 mod julia;
 mod options;
 mod python;
+mod rust;
 mod source;
 mod typescript;
 
@@ -55,6 +56,7 @@ fn generate(root: &Path, finish: fn(&Path, &[Output]) -> Result<(), String>) -> 
         let path = builder.setters;
         sources.push(Output { path, text: c_options::setters(builder, &choices)? });
     }
+    sources.push(Output { path: "crates/millstream/src/options/table.rs", text: rust::options(&builders, &choices)? });
     finish(root, &sources)?;
     let kinds = source::error_kinds(root)?;
     let abi = source::c_declarations(root, &c::MODULES)?;
@@ -68,8 +70,12 @@ fn generate(root: &Path, finish: fn(&Path, &[Output]) -> Result<(), String>) -> 
             Output { path: "bindings/julia/src/kinds.jl", text: julia::error_kinds(&kinds) },
             Output { path: "bindings/julia/src/options.jl", text: julia::options(&builders) },
             Output { path: "bindings/node/src/errors.ts", text: typescript::error_kinds(&kinds) },
+            Output { path: "bindings/node/src/settings.ts", text: typescript::options(&builders, &choices) },
             Output { path: "bindings/python/python/millstream/_kinds.py", text: python::error_kinds(&kinds) },
-            Output { path: "bindings/python/python/millstream/_choices.py", text: python::choices(&choices) },
+            Output {
+                path: "bindings/python/python/millstream/_options.py",
+                text: python::options(&builders, &choices),
+            },
             Output { path: "vectors/options.tsv", text: options::table(&builders, &choices) },
         ],
     )

@@ -166,15 +166,53 @@ fn delay(option: &str, of: &ItemEnum) -> Option<Setting> {
     })
 }
 
+/// Options that a language has in another form, or not at all: `(language, of what, option, why)`.
+const OTHERWISE: [(&str, &str, &str, &str); 22] = [
+    ("cli", "reader", "cancel", "signals"),
+    ("cli", "reader", "observer", "--progress"),
+    ("cli", "reader", "name", "messages show the words of the command line"),
+    ("cli", "writer", "lend_pages", "it cannot know who reads its output"),
+    ("cli", "writer", "cancel", "signals"),
+    ("cli", "writer", "name", "messages show the words of the command line"),
+    ("julia", "reader", "observer", "position(reader)"),
+    ("node", "reader", "capacity", "its thread reads blocks of a fixed size"),
+    ("node", "reader", "read_ahead", "its thread always reads ahead"),
+    ("node", "reader", "read_ahead_capacity", "its thread always reads ahead"),
+    ("node", "reader", "cancel", "signal, an AbortSignal"),
+    ("node", "reader", "observer", "reader.position"),
+    ("node", "writer", "existing", "its writer replaces files"),
+    ("node", "writer", "partial", "its writer removes incomplete files"),
+    ("node", "writer", "lend_pages", "its writer does not write pipes itself"),
+    ("node", "writer", "durability", "its writer does not sync"),
+    ("node", "writer", "stall_timeout", "its writer has no thread to wait in"),
+    ("node", "writer", "cancel", "writer.abort()"),
+    ("python", "reader", "cancel", "reader.cancel()"),
+    ("python", "writer", "cancel", "writer.cancel()"),
+    ("cli", "reader", "read_ahead_capacity", "--read-ahead"),
+    ("cli", "reader", "follow", "a run ends when its sources end"),
+];
+
+/// Whether a language has an option in another form, or not at all.
+pub fn is_otherwise(language: &str, of: &str, option: &str) -> bool {
+    OTHERWISE.iter().any(|row| (row.0, row.1, row.2) == (language, of, option))
+}
+
 /// `options.tsv`: the names of all options, with the values of enums; the default is marked with a star.
 pub fn table(builders: &[Builder], choices: &[Choices]) -> String {
     let mut out = format!(
-        "# {NOTICE}\n# The options in Rust, C, C++ and Julia: of what, its name, what it takes. The default of an enum has a star; an enum\n# without one depends on the source. Python, Node and the command line still have a few other names.\n"
+        "# {NOTICE}
+# The options in every language: of what, its name, what it takes, and which languages have it in another form or not at all.
+# The default of an enum has a star; an enum without one depends on the source. Names and words have the casing of the
+# language. Times are nanoseconds in C, seconds in Python and Julia, milliseconds in Node.
+"
     );
     for Builder { name: builder, options, .. } in builders {
         for Setting { name, parameters, .. } in options {
             let takes: Vec<String> = parameters.iter().map(|(_, kind)| takes(kind, choices)).collect();
-            writeln!(out, "{builder}\t{name}\t{}", takes.join(" ")).unwrap();
+            let otherwise = OTHERWISE.iter().filter(|row| (row.1, row.2) == (*builder, name.as_str()));
+            let otherwise: Vec<String> = otherwise.map(|(language, _, _, why)| format!("{language}: {why}")).collect();
+            let row = format!("{builder}\t{name}\t{}\t{}", takes.join(" "), otherwise.join("; "));
+            writeln!(out, "{}", row.trim_end()).unwrap();
         }
     }
     out
@@ -185,14 +223,31 @@ fn takes(kind: &Kind, choices: &[Choices]) -> String {
     match kind {
         Kind::Whole(_) => "number".into(),
         Kind::Time => "time".into(),
-        Kind::Choice(of) => {
-            let found = choices.iter().find(|found| found.name == *of);
-            found.map(|found| found.values.iter().map(word).collect::<Vec<_>>().join("|")).unwrap_or_default()
-        }
+        Kind::Choice(of) => find(of, choices).values.iter().map(word).collect::<Vec<_>>().join("|"),
         Kind::Text => "text".into(),
         Kind::Cancel => "token".into(),
         Kind::Function => "function".into(),
     }
+}
+
+/// The enum of this name.
+pub fn find<'a>(name: &str, choices: &'a [Choices]) -> &'a Choices {
+    choices.iter().find(|found| found.name == name).expect("every enum of an option is among them")
+}
+
+/// `reader` as `Reader`.
+pub fn title(builder: &str) -> String {
+    builder[..1].to_uppercase() + &builder[1..]
+}
+
+/// A text for any language: kinds of errors and values by their names.
+pub fn plain(text: &str, choices: &[Choices]) -> String {
+    let text = linked(text, choices, |link| match link {
+        Link::Error(name) => format!("`{}`", snake_case(name)),
+        Link::Value(_, value) => format!("`{}`", snake_case(value)),
+        Link::Name(name) => format!("`{name}`"),
+    });
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// What a link in the documentation points to.

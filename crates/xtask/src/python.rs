@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::options::Choices;
+use crate::options::{Builder, Choices, Kind, Setting, plain, title};
 use crate::source::{ErrorKind, snake_case};
 use crate::{NOTICE, comment};
 
@@ -29,12 +29,38 @@ ErrorKind = Literal[
     )
 }
 
-/// `_choices.py`: the words of each enum.
-pub fn choices(choices: &[Choices]) -> String {
-    let mut out = format!("# {NOTICE}\n\"\"\"The values of options.\"\"\"\n\nfrom typing import Literal\n\n");
+/// `_options.py`: the words of each enum, and the options of readers and writers, but for functions and tokens.
+pub fn options(builders: &[Builder], choices: &[Choices]) -> String {
+    let mut out =
+        format!("# {NOTICE}\n\"\"\"The library's options.\"\"\"\n\nfrom typing import Literal, TypedDict\n\n");
     for Choices { name, values, .. } in choices {
         let words: Vec<String> = values.iter().map(|value| format!("\"{}\"", snake_case(&value.name))).collect();
         writeln!(out, "{name} = Literal[{}]", words.join(", ")).unwrap();
     }
+    for Builder { name: builder, options, .. } in builders {
+        let title = title(builder);
+        writeln!(out, "\n\nclass {title}Settings(TypedDict, total=False):").unwrap();
+        writeln!(out, "    \"\"\"The options of a {builder}. Times are in seconds.\"\"\"\n").unwrap();
+        for Setting { name, about, parameters, .. } in options {
+            let types: Option<Vec<&str>> = parameters.iter().map(|(_, kind)| type_of(kind)).collect();
+            let Some(types) = types else { continue };
+            out += &comment("    #:", &plain(about, choices), WIDTH);
+            match types[..] {
+                [of] => writeln!(out, "    {name}: {of}").unwrap(),
+                _ => writeln!(out, "    {name}: tuple[{}]", types.join(", ")).unwrap(),
+            }
+        }
+    }
     out
+}
+
+/// `None` if there is no value for it: it is a method.
+fn type_of(kind: &Kind) -> Option<&str> {
+    match kind {
+        Kind::Whole(_) => Some("int"),
+        Kind::Time => Some("float"),
+        Kind::Choice(of) => Some(of),
+        Kind::Text => Some("str"),
+        Kind::Cancel | Kind::Function => None,
+    }
 }

@@ -1,9 +1,11 @@
 //! TypeScript: types and tables.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use crate::NOTICE;
-use crate::source::ErrorKind;
+use crate::options::{Builder, Choices, Kind, Setting, find, is_otherwise, plain, title};
+use crate::source::{ErrorKind, snake_case};
 
 /// `errors.ts`: the names of the kinds, their codes and what to do about them.
 pub fn error_kinds(kinds: &[ErrorKind]) -> String {
@@ -28,4 +30,73 @@ export const ERROR_ADVICE: {{ readonly [kind in ErrorKind]: string }} = {{
 {advice}}};
 "
     )
+}
+
+/// `settings.ts`: the options of readers and writers that the package has, the words of each enum, and a rule for each.
+pub fn options(builders: &[Builder], choices: &[Choices]) -> String {
+    let (mut out, mut used, mut rules) = (String::new(), Vec::new(), BTreeSet::new());
+    for Builder { name: builder, options, .. } in builders {
+        let (mut fields, mut checks) = (String::new(), String::new());
+        for Setting { name, about, parameters, .. } in options {
+            let [(_, kind)] = &parameters[..] else { continue };
+            if is_otherwise("node", builder, name) {
+                continue;
+            }
+            let (of, rule) = match kind {
+                Kind::Whole(_) => ("number".to_string(), "whole(0)".to_string()),
+                Kind::Time => ("number".into(), "number(0)".into()),
+                Kind::Text => ("string".into(), "text".into()),
+                Kind::Choice(of) => {
+                    used.push(of);
+                    (of.clone(), format!("word({})", words(find(of, choices)).join(", ")))
+                }
+                Kind::Cancel | Kind::Function => continue,
+            };
+            rules.insert(rule.split('(').next().unwrap_or_default().to_string());
+            writeln!(fields, "  /** {} */\n  {}?: {of};", plain(about, choices), camel_case(name)).unwrap();
+            writeln!(checks, "  {}: {rule},", camel_case(name)).unwrap();
+        }
+        write!(
+            out,
+            "
+/** The library's options of a {builder}. Times are in milliseconds. */
+export interface {title}Settings {{
+{fields}}}
+
+export const {}_SETTINGS: Rules<{title}Settings> = {{
+{checks}}};
+",
+            builder.to_uppercase(),
+            title = title(builder),
+        )
+        .unwrap();
+    }
+    let mut enums = String::new();
+    for choices in choices.iter().filter(|choices| used.contains(&&choices.name)) {
+        writeln!(
+            enums,
+            "\n/** {} */\nexport type {} =",
+            plain(&choices.about, std::slice::from_ref(choices)),
+            choices.name
+        )
+        .unwrap();
+        let rows = choices.values.iter().zip(words(choices));
+        let rows: Vec<String> = rows
+            .map(|(value, word)| format!("  /** {} */\n  | {word}", plain(&value.about, std::slice::from_ref(choices))))
+            .collect();
+        writeln!(enums, "{};", rows.join("\n")).unwrap();
+    }
+    let rules: Vec<String> = rules.into_iter().collect();
+    format!("// {NOTICE}\n\nimport {{ {}, type Rules }} from \"./options.js\";\n{enums}{out}", rules.join(", "))
+}
+
+fn words(choices: &Choices) -> Vec<String> {
+    choices.values.iter().map(|value| format!("\"{}\"", snake_case(&value.name))).collect()
+}
+
+/// `record_limit` as `recordLimit`.
+fn camel_case(name: &str) -> String {
+    let mut words = name.split('_');
+    let first = words.next().unwrap_or_default().to_string();
+    words.fold(first, |name, word| name + &title(word))
 }

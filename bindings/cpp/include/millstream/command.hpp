@@ -1,7 +1,7 @@
 // Commands: a program and its arguments, which are passed unchanged, without a shell.
 //
 //     millstream::command{"samtools", "view", "-h", file}
-//     millstream::command{"sort", "-k2"}.env("LC_ALL", "C").directory("/data")
+//     millstream::command{"sort", "-k2"}.env("LC_ALL", "C").current_dir("/data")
 // A command is only a description and does not start a process. Any number of readers and writers can use it.
 #ifndef MILLSTREAM_COMMAND_HPP
 #define MILLSTREAM_COMMAND_HPP
@@ -74,7 +74,7 @@ class command {
     command &env_clear() { return set(millstream_command_clear_env); }
 
     /// Starts the command in this directory.
-    command &directory(const std::filesystem::path &path) {
+    command &current_dir(const std::filesystem::path &path) {
         return set(millstream_command_set_current_dir, detail::c_path(path).c_str());
     }
 

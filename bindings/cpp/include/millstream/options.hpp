@@ -42,10 +42,10 @@ enum class latency : std::uint32_t {
     low = MILLSTREAM_LATENCY_LOW,
 };
 
-/// Whether compressed sources are decoded. By default it is `Auto` for files, pipes, commands and memory, and `Off` for
-/// sockets (even one given as a file descriptor), callbacks and any `Read`: they mostly carry a protocol, and one of
-/// its messages might begin like a compressed stream. With `Auto` the content of the source decides. Bytes are held
-/// back only while all of them could be the beginning of a compressed format.
+/// Whether compressed sources are decoded. By default it is `decode::automatic` for files, pipes, commands and memory,
+/// and `decode::off` for sockets (even one given as a file descriptor), callbacks and any `Read`: they mostly carry a
+/// protocol, and one of its messages might begin like a compressed stream. With `decode::automatic` the content of the
+/// source decides. Bytes are held back only while all of them could be the beginning of a compressed format.
 enum class decode : std::uint32_t {
     /// gzip, bgzf and zstd are detected by their first bytes (in a build with the feature `compression`), and so are
     /// xz, lz4 and bzip2, which cannot be decoded and are `unsupported`.
@@ -76,7 +76,7 @@ enum class pin : std::uint32_t {
 
 /// When a writer passes its bytes to the sink, apart from `flush` and `close`.
 enum class flush_policy : std::uint32_t {
-    /// `Line` if the sink is a terminal, `WhenFull` otherwise.
+    /// `flush_policy::line` if the sink is a terminal, `flush_policy::when_full` otherwise.
     automatic = MILLSTREAM_FLUSH_POLICY_AUTO,
     /// When the buffer is full: the fastest.
     when_full = MILLSTREAM_FLUSH_POLICY_WHEN_FULL,

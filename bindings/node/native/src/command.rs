@@ -13,14 +13,14 @@ pub struct CommandWords {
     /// The program, then its arguments.
     pub argv: Vec<String>,
     /// Where it starts.
-    pub cwd: Option<String>,
+    pub current_dir: Option<String>,
     /// Its whole environment, if it is not that of this process.
     pub env: Option<HashMap<String, String>>,
-    /// `"ignore"` or `"inherit"`.
+    /// `"null"` or `"inherit"`.
     pub stdin: String,
     /// A descriptor in its place, which stays the caller's.
     pub stdin_fd: Option<i32>,
-    /// `"forward"`, `"capture"`, `"inherit"` or `"ignore"`.
+    /// `"forward"`, `"capture"`, `"inherit"` or `"null"`.
     pub stderr: String,
     /// Whether a status other than 0 is no error.
     pub allow_failure: bool,
@@ -38,11 +38,11 @@ impl TryFrom<CommandWords> for Command {
         let mut command = Command::new(words.argv).stdin(stdin).stderr(match words.stderr.as_str() {
             "capture" => Stderr::Capture,
             "inherit" => Stderr::Inherit,
-            "ignore" => Stderr::Null,
+            "null" => Stderr::Null,
             _ => Stderr::Forward,
         });
-        if let Some(cwd) = words.cwd {
-            command = command.current_dir(cwd);
+        if let Some(directory) = words.current_dir {
+            command = command.current_dir(directory);
         }
         if let Some(env) = words.env {
             command = command.env_clear();

@@ -1,15 +1,18 @@
 //! The reader for JavaScript. Every call returns immediately.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 use millstream::frame::{Framer, Lines};
 use millstream::handover::{Block, Taken};
-use millstream::{CancelToken, Command, Decode, Error, ErrorKind, ReadAhead, Reader, ReaderBuilder};
+use millstream::options::{READER, Set};
+use millstream::{CancelToken, Command, Error, ErrorKind, ReadAhead, Reader, ReaderBuilder};
 use napi::Status;
-use napi::bindgen_prelude::{BufferSlice, Function};
+use napi::bindgen_prelude::{BufferSlice, Either, Function};
 use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
 use napi_derive::napi;
 
@@ -23,40 +26,22 @@ const EBADF: i32 = 9;
 /// Calls a function on JavaScript's thread. It does not keep the process alive: the waiting call does.
 type Wake = ThreadsafeFunction<(), (), (), Status, false, true>;
 
-/// How a reader decodes what is compressed.
-#[napi(object, object_to_js = false)]
-pub struct Decoding {
-    /// Whether it does; if it is not given, as usual for the source.
-    pub decode: Option<bool>,
-    /// At most this many decoded bytes.
-    pub limit: Option<f64>,
-    /// At most this many for a compressed one.
-    pub ratio: Option<f64>,
-    /// At most this many bytes of memory for a window.
-    pub memory: Option<f64>,
-}
+/// The library's options, by name. TypeScript has checked them.
+type Options = HashMap<String, Either<f64, String>>;
 
-impl Decoding {
-    fn apply(&self, builder: ReaderBuilder) -> ReaderBuilder {
-        let builder = match self.decode {
-            None => builder,
-            Some(true) => builder.decode(Decode::Auto),
-            Some(false) => builder.decode(Decode::Off),
-        };
-        // TypeScript has checked that they are whole and positive, or infinite.
-        let whole = |number: f64| number.is_finite().then_some(number as u64);
-        let builder = match self.limit.and_then(whole) {
-            None => builder,
-            Some(bytes) => builder.decode_limit(bytes),
-        };
-        let builder = match self.ratio.and_then(whole) {
-            None => builder,
-            Some(ratio) => builder.decode_ratio(ratio),
-        };
-        match self.memory {
-            None => builder,
-            Some(memory) => builder.decode_memory(memory as u64),
+fn set(builder: ReaderBuilder, name: &str, value: Either<f64, String>) -> ReaderBuilder {
+    let Some(option) = READER.iter().find(|option| option.name == name) else { return builder };
+    match (&option.set, value) {
+        (Set::Number(set), Either::A(number)) => set(builder, number as u64),
+        (Set::Time(set), Either::A(milliseconds)) => {
+            set(builder, Duration::try_from_secs_f64(milliseconds / 1000.0).unwrap_or(Duration::MAX))
         }
+        (Set::Text(set), Either::B(text)) => set(builder, text),
+        (Set::Word(words), Either::B(text)) => match words.iter().find(|word| word.word == text) {
+            Some(word) => (word.set)(builder),
+            None => builder,
+        },
+        _ => builder,
     }
 }
 
@@ -81,9 +66,9 @@ pub struct NativeReader {
 impl NativeReader {
     /// Starts a command. `wake` is called when something has arrived after `front` or `is_gone` reported nothing.
     #[napi(factory)]
-    pub fn command(words: CommandWords, decoding: Decoding, wake: Function<(), ()>) -> napi::Result<NativeReader> {
+    pub fn command(words: CommandWords, options: Options, wake: Function<(), ()>) -> napi::Result<NativeReader> {
         // Here, not on the thread: it starts in the directory and environment of now.
-        start(&decoding, wake, |builder| {
+        start(options, wake, |builder| {
             let reader = Command::try_from(words).and_then(|command| builder.command(command));
             move || reader
         })
@@ -91,23 +76,23 @@ impl NativeReader {
 
     /// Reads a file. It is opened by the thread.
     #[napi(factory)]
-    pub fn path(path: String, decoding: Decoding, wake: Function<(), ()>) -> napi::Result<NativeReader> {
-        start(&decoding, wake, |builder| move || builder.path(path))
+    pub fn path(path: String, options: Options, wake: Function<(), ()>) -> napi::Result<NativeReader> {
+        start(options, wake, |builder| move || builder.path(path))
     }
 
     /// Reads a duplicate of a descriptor, which stays the caller's: made here, because the caller may close it next.
     #[napi(factory)]
-    pub fn fd(fd: RawFd, decoding: Decoding, wake: Function<(), ()>) -> napi::Result<NativeReader> {
+    pub fn fd(fd: RawFd, options: Options, wake: Function<(), ()>) -> napi::Result<NativeReader> {
         // Before there are descriptors of ours: they could have the number of one that was closed by mistake.
         let fd = duplicate(fd);
-        start(&decoding, wake, |builder| move || builder.fd(fd?))
+        start(options, wake, |builder| move || builder.fd(fd?))
     }
 
     /// Reads a copy of these bytes.
     #[napi(factory)]
-    pub fn memory(bytes: BufferSlice, decoding: Decoding, wake: Function<(), ()>) -> napi::Result<NativeReader> {
+    pub fn memory(bytes: BufferSlice, options: Options, wake: Function<(), ()>) -> napi::Result<NativeReader> {
         let bytes = bytes.to_vec();
-        start(&decoding, wake, |builder| move || builder.memory(bytes))
+        start(options, wake, |builder| move || builder.memory(bytes))
     }
 
     /// The size of the next block: 0 if there is none yet, -1 if there is an outcome.
@@ -202,7 +187,7 @@ pub fn duplicate(fd: RawFd) -> Result<OwnedFd, Error> {
 
 /// Starts the thread. `open` runs here, and what it returns runs there.
 fn start<O>(
-    decoding: &Decoding,
+    options: Options,
     wake: Function<(), ()>,
     open: impl FnOnce(ReaderBuilder) -> O,
 ) -> napi::Result<NativeReader>
@@ -213,7 +198,7 @@ where
     let token = CancelToken::new().map_err(|error| napi::Error::from_reason(error.to_string()))?;
     // The reading thread is the read-ahead: another one would be one too many.
     let builder = Reader::builder().cancel(&token).read_ahead(ReadAhead::Off).capacity(BLOCK_BYTES);
-    let builder = decoding.apply(builder);
+    let builder = options.into_iter().fold(builder, |builder, (name, value)| set(builder, &name, value));
     // What can go wrong is an environment that has ended, where no code waits.
     let shared = Shared::new(token, move || {
         wake.call((), ThreadsafeFunctionCallMode::NonBlocking);

@@ -145,6 +145,6 @@ class Writing implements RunningSink {
   }
 
   abandon(error: unknown, now: boolean): Promise<void> {
-    return now ? stopWriter(this.writer, error) : this.writer.abandon();
+    return now ? stopWriter(this.writer, error) : this.writer.abort();
   }
 }

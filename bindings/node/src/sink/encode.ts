@@ -3,27 +3,29 @@
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as zlib from "node:zlib";
-import { MillstreamError } from "../error.js";
+import { MillstreamError, misuse } from "../error.js";
 import { promisedBy } from "../format.js";
+import type { Encode } from "../settings.js";
 import type { ByteSink } from "./sink.js";
 
-/** The compression of a writer. */
-export type Encoding = "none" | "gzip" | "zstd";
-
-/** Returns the compression for a file with this name.
+/**
+ * Returns the compression for a file with this name.
  *
  * @throws `unsupported` for a name that implies a format that cannot be written.
  */
-export function encodingOf(name: string): Encoding {
+export function encodingOf(name: string): Encode {
   const promised = promisedBy(name);
-  if (promised === undefined) return "none";
+  if (promised === undefined) return "off";
   if (promised.format === "gzip" || promised.format === "zstd") return promised.format;
   throw new MillstreamError("unsupported", {
     stream: name,
     found: `a name that implies ${promised.format ?? promised.unreadable}`,
-    expected: 'gzip or zstd, or the option encode (encode: "none" writes the bytes as they are)',
+    expected: 'gzip or zstd, or the option encode (encode: "off" writes the bytes as they are)',
   });
 }
+
+/** What compresses. */
+type Encoded = Exclude<Encode, "auto" | "off">;
 
 export class EncodedSink implements ByteSink {
   readonly name: string;
@@ -35,9 +37,9 @@ export class EncodedSink implements ByteSink {
   #isPumping = false;
   #failure: { error: unknown } | undefined;
 
-  /** @throws `unsupported` before `open` is called. */
-  constructor(open: () => ByteSink, encoding: "gzip" | "zstd", name: string) {
-    this.#encoder = makeEncoder(encoding, name);
+  /** @throws `unsupported` or `invalid_option` before `open` is called. */
+  constructor(open: () => ByteSink, encoding: Encoded, level: number | undefined, name: string) {
+    this.#encoder = makeEncoder(encoding, level, name);
     this.#inner = open();
     this.name = this.#inner.name;
     this.#pumped = this.#pump();
@@ -100,10 +102,20 @@ export class EncodedSink implements ByteSink {
   }
 }
 
-function makeEncoder(encoding: "gzip" | "zstd", name: string): zlib.Gzip {
-  if (encoding === "gzip") return zlib.createGzip({ chunkSize: 64 << 10 });
+function makeEncoder(encoding: Encoded, level: number | undefined, name: string): zlib.Gzip {
+  const [least, most] = encoding === "zstd" ? [1, 22] : [0, 9];
+  if (level !== undefined && (level < least || level > most)) {
+    const found = `the level ${level} of ${encoding}`;
+    throw misuse({ stream: name, found, expected: `a level from ${least} to ${most}` }, "invalid_option");
+  }
+  if (encoding === "gzip") return zlib.createGzip({ chunkSize: 64 << 10, level });
+  if (encoding === "bgzf") throw new MillstreamError("unsupported", { stream: name, found: "bgzf", expected: "gzip" });
   const { createZstdCompress } = zlib as { createZstdCompress?: (options: object) => zlib.Gzip };
-  if (createZstdCompress !== undefined) return createZstdCompress({ chunkSize: 64 << 10 });
+  if (createZstdCompress !== undefined) {
+    const parameter = (zlib.constants as { ZSTD_c_compressionLevel?: number }).ZSTD_c_compressionLevel as number;
+    const params = level === undefined ? {} : { [parameter]: level };
+    return createZstdCompress({ chunkSize: 64 << 10, params });
+  }
   throw new MillstreamError("unsupported", {
     stream: name,
     found: `zstd output in Node ${process.version}`,

@@ -8,5 +8,5 @@ import { NativeSource } from "./native.js";
 memory.compressed = (bytes) => {
   if (!looksCompressed(bytes)) return undefined;
   const { NativeReader } = neededBinding("from");
-  return NativeSource.late("memory", (wake) => NativeReader.memory(bytes, { decode: true }, wake));
+  return NativeSource.late("memory", (wake) => NativeReader.memory(bytes, { decode: "auto" }, wake));
 };

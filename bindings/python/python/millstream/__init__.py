@@ -36,7 +36,7 @@ from ._errors import (
 from ._kinds import ErrorKind
 from ._native import Batch, Framer, Reader, Table, Writer, WriterEnd, __version__
 from ._native import forked as _forked
-from ._open import command, from_bytes, from_callable, from_fd, from_file, open, pipeline, shell, stdin, tcp
+from ._open import command, from_bytes, from_callback, from_fd, from_file, open, pipeline, shell, stdin, tcp
 from ._pipe.chain import Pipe
 from ._pipe.parallel import parallel
 from ._pipe.pipe import pipe
@@ -94,7 +94,7 @@ __all__ = [
     "fold",
     "for_each",
     "from_bytes",
-    "from_callable",
+    "from_callback",
     "from_fd",
     "from_file",
     "inspect",

@@ -55,7 +55,7 @@ class CommandFailed(Error):
     #: As in `subprocess`: negative for a signal; `None` if the system does not report it.
     status: int | None = None
     #: The last 4 KiB of its standard error.
-    stderr: bytes = b""
+    stderr_tail: bytes = b""
 
 
 class FileError(Error, OSError):
@@ -226,9 +226,9 @@ class CommandEnd:
     #: As in `subprocess`: negative for a signal; `None` if the system does not report it.
     status: int | None
     #: The last 4 KiB of its standard error, if Millstream reads it.
-    stderr: bytes
+    stderr_tail: bytes
 
 
-def command_end(argv: tuple[str, ...], status: int | None, stderr: bytes) -> CommandEnd:
+def command_end(argv: tuple[str, ...], status: int | None, stderr_tail: bytes) -> CommandEnd:
     """Returns how a command ended, as reported by the core."""
-    return CommandEnd(argv, status, stderr)
+    return CommandEnd(argv, status, stderr_tail)

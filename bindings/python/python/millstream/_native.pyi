@@ -4,13 +4,13 @@ import builtins
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from types import ModuleType, TracebackType
-from typing import Any, Generic, Literal, Self, TypeAlias, TypedDict, TypeVar, Unpack, final
+from typing import Any, Generic, Literal, Self, TypeAlias, TypeVar, Unpack, final
 
 import numpy as np
 from typing_extensions import Buffer
 
-from ._choices import Durability, Encode, Existing, Partial
 from ._errors import CommandEnd, DocumentError, Error
+from ._options import WriterSettings
 
 T = TypeVar("T", bytes, str)
 
@@ -227,41 +227,12 @@ class Table:
         For missing values, floating point numbers are NaN, integers are masked, and objects are `None`."""
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
-class WriterOptions(TypedDict, total=False):
-    """The options of a writer."""
-
-    capacity: int
-    #: When bytes are passed on: when the buffer is full, at each line end, or at most this many seconds later.
-    flush: Literal["auto", "full", "line"] | float
-    #: `"auto"`: chosen by the extension of the file's name.
-    encode: Encode
-    level: int
-    stall_timeout: float
-    name: str
-
-class FileWriterOptions(WriterOptions, total=False):
-    """The options of a writer of files."""
-
-    #: `"append"`: after the existing content, as it is written.
-    existing: Existing
-    #: `"keep"`: written in place; incomplete output is kept.
-    partial: Partial
-    #: What `close` waits for: nothing, the bytes on the disk, or the file's name on the disk too.
-    durability: Durability
-
-class FdWriterOptions(WriterOptions, total=False):
-    """The options of a writer to a file descriptor."""
-
-    #: Ends the connection; `close` waits this many seconds for the peer to close it too, which confirms that it has
-    #: read everything. Without this option the connection stays open, and its owner ends it.
-    linger: float
-
-class CommandWriterOptions(WriterOptions, total=False):
+class CommandWriterOptions(WriterSettings, total=False):
     """The options of a writer to a command."""
 
-    cwd: str | PathLike[str] | None
+    current_dir: str | PathLike[str] | None
     env: Mapping[str, str] | None
-    stderr: Literal["forward", "capture", "inherit", "ignore"]
+    stderr: Literal["forward", "capture", "inherit", "null"]
     allow_failure: bool
 
 @final
@@ -291,22 +262,22 @@ class Writer:
     One call at a time: a call from another thread raises `InUse`."""
 
     @staticmethod
-    def path(path: str | PathLike[str], **options: Unpack[FileWriterOptions]) -> Writer:
+    def path(path: str | PathLike[str], **options: Unpack[WriterSettings]) -> Writer:
         """A file, which appears complete when the writer is closed; compressed according to the suffix of its name."""
     @staticmethod
     def command(argv: Sequence[str | PathLike[str]], **options: Unpack[CommandWriterOptions]) -> Writer:
         """A command's standard input. `close` raises `CommandFailed` if it fails."""
     @staticmethod
-    def stdout(**options: Unpack[WriterOptions]) -> Writer:
+    def stdout(**options: Unpack[WriterSettings]) -> Writer:
         """Standard output. Flush before other code prints."""
     @staticmethod
-    def fd(fd: int, **options: Unpack[FdWriterOptions]) -> Writer:
+    def fd(fd: int, **options: Unpack[WriterSettings]) -> Writer:
         """A duplicate of a file descriptor, which stays open."""
     @staticmethod
-    def memory(**options: Unpack[WriterOptions]) -> Writer:
+    def memory(**options: Unpack[WriterSettings]) -> Writer:
         """Memory: see `WriterEnd.memory`."""
     @staticmethod
-    def callable(write: Callable[[bytes], int | None], **options: Unpack[WriterOptions]) -> Writer:
+    def callback(write: Callable[[bytes], int | None], **options: Unpack[WriterSettings]) -> Writer:
         """A function, such as the `write` of a file; it returns how many bytes it accepted, or `None` for all."""
     def write(self, data: Buffer | str, /) -> int:
         """Writes bytes, or UTF-8 text, and returns how many bytes there were."""

@@ -7,16 +7,16 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import IO, Any, Literal, TypedDict, Unpack, overload
+from typing import IO, Any, Literal, Unpack, overload
 
-from ._choices import Decode, Latency, Pin, ReadAhead
 from ._native import Framer, Reader, option_error
+from ._options import ReaderSettings
 from ._progress import hook
 from ._types import Argument, Buffer, Progress, Readable
 
 
-class ReaderOptions(TypedDict, total=False):
-    """The options of a reader."""
+class ReaderOptions(ReaderSettings, total=False):
+    """The options of a reader: those of the library, and these."""
 
     #: How a codec handles bytes that are not text: `"strict"`, `"replace"`, …
     errors: str
@@ -26,57 +26,30 @@ class ReaderOptions(TypedDict, total=False):
     delimiter: bytes | str | int | None
     #: Whether records include their delimiter. By default only lines of text in an iteration do.
     keep_delimiter: bool
-    #: The longest record, in bytes: 64 MiB by default.
-    record_limit: int
-    #: The buffer's initial size, in bytes.
-    capacity: int
-    #: Whether a thread reads ahead while Python works.
-    read_ahead: ReadAhead
-    #: Whether a read of a fast pipe may be delayed by up to 0.3 ms, so that it gets more.
-    latency: Latency
-    #: Whether compressed sources (gzip, bgzf, zstd) are detected and decoded.
-    decode: Decode
-    #: The maximum number of decoded bytes, and of decoded bytes per compressed byte.
-    decode_limit: int
-    decode_ratio: int
-    #: How much memory the window of a zstd frame may take, in bytes: 128 MiB by default.
-    decode_memory: int
-    #: For how many seconds a source may deliver nothing.
-    stall_timeout: float
-    #: The name of the source in error messages.
-    name: str
-    #: A tqdm bar, or a function of bytes read, total bytes (or `None`) and records.
-    progress: Progress | None
-    progress_interval: float
-
-
-class FileOptions(ReaderOptions, total=False):
-    """The options of a reader of files."""
-
-    #: Whether the reader waits for the file to grow.
-    follow: bool
-    #: What must not change about a regular file: `"content"` (it may grow), or `"identity"` (it may not).
-    pin: Pin
+    #: A tqdm bar, or a function of bytes read, total bytes (or `None`) and records, which is called while it reads.
+    observer: Progress | None
+    #: How often, in seconds: 0.1 by default.
+    observer_interval: float
 
 
 class CommandOptions(ReaderOptions, total=False):
     """The options of a reader of commands."""
 
-    cwd: str | os.PathLike[str] | None
+    current_dir: str | os.PathLike[str] | None
     env: Mapping[str, str] | None
-    #: `"ignore"`, `"inherit"`, the bytes themselves, or a file.
-    stdin: Literal["ignore", "inherit"] | bytes | int | IO[Any]
+    #: `"null"`: nothing. `"inherit"`: that of this process. Or the bytes themselves, or a file.
+    stdin: Literal["null", "inherit"] | bytes | int | IO[Any]
     #: `"forward"`: shown live, and its last lines kept for the error. `"capture"`: only kept.
-    stderr: Literal["forward", "capture", "inherit", "ignore"]
+    stderr: Literal["forward", "capture", "inherit", "null"]
     #: Whether a status other than 0 is accepted.
     allow_failure: bool
 
 
 def _prepare(options: Any) -> dict[str, Any]:
     prepared = dict(options)
-    progress = prepared.get("progress")
-    if progress is not None:
-        prepared["progress"] = hook(progress)
+    observer = prepared.get("observer")
+    if observer is not None:
+        prepared["observer"] = hook(observer)
     stdin = prepared.get("stdin")
     if stdin is not None and hasattr(stdin, "fileno"):
         prepared["stdin"] = stdin.fileno()
@@ -85,12 +58,12 @@ def _prepare(options: Any) -> dict[str, Any]:
 
 @overload
 def open(
-    path: str | bytes | os.PathLike[str], *, encoding: None = None, **options: Unpack[FileOptions]
+    path: str | bytes | os.PathLike[str], *, encoding: None = None, **options: Unpack[ReaderOptions]
 ) -> Reader[bytes]: ...
 @overload
-def open(path: str | bytes | os.PathLike[str], *, encoding: str, **options: Unpack[FileOptions]) -> Reader[str]: ...
+def open(path: str | bytes | os.PathLike[str], *, encoding: str, **options: Unpack[ReaderOptions]) -> Reader[str]: ...
 def open(
-    path: str | bytes | os.PathLike[str], *, encoding: str | None = None, **options: Unpack[FileOptions]
+    path: str | bytes | os.PathLike[str], *, encoding: str | None = None, **options: Unpack[ReaderOptions]
 ) -> Reader[Any]:
     """Reads a file, FIFO or device, compressed or not."""
     return Reader.path(os.fsdecode(path), encoding=encoding, **_prepare(options))
@@ -133,19 +106,19 @@ def shell(line: str, *, encoding: str | None = None, **options: Unpack[CommandOp
 
 
 @overload
-def stdin(*, encoding: None = None, **options: Unpack[FileOptions]) -> Reader[bytes]: ...
+def stdin(*, encoding: None = None, **options: Unpack[ReaderOptions]) -> Reader[bytes]: ...
 @overload
-def stdin(*, encoding: str, **options: Unpack[FileOptions]) -> Reader[str]: ...
-def stdin(*, encoding: str | None = None, **options: Unpack[FileOptions]) -> Reader[Any]:
+def stdin(*, encoding: str, **options: Unpack[ReaderOptions]) -> Reader[str]: ...
+def stdin(*, encoding: str | None = None, **options: Unpack[ReaderOptions]) -> Reader[Any]:
     """Reads standard input. Bytes that `sys.stdin` has already read are not included."""
     return Reader.stdin(encoding=encoding, **_prepare(options))
 
 
 @overload
-def from_fd(fd: int, *, encoding: None = None, **options: Unpack[FileOptions]) -> Reader[bytes]: ...
+def from_fd(fd: int, *, encoding: None = None, **options: Unpack[ReaderOptions]) -> Reader[bytes]: ...
 @overload
-def from_fd(fd: int, *, encoding: str, **options: Unpack[FileOptions]) -> Reader[str]: ...
-def from_fd(fd: int, *, encoding: str | None = None, **options: Unpack[FileOptions]) -> Reader[Any]:
+def from_fd(fd: int, *, encoding: str, **options: Unpack[ReaderOptions]) -> Reader[str]: ...
+def from_fd(fd: int, *, encoding: str | None = None, **options: Unpack[ReaderOptions]) -> Reader[Any]:
     """Reads a duplicate of a file descriptor; the original stays open. Both share the file position."""
     return Reader.fd(fd, encoding=encoding, **_prepare(options))
 
@@ -168,18 +141,18 @@ def from_file(file: Readable, *, encoding: str | None = None, **options: Unpack[
     read = getattr(file, "read1", None) or getattr(file, "read", None)
     if read is None:
         raise TypeError(f"expected an object with read1() or read(), not {type(file).__name__}")
-    return from_callable(read, encoding=encoding, **{"name": str(getattr(file, "name", file)), **options})  # type: ignore[call-overload, no-any-return]
+    return from_callback(read, encoding=encoding, **{"name": str(getattr(file, "name", file)), **options})  # type: ignore[call-overload, no-any-return]
 
 
 @overload
-def from_callable(
+def from_callback(
     read: Callable[[int], bytes | None], *, encoding: None = None, **options: Unpack[ReaderOptions]
 ) -> Reader[bytes]: ...
 @overload
-def from_callable(
+def from_callback(
     read: Callable[[int], bytes | None], *, encoding: str, **options: Unpack[ReaderOptions]
 ) -> Reader[str]: ...
-def from_callable(
+def from_callback(
     read: Callable[[int], bytes | None], *, encoding: str | None = None, **options: Unpack[ReaderOptions]
 ) -> Reader[Any]:
     """Reads what a function returns when called with a number of bytes; an empty result is the end.

@@ -14,7 +14,7 @@ def hook(progress: Progress) -> Callable[[int, int | None, int], object]:
     bar: Any = progress
     if not hasattr(bar, "update") or isinstance(bar, (dict, set)):
         if not callable(bar):
-            raise option_error(f"progress={bar!r}", "a bar with update(), or a function")
+            raise option_error(f"observer={bar!r}", "a bar with update(), or a function")
         told: Callable[[int, int | None, int], object] = bar
         return told
     shown = 0

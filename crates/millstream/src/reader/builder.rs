@@ -53,10 +53,10 @@ pub enum Latency {
 
 /// Whether compressed sources are decoded.
 ///
-/// By default it is `Auto` for files, pipes, commands and memory, and `Off` for sockets (even one given as a file
-/// descriptor), callbacks and any `Read`: they mostly carry a protocol, and one of its messages might begin like a
-/// compressed stream. With `Auto` the content of the source decides. Bytes are held back only while all of them could
-/// be the beginning of a compressed format.
+/// By default it is [`Auto`](Decode::Auto) for files, pipes, commands and memory, and [`Off`](Decode::Off) for sockets
+/// (even one given as a file descriptor), callbacks and any `Read`: they mostly carry a protocol, and one of its
+/// messages might begin like a compressed stream. With [`Auto`](Decode::Auto) the content of the source decides. Bytes
+/// are held back only while all of them could be the beginning of a compressed format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decode {
     /// gzip, bgzf and zstd are detected by their first bytes (in a build with the feature `compression`), and so are

@@ -39,7 +39,7 @@ const MOST: usize = (u32::MAX - 0xffff) as usize;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FlushPolicy {
-    /// `Line` if the sink is a terminal, `WhenFull` otherwise.
+    /// [`Line`](FlushPolicy::Line) if the sink is a terminal, [`WhenFull`](FlushPolicy::WhenFull) otherwise.
     #[default]
     Auto,
     /// When the buffer is full: the fastest.
