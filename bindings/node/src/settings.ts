@@ -23,11 +23,11 @@ export type Follow =
   /** The reader waits for the file to grow, until it is cancelled or closed. A truncated file is `source_shrank`, even if it has been rewritten; a renamed, replaced or deleted file is `source_changed`, after its content has been delivered. */
   | "growing";
 
-/** What must not change about a regular file while it is read to its end. The open file is checked at the end; whatever its name refers to by then does not matter. */
+/** Which properties of a regular file must not change while it is read to its end. The open file is checked at the end, even if its name refers to a different file by then. */
 export type Pin =
-  /** Its existing bytes: a file that has become shorter is `source_shrank`, and a file of the same size that was modified is `source_changed`. It may grow. */
+  /** The existing bytes must not change: a file that has become shorter is `source_shrank`, and a file of the same size that was modified is `source_changed`. The file may grow. */
   | "content"
-  /** Content and size: a file that has grown is `source_changed` too. */
+  /** Content and size must not change: a file that has grown is `source_changed` too. */
   | "identity";
 
 /** When a writer passes its bytes to the sink, apart from `flush` and `close`. */

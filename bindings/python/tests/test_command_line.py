@@ -54,7 +54,7 @@ def test_words_need_not_be_text() -> None:
     [
         (["run", "--", "sh", "-c", "echo one; exit 3"], 1, "exited with status 3"),
         (["run", "no such file"], 1, "no such file"),
-        (["run", "--buffer", "12Q"], 2, "--buffer"),
+        (["run", "--capacity", "12Q"], 2, "--capacity"),
         ([], 2, "a subcommand is missing"),
     ],
 )

@@ -35,7 +35,7 @@ use arguments::{Arguments, Subcommand};
 /// Runs the command line `args`; the first of them is the name of the program.
 ///
 /// ```
-/// let ending = millstream_cli::main(["millstream", "run", "--buffer", "12Q"]);
+/// let ending = millstream_cli::main(["millstream", "run", "--capacity", "12Q"]);
 /// assert_eq!(ending, millstream_cli::Ending::Exited(2)); // a command line that cannot be understood
 /// ```
 ///

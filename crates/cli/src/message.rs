@@ -77,9 +77,9 @@ fn advice(error: &Error) -> Option<&'static str> {
         ErrorKind::CommandFailed if error.command().is_some_and(|end| end.stderr_tail.is_empty()) => None,
         ErrorKind::CommandFailed => Some("see its standard error"),
         ErrorKind::RecordTooLong => Some("raise --record-limit"),
-        ErrorKind::Stalled => Some("raise --timeout, or find out what the other side is waiting for"),
+        ErrorKind::Stalled => Some("raise --stall-timeout, or find out what the other side is waiting for"),
         ErrorKind::DecodeLimit => Some("raise --decode-memory if the source is trusted"),
-        ErrorKind::Unsupported => Some("--decode off copies bytes as they are"),
+        ErrorKind::Unsupported => Some("--decode off or --encode off leaves the bytes as they are"),
         // There is no option for it.
         ErrorKind::MemoryLimit => None,
         ErrorKind::BrokenPipe => Some("the reader has closed it"),

@@ -25,7 +25,7 @@ pub(super) struct Options {
     /// The buffer size of all ways inside this process, except for those that name one
     #[arg(long, value_name = "SIZE", default_value = "256K")]
     #[arg(value_parser = |text: &str| size::parse(text, 1..=1 << 30))]
-    buffer: u64,
+    capacity: u64,
 }
 
 const COUNT: usize = 2_000_000;
@@ -45,7 +45,7 @@ pub(super) fn run(options: &Options, bench: &Bench<'_>) -> Result<Report> {
     let expected = sum_lines(input, 64 << 10, bench.stop).map_err(|error| error.with_name(&name))?;
     let [count, bytes] = [expected.get("numbers").unwrap_or(0), input.open()?.metadata()?.len()];
     let subject = Subject { question: format!("the sum of {name}"), bytes, records: count, noun: "number" };
-    bench.report(subject, expected, ways(input, options.buffer as usize), advise)
+    bench.report(subject, expected, ways(input, options.capacity as usize), advise)
 }
 
 fn ways(input: &Input, buffer: usize) -> Vec<Way<'_>> {

@@ -8,7 +8,7 @@ use millstream::bson::{Document, Documents, Element, OnBad, Rules, Skipped, spli
 use millstream::frame::Bson;
 use millstream::{Error, ErrorKind, Reader, ReaderBuilder, Result};
 
-use crate::run::{Decode, Progress, Show, Source, count_text, decode_memory, record_size};
+use crate::run::{Progress, Show, Source, count_text, decode_memory, record_size};
 use crate::signals::Signals;
 use crate::{Ending, message};
 
@@ -20,6 +20,15 @@ const DOCUMENT_LIMIT: usize = i32::MAX as usize;
 
 /// The largest document that is read into memory if the size of its source is unknown, as in `run`.
 pub(super) const RECORD_LIMIT: usize = 64 << 20;
+
+/// Whether compressed bytes are decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Decode {
+    /// By their content
+    Auto,
+    /// Never
+    Off,
+}
 
 /// One file, for commands that read one document.
 #[derive(Args)]

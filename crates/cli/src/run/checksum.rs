@@ -57,7 +57,7 @@ impl Hashed {
         let inner = sink.open(options.for_output(sink, builder().encode(Encode::Off)))?.shared();
         let hasher = Arc::new(Mutex::new(Hasher::new(algorithm)));
         let tap = Tap { hasher: hasher.clone(), inner: inner.clone() };
-        let near = builder().encode(encode).name(inner.name()).from_write(tap)?;
+        let near = options.encoded(encode, builder()).name(inner.name()).from_write(tap)?;
         Ok((near, Hashed { algorithm, hasher, inner }))
     }
 

@@ -16,14 +16,16 @@ mod outputs;
 mod overlap;
 mod pace;
 mod progress;
+mod settings;
 mod sink;
 mod source;
 mod stages;
 mod stats;
 mod transfer;
 
-pub(crate) use options::{Decode, Options, Show, decode_memory, record_size};
+pub(crate) use options::{Options, Show};
 pub(crate) use progress::Progress;
+pub(crate) use settings::{decode_memory, record_size};
 pub(crate) use sink::Sink;
 pub(crate) use source::Source;
 

@@ -6,21 +6,26 @@ use std::time::Duration;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum, ValueHint};
 use millstream::frame::{Endian, LengthPrefixed, PrefixCounts, PrefixWidth};
-use millstream::{Encode, Error, ErrorKind, Existing, Partial, WriterBuilder};
+use millstream::options::{READER, WRITER};
+use millstream::{
+    Decode, Encode, Error, ErrorKind, Existing, FlushPolicy, Partial, Reader, ReaderBuilder, Writer, WriterBuilder,
+};
 
 use crate::hash::Algorithm;
 use crate::{escape, size};
 
 use super::each_options::EachOptions;
+use super::settings::{Settings, record_size};
 use super::sink::Sink;
 use super::source::Source;
 use super::stages::StageText;
 
-/// The largest buffer allowed. More only moves the memory from the page cache to us.
-const BUFFER_LIMIT: u64 = 1 << 30;
+/// What `--encode` names.
+const ENCODINGS: [(&str, Encode); 4] =
+    [("off", Encode::Off), ("gzip", Encode::Gzip), ("bgzf", Encode::Bgzf), ("zstd", Encode::Zstd)];
 
-/// The largest record limit and record: with its neighbours it has to fit into a batch, whose offsets are 32 bits.
-const RECORD_LIMIT: u64 = 1 << 31;
+/// Options of a writer's buffer.
+const BUFFER: [&str; 3] = ["capacity", "flush_policy", "flush_delay"];
 
 /// The default limit for records: the library's own limit.
 const DEFAULT_RECORD_LIMIT: usize = 64 << 20;
@@ -88,7 +93,7 @@ Examples:
 
   Compress the second column of all lines but comments with 8 processes:
     millstream run table.tsv --stage not:^# --stage fields:2 \\
-      --each gzip -j 8 -o column.gz --decode off
+      --each gzip -j 8 -o column.gz --encode off
 
   Pass at most 1 MB of names a second, and keep a copy:
     find / -print0 | millstream run -0 --rate-limit 1MB \\
@@ -120,25 +125,25 @@ pub(crate) struct Options {
     /// A file appears under its name when it is complete, so that no other process ever sees part of it. Until then a
     /// new file has no name, and a replacement is written next to the old file as .NAME.millstream-XXXXXX.tmp, which
     /// only SIGKILL can leave behind. FIFOs and devices are written directly. If the name ends in .gz, .bgz, .bgzf or
-    /// .zst, the output is compressed, unless --decode is off.
+    /// .zst, the output is compressed, unless --encode is off.
     #[arg(short, long, value_name = "OUTPUT", help_heading = "Output", conflicts_with = "count")]
     #[arg(value_parser = OsStringValueParser::new().try_map(Sink::parse), value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<Sink>,
 
     /// Append to output files instead of replacing them
-    #[arg(long, help_heading = "Output", conflicts_with = "count")]
-    pub(crate) append: bool,
+    #[arg(long, help_heading = "Output", conflicts_with_all = ["count", "existing"])]
+    append: bool,
 
     /// Append to a compressed file without checking that it is complete
     ///
     /// With --append, a compressed output file has to be complete, because data after a truncated stream cannot be
     /// read. A plain gzip file is decoded to find out.
     #[arg(long, help_heading = "Output", requires = "append")]
-    pub(crate) append_unchecked: bool,
+    append_unchecked: bool,
 
     /// Write output files in place, and keep what was written if the run fails
-    #[arg(long, help_heading = "Output", conflicts_with_all = ["count", "append"])]
-    pub(crate) keep_partial: bool,
+    #[arg(long, help_heading = "Output", conflicts_with_all = ["count", "append", "partial"])]
+    keep_partial: bool,
 
     /// Also write a copy to this output; can be given several times
     ///
@@ -150,17 +155,9 @@ pub(crate) struct Options {
 
     /// Write no records; print the number of records and bytes
     ///
-    /// Cannot be combined with --output, --append, --keep-partial, --tee, --flush or --hash.
+    /// Cannot be combined with --output, --append, --keep-partial, --tee or --hash.
     #[arg(long, help_heading = "Output")]
     pub(crate) count: bool,
-
-    /// When to flush the output buffer: when-full, line, or after a delay such as 10ms
-    ///
-    /// By default bytes are passed on as soon as they arrive. 'line' passes on whole lines, 'when-full' makes the
-    /// fewest system calls, and a delay limits how long a byte may wait. A file stays invisible until it is complete,
-    /// whatever this option says, unless --append or --keep-partial is also given.
-    #[arg(long, value_name = "WHEN", help_heading = "Output", conflicts_with = "count", value_parser = Flush::parse)]
-    pub(crate) flush: Option<Flush>,
 
     /// Records end with these bytes; accepts \n \r \t \0 \\ \xHH
     #[arg(long, value_name = "BYTES", help_heading = "Records", group = "framing", value_parser = escape::parse)]
@@ -186,10 +183,6 @@ pub(crate) struct Options {
     #[arg(long, help_heading = "Records", group = "framing")]
     pub(crate) bson: bool,
 
-    /// Fail at a record longer than this, read or made by a stage [default: 64M]
-    #[arg(long, value_name = "SIZE", help_heading = "Records", value_parser = record_size)]
-    pub(crate) record_limit: Option<usize>,
-
     /// Send the records through a stage; can be given several times, and stages run in that order
     ///
     /// A stage sees the content of a record without its delimiter; records that it passes are written unchanged. The
@@ -200,35 +193,8 @@ pub(crate) struct Options {
     #[command(flatten)]
     pub(crate) each: EachOptions,
 
-    /// Decode compressed sources (gzip, bgzf, zstd; detected by their content)
-    #[arg(long, value_name = "WHEN", help_heading = "Flow", value_enum, default_value_t = Decode::Auto)]
-    pub(crate) decode: Decode,
-
-    /// The most memory that a decoder's window may use: zstd --long makes frames that need up to 2G [default: 128M]
-    #[arg(long, value_name = "SIZE", help_heading = "Flow", value_parser = decode_memory)]
-    pub(crate) decode_memory: Option<u64>,
-
-    /// What must not change about a source file while it is read
-    #[arg(long, value_name = "WHAT", help_heading = "Flow", value_enum, default_value_t = Pin::Content)]
-    pub(crate) pin: Pin,
-
-    /// Size of the buffers for reading and writing
-    #[arg(long, value_name = "SIZE", help_heading = "Flow", value_parser = buffer_size)]
-    pub(crate) buffer: Option<usize>,
-
-    /// Read ahead on a thread while the output is busy
-    #[arg(long, value_name = "WHEN", help_heading = "Flow", value_enum, default_value_t = ReadAhead::Auto)]
-    pub(crate) read_ahead: ReadAhead,
-
-    /// Fail if nothing arrives, or nothing is accepted, for this long, such as 30s or 5m
-    ///
-    /// This applies to sources, outputs and the copies of --each. A copy fails if it writes nothing for this long; a
-    /// copy kept alive by --round-robin fails if it neither reads nor writes.
-    ///
-    /// It also limits how long the peer of an output connection may take to close it at the end, which confirms that
-    /// everything arrived; the default for that is 30s.
-    #[arg(long, value_name = "DURATION", help_heading = "Flow", value_parser = timeout)]
-    pub(crate) timeout: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) settings: Settings,
 
     /// Move at most this many bytes a second
     #[arg(long, value_name = "SIZE", help_heading = "Flow", value_parser = rate)]
@@ -257,7 +223,37 @@ pub(crate) struct Options {
 impl Options {
     /// The longest record that may be read, or made by a stage.
     pub(super) fn longest_record(&self) -> usize {
-        self.record_limit.unwrap_or(DEFAULT_RECORD_LIMIT)
+        self.settings.number("record_limit").map_or(DEFAULT_RECORD_LIMIT, |bytes| bytes as usize)
+    }
+
+    /// How long a source or an output may do nothing.
+    pub(super) fn stall_timeout(&self) -> Option<Duration> {
+        self.settings.time("stall_timeout")
+    }
+
+    /// Whether output files are appended to.
+    pub(super) fn appends(&self) -> bool {
+        self.append || matches!(self.settings.word("existing"), Some("append" | "append_unchecked"))
+    }
+
+    /// Whether a compressed file to append to is checked.
+    pub(super) fn checks_append(&self) -> bool {
+        self.appends() && !self.append_unchecked && self.settings.word("existing") != Some("append_unchecked")
+    }
+
+    /// Whether incomplete output files are kept.
+    fn keeps_partial(&self) -> bool {
+        self.keep_partial || self.settings.word("partial") == Some("keep")
+    }
+
+    /// Whether it was said when the buffer is flushed.
+    pub(super) fn flushes(&self) -> bool {
+        self.settings.has("flush_policy") || self.settings.has("flush_delay")
+    }
+
+    /// Whether output files are written in place.
+    pub(super) fn is_in_place(&self) -> bool {
+        self.appends() || self.keeps_partial()
     }
 
     /// The names of all sources that are files, unless there is also a command.
@@ -280,28 +276,45 @@ impl Options {
     /// # Errors
     /// See [`Sink::encode`].
     pub(super) fn encode(&self, sink: &Sink) -> millstream::Result<Encode> {
-        match self.decode {
-            Decode::Auto => sink.encode(),
-            Decode::Off => Ok(Encode::Off),
+        match self.settings.word("encode") {
+            None | Some("auto") => sink.encode(),
+            Some(word) => {
+                Ok(ENCODINGS.iter().find(|(name, _)| *name == word).map_or(Encode::Off, |(_, encode)| *encode))
+            }
         }
     }
 
-    /// Adds the options for an output to `builder`: files have options that others do not have.
+    /// A reader with the options that apply to every source.
+    pub(super) fn reader(&self) -> ReaderBuilder {
+        self.settings.apply(READER, |_| true, Reader::builder().decode(Decode::Auto))
+    }
+
+    /// A writer with the options that do not depend on the output.
+    pub(super) fn writer(&self) -> WriterBuilder {
+        let builder = Writer::builder().flush_policy(FlushPolicy::WhenFull);
+        self.settings.apply(WRITER, |name| BUFFER.contains(&name), builder)
+    }
+
+    /// Adds the encoding.
+    pub(super) fn encoded(&self, encode: Encode, builder: WriterBuilder) -> WriterBuilder {
+        let is_level = |name: &str| name == "level" && encode != Encode::Off;
+        self.settings.apply(WRITER, is_level, builder.encode(encode))
+    }
+
+    /// Adds the options for an output to `builder`: files and connections have options that others do not have.
     pub(super) fn for_output(&self, sink: &Sink, builder: WriterBuilder) -> WriterBuilder {
-        let builder = match self.timeout {
-            Some(timeout) => builder.stall_timeout(timeout),
-            None => builder,
+        let is_file = matches!(sink, Sink::File(_));
+        let is_connection = matches!(sink, Sink::Tcp(_) | Sink::Unix(_));
+        let wanted = |name: &str| match name {
+            "encode" | "level" => false,
+            "existing" | "partial" | "durability" => is_file,
+            "linger" => is_connection,
+            _ => !BUFFER.contains(&name),
         };
-        match sink {
-            Sink::File(_) => builder
-                .existing(match () {
-                    // It has been checked, with a progress line.
-                    _ if self.append => Existing::AppendUnchecked,
-                    _ => Existing::Replace,
-                })
-                .partial(if self.keep_partial { Partial::Keep } else { Partial::Remove }),
-            Sink::Stdout | Sink::Tcp(_) | Sink::Unix(_) => builder,
-        }
+        let builder = self.settings.apply(WRITER, wanted, builder);
+        // It has been checked, with a progress line.
+        let builder = if is_file && self.appends() { builder.existing(Existing::AppendUnchecked) } else { builder };
+        if is_file && self.keep_partial { builder.partial(Partial::Keep) } else { builder }
     }
 
     /// Fails if an option or a source would have no effect. Nothing has been opened yet.
@@ -312,7 +325,15 @@ impl Options {
                 .with_expected("'-' once: it can be read only once"));
         }
         let has_file = self.sinks().any(|(sink, _)| matches!(sink, Sink::File(_)));
-        for (is_given, option) in [(self.append, "--append"), (self.keep_partial, "--keep-partial")] {
+        if self.appends() && self.keeps_partial() {
+            return Err(Error::new(ErrorKind::InvalidOption)
+                .with_found("--existing append with --partial keep")
+                .with_expected("one of them: appended bytes stay in any case"));
+        }
+        let durable = self.settings.has("durability");
+        let options =
+            [(self.appends(), "--append"), (self.keeps_partial(), "--keep-partial"), (durable, "--durability")];
+        for (is_given, option) in options {
             if is_given && !has_file {
                 return Err(Error::new(ErrorKind::InvalidOption)
                     .with_found(format!("{option} without a file as output"))
@@ -335,28 +356,7 @@ impl Options {
 
     /// Whether a result was requested that needs counted records.
     pub(super) fn wants_records(&self) -> bool {
-        self.count || self.stats.is_some() || self.record_limit.is_some() || self.works()
-    }
-}
-
-/// When to flush the output buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Flush {
-    WhenFull,
-    Line,
-    Delay(Duration),
-}
-
-impl Flush {
-    fn parse(text: &str) -> Result<Flush, String> {
-        match text {
-            "when-full" => Ok(Flush::WhenFull),
-            "line" => Ok(Flush::Line),
-            _ => match humantime::parse_duration(text) {
-                Ok(delay) if !delay.is_zero() => Ok(Flush::Delay(delay)),
-                _ => Err("expected when-full, line, or a delay such as 10ms".to_string()),
-            },
-        }
+        self.count || self.stats.is_some() || self.settings.has("record_limit") || self.works()
     }
 }
 
@@ -393,35 +393,6 @@ impl Prefix {
     }
 }
 
-/// Whether compressed bytes are decoded on the way in and encoded on the way out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Decode {
-    /// Sources by their content, output files by the suffix of their names
-    Auto,
-    /// Neither: bytes are copied unchanged
-    Off,
-}
-
-/// What must not change about a source file while it is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Pin {
-    /// Its existing content: it may grow
-    Content,
-    /// Content and size: it may not grow
-    Identity,
-}
-
-/// Whether a thread reads ahead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ReadAhead {
-    /// If measurements during the run show a benefit
-    Auto,
-    /// Always
-    On,
-    /// Never
-    Off,
-}
-
 /// Whether progress is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Show {
@@ -433,26 +404,6 @@ pub(crate) enum Show {
     Auto,
 }
 
-pub(crate) fn record_size(text: &str) -> Result<usize, String> {
-    size::parse(text, 1..=RECORD_LIMIT).map(|size| size as usize)
-}
-
-fn buffer_size(text: &str) -> Result<usize, String> {
-    size::parse(text, 1..=BUFFER_LIMIT).map(|size| size as usize)
-}
-
-/// The most memory that a decoder's window may use.
-pub(crate) fn decode_memory(text: &str) -> Result<u64, String> {
-    size::parse(text, 1..=2 << 30)
-}
-
 fn rate(text: &str) -> Result<u64, String> {
     size::parse(text.strip_suffix("/s").unwrap_or(text), 1..=u64::MAX)
-}
-
-fn timeout(text: &str) -> Result<Duration, String> {
-    match humantime::parse_duration(text) {
-        Ok(duration) if !duration.is_zero() => Ok(duration),
-        _ => Err("expected a duration such as 500ms, 30s or 5m".to_string()),
-    }
 }

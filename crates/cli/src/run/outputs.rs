@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use millstream::{CancelToken, FlushPolicy, Result, Writer, WriterBuilder};
+use millstream::{CancelToken, Result, Writer};
 
 use crate::hash::Algorithm;
 
 use super::checksum::{Checksum, Hashed};
-use super::options::{Flush, Options};
+use super::options::Options;
 use super::sink::Sink;
 
 /// The writers: the output is the last one. Nothing when records are only counted.
@@ -69,32 +69,16 @@ impl Outputs {
 
 impl Output {
     fn open(sink: &Sink, hash: Option<Algorithm>, options: &Options, token: &CancelToken) -> Result<Output> {
-        let builder = || builder(options, token);
+        let builder = || options.writer().cancel(token);
         let encode = options.encode(sink)?;
         let (writer, hashed) = match hash {
-            None => (sink.open(options.for_output(sink, builder().encode(encode)))?, None),
+            None => (sink.open(options.for_output(sink, options.encoded(encode, builder())))?, None),
             Some(algorithm) => {
                 let (writer, hashed) = Hashed::open(algorithm, sink, encode, options, builder)?;
                 (writer, Some(hashed))
             }
         };
-        let in_place = options.append || options.keep_partial;
-        let prompt = options.flush.is_none() && (in_place || !sink.is_regular_file());
+        let prompt = !options.flushes() && (options.is_in_place() || !sink.is_regular_file());
         Ok(Output { writer, hashed, prompt })
     }
-}
-
-/// Options of every writer; [`Options::for_output`] adds those of the sink.
-fn builder(options: &Options, token: &CancelToken) -> WriterBuilder {
-    let mut builder = Writer::builder()
-        .flush_policy(match options.flush {
-            None | Some(Flush::WhenFull) => FlushPolicy::WhenFull,
-            Some(Flush::Line) => FlushPolicy::Line,
-            Some(Flush::Delay(delay)) => FlushPolicy::Delay(delay),
-        })
-        .cancel(token);
-    if let Some(capacity) = options.buffer {
-        builder = builder.capacity(capacity);
-    }
-    builder
 }

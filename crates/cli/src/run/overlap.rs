@@ -36,7 +36,7 @@ pub(super) fn check(options: &Options, sources: &[Option<Identity>]) -> Result<(
 
 /// Every regular or future file that the options name as an output, and standard output, whatever that is.
 fn written_files(options: &Options) -> Vec<(String, Writing, Identity)> {
-    let writing = if options.append || options.keep_partial { Writing::InPlace } else { Writing::Beside };
+    let writing = if options.is_in_place() { Writing::InPlace } else { Writing::Beside };
     let file = |sink: &Sink, writing| match sink {
         Sink::Stdout => {
             let identity = Identity::of_descriptor(io::stdout()).unwrap_or(Identity::Stdout);

@@ -11,7 +11,7 @@ use crate::standard::Stream;
 
 use super::checksum::Checksum;
 use super::each::{self, Each};
-use super::options::{Decode, Options, Pin, ReadAhead, Show};
+use super::options::{Options, Show};
 use super::outputs::Outputs;
 use super::overlap;
 use super::pace::Pace;
@@ -77,7 +77,15 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
     let destination = match &options.each.each {
         Some(command) => {
             let framer = || framer_or_lines(options);
-            Destination::Each(Each::start(command, &options.each, options.timeout, outputs, &input, signals, framer)?)
+            Destination::Each(Each::start(
+                command,
+                &options.each,
+                options.stall_timeout(),
+                outputs,
+                &input,
+                signals,
+                framer,
+            )?)
         }
         None => Destination::Outputs(outputs),
     };
@@ -116,7 +124,7 @@ fn check_standard_streams(options: &Options) -> Result<()> {
 
 /// Fails if a compressed file to append to is not complete.
 fn check_append(options: &Options) -> Result<()> {
-    if !options.append || options.append_unchecked {
+    if !options.checks_append() {
         return Ok(());
     }
     for (sink, _) in options.sinks() {
@@ -149,34 +157,7 @@ fn sources(options: &Options) -> Vec<Source> {
 }
 
 fn reader_builder(options: &Options, input: &CancelToken) -> ReaderBuilder {
-    let mut builder = Reader::builder()
-        .read_ahead(match options.read_ahead {
-            ReadAhead::Auto => millstream::ReadAhead::Auto,
-            ReadAhead::On => millstream::ReadAhead::On,
-            ReadAhead::Off => millstream::ReadAhead::Off,
-        })
-        .decode(match options.decode {
-            Decode::Auto => millstream::Decode::Auto,
-            Decode::Off => millstream::Decode::Off,
-        })
-        .pin(match options.pin {
-            Pin::Content => millstream::Pin::Content,
-            Pin::Identity => millstream::Pin::Identity,
-        })
-        .cancel(input);
-    if let Some(bytes) = options.decode_memory {
-        builder = builder.decode_memory(bytes);
-    }
-    if let Some(capacity) = options.buffer {
-        builder = builder.capacity(capacity);
-    }
-    if let Some(limit) = options.record_limit {
-        builder = builder.record_limit(limit);
-    }
-    if let Some(timeout) = options.timeout {
-        builder = builder.stall_timeout(timeout);
-    }
-    builder
+    options.reader().cancel(input)
 }
 
 /// How records are found, if the options say so.

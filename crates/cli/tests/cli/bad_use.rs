@@ -19,23 +19,23 @@ fn refused(words: &str, message: &str) {
 #[test]
 fn sizes() {
     let accepted = "expected a size such as 4096, 64K, 1.5MiB or 2GB";
-    refused("--buffer 12Q", &format!("invalid value '12Q' for '--buffer <SIZE>': {accepted}"));
+    refused("--capacity 12Q", &format!("invalid value '12Q' for '--capacity <SIZE>': {accepted}"));
     refused("--fixed five", &format!("invalid value 'five' for '--fixed <SIZE>': {accepted}"));
     refused("--record-limit 1,5M", &format!("invalid value '1,5M' for '--record-limit <SIZE>': {accepted}"));
     refused("--rate-limit fast", &format!("invalid value 'fast' for '--rate-limit <SIZE>': {accepted}"));
     refused("--fixed 0", "invalid value '0' for '--fixed <SIZE>': expected 1 byte to 2G");
-    refused("--buffer 2G", "invalid value '2G' for '--buffer <SIZE>': expected 1 byte to 1G");
+    refused("--capacity 2G", "invalid value '2G' for '--capacity <SIZE>': expected 1 byte to 1G");
     refused("--rate-limit 0", "invalid value '0' for '--rate-limit <SIZE>': expected 1 byte or more, below 16E");
 }
 
 #[test]
 fn durations() {
     let accepted = "expected a duration such as 500ms, 30s or 5m";
-    refused("--timeout 5", &format!("invalid value '5' for '--timeout <DURATION>': {accepted}"));
-    refused("--timeout 0s", &format!("invalid value '0s' for '--timeout <DURATION>': {accepted}"));
+    refused("--stall-timeout 5", &format!("invalid value '5' for '--stall-timeout <DURATION>': {accepted}"));
+    refused("--stall-timeout 0s", &format!("invalid value '0s' for '--stall-timeout <DURATION>': {accepted}"));
     refused(
-        "--flush often",
-        "invalid value 'often' for '--flush <WHEN>': expected when-full, line, or a delay such as 10ms",
+        "--flush-policy often",
+        "invalid value 'often' for '--flush-policy <HOW>': expected one of auto, when-full, line",
     );
 }
 
@@ -60,15 +60,18 @@ fn delimiters() {
 #[test]
 fn choices() {
     refused("--hash md5", "invalid value 'md5' for '--hash <ALGORITHM>': expected one of sha256, blake3, crc32c");
-    refused("--decode yes", "invalid value 'yes' for '--decode <WHEN>': expected one of auto, off");
-    refused("--read-ahead 4M", "invalid value '4M' for '--read-ahead <WHEN>': expected one of auto, on, off");
+    refused("--decode yes", "invalid value 'yes' for '--decode <HOW>': expected one of auto, off");
+    refused("--read-ahead 4M", "invalid value '4M' for '--read-ahead <HOW>': expected one of auto, on, off");
     refused("--progress=no", "invalid value 'no' for '--progress <WHEN>': expected one of always, never, auto");
 }
 
 #[test]
 fn options_that_there_are_not() {
     refused("--frobnicate", "unexpected argument '--frobnicate' found");
-    refused("--flus line", "unexpected argument '--flus' found; tip: a similar argument exists: '--flush'");
+    refused(
+        "--stall-timeou 1s",
+        "unexpected argument '--stall-timeou' found; tip: a similar argument exists: '--stall-timeout'",
+    );
     refused("--count", "the argument '--count' cannot be used with '--output <OUTPUT>'");
 }
 

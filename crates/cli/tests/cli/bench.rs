@@ -133,14 +133,14 @@ fn ways_to_print() {
 #[test]
 fn ways_to_read_numbers() {
     let place = Place::new().file("a", "1 2\n3\n\n  4294967296 \n").file("large", "18446744073709551\n2\n");
-    let json = bench(&place, "numbers a --buffer 16");
+    let json = bench(&place, "numbers a --capacity 16");
     all_agree(&json, &["scan", "BufReader::lines, parse", "read_to_string, split, parse"]);
     assert_eq!((&json["expected"]["numbers"], &json["expected"]["as sum"]), (&4.into(), &4_294_967_302_u64.into()));
     // awk has numbers of 53 bits.
     assert_eq!(ways(&bench(&place, "numbers large"), "wrong"), ["awk, s += $i"]);
     let wrong = Place::new().file("a", "1\nx\n");
     wrong.words("bench numbers a").fails().prints("").complains_of(&["a: ", "\"x\"", "a whole number", "record 1"]);
-    place.words("bench numbers a --buffer 12Q").gets_refused().complains_of(&["--buffer"]);
+    place.words("bench numbers a --capacity 12Q").gets_refused().complains_of(&["--capacity"]);
 }
 
 #[test]

@@ -260,7 +260,7 @@ fn a_failing_source_is_told_after_all_it_gave() {
 fn no_zombie_is_left_while_it_runs() {
     let place = Place::new();
     let source = "seq 50; until [ -e go ]; do sleep 0.01; done";
-    let mut live = each(&place, "-j 2 --block 4 --flush line", "cat").shell(source).start();
+    let mut live = each(&place, "-j 2 --block 4 --flush-policy line", "cat").shell(source).start();
     live.prints(&(1..=48).map(|n| format!("{n}\n")).collect::<String>());
     let children = format!("/proc/{0}/task/{0}/children", live.pid().as_raw_nonzero());
     until("only the source is there, and the guard", || {
@@ -352,15 +352,15 @@ fn a_time_limit_reaches_the_copies() {
         for (command, options) in
             [("exec tail -f /dev/null", "-j 2 --block 40K"), ("cat > /dev/null; exec tail -f /dev/null", "-j 1")]
         {
-            let seen = each(&place, "in --timeout 900ms -o out", command).and(options).and(mode).fails();
-            let _ = seen.complains_of(&["stalled", "0.9 s", "the block of records", "; raise --timeout"]);
+            let seen = each(&place, "in --stall-timeout 900ms -o out", command).and(options).and(mode).fails();
+            let _ = seen.complains_of(&["stalled", "0.9 s", "the block of records", "; raise --stall-timeout"]);
             assert!(!place.path("out").exists());
         }
         assert!(started.elapsed() < crate::place::PATIENCE);
         // One that has nothing to do is not late, nor one whose output is not taken at the moment.
         let line = "for n in 1 2 3 4 5 6; do echo $n; sleep 0.1; done";
-        each(&place, "-j 2 --block 2 --timeout 2s", "wc -l > /dev/null").and(mode).shell(line).succeeds();
-        each(&place, "in -j 2 --block 40K --timeout 2s --rate-limit 300K", "cat").and(mode).succeeds();
+        each(&place, "-j 2 --block 2 --stall-timeout 2s", "wc -l > /dev/null").and(mode).shell(line).succeeds();
+        each(&place, "in -j 2 --block 40K --stall-timeout 2s --rate-limit 300K", "cat").and(mode).succeeds();
     }
 }
 

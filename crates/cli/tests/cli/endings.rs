@@ -22,7 +22,7 @@ fn a_failing_command_is_noticed_after_all_it_wrote() {
 
 #[test]
 fn a_failing_command_is_noticed_whatever_the_options() {
-    for options in ["--count", "--flush when-full", "--null", "--read-ahead on", "--hash sha256", "-o out"] {
+    for options in ["--count", "--flush-policy when-full", "--null", "--read-ahead on", "--hash sha256", "-o out"] {
         let place = Place::new();
         place.run(options).shell("seq 1 100000; exit 3").fails().complains_of(&["exited with status 3"]);
         assert_eq!(place.names(), [""; 0]);
@@ -65,11 +65,11 @@ fn a_stalled_source_is_an_error() {
     let place = Place::new();
     let start = Instant::now();
     place
-        .run("--timeout 100ms")
+        .run("--stall-timeout 100ms")
         .shell("echo $$ > pid; echo one; exec sleep 60")
         .fails()
         .prints("one\n")
-        .complains_of(&["stalled", "; raise --timeout"]);
+        .complains_of(&["stalled", "; raise --stall-timeout"]);
     assert!(!is_there(&place.text("pid")));
     assert!(start.elapsed() < PATIENCE);
 }
@@ -77,9 +77,9 @@ fn a_stalled_source_is_an_error() {
 #[test]
 fn a_stalled_consumer_is_an_error() {
     let place = Place::new();
-    let seen = place.run("--timeout 100ms").shell("echo $$ > pid; exec yes").start().ends();
+    let seen = place.run("--stall-timeout 100ms").shell("echo $$ > pid; exec yes").start().ends();
     assert_eq!(seen.status.code(), Some(1));
-    let _ = seen.complains_of(&["standard output: stalled", "; raise --timeout"]);
+    let _ = seen.complains_of(&["standard output: stalled", "; raise --stall-timeout"]);
     assert!(!is_there(&place.text("pid")));
 }
 

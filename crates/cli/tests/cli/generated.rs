@@ -20,7 +20,7 @@ fn help_has_examples_and_every_option() {
             "--keep-partial",
             "--tee",
             "--count",
-            "--flush",
+            "--flush-policy",
             "--delimiter",
             "--null",
             "--fixed",
@@ -28,9 +28,9 @@ fn help_has_examples_and_every_option() {
             "--bson",
             "--record-limit",
             "--decode",
-            "--buffer",
+            "--capacity",
             "--read-ahead",
-            "--timeout",
+            "--stall-timeout",
             "--rate-limit",
             "--hash",
             "--stats",
@@ -47,6 +47,38 @@ fn help_has_examples_and_every_option() {
         }
     }
     assert!(printed("--help").contains("completions"));
+}
+
+/// Of `vectors/options.tsv`: each option of the library, its words and its default.
+#[test]
+fn options_are_those_of_every_language() {
+    let table = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/options.tsv")).unwrap();
+    let help = printed("run -h").split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut seen = 0;
+    for row in table.lines().filter(|line| !line.starts_with('#')).map(|line| line.split('\t').collect::<Vec<_>>()) {
+        let (name, takes) = (format!("--{}", row[1].replace('_', "-")), row[2].replace('_', "-"));
+        let place = Place::new().file("a", "one\n");
+        if row.get(3).is_some_and(|why| why.split("; ").any(|why| why.starts_with("cli: "))) {
+            place.run(&format!("{name} nonsense a")).gets_refused().complains_of(&["unexpected argument"]);
+            continue;
+        }
+        let refused = place.run(&format!("{name}=nonsense a")).gets_refused();
+        if takes.contains('|') {
+            let words = takes.replace('*', "").replace('|', ", ");
+            let _ = refused.complains_of(&[&format!("for '{name} <HOW>': expected one of {words} (")]);
+        } else {
+            let _ = refused.complains_of(&[&format!("invalid value 'nonsense' for '{name} <")]);
+        }
+        let default = takes.split('|').find_map(|word| word.strip_suffix('*'));
+        // The command passes bytes on as they arrive, if it is not told when.
+        if let Some(default) = default.filter(|_| row[1] != "flush_policy") {
+            let here = help.split(&format!(" {name} <")).nth(1).unwrap();
+            let here = here.split(" --").next().unwrap();
+            assert!(here.contains(&format!("[default: {default}]")), "{name}: {here}");
+        }
+        seen += 1;
+    }
+    assert!(seen > 15, "{seen}");
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn append() {
 #[test]
 fn keep_partial() {
     let place = Place::new();
-    place.run("--keep-partial -o out --flush when-full").shell("echo one; exit 3").fails();
+    place.run("--keep-partial -o out --flush-policy when-full").shell("echo one; exit 3").fails();
     assert_eq!(place.text("out"), "one\n");
     let live = place.run("--keep-partial -o out").shell("echo two; echo $$ > pid; exec sleep 60").start();
     place.wait_for("pid");
@@ -104,7 +104,10 @@ fn a_device_is_written_directly() {
     Place::new().run("-o /dev/null").stdin("one\n").succeeds();
     let full = Place::new();
     full.run("-o /dev/full").stdin("one\n").fails().complains_of(&["/dev/full", "No space left on device"]);
-    full.run("-o /dev/full --flush when-full").stdin("one\n").fails().complains_of(&["/dev/full", "No space left"]);
+    full.run("-o /dev/full --flush-policy when-full")
+        .stdin("one\n")
+        .fails()
+        .complains_of(&["/dev/full", "No space left"]);
 }
 
 #[test]
@@ -133,7 +136,7 @@ fn a_connection_whose_peer_has_sent_something_gets_all_of_it() {
     let place = Place::new().file("in", "a record\n".repeat(30_000)).file("doc", b"\x05\0\0\0\0");
     for (words, expected) in [
         ("run in -o ADDRESS", "a record\n".repeat(30_000)),
-        ("run in --timeout 20s --tee ADDRESS -o out", "a record\n".repeat(30_000)),
+        ("run in --stall-timeout 20s --tee ADDRESS -o out", "a record\n".repeat(30_000)),
         ("run in --hash crc32c -o ADDRESS", "a record\n".repeat(30_000)),
         ("bson convert doc --to ndjson -o ADDRESS", "{}\n".into()),
     ] {
@@ -155,7 +158,7 @@ fn a_connection_whose_peer_has_sent_something_gets_all_of_it() {
 fn a_peer_that_does_not_confirm_the_end_is_a_failure() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let place = Place::new();
-    let run = || place.run(&format!("--timeout 100ms -o tcp:{}", listener.local_addr().unwrap()));
+    let run = || place.run(&format!("--stall-timeout 100ms -o tcp:{}", listener.local_addr().unwrap()));
     run().shell("echo one").fails().complains_of(&[
         "tcp:127.0.0.1:",
         "stalled",
@@ -221,10 +224,10 @@ fn bytes_go_on_as_they_come() {
 
 #[test]
 fn whole_lines_and_delays_go_on_while_the_source_waits() {
-    for (flush, first) in [("line", "one\n"), ("5ms", "one\ntw")] {
+    for (flush, first) in [("--flush-policy line", "one\n"), ("--flush-delay 5ms", "one\ntw")] {
         let place = Place::new();
         let line = r"printf 'one\ntw'; until [ -e go ]; do sleep 0.01; done; echo o";
-        let mut live = place.run("--flush").and(flush).shell(line).start();
+        let mut live = place.run(flush).shell(line).start();
         live.prints(first);
         fs::write(place.path("go"), "").unwrap();
         live.prints(&"one\ntwo\n"[first.len()..]);
@@ -242,7 +245,7 @@ fn an_output_is_compressed_by_its_name_and_decoded_by_its_content() {
         assert!(packed.len() < lines.len() / 2, "{name}");
         place.run(name).succeeds().prints(&lines);
         place.run(name).and("--decode off").succeeds().prints(&packed);
-        place.run("--decode off").and(name).and("-o copy.gz").succeeds();
+        place.run("--decode off --encode off").and(name).and("-o copy.gz").succeeds();
         assert_eq!(place.read("copy.gz"), packed, "{name}");
     }
 }
@@ -263,7 +266,7 @@ fn a_name_that_promises_what_nobody_writes_is_refused() {
     ];
     for (ending, format) in formats {
         let message = format!(
-            "millstream: b.{ending}: unsupported: found a name that implies {format} data, expected one that implies gzip, bgzf or zstd data; --decode off copies bytes as they are\n"
+            "millstream: b.{ending}: unsupported: found a name that implies {format} data, expected one that implies gzip, bgzf or zstd data; --decode off or --encode off leaves the bytes as they are\n"
         );
         // Before a command is started.
         place.run(&format!("-o b.{ending}")).shell("touch started; echo one").fails().says(&message);
@@ -273,7 +276,7 @@ fn a_name_that_promises_what_nobody_writes_is_refused() {
     // There is no such option here.
     place.words("bson convert a --to csv -o b.xz").gets_refused().complains_of(&["a name that implies xz data"]);
     assert_eq!(place.names(), ["a"]);
-    place.run("a -o b.xz --decode off").succeeds();
+    place.run("a -o b.xz --encode off").succeeds();
     place.run("a --stats c.xz -o d.xz.txt").succeeds();
     assert_eq!([place.text("b.xz"), place.text("d.xz.txt")], ["one\n", "one\n"]);
 }
@@ -367,4 +370,34 @@ fn a_replaced_file_keeps_its_permissions() {
     fs::set_permissions(place.path("b"), fs::Permissions::from_mode(0o640)).unwrap();
     place.run("a -o b").succeeds();
     assert_eq!(fs::metadata(place.path("b")).unwrap().permissions().mode() & 0o777, 0o640);
+}
+
+#[test]
+fn options_of_the_library_for_outputs() {
+    let place = Place::new().file("a", "one\n").file("old", "zero\n").file("big", "one\n".repeat(1000));
+    let packed = place.run("a --encode gzip").succeeds().stdout;
+    assert_eq!(packed[..2], [0x1f, 0x8b]);
+    place.run("-").stdin(packed).succeeds().prints("one\n");
+    place.run("a -o old --existing append").succeeds();
+    assert_eq!(place.text("old"), "zero\none\n");
+    place.run("--partial keep -o kept --flush-policy when-full").shell("echo one; exit 3").fails();
+    assert_eq!(place.text("kept"), "one\n");
+    for level in ["1", "9"] {
+        place.run(&format!("big -o big.{level}.gz --level {level} --durability all")).succeeds();
+    }
+    assert!(place.read("big.9.gz").len() < place.read("big.1.gz").len());
+    place.run("big --level 19 --encode zstd -o big.zst").succeeds();
+    place.run("big --hash sha256 --level 19 --encode zstd -o hashed.zst").exits(0);
+    assert_eq!(place.read("hashed.zst"), place.read("big.zst"));
+    place.run("big.zst").succeeds().prints("one\n".repeat(1000));
+    // What would have no effect, and what contradicts itself.
+    for words in ["a --durability all", "a --existing append", "a -o x --existing append --partial keep"] {
+        place.run(words).gets_refused().complains_of(&["invalid option"]);
+    }
+    for words in ["--append --existing append", "--keep-partial --partial remove", "--count --level 3"] {
+        place.run(&format!("a -o x {words}")).gets_refused().complains_of(&["cannot be used with"]);
+    }
+    place.run("a --decode-limit 1").succeeds();
+    place.run("big.zst --decode-limit 3999").fails().complains_of(&["decode limit"]);
+    place.run("big.zst --decode-ratio 2 --latency low").succeeds();
 }

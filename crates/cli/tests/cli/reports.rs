@@ -23,7 +23,7 @@ fn the_checksum_is_that_of_sha256sum() {
 #[test]
 fn the_checksum_of_a_compressed_output_is_that_of_the_file() {
     let place = Place::new().file("a", "one\n".repeat(100_000));
-    for flush in ["", "--flush line", "--flush 1ms"] {
+    for flush in ["", "--flush-policy line", "--flush-delay 1ms"] {
         let seen = place.run(flush).and("a -o a.gz --hash sha256").exits(0);
         std::fs::write(place.path("sums"), seen.stderr).unwrap();
         let mut check = Command::new("sha256sum");

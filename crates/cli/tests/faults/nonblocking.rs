@@ -12,7 +12,7 @@ use crate::command::millstream;
 
 #[test]
 fn both_ends_would_block() {
-    for flush in ["when-full", "line", "1ms"] {
+    for (option, value) in [("--flush-policy", "when-full"), ("--flush-policy", "line"), ("--flush-delay", "1ms")] {
         let data: Vec<u8> = (0..).flat_map(|i| format!("{i}\n").into_bytes()).take(1_000_003).collect();
         let (stdin, mut feed) = std::io::pipe().unwrap();
         let (mut drain, stdout) = std::io::pipe().unwrap();
@@ -20,7 +20,7 @@ fn both_ends_would_block() {
             fcntl_setfl(end, fcntl_getfl(end).unwrap() | OFlags::NONBLOCK).unwrap();
         }
         let mut child = Command::new(millstream())
-            .args(["run", "--flush", flush])
+            .args(["run", option, value])
             .stdin(Stdio::from(stdin))
             .stdout(Stdio::from(stdout))
             .spawn()
@@ -47,7 +47,7 @@ fn both_ends_would_block() {
             }
         }
         feeder.join().unwrap();
-        assert!(child.wait().unwrap().success(), "--flush {flush}");
-        assert!(got == data, "--flush {flush}: {} of {} bytes", got.len(), data.len());
+        assert!(child.wait().unwrap().success(), "{option} {value}");
+        assert!(got == data, "{option} {value}: {} of {} bytes", got.len(), data.len());
     }
 }

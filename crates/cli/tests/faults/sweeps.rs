@@ -10,9 +10,9 @@ const USES: [&[&str]; 6] = [
     &["run", "IN", "-o", "OUT"],
     &["run", "-o", "OUT", "--", "cat", "IN"],
     &["run", "--read-ahead", "on", "-o", "OUT", "--", "cat", "IN"],
-    &["run", "--read-ahead", "on", "--flush", "when-full", "--hash", "blake3", "IN", "-o", "OUT"],
+    &["run", "--read-ahead", "on", "--flush-policy", "when-full", "--hash", "blake3", "IN", "-o", "OUT"],
     &["run", "IN.gz", "-o", "OUT"],
-    &["run", "--timeout", "50s", "-o", "OUT", "--", "sh", "-c", "cat IN && sleep 0.01"],
+    &["run", "--stall-timeout", "50s", "-o", "OUT", "--", "sh", "-c", "cat IN && sleep 0.01"],
 ];
 
 /// The same for pipelines of other kinds: copies of a command, stages, and each subcommand of `bson`.

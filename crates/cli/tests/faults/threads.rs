@@ -11,7 +11,7 @@ const USES: [&[&str]; 8] = [
     &["run", "--read-ahead", "on", "-o", "OUT", "--", "cat", "IN"],
     &["run", "IN", "-o", "OUT", "--each", "cat", "-j", "4"],
     &["run", "IN", "-o", "OUT", "--each", "cat", "-j", "4", "--unordered"],
-    &["run", "IN", "-o", "OUT", "--stage", "noop", "--flush", "10ms"],
+    &["run", "IN", "-o", "OUT", "--stage", "noop", "--flush-delay", "10ms"],
     &["bson", "count", "IN.bson", "--progress", "always"],
 ];
 

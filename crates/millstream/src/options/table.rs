@@ -20,13 +20,13 @@ pub const READER: &[Setting<ReaderBuilder>] = &[
         set: Set::Word(&[
             Word {
                 word: "auto",
-                about: "Decided by measurements while the stream runs: only while both sides wait in turn, or a decoder and the consumer both work.",
+                about: "Decided by measurements while the stream runs. A thread is used only while both sides wait in turn, or while a decoder and the consumer both work.",
                 is_default: true,
                 set: |builder| builder.read_ahead(ReadAhead::Auto),
             },
             Word {
                 word: "on",
-                about: "From the start, except for a source that must stay on the caller's thread: a callback, a followed file.",
+                about: "From the start, except for a source that must be read on the caller's thread: a callback or a followed file.",
                 is_default: false,
                 set: |builder| builder.read_ahead(ReadAhead::On),
             },
@@ -118,13 +118,13 @@ pub const READER: &[Setting<ReaderBuilder>] = &[
         set: Set::Word(&[
             Word {
                 word: "content",
-                about: "Its existing bytes: a file that has become shorter is `source_shrank`, and a file of the same size that was modified is `source_changed`. It may grow.",
+                about: "The existing bytes must not change: a file that has become shorter is `source_shrank`, and a file of the same size that was modified is `source_changed`. The file may grow.",
                 is_default: true,
                 set: |builder| builder.pin(Pin::Content),
             },
             Word {
                 word: "identity",
-                about: "Content and size: a file that has grown is `source_changed` too.",
+                about: "Content and size must not change: a file that has grown is `source_changed` too.",
                 is_default: false,
                 set: |builder| builder.pin(Pin::Identity),
             },
@@ -211,13 +211,13 @@ pub const WRITER: &[Setting<WriterBuilder>] = &[
             },
             Word {
                 word: "append",
-                about: "The new bytes are appended. They are visible as soon as they are written, even if the rest fails. For compressed output, the file must be a complete one of the same format: data after a truncated stream could not be read. This is checked first; plain gzip has to be decoded for it.",
+                about: "The new bytes are appended. They are visible as soon as they are written, even if the rest fails. For compressed output, the file must be a complete file of the same format: data after a truncated stream could not be read. This is checked first; a plain gzip file has to be decoded for this check.",
                 is_default: false,
                 set: |builder| builder.existing(Existing::Append),
             },
             Word {
                 word: "append_unchecked",
-                about: "The same, but without the check of a compressed file.",
+                about: "Like `append`, but a compressed file is not checked.",
                 is_default: false,
                 set: |builder| builder.existing(Existing::AppendUnchecked),
             },
@@ -229,13 +229,13 @@ pub const WRITER: &[Setting<WriterBuilder>] = &[
         set: Set::Word(&[
             Word {
                 word: "remove",
-                about: "A file appears complete when the writer is closed, or not at all.",
+                about: "A file appears complete when the writer is closed, or it does not appear.",
                 is_default: true,
                 set: |builder| builder.partial(Partial::Remove),
             },
             Word {
                 word: "keep",
-                about: "A file is written in place: it is truncated first, and what was written stays, even after an error.",
+                about: "A file is written in place: it is truncated first, and the written bytes stay, even after an error.",
                 is_default: false,
                 set: |builder| builder.partial(Partial::Keep),
             },

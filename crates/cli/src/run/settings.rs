@@ -1,0 +1,216 @@
+//! The library's options on the command line: each is `--` and its name, with hyphens.
+//!
+//! They come from the library's tables, so that a new one is here without more work. What a table cannot know is here
+//! too: the limits of numbers, and other help where the command differs from the library.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser, ValueParser};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
+use millstream::options::{READER, Set, Setting, WRITER, Word};
+
+use crate::size;
+
+/// The largest record limit and record: with its neighbours it has to fit into a batch, whose offsets are 32 bits.
+const RECORD_LIMIT: u64 = 1 << 31;
+
+/// Options that the command has in another form, or not at all: `vectors/options.tsv` says why.
+const OTHERWISE: [&str; 4] = ["name", "lend_pages", "read_ahead_capacity", "follow"];
+
+/// The range of numbers; others have no limit.
+fn range(name: &str) -> RangeInclusive<u64> {
+    match name {
+        // More only moves the memory from the page cache to us.
+        "capacity" => 1..=1 << 30,
+        "record_limit" => 1..=RECORD_LIMIT,
+        "decode_memory" => 1..=2 << 30,
+        "level" => 0..=22,
+        _ => 1..=u64::MAX,
+    }
+}
+
+/// The help where the command differs from the library: a line, and more in the long help.
+fn help(name: &str) -> Option<(&'static str, &'static str)> {
+    Some(match name {
+        "capacity" => ("Size of the buffers for reading and writing", ""),
+        "read_ahead" => ("Read ahead on a thread while the output is busy", ""),
+        "record_limit" => ("Fail at a record longer than this, read or made by a stage [default: 64M]", ""),
+        "decode" => ("Decode compressed sources (gzip, bgzf, zstd; detected by their content) [default: auto]", ""),
+        "decode_limit" => ("Fail if a source has more decoded bytes than this", ""),
+        "decode_ratio" => ("Fail if a source has more decoded bytes than this for each compressed byte", ""),
+        "decode_memory" => (
+            "The most memory that a decoder's window may use: zstd --long makes frames that need up to 2G \
+             [default: 128M]",
+            "",
+        ),
+        "stall_timeout" => (
+            "Fail if nothing arrives, or nothing is accepted, for this long, such as 30s or 5m",
+            "This applies to sources, outputs and the copies of --each. A copy fails if it writes nothing for this \
+             long; a copy kept alive by --round-robin fails if it neither reads nor writes.",
+        ),
+        "pin" => ("What must not change about a source file while it is read", ""),
+        "flush_policy" => (
+            "When to flush the output buffer [default: as soon as bytes arrive]",
+            "A file stays invisible until it is complete, whatever this option says, unless --append or \
+             --keep-partial is also given.",
+        ),
+        "flush_delay" => ("Flush the output buffer at most this long after a byte arrived, such as 10ms", ""),
+        "encode" => (
+            "Compress the outputs",
+            "By default an output file is compressed if its name ends in .gz, .bgz, .bgzf or .zst.",
+        ),
+        "level" => ("The level of compression: 0 to 9 for gzip and bgzf (6 by default), 1 to 22 for zstd (3)", ""),
+        "existing" => ("What to do with an output file that exists", "--append is short for --existing append."),
+        "partial" => ("What to do with an incomplete output file", "--keep-partial is short for --partial keep."),
+        "durability" => ("What the end of an output file waits for", ""),
+        "linger" => (
+            "How long the peer of an output connection may take to close it at the end \
+             [default: --stall-timeout, or 30s]",
+            "That confirms that everything arrived. With 0s it is not waited for.",
+        ),
+        _ => return None,
+    })
+}
+
+/// The value of an option.
+#[derive(Clone, Copy)]
+enum Value {
+    Number(u64),
+    Time(Duration),
+    Word(&'static str),
+}
+
+/// The options that were given.
+#[derive(Clone)]
+pub(crate) struct Settings(Vec<(&'static str, Value)>);
+
+impl Settings {
+    /// Sets the options in this table that were given and that `wanted` accepts.
+    pub(super) fn apply<B>(&self, table: &[Setting<B>], wanted: impl Fn(&str) -> bool, builder: B) -> B {
+        let given = self.0.iter().filter(|(name, _)| wanted(name));
+        given.fold(builder, |builder, &(name, value)| {
+            let Some(option) = table.iter().find(|option| option.name == name) else { return builder };
+            match (&option.set, value) {
+                (Set::Number(set), Value::Number(number)) => set(builder, number),
+                (Set::Time(set), Value::Time(time)) => set(builder, time),
+                (Set::Word(words), Value::Word(found)) => match words.iter().find(|word| word.word == found) {
+                    Some(word) => (word.set)(builder),
+                    None => builder,
+                },
+                _ => builder,
+            }
+        })
+    }
+
+    fn get(&self, name: &str) -> Option<Value> {
+        self.0.iter().find(|(given, _)| *given == name).map(|(_, value)| *value)
+    }
+
+    /// Whether an option was given.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.get(name).is_some()
+    }
+
+    pub(super) fn number(&self, name: &str) -> Option<u64> {
+        self.get(name).and_then(|value| if let Value::Number(number) = value { Some(number) } else { None })
+    }
+
+    pub(super) fn time(&self, name: &str) -> Option<Duration> {
+        self.get(name).and_then(|value| if let Value::Time(time) = value { Some(time) } else { None })
+    }
+
+    pub(super) fn word(&self, name: &str) -> Option<&'static str> {
+        self.get(name).and_then(|value| if let Value::Word(word) = value { Some(word) } else { None })
+    }
+}
+
+impl Args for Settings {
+    fn augment_args(command: Command) -> Command {
+        let reader = READER.iter().filter_map(|option| arg(option).map(|arg| arg.help_heading("Flow")));
+        let command = command.args(reader);
+        let only = WRITER.iter().filter(|option| READER.iter().all(|other| other.name != option.name));
+        command
+            .args(only.filter_map(|option| arg(option).map(|arg| arg.help_heading("Output").conflicts_with("count"))))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Settings::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Settings {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Settings, clap::Error> {
+        let mut settings = Settings(Vec::new());
+        settings.update_from_arg_matches(matches)?;
+        Ok(settings)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        let names = READER.iter().map(|option| option.name).chain(WRITER.iter().map(|option| option.name));
+        for name in names.filter(|name| !OTHERWISE.contains(name)) {
+            if !self.has(name) && matches.value_source(name) == Some(ValueSource::CommandLine) {
+                self.0.extend(matches.get_one::<Value>(name).map(|value| (name, *value)));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The argument of an option, unless the command has it in another form.
+fn arg<B>(option: &Setting<B>) -> Option<Arg> {
+    if OTHERWISE.contains(&option.name) {
+        return None;
+    }
+    let name = option.name;
+    let mut default = None;
+    let (takes, parser) = match option.set {
+        Set::Number(_) => {
+            let takes = if matches!(name, "level" | "decode_ratio") { "NUMBER" } else { "SIZE" };
+            let parse = move |text: &str| size::parse(text, range(name)).map(Value::Number);
+            (takes, ValueParser::new(parse))
+        }
+        Set::Time(_) => ("DURATION", ValueParser::new(move |text: &str| time(text, name == "linger"))),
+        Set::Word(words) => {
+            default = words.iter().find(|word| word.is_default).map(|word| word.word);
+            ("HOW", self::words(words))
+        }
+        Set::Numbers(_) | Set::Text(_) => return None,
+    };
+    let (short, long) = help(name).unwrap_or((option.about, ""));
+    let short = match default {
+        Some(word) if !short.contains("[default") => format!("{short} [default: {}]", hyphens(word)),
+        _ => short.to_string(),
+    };
+    let arg = Arg::new(name).long(hyphens(name)).value_name(takes).value_parser(parser).help(&short);
+    Some(if long.is_empty() { arg } else { arg.long_help(format!("{short}\n\n{long}")) })
+}
+
+/// One of these words, which are explained in the long help.
+fn words<B>(words: &'static [Word<B>]) -> ValueParser {
+    let values = words.iter().map(|word| PossibleValue::new(hyphens(word.word)).help(word.about));
+    let known: Vec<&'static str> = words.iter().map(|word| word.word).collect();
+    let parser = PossibleValuesParser::new(values);
+    parser.map(move |found| Value::Word(known.iter().find(|word| hyphens(word) == found).expect("it is one"))).into()
+}
+
+fn hyphens(name: &str) -> String {
+    name.replace('_', "-")
+}
+
+fn time(text: &str, may_be_zero: bool) -> Result<Value, String> {
+    match humantime::parse_duration(text) {
+        Ok(time) if may_be_zero || !time.is_zero() => Ok(Value::Time(time)),
+        _ => Err("expected a duration such as 500ms, 30s or 5m".to_string()),
+    }
+}
+
+pub(crate) fn record_size(text: &str) -> Result<usize, String> {
+    size::parse(text, range("record_limit")).map(|size| size as usize)
+}
+
+/// The most memory that a decoder's window may use.
+pub(crate) fn decode_memory(text: &str) -> Result<u64, String> {
+    size::parse(text, range("decode_memory"))
+}
