@@ -25,6 +25,12 @@ end
     end
 end
 
+@testset "how a command ended has the names of every language" begin
+    rows = split.(readlines(joinpath(folder, "..", "..", "vectors", "names.tsv")), '\t')
+    names = only(row[2:end] for row in rows if row[1] == "command_end")
+    @test issubset(Symbol.(names), fieldnames(Millstream.CommandEnd))
+end
+
 @testset "a call has the arguments that the header says" begin
     problem(call) = try
         macroexpand(Millstream, call)

@@ -158,6 +158,30 @@ test("the names of options, and their words, are those of every language", () =>
   }
 });
 
+test("what commands, writers and pipelines report has the names of every language", async () => {
+  let summary: ms.Summary | undefined;
+  await ms.pipe.options({ onSummary: (given) => (summary = given) })([1], ms.count());
+  const ended = ms.command("true");
+  for await (const _ of ended);
+  const reports: { [name: string]: object | undefined } = {
+    command_end: ended.commandEnds[0],
+    writer_end: await ms.Writer.memory().close(),
+    summary,
+  };
+  for (const [name, ...members] of cases("names.tsv")) {
+    for (const member of members) {
+      const report = reports[name];
+      const camel = name.replace(/_./g, (pair) => pair[1].toUpperCase());
+      if (report) assert(member.replace(/_./g, (pair) => pair[1].toUpperCase()) in report, `${name} ${member}`);
+      else {
+        const taker = name === "on_error" ? "pipe.options" : "command";
+        const expected = new RegExp(`expected .*"${member}"`);
+        refused(() => calls[taker]({ [camel]: "nonsense" }), "invalid_option", expected, `${name} ${member}`);
+      }
+    }
+  }
+});
+
 test("every unknown name, and what are no options, is refused", () => {
   for (const [name, call] of Object.entries(calls)) {
     refused(() => call({ onErorr: "skip" }), "invalid_option", /the option "onErorr", expected one of/, name);

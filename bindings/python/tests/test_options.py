@@ -278,3 +278,27 @@ def test_options_are_those_of_every_language(of: str) -> None:
     # And no others, but for what is Python's own.
     own = {"errors", "framer", "delimiter", "keep_delimiter", "observer_interval"} if of == "reader" else set()
     assert set(typed) - own == names
+
+
+def test_names_are_those_of_every_language() -> None:
+    """Those of `vectors/names.tsv`: what commands, writers and pipes report, and the words for streams and failures."""
+    reader = millstream.command(["true"])
+    assert list(reader) == []
+    with pytest.raises(millstream.OptionError) as stdin:
+        millstream.command(["true"], stdin="nonsense")  # type: ignore[call-overload]
+    with pytest.raises(millstream.OptionError) as stderr:
+        millstream.command(["true"], stderr="nonsense")  # type: ignore[call-overload]
+    with pytest.raises(millstream.OptionError) as on_error:
+        millstream.pipe([1], millstream.count(), on_error="nonsense")  # type: ignore[call-overload]
+    reports = {
+        "command_end": reader.ends[0],
+        "writer_end": Writer.memory().close(),
+        "summary": millstream.pipe([1], millstream.for_each(print)),
+    }
+    words = {"stdin": stdin, "stderr": stderr, "on_error": on_error}
+    for name, *members in cases("names.tsv"):
+        for member in members:
+            if name in words:
+                assert f'"{member}"' in str(words[name].value.expected), (name, member)
+            else:
+                assert hasattr(reports[name], member), (name, member)

@@ -68,7 +68,12 @@ fn cpp_has_every_function() {
 
 /// The options of every language: of what, its name, what it takes, and the languages that have it otherwise.
 fn options() -> Vec<Vec<String>> {
-    let table = std::fs::read_to_string(crate_dir().join("../../vectors/options.tsv")).unwrap();
+    rows("options.tsv")
+}
+
+/// The rows of a table that every language shares.
+fn rows(table: &str) -> Vec<Vec<String>> {
+    let table = std::fs::read_to_string(crate_dir().join("../../vectors").join(table)).unwrap();
     let rows = table.lines().filter(|line| !line.starts_with('#'));
     rows.map(|line| line.split('\t').map(str::to_string).collect()).collect()
 }
@@ -100,6 +105,20 @@ fn cpp_has_every_option() {
             let word = word.trim_end_matches('*').replace("auto", "automatic");
             let value = format!("millstream::{name}::{word}");
             program += &format!("static_assert(static_cast<unsigned>({value}) == {number});\n");
+        }
+    }
+    program += "#include <millstream/pipe.hpp>\n";
+    for row in rows("names.tsv") {
+        let of = match row[0].as_str() {
+            "command_end" => "&millstream::command_end",
+            "stdin" => "millstream::stdin_from",
+            "stderr" => "millstream::stderr_to",
+            "on_error" => "millstream::on_error",
+            // It has functions in their place: `millstream::writer::accepted`, `millstream::pipe_chain::command_ends`.
+            _ => continue,
+        };
+        for name in &row[1..] {
+            program += &format!("constexpr auto {}_{name} = {of}::{name};\n", row[0]);
         }
     }
     let directory = tempfile::tempdir().unwrap();

@@ -76,6 +76,7 @@ fn generate(root: &Path, finish: fn(&Path, &[Output]) -> Result<(), String>) -> 
                 path: "bindings/python/python/millstream/_options.py",
                 text: python::options(&builders, &choices),
             },
+            Output { path: "vectors/names.tsv", text: options::names(root)? },
             Output { path: "vectors/options.tsv", text: options::table(&builders, &choices) },
         ],
     )

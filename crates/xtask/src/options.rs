@@ -218,6 +218,43 @@ pub fn table(builders: &[Builder], choices: &[Choices]) -> String {
     out
 }
 
+/// What `names.tsv` lists: a file, and the structures and enums in it whose names every language repeats by hand.
+const NAMED: [(&str, &[&str]); 5] = [
+    ("crates/core/src/error.rs", &["CommandEnd"]),
+    ("crates/millstream/src/os/command.rs", &["Stdin", "Stderr"]),
+    ("crates/millstream/src/sink/options.rs", &["WriterEnd"]),
+    ("crates/millstream/src/pipe/stats.rs", &["Summary"]),
+    ("crates/millstream/src/pipe/mod.rs", &["OnError"]),
+];
+
+/// `names.tsv`: the fields of what commands, writers and pipes report, and the words for a command's streams and for failures.
+pub fn names(root: &Path) -> Result<String, String> {
+    let mut out = format!(
+        "# {NOTICE}
+# Names that every language has, casing apart: a structure with its fields, or an enum with its values, without those that
+# contain something.
+"
+    );
+    for (file, wanted) in NAMED {
+        for item in items(root, file)? {
+            let (name, names): (_, Vec<String>) = match &item {
+                Item::Struct(item) => {
+                    let fields = item.fields.iter().filter(|field| matches!(field.vis, Visibility::Public(_)));
+                    (&item.ident, fields.filter_map(|field| Some(field.ident.as_ref()?.to_string())).collect())
+                }
+                Item::Enum(item) => {
+                    (&item.ident, choices_of(item).values.iter().map(|value| snake_case(&value.name)).collect())
+                }
+                _ => continue,
+            };
+            if wanted.contains(&name.to_string().as_str()) {
+                writeln!(out, "{}\t{}", snake_case(&name.to_string()), names.join("\t")).unwrap();
+            }
+        }
+    }
+    Ok(out)
+}
+
 fn takes(kind: &Kind, choices: &[Choices]) -> String {
     let word = |value: &Value| snake_case(&value.name) + if value.is_default { "*" } else { "" };
     match kind {

@@ -65,6 +65,14 @@ fn choices() {
     refused("--progress=no", "invalid value 'no' for '--progress <WHEN>': expected one of always, never, auto");
 }
 
+/// Of `vectors/names.tsv`, as in every language.
+#[test]
+fn words_for_failures() {
+    let table = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/names.tsv")).unwrap();
+    let words = table.lines().find_map(|line| line.strip_prefix("on_error\t")).unwrap().replace('\t', ", ");
+    refused("--each cat --on-error x", &format!("invalid value 'x' for '--on-error <WHAT>': expected one of {words}"));
+}
+
 #[test]
 fn options_that_there_are_not() {
     refused("--frobnicate", "unexpected argument '--frobnicate' found");
