@@ -1,6 +1,6 @@
 # The entry point: plain targets, no logic. Decisions are in tools/.
 
-# How deep `make test-deep` goes.
+# The depth of `make test-deep`.
 FUZZ_SECONDS ?= 300
 PROPTEST_CASES ?= 5000
 
@@ -15,10 +15,10 @@ BENCHMARKS := --manifest-path benchmarks/Cargo.toml --target-dir $(TARGET)
 .PHONY: test test-deep lint msrv deny package bench benchmarks instructions setup rust rust-built corpus loom cpp cpp-sanitized cpp-deep node python julia miri \
 	miri-big-endian targets fuzz sweeps latency
 
-# With several jobs, each target has its own; what it starts is not to look for jobs of make's.
+# With several jobs, each target runs its own jobs; its commands must not use the job server of make.
 unexport MAKEFLAGS MAKELEVEL MFLAGS
 
-# All tests: minutes, or a quarter of an hour if nothing is built yet. This is the test command.
+# All tests. They take minutes, or a quarter of an hour in a clean clone.
 test: rust-built loom cpp node python rust julia benchmarks
 
 rust-built: setup
@@ -27,13 +27,13 @@ rust-built: setup
 rust: rust-built
 	cargo test $(RUST) --no-fail-fast
 
-# The benchmark tool, and the answers of our programs in Rust. With MILLSTREAM_DEEP=1 the answers of all programs, for which
-# the packages for C, Node, Python and Julia have to be built.
+# Tests the benchmark tool and the answers of the Rust programs. With MILLSTREAM_DEEP=1, it tests the answers of all
+# programs, which requires building the packages for C, Node, Python and Julia.
 benchmarks: rust-built
 	cargo test $(BENCHMARKS) --no-fail-fast
 
-# The tests of data that the repository does not contain: MongoDB's BSON corpus, test files of BSON.jl, and the programs
-# of the original in C++. SHARED names the folder that has `corpus/` and `originals/`.
+# The tests with data that the repository does not contain: MongoDB's BSON corpus, test files of BSON.jl, and the
+# programs of the original in C++. SHARED is the folder that contains `corpus/` and `originals/`.
 corpus: setup
 	MILLSTREAM_SHARED="$(abspath $(SHARED))" cargo test $(RUST) --test bson_corpus --test bson_hostile --test bson_julia
 	MILLSTREAM_ORIGINALS="$(abspath $(SHARED))/originals" tools/cpp g++ plain -R Originals
@@ -56,47 +56,49 @@ lint: setup
 	tools/node lint
 	tools/python lint
 
-# The library and its packages compile with the minimum Rust version, which Cargo.toml states.
+# Checks that the library and its packages compile with the minimum Rust version in Cargo.toml.
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 msrv:
 	rustup toolchain install $(MSRV) --profile minimal
 	cargo +$(MSRV) check --target-dir $(TARGET)/msrv --workspace --features millstream/async,millstream/bson,millstream-cli/full
 
-# Licences, duplicates and sources of dependencies, by deny.toml. Installing cargo-deny takes minutes, because no package registry
-# has it compiled; so this is a part of `make test-deep` and of a separate job on GitHub, not of `make lint`.
+# Checks licences, duplicates and sources of dependencies, as configured in deny.toml. Installing cargo-deny takes
+# minutes, because it must be compiled, so this is a part of `make test-deep` and of a separate job on GitHub, not of
+# `make lint`.
 deny:
 	command -v cargo-deny >/dev/null || cargo install --locked cargo-deny
 	cargo deny --all-features check licenses bans sources
 	cargo deny --manifest-path benchmarks/Cargo.toml --all-features check sources
 
-# Packages what would be published, and compiles each package by itself.
+# Creates the packages to publish, and compiles each package separately.
 package:
 	cargo package --workspace --exclude millstream-loom --exclude millstream-node --exclude millstream-python \
 	    --exclude millstream-wasm --exclude xtask
 
-# Measures against competitors. ONLY=NAME measures one definition, and ARGUMENTS=… hands anything else to the tool.
+# Measures against competitors. ONLY=NAME measures one definition; ARGUMENTS=… passes other arguments to the tool.
 bench:
 	tools/setup bench
 	cargo build --release --package millstream-capi
 	tools/python wheel
 	cargo run --release $(BENCHMARKS) --bin millstream-bench -- $(if $(ONLY),--only $(ONLY)) $(ARGUMENTS)
 
-# Counts instructions, which noise does not affect: fails if a runner needs more than benchmarks/baseline states. WRITE=--write stores.
-# The tool is the one that the tests have built; what it counts is built for release.
+# Counts instructions, which noise does not affect. It fails if a runner needs more than in benchmarks/baseline.
+# WRITE=--write stores new counts. The tool is the one that the tests have built; the counted programs are release
+# builds.
 instructions: setup
 	cargo build --profile test $(BENCHMARKS) --bin millstream-bench
 	$(TARGET)/debug/millstream-bench instructions $(WRITE)
 
-# Installs what this machine lacks; quiet and quick if it lacks nothing.
+# Installs missing tools. This is quick and silent if none is missing.
 setup:
 	tools/setup test
 
-# The hand-over between the filler thread and the consumer, in every order that two threads can take: all of them,
-# since that takes seconds.
+# Checks the hand-over between the filler thread and the consumer in every possible order of two threads, which takes
+# seconds.
 loom: setup
 	RUSTFLAGS="--cfg loom" cargo test --release --target-dir $(TARGET)/loom --package millstream-loom --lib handover
 
-# The C++ front end; `cpp-deep` has the other compiler and the sanitizers.
+# The C++ front end; `cpp-deep` uses the other compiler and the sanitizers.
 cpp: setup
 	tools/cpp g++ plain
 
@@ -107,7 +109,7 @@ cpp-sanitized: setup
 node: setup
 	tools/node test
 
-# The package for Python: a wheel, installed into a separate environment and tested there.
+# The package for Python: builds a wheel, installs it into a separate environment and tests it there.
 python: setup
 	tools/python test
 

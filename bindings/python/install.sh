@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes .venv, with what the package needs to be built and tested. `tools/setup` and `tools/python` call it.
+# Creates .venv with the packages that building and testing need. `tools/setup` and `tools/python` call it.
 set -eu
 cd "$(dirname "$0")"
 for python in "${PYTHON:-}" python3 /usr/bin/python3; do
@@ -11,5 +11,5 @@ for python in "${PYTHON:-}" python3 /usr/bin/python3; do
     cp requirements.txt .venv/requirements.txt
     exit 0
 done
-echo "python: there is no Python 3.11 or newer with its module venv" >&2
+echo "python: Python 3.11 or newer with its module venv is missing" >&2
 exit 1

@@ -1,6 +1,7 @@
 /* Prints the lines of a command that contain a word, in capitals, and is certain that it has seen all of them:
  *
  *     filter WORD samtools view reads.bam
+ *
  * Each stage is a function that is called once for each batch of lines. The program fails if the command fails.
  */
 #include <millstream.h>

@@ -1,6 +1,7 @@
 /* Counts lines, and is certain that it has seen all of them:
  *
  *     lines samtools view reads.bam
+ *
  * The command's output is read in batches of many lines. If the command fails, the last call returns an error.
  */
 #include <millstream.h>

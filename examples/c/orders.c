@@ -1,6 +1,7 @@
 /* Sums the totals of orders from documents written by mongodump:
  *
  *     orders orders.bson
+ *
  * Each document has a number "total" of any numeric type. The documents are taken from the library many at a time,
  * without copies.
  */

@@ -1,6 +1,7 @@
 // Counts the records of each chromosome in the output of a command, such as `samtools view -h reads.bam`.
 //
 //     samtools_like COMMAND [ARGUMENT...]
+//
 // If the command fails, this program fails too, so it never prints the count of only some of the records.
 #include <millstream/reader.hpp>
 

@@ -2,6 +2,7 @@
 // `zcat access.log.gz`:
 //
 //     slow_requests LIMIT COMMAND [ARGUMENT...]
+//
 // Lines that are not requests are written to the file slow_requests.rejected, which appears only if everything
 // succeeded.
 #include <millstream/pipe.hpp>

@@ -13,19 +13,24 @@
 //         while (millstream::in >> a >> b)
 //             millstream::out.print(a > b ? a : b, '\n');       // or: millstream::out << (a > b ? a : b) << '\n';
 //     }
+//
 // There is no library to link: use these headers, or a single file to paste (single/millstream_stdio.hpp). put.hpp
 // describes what can be printed, input.hpp what can be read and what is an error, and output.hpp when bytes are
 // written.
+//
 // When main returns or exit() is called, millstream::out is flushed: after the destructors of static objects that are
 // defined below the first #include of this header, and after atexit functions that main has registered. If this fails
 // (because of a full disk or a closed pipe), one line on standard error reports it, stdio's buffers are flushed, and
 // the program exits with status 1 instead of its own status; atexit functions and static objects that are older than
 // this header's are skipped then. Later output is written immediately. _exit, quick_exit, abort and signals do not
 // flush, so call millstream::out.flush() before them.
+//
 // millstream::out has its own buffer, separate from those of printf and std::cout, and millstream::in has its own
 // buffer, separate from those of scanf and std::cin. Use only one of them for each stream, or flush one before using
 // the other; inputs cannot be mixed.
+//
 // Only one thread at a time may use millstream::in and millstream::out, because a read may flush.
+//
 // Needs C++17 and works with g++ and clang++, on POSIX and, with mingw-w64, on Windows (see descriptor.hpp).
 #ifndef MILLSTREAM_STDIO_HPP
 #define MILLSTREAM_STDIO_HPP
@@ -37,9 +42,11 @@
 #include <cstdio>
 
 // millstream/descriptor.hpp: the system functions for input.hpp and output.hpp: reads, writes and waits.
+//
 // Works on POSIX, and on Windows with mingw-w64. On Windows, descriptors stay in their mode, like those of stdio: in
 // text mode, the default, the C library converts line ends. For raw bytes, call `_setmode(fd, _O_BINARY)` before
 // anything is read or printed.
+//
 // Needs C++17 and no library.
 #ifndef MILLSTREAM_DESCRIPTOR_HPP
 #define MILLSTREAM_DESCRIPTOR_HPP
@@ -115,10 +122,13 @@ inline std::string descriptor_name(int fd) {
 //             std::cerr << error.command()->stderr_tail;
 //         std::cerr << error.what() << '\n'; // what was found, where, and what to do about it
 //     }
+//
 // `millstream::error` is a `std::system_error` whose category is named "millstream", so codes can also be passed as
 // `std::error_code`.
+//
 // Without exceptions (-fno-exceptions), an error that would be thrown is printed as one line to standard error, and the
 // program ends with exit(1).
+//
 // Needs C++17 and no library.
 #ifndef MILLSTREAM_ERROR_HPP
 #define MILLSTREAM_ERROR_HPP
@@ -504,10 +514,12 @@ struct std::is_error_code_enum<millstream::errc> : std::true_type {};
 //     in >> n;                                      // required: a missing value is an error
 //     while (in >> a >> b) ...                      // both or neither; if neither, the loop ends
 //     for (std::string_view line : in.lines()) ...
+//
 // Values are separated by any amount of white space. The forms of numbers are described in numbers.h: all integer types
 // (including signed char and unsigned char, which is uint8_t), with checks for overflow; float and double like
 // std::from_chars, with an optional `+`; 1e999 is out of range, and 1e-999 is 0. A char is one byte that is not white
 // space; a std::string is a word.
+//
 // Invalid input is immediately an error (millstream::error) and never a value: `12x` and `1.5` are not ints, 300 is not
 // a uint8_t. The error contains the byte and the line, what was found and what was expected. Invalid input is not
 // consumed: reading the same value again fails again, and `word` or `line` reads the text.
@@ -515,13 +527,17 @@ struct std::is_error_code_enum<millstream::errc> : std::true_type {};
 // The end of the input is not an error if you test for it: the tested expression (`if`, `while`, `!`) becomes false. It
 // is an error (value_missing) if a value is required, that is, without a test, and between values that are read
 // together. So a program without tests stops at truncated input instead of continuing with old values.
+//
 // After a number, `line` returns the rest of its line: white space is consumed with the value that follows it.
+//
 // Bytes are read through a window on a buffer of 256 KiB, which grows for long words and lines up to the record limit
 // of 64 MiB. Interrupted reads, short reads and reads from a non-blocking descriptor without data are continued. Before
 // an input reads from anything but a regular file, or reports an error, it flushes the output to which it is tied
 // (millstream::in is tied to millstream::out), so that the user sees a prompt.
+//
 // An input neither opens nor closes the descriptor, and it knows only that the bytes ended, not why. It reads ahead, so
 // other readers of the descriptor do not get the buffered bytes. Only one thread at a time may use an input.
+//
 // Needs C++17 and no library.
 #ifndef MILLSTREAM_INPUT_HPP
 #define MILLSTREAM_INPUT_HPP
@@ -1221,16 +1237,20 @@ MILLSTREAM_INLINE int millstream_scan_i128(const char **at, const char *end, mil
 //     log.print("Hello, ", i, '\t');
 //     log << max(a, b) << '\n';
 //     log.flush();
+//
 // Bytes are collected in a buffer of 64 KiB (256 KiB for a pipe) and written when it is full, at `flush`, and at the
 // end; for a terminal also at each line end. put.hpp describes how values become text. A print checks once whether all
 // its parts fit, and then writes without further checks.
+//
 // Short writes, interrupted writes and writes to a full non-blocking descriptor are continued, so that no byte is lost
 // or written twice. A failed write throws millstream::error, which contains the number of bytes that the system
 // accepted; a broken pipe has its own kind (if SIGPIPE is ignored; otherwise it kills the program). After a failed
 // write the output is closed, and each further print fails. A print that fails has printed none of its parts, unless it
 // is larger than the buffer or has parts with their own hook.
+//
 // An output neither opens nor closes the descriptor. Only one thread at a time may use an output. Bytes in the buffer
 // are duplicated if the process forks, so flush before a fork.
+//
 // Needs C++17 and no library.
 #ifndef MILLSTREAM_OUTPUT_HPP
 #define MILLSTREAM_OUTPUT_HPP
@@ -1257,6 +1277,7 @@ MILLSTREAM_INLINE int millstream_scan_i128(const char **at, const char *end, mil
 //
 //     using namespace millstream;
 //     out.println(pad(x, 8), ' ', hex(y), ' ', fixed(z, 2), ' ', json(name));
+//
 // The text of a value, which is the same in every language of Millstream:
 //
 //   char                        that byte
@@ -1271,11 +1292,14 @@ MILLSTREAM_INLINE int millstream_scan_i128(const char **at, const char *end, mil
 //   fixed(x, digits)            this many digits after the point, rounded from the exact value; width and digits count
 //                               as 65535 if they are more
 //   json(text)                  a quoted string; bytes that are not UTF-8 become U+FFFD
+//
 // To print your own type, define `void ms_put(millstream::output &out, const your_type &value)` in its namespace; it
 // prints to `out`. (Types that convert to std::string_view do not need it.)
+//
 // Each part has a maximum size (`room`) and writes itself into that space (`put`): print adds the sizes and checks once
 // whether there is enough space. Sizes always have 64 bits, so that their sum cannot overflow: it is a small multiple
 // of the bytes in memory and of bounded widths. Users of stdio.hpp need neither parts nor sizes.
+//
 // Needs C++17 and no library. Floating-point numbers need a standard library whose std::to_chars supports them
 // (libstdc++ of gcc 11 and later).
 #ifndef MILLSTREAM_PUT_HPP
@@ -1821,6 +1845,7 @@ class output {
 
     //   begin_        at_           end_ <= capacity_end_
     //   [ accepted    | free        |                   ]
+    //
     // Text that fits between at_ and end_ needs no further check. If some action follows every print (such as a flush
     // at a terminal's line end), end_ equals at_, so that no text fits.
     char *at_ = nullptr;
@@ -2160,6 +2185,7 @@ inline constexpr bool has_scan_hook<T, std::void_t<decltype(ms_scan(std::declval
 } // namespace detail
 
 /// Reads numbers, words and lines from a file descriptor: see the top of this file.
+///
 /// To read your own type, define `bool ms_scan(millstream::input &in, your_type &value)` in its namespace, usually as
 /// `return in.scan(value.x, value.y);`.
 class input {
@@ -2538,6 +2564,7 @@ class input {
 /// The result of `in >> a >> b`, until the end of the statement. In a condition (`if`, `while` or `!`), it is false if
 /// the input ended before the first value. Without a condition, this is an error (value_missing). If the input ended
 /// between two values, it is always an error.
+///
 /// There is one exception: in a destructor that runs during stack unwinding, a missing first value without a test is
 /// not reported, and the variable keeps its value, because a second exception would end the program. In such
 /// destructors, use a test, or use `require` and catch its exceptions.

@@ -1,4 +1,5 @@
 # `BiBufferedStream` is an `IO` that reads lines fast from a command or any other `IO`.
+#
 # The unread bytes are between two pointers, `at` and `stop`; reading is arithmetic on them. When the pointers meet, the
 # supply returns the next window. A line that crosses the end of a window is collected in separate memory, so only
 # memory limits the length of lines.

@@ -1,4 +1,5 @@
 # Finds the C library, checks its version, and calls its functions.
+#
 # The library is opened when the package is loaded. If it is missing, the package still loads, because not all of it
 # needs the library, and the first call explains what to do. The addresses of functions are looked up at run time, not
 # precompiled, so that the package works with any library file.

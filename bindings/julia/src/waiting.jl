@@ -1,4 +1,5 @@
 # Waits for a reader in the way of Julia tasks, so that other tasks run and Ctrl-C works.
+#
 # If there is no timeout and no token, the reader's task waits itself. Otherwise another task waits, and the reader's
 # task waits for an event that the other task, the timeout or the token notifies. An interrupted wait continues in the
 # background, and the next wait uses its result, so that no data is lost.

@@ -1,4 +1,5 @@
 # Writers pass bytes, text and numbers to a sink.
+#
 # Between two calls of the library, a window into its buffer is open. Bytes are written directly to the window; the
 # library is called when the window is full, or when bytes must be passed on earlier.
 

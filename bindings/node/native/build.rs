@@ -1,4 +1,4 @@
-//! Tells the linker that Node brings its own functions.
+//! Configures the linker for functions that Node provides.
 
 fn main() {
     napi_build::setup();

@@ -1,5 +1,5 @@
-// Builds dist/: the core as WebAssembly with cargo; ESM, CommonJS and the browser's bundle, which contain it, with esbuild;
-// declarations for both with tsc.
+// Builds dist/: the core as WebAssembly with cargo; the ESM, CommonJS and browser bundles, which contain it, with
+// esbuild; declarations for both with tsc.
 
 import { execFileSync } from "node:child_process";
 import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -23,10 +23,10 @@ await Promise.all([
     outfile: "dist/index.cjs",
     format: "cjs",
     platform: "node",
-    // Where the native part is looked for: a CommonJS module knows where it is by another name.
+    // The location of the native part: in CommonJS, a module's own location has another name.
     define: { ...define, "import.meta.url": "__filename" },
   }),
-  // The browser's platform refuses imports of node:, which is the point.
+  // The browser platform rejects imports of node:, as intended.
   build({ ...shared, entryPoints: ["src/browser.ts"], outfile: "dist/browser.js", format: "esm", platform: "browser" }),
 ]);
 
@@ -45,6 +45,6 @@ const tsc = createRequire(import.meta.url)
 execFileSync(process.execPath, [tsc, "-p", "scripts/tsconfig.types.json", "--outDir", "dist/types"], {
   stdio: "inherit",
 });
-// The same declarations, seen by who requires us.
+// The declarations for programs that use require.
 cpSync("dist/types", "dist/types-cjs", { recursive: true });
 writeFileSync("dist/types-cjs/package.json", '{ "type": "commonjs" }\n');

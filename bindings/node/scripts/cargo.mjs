@@ -1,4 +1,4 @@
-// Builds a crate with cargo, and returns the path of the library that it makes.
+// Builds a crate with cargo and returns the path of the library.
 
 import { execFileSync } from "node:child_process";
 

@@ -1,14 +1,14 @@
-// Builds the native part with cargo, puts it next to its sources, where the loader finds it, and makes the package for
-// this platform from it.
+// Builds the native part with cargo, copies it next to its sources, where the loader finds it, and creates the package
+// for this platform.
 //
 //   node scripts/native.mjs             native/millstream.PLATFORM.node
-//   node scripts/native.mjs --dev       the same, built quickly and not optimised: for tests
-//   node scripts/native.mjs --package   build/millstream-PLATFORM of it: what `npm pack` and `npm publish` take
+//   node scripts/native.mjs --dev       builds quickly without optimisation, for tests
+//   node scripts/native.mjs --package   creates build/millstream-PLATFORM for `npm pack` and `npm publish`
 //
 //   node scripts/native.mjs --optional  adds the packages of all platforms to package.json: in a release, when they are
 //                                       published; before that no `npm ci` would find them
 //
-// The names of the packages, with what npm looks at to choose among them, are here only.
+// The names of the packages, and the properties by which npm selects one, are defined only here.
 
 import { copyFileSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -31,11 +31,11 @@ function thisPlatform() {
 
 function buildAddon(platform, profile) {
   const options = ["--profile", profile];
-  // A sixth of the size. Only by this package, so that nothing else is rebuilt.
+  // This reduces the size to a sixth. Only this package uses it, so that no other package is rebuilt.
   if (profile === "release") options.push("--config", 'profile.release.package.millstream-node.strip="debuginfo"');
   const built = library("millstream-node", options, /\.(so|dylib|dll)$/);
   const addon = `native/millstream.${platform}.node`;
-  // Not written in place: a process that has loaded it would see it change.
+  // The file is not written in place, because it would change in processes that have loaded it.
   copyFileSync(built, `${addon}.new`);
   renameSync(`${addon}.new`, addon);
   console.log(`bindings/node/${addon}`);

@@ -1,4 +1,5 @@
-// Bundles test/*.test.ts into build/test and runs them by node --test. Arguments are names of tests, or go to node.
+// Bundles test/*.test.ts into build/test and runs them with node --test. Arguments are names of tests or options of
+// node.
 
 import { spawnSync } from "node:child_process";
 import { readdirSync, rmSync } from "node:fs";
@@ -16,9 +17,9 @@ await build({
   entryPoints: chosen.map((name) => `test/${name}`),
   outdir: "build/test",
   bundle: true,
-  // Tests use the package as its users do, by its name.
+  // Tests import the package by its name, like users.
   packages: "external",
-  // Otherwise the paths of tsconfig.json, which are for the types, would put our sources into each test.
+  // Otherwise the paths in tsconfig.json, which are for types, would bundle the package's sources into each test.
   external: ["millstream"],
   format: "esm",
   platform: "node",
@@ -27,7 +28,7 @@ await build({
   logLevel: "warning",
 });
 const files = chosen.map((name) => `build/test/${name.replace(/ts$/, "js")}`);
-// Most of them wait for timers, commands and browsers most of the time.
+// Most tests wait for timers, commands and browsers most of the time.
 const node = ["--enable-source-maps", "--test", "--test-concurrency=3", ...options, ...files];
 const run = spawnSync(process.execPath, node, { stdio: "inherit" });
 process.exit(run.status ?? 1);

@@ -1,5 +1,6 @@
 /**
  * Many records at once: one block of bytes and the offsets of the records in it.
+ *
  * A batch is plain data: record `i` is `bytes[offsets[i] .. offsets[i + 1]]`, including delimiter or length prefix, and
  * `trim` defines which part of it is content. Strings are created only on request.
  */
@@ -72,6 +73,7 @@ export class Batch implements Iterable<Uint8Array> {
   }
 
   /** Returns the contents of all records as strings.
+   *
    * With `"error"`, bytes that are not UTF-8 throw an error of kind `utf8_invalid` that names the record.
    */
   texts(invalid: InvalidUtf8 = "replace"): string[] {
@@ -97,6 +99,7 @@ export class Batch implements Iterable<Uint8Array> {
   }
 
   /** Returns the ascending indexes of the records whose content contains `what`; a string is encoded as UTF-8.
+   *
    * The block is searched as a whole before single records are examined, so a block without a match costs almost
    * nothing.
    */

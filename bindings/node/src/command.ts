@@ -1,4 +1,5 @@
 /** Starts commands, reads their standard error, waits for them and stops them.
+ *
  * Commands leave no zombies or orphans, their standard error never blocks them, and their status is always collected. A
  * command keeps this process alive only while a call waits for it: a loop that ended early does not delay the exit.
  */

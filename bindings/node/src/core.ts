@@ -1,7 +1,9 @@
 /** The core as WebAssembly. `bindings/node/wasm` describes each function.
+ *
  * The module is part of the bundle and is compiled by the first call that needs it. So programs that do not need it pay
  * nothing, `require` works, and synchronous functions (`bson.columns`) stay synchronous; browsers compile a module of
  * this size without a promise.
+ *
  * Bytes are copied into the module's memory, and results are copied out of it. The memory may move when it grows, so
  * callers never get a view of it.
  */

@@ -2,6 +2,7 @@
  *
  * A `Framer` finds where the records in a block of bytes end. It does no input or output and keeps no state between
  * calls: the reader does the I/O, and the framer can change between two records.
+ *
  * You can write your own framer: an object with `trim` and `step`.
  */
 
@@ -45,6 +46,7 @@ export interface Framer {
 
   /** Adds the ends of at most `max` complete records at the front of `input` to `ends`. Returns whether the last one is
    * terminated. A thrown error refers to the first record that is not in `ends`.
+   *
    * Without this method, `step` is called for each record.
    */
   batch?(input: Uint8Array, eof: boolean, max: number, ends: Ends): boolean;
@@ -112,6 +114,7 @@ export function lineFramer(options: DelimiterOptions = {}): Framer {
 }
 
 /** Records end with a delimiter: a byte, some bytes, or a string, which is encoded as UTF-8.
+ *
  * A last record without a delimiter is delivered too. Matches do not overlap.
  *
  * @throws `invalid_option` for an empty delimiter.

@@ -1,4 +1,5 @@
 /** Loads the native part, and reports whether it is installed or why not.
+ *
  * The native part is an optional package for each platform; in the repository, `tools/node native` builds it. The first
  * call that needs it loads it. If it is missing, importing this package still works, and those calls throw an error
  * that names the package to install. A build of another version is rejected.

@@ -32,6 +32,7 @@ const COMMAND_READER_RULES: Rules<CommandReaderOptions> = {
 /** Reads a file. The first read opens the file and reports `open_failed`.
  *
  * Compressed files are detected from their first bytes.
+ *
  * @throws `unsupported` if the native part of this package is not installed
  */
 export function open<A extends As = "text">(path: string | URL, options: OpenOptions<A> = {}): Reader<ItemOf<A>> {
@@ -59,6 +60,7 @@ export function stdin<A extends As = "text">(options: OpenOptions<A> = {}): Read
 
 /**
  * Starts a command, without a shell, and reads its standard output.
+ *
  * The end means that the command succeeded: if it exits with a non-zero status or is killed by a signal, you get an
  * error of kind `command_failed` after its last record, with the last line of its standard error. The first read
  * reports that a program does not exist.
@@ -87,7 +89,9 @@ function nativeCommand(argv: readonly string[], options: CommandReaderOptions): 
   return { argv, currentDir: directory, env, ...input, stderr, allowFailure };
 }
 
-/** What the native part needs to know: the library's options that were given, but for those that `Reader` has itself. */
+/**
+ * What the native part needs to know: the library's options that were given, but for those that `Reader` has itself.
+ */
 function nativeOptions(options: OpenOptions): NativeOptions {
   const given = (Object.keys(READER_SETTINGS) as (keyof ReaderSettings)[])
     .filter((name) => !(name in READER_RULES) && options[name] !== undefined)

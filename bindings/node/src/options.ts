@@ -1,4 +1,5 @@
 /** Checks options: JavaScript accepts any value, and a misspelt option must not be ignored silently.
+ *
  * Each set of options has a table of rules next to its type, and each public function that takes options first checks
  * them here: an unknown name or an invalid value is a `TypeError` of kind `invalid_option` before anything is opened.
  */

@@ -1,4 +1,5 @@
 /** Reads bytes from a source and takes records from them.
+ *
  * Every byte from the source is delivered. Then the reader reports the end if the source succeeded; otherwise, it
  * reports one error, and the end after that. A record is returned as soon as it is complete. Memory is bounded by the
  * source's chunks and the longest record, which has a limit.
@@ -8,6 +9,7 @@
  *   [ ................ | xxxxxxxxxxxxxxx | ............... ]
  *   0                 pos               end          bytes.length
  * ```
+ *
  * Memory before `pos` that was returned as views is never overwritten; for strings, the memory is reused. A chunk that
  * arrives when there are no unread bytes replaces the memory; otherwise unread bytes and chunk are joined, without
  * copying the chunk if possible.
@@ -156,6 +158,7 @@ const abandoned =
     : new FinalizationRegistry<Source>((source) => void source.close().catch(() => {}));
 
 /** Reads a source record by record. Created by `open`, `command`, `lines` and `from`.
+ *
  * If a loop ends early, the reader stays open: the next loop continues with the next record. `close` and `await using`
  * close it permanently.
  */
@@ -274,6 +277,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
   }
 
   /** Iterates over the remaining records in batches of bytes with offsets, which is fastest.
+   *
    * A batch covers at most 256 KiB, unless its first record is longer. It contains only data that has arrived, so no
    * record waits for others.
    */
@@ -313,6 +317,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
 
   /** Closes the reader and its source, stops its command (SIGTERM 1 s after its output was closed, SIGKILL after
    * another second) and waits until it has ended. This can be repeated.
+   *
    * If a source was not read to its end, its success is not checked; the result contains how its commands ended. If an
    * error ended reading, it is reported again.
    */

@@ -1,4 +1,5 @@
 /** Converts records to strings: many are sliced from one string, which is decoded once.
+ *
  * Slicing a string takes a third of the time of decoding it separately, but its position must be known. Byte offsets
  * are sufficient if all bytes are ASCII, as in most text. This is checked per block; a block that is not ASCII is
  * checked again in pieces, because few of them contain other characters.

@@ -1,4 +1,5 @@
 /** Conversion between strings and bytes, and search for bytes, with the fastest functions of each platform.
+ *
  * These functions exist on every platform. `platform.ts`, which only Node's entry point imports, replaces them with
  * faster ones; the results are the same. A byte order mark is kept, because it is content.
  */

@@ -38,6 +38,7 @@ const COMMAND_WRITER_RULES: Rules<CommandWriterOptions> = {
 export class Writer extends PlainWriter {
   /** Writes a file, which appears complete when the writer is closed. It is compressed if its name ends in `.gz` or
    * `.zst`.
+   *
    * The file is opened immediately; the first call that waits reports `open_failed`.
    *
    * @throws `unsupported`, before anything is opened, for a name that implies another compression, such as `.bgz` or `.xz`, and

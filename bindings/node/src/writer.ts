@@ -1,4 +1,5 @@
 /** Collects bytes in a buffer and passes them to a sink.
+ *
  * Accepted bytes are never lost silently: if the sink does not accept bytes, a later call, at the latest `close`,
  * reports an error with the number of bytes that are safely written. Waiting is needed only when the buffer is full.
  */
@@ -83,6 +84,7 @@ export let endWriterNow: (writer: Writer) => string | null;
  * Only `close` reports whether everything succeeded. In Node, bytes accepted by a writer that was not closed are
  * written when the process exits, except for a file, which does not appear. Bytes that cannot be written then are
  * reported, and the exit status is 1.
+ *
  * `write` returns `undefined` while the buffer has space, and a promise when it is full; `await` works with both.
  */
 export class Writer implements AsyncDisposable {
@@ -170,6 +172,7 @@ export class Writer implements AsyncDisposable {
 
   /**
    * Writes a string, as UTF-8, or bytes.
+   *
    * @throws The error for bytes that were accepted before, `closed`, `argument_invalid`.
    */
   write(data: string | Uint8Array): void | Promise<void> {
@@ -205,6 +208,7 @@ export class Writer implements AsyncDisposable {
 
   /** Writes the remaining bytes and finishes the sink. Only this reports whether everything succeeded. It can be called
    * again with the same result.
+   *
    * A file appears now; a command gets the end of its input and must succeed.
    */
   close(): Promise<WriterEnd> {

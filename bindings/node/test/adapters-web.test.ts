@@ -18,7 +18,7 @@ import {
 } from "millstream";
 import { failure, pieces, sleep, toArray } from "./twin.js";
 
-// What no test may leave running or open.
+// Every test must close these.
 const stray: unknown[] = [];
 process.on("unhandledRejection", (error) => stray.push(error));
 process.on("warning", (warning) => stray.push(warning));
@@ -71,7 +71,7 @@ async function rejection(promise: Promise<unknown>): Promise<any> {
   throw new Error("it did not fail");
 }
 
-test("a chain that streams are piped through, for any chunks", async () => {
+test("a chain in pipeThrough, for any chunks", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.stringMatching(/^[a-zäß🦀]{0,9}$/u), { maxLength: 40 }),
@@ -128,7 +128,7 @@ test("an error of a stage reaches both sides", async () => {
   }
 });
 
-test("an error of the source reaches who reads, cancelling reaches the source", async () => {
+test("an error of the source reaches the reader, and cancelling reaches the source", async () => {
   const broken = new ReadableStream({
     start(controller) {
       controller.enqueue("a\n");
@@ -150,7 +150,7 @@ test("an error of the source reaches who reads, cancelling reaches the source", 
   }
 });
 
-test("a chain that takes no more cancels the source", async () => {
+test("a chain that accepts no more data cancels the source", async () => {
   const { readable, seen } = endless();
   assert.equal(await text(readable.pipeThrough(toWebTransform(take(2)))), "line 0\nline 1\n");
   await sleep(1);
@@ -170,7 +170,7 @@ test("a slow reader makes the writer wait", async () => {
   await reader.cancel();
 });
 
-test("a signal ends both sides, by its reason", async () => {
+test("a signal ends both sides with its reason", async () => {
   for (const when of ["before", "during"]) {
     const controller = new AbortController();
     const { signal } = controller;
@@ -203,7 +203,7 @@ test("readers and pipelines as ReadableStream", async () => {
   assert.equal((await failure(reader.nextBatch())).kind, "closed");
 });
 
-test("who reads may transfer what it was given", async () => {
+test("the reader may transfer the chunks", async () => {
   const lines = Array.from({ length: 20_000 }, (_, n) => `line ${n}\n`).join("");
   for (const source of [from(lines), pipe(from(lines), upper())]) {
     let length = 0;

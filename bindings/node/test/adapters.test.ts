@@ -24,7 +24,7 @@ import {
 } from "millstream";
 import { failure, pieces, sleep, toArray } from "./twin.js";
 
-// What no test may leave running or open.
+// Every test must close these.
 const stray: unknown[] = [];
 process.on("unhandledRejection", (error) => stray.push(error));
 process.on("warning", (warning) => stray.push(warning));
@@ -33,7 +33,7 @@ after(async () => {
   assert.deepEqual(stray, []);
 });
 
-/** All that a stream in the middle makes of chunks, as text. */
+/** The whole output of a stream in the middle for some chunks, as text. */
 async function through(chunks: Iterable<unknown>, ...middle: Duplex[]): Promise<string> {
   const out: Buffer[] = [];
   const sink = new Writable({
@@ -46,7 +46,7 @@ async function through(chunks: Iterable<unknown>, ...middle: Duplex[]): Promise<
   return Buffer.concat(out).toString();
 }
 
-/** What a promise is rejected with, or an event of a stream brings. */
+/** The reason of a rejected promise, or the argument of a stream's event. */
 async function rejection(promise: Promise<unknown>): Promise<any> {
   try {
     await promise;
@@ -56,7 +56,7 @@ async function rejection(promise: Promise<unknown>): Promise<any> {
   throw new Error("it did not fail");
 }
 
-/** Lines one by one; a timer gets its turn every now and then, which it would not before any Transform else. */
+/** Yields lines one by one; timers run in between, which they otherwise would not before a Transform. */
 function counted(total: number, highWaterMark?: number) {
   let given = 0;
   const readable = new Readable({
@@ -145,7 +145,7 @@ test("objects in, objects out, and in the middle of bytes", async () => {
   assert.equal(await through(['{"a":1}\n{"b"', ":2}"], parse, print), '{"a":1}\n{"b":2}\n');
 });
 
-test("null is no item, and other things are no bytes", async () => {
+test("null is not an item, and other values are not bytes", async () => {
   const nothing = toTransform.options({ output: "objects" })(map(() => null));
   assert.equal(
     (await failure(through(["a\n"], nothing, toTransform.options({ input: "objects" })()))).kind,
@@ -173,7 +173,7 @@ test("an error of a stage ends the pipeline on both sides", async () => {
   }
 });
 
-test("an error of the source or of the sink is the pipeline's, and ends the chain", async () => {
+test("an error of the source or of the sink becomes the pipeline's error and ends the chain", async () => {
   let given = 0;
   const broken = new Readable({
     read() {
@@ -226,7 +226,7 @@ test("destroyed at any moment, with or without an error", async () => {
   }
 });
 
-test("destroyed while a stage never comes back", async () => {
+test("destroyed while a stage never returns", async () => {
   const chain = toTransform(map(() => new Promise<string>(() => {})));
   chain.end("a\n");
   chain.resume();
@@ -235,7 +235,7 @@ test("destroyed while a stage never comes back", async () => {
   await new Promise((resolve) => chain.once("close", resolve));
 });
 
-test("a signal ends them as it ends Node's streams", async () => {
+test("a signal ends them like Node's streams", async () => {
   for (const when of ["before", "during"]) {
     const controller = new AbortController();
     const { signal } = controller;
@@ -286,14 +286,14 @@ test("a slow reader makes the writer wait", async () => {
   }
 });
 
-test("small data goes through before anybody reads", async () => {
+test("small data passes before the output is read", async () => {
   const chain = toTransform(upper());
   chain.end("a\nb\n");
   await finished(chain, { readable: false });
   assert.equal(String(chain.read()), "A\nB\n");
 });
 
-test("a pipeline that ends in a chain has ended when all went through it", async () => {
+test("a pipeline that ends in a chain ends when all data has passed", async () => {
   const seen: string[] = [];
   const chain = toTransform(
     asyncMap(async (line: string) => {
@@ -306,7 +306,7 @@ test("a pipeline that ends in a chain has ended when all went through it", async
   assert.deepEqual(seen, ["a", "b", "c"]);
 });
 
-test("a chain that takes no more lets the rest pass by", async () => {
+test("a chain that accepts no more data discards the rest", async () => {
   const { readable, given } = counted(20_000);
   const out = new PassThrough();
   const chunks = toArray(out);
@@ -315,7 +315,7 @@ test("a chain that takes no more lets the rest pass by", async () => {
   assert.equal(given(), 20_000);
 });
 
-test("many lines, many chains, byte by byte the same", async () => {
+test("many lines through many chains are unchanged", async () => {
   const lines = Array.from({ length: 50_000 }, (_, n) => `line ${n} ${"x".repeat(n % 90)}\n`).join("");
   const chunks = pieces(
     Buffer.from(lines),
@@ -326,7 +326,7 @@ test("many lines, many chains, byte by byte the same", async () => {
   assert.equal(digest(await through(chunks, ...chains)), digest(lines));
 });
 
-test("many stages that wait at once are no leak", async () => {
+test("many stages that wait at once are not reported as a leak", async () => {
   const stages = Array.from({ length: 40 }, () => asyncMap((line: string) => sleep(1).then(() => line)));
   const lines = Array.from({ length: 100 }, (_, n) => `${n}\n`);
   assert.equal(await through(lines, toTransform(stages)), lines.join(""));
@@ -334,7 +334,7 @@ test("many stages that wait at once are no leak", async () => {
   assert.deepEqual(stray, []);
 });
 
-test("what a stage skips is counted", async () => {
+test("skipped records are counted", async () => {
   let skipped = -1;
   const chain = toTransform.options({ onError: "skip", onSummary: (summary) => (skipped = summary.failed) })(
     map((line) => JSON.parse(line)),
@@ -365,7 +365,7 @@ test("readers and pipelines as Readable", async () => {
   assert.equal(text.join(""), "A\nB\n");
 });
 
-test("a Readable that is destroyed closes its source, also if nobody has read it", async () => {
+test("a Readable that is destroyed closes its source, even if it was not read", async () => {
   for (const reads of [0, 1]) {
     let closed = 0;
     async function* source() {
@@ -381,12 +381,12 @@ test("a Readable that is destroyed closes its source, also if nobody has read it
     readable.destroy();
     await new Promise((resolve) => (readable.closed ? resolve(null) : readable.once("close", resolve)));
     assert.equal((await failure(reader.nextBatch())).kind, "closed");
-    // A generator that was not begun has nothing to leave.
+    // A generator that was not started has nothing to close.
     assert.equal(closed, reads);
   }
 });
 
-test("a reader's error is the Readable's, behind what came before", async () => {
+test("a reader's error becomes the Readable's error, after the data before it", async () => {
   async function* broken() {
     yield "a\n";
     throw new Error("boom");
@@ -417,7 +417,7 @@ test("a Writable with stages and a sink", async () => {
   assert.deepEqual(await first.result, ["a"]);
 });
 
-test("a Writable fails as its pipeline does, and gives its sink up when it is destroyed", async () => {
+test("a Writable fails if its pipeline fails, and abandons its sink when it is destroyed", async () => {
   const failing = toWritable(
     map((line) => JSON.parse(line)),
     collect<unknown>(),

@@ -1,4 +1,5 @@
-// The browser's entry in a browser: the page of examples/browser, with and without a content security policy.
+// Tests the browser's entry point in a browser: the page of examples/browser, with and without a content security
+// policy.
 
 import assert from "node:assert/strict";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -16,7 +17,7 @@ const lacksBrowser = !existsSync(executablePath);
 if (lacksBrowser && process.env.CI === "true") throw new Error(`there is no ${executablePath}: see tools/setup`);
 const skip = lacksBrowser ? `SKIPPED, there is no ${executablePath}: see tools/setup` : false;
 
-// This directory receives the pictures, so that they can be looked at.
+// The screenshots are written to this directory, for inspection.
 const pictures = process.env.MILLSTREAM_PICTURES;
 
 const directory = mkdtempSync(join(tmpdir(), "millstream-"));
@@ -50,10 +51,10 @@ after(async () => {
   rmSync(directory, { recursive: true, force: true, maxRetries: 5 });
 });
 
-// As often as the page does by itself, or once.
+// As many rounds as the page's default, or one.
 const ROUNDS = process.env.MILLSTREAM_DEEP ? 3 : 1;
 
-/** A new page, and everything that it complains about or asks others for. */
+/** A new page, with all its errors and external requests. */
 async function open(address: string, rounds = ROUNDS): Promise<{ page: Page; complaints: string[] }> {
   const page = await context.newPage();
   const complaints: string[] = [];
@@ -85,11 +86,11 @@ async function measure(page: Page): Promise<{ stages: number; ours: number; thei
   );
 }
 
-test("the bundle has nothing of Node in it", () => {
+test("the bundle contains no code of Node", () => {
   const { code } = transformSync(readFileSync(join(root, "dist/browser.js"), "utf8"), { minifyWhitespace: true });
   assert.doesNotMatch(code, /["']node:|\brequire\(|\b__dirname\b/);
   assert.doesNotMatch(code, /(?<![\w.$])(Buffer|global)\b/);
-  // Only ever asked of globalThis, which may have none.
+  // These are accessed only through globalThis, which may not have them.
   const rest = code.replaceAll(/\{process:(\w+)\}=globalThis|\{process\}=globalThis|\bprocess\d*\?\./g, "");
   assert.doesNotMatch(rest, /(?<![\w$])process\d*\b/);
 });
@@ -136,8 +137,8 @@ for (const policy of ["without a policy", "under a content security policy"] as 
   });
 }
 
-test("what goes wrong is said", { skip }, async () => {
-  // It measures until it is stopped.
+test("errors are shown", { skip }, async () => {
+  // The page measures until it is stopped.
   const { page, complaints } = await open(server.address, 1e6);
   const status = page.locator("#status");
   await page.getByLabel("A file of yours").check();
@@ -146,7 +147,7 @@ test("what goes wrong is said", { skip }, async () => {
   await page.getByLabel("Address", { exact: true }).fill("nothing.txt");
   await page.getByRole("button", { name: "Measure" }).click();
   await page.getByText("nothing.txt: 404 Not Found").waitFor();
-  // That the address is not there is said by the browser, too.
+  // The browser reports the missing address, too.
   assert.equal(complaints.length, 1);
 
   await page.getByLabel("Number of lines").fill("100000");
@@ -179,7 +180,7 @@ test("by keyboard, from top to bottom", { skip }, async () => {
   await page.close();
 });
 
-test("in the dark, and as wide as a telephone", { skip }, async () => {
+test("in dark mode, and at the width of a phone", { skip }, async () => {
   const { page, complaints } = await open(server.address);
   await page.getByLabel("Number of lines").fill("20000");
   await measure(page);
@@ -191,7 +192,7 @@ test("in the dark, and as wide as a telephone", { skip }, async () => {
   assert(ground < 64 && ink > 192);
   await picture(page, "dark");
   await page.setViewportSize({ width: 360, height: 740 });
-  // Nothing is wider than the page, and the table not wider than what is above it.
+  // No element is wider than the page, and the table is not wider than the elements above it.
   const [width, table, fields] = await page.evaluate(() => {
     const { document } = globalThis as any;
     const right = (selector: string) => document.querySelector(selector).getBoundingClientRect().right;
@@ -218,7 +219,7 @@ test("streams made of chains, in a browser", { skip }, async () => {
   await page.close();
 });
 
-test("a policy without WebAssembly: the error says what to add, and what needs none works", { skip }, async () => {
+test("a policy without WebAssembly: the error says what to add, and other functions work", { skip }, async () => {
   const page = await context.newPage();
   await page.route(server.address, async (route) => {
     const response = await route.fetch();

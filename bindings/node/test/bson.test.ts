@@ -1,4 +1,4 @@
-// The shared vectors, and what is ours: numbers, keys, streams of documents.
+// The shared vectors, and tests specific to JavaScript: numbers, keys, streams of documents.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -35,7 +35,7 @@ function vectors(name: string): string[][] {
 
 const bytesOf = (hex: string) => new Uint8Array(Buffer.from(hex, "hex"));
 
-/** The values that canonical Extended JSON stands for. */
+/** The values that canonical Extended JSON represents. */
 function values(json: any): unknown {
   if (Array.isArray(json)) return json.map(values);
   if (typeof json !== "object" || json === null) return json;
@@ -79,7 +79,7 @@ function values(json: any): unknown {
   return Object.fromEntries(Object.entries(json).map(([key, value]) => [key, values(value)]));
 }
 
-/** Decimal numbers as their text: many bits say the same. */
+/** Decimal numbers as text, because several bit patterns represent the same number. */
 function withoutDecimals(value: any): unknown {
   if (value instanceof Decimal128) return String(value);
   if (Array.isArray(value)) return value.map(withoutDecimals);
@@ -96,7 +96,7 @@ function thrown(call: () => unknown): MillstreamError {
   throw new Error("it did not fail");
 }
 
-test("what the shared vectors say of documents", () => {
+test("the shared vectors of documents", () => {
   for (const [name, hex, canonical] of vectors("bson.tsv")) {
     const bytes = bytesOf(hex);
     if (canonical.startsWith("error ")) {
@@ -105,21 +105,21 @@ test("what the shared vectors say of documents", () => {
       assert(offset !== undefined && offset <= bytes.length, name);
     } else {
       assert.deepEqual(withoutDecimals(bson.decode(bytes)), values(JSON.parse(canonical)), name);
-      // In the middle of other memory, too.
+      // Also in the middle of other memory.
       const around = Buffer.concat([Buffer.alloc(3, 7), bytes, Buffer.alloc(3, 7)]).subarray(3, -3);
       assert.deepEqual(bson.decodeAll(around), [bson.decode(bytes)], name);
     }
   }
 });
 
-test("what they say of decimal numbers", () => {
+test("the shared vectors of decimal numbers", () => {
   for (const [name, text, hex, canonical] of vectors("decimal128.tsv")) {
     if (hex === "error") continue;
     assert.equal(String(new Decimal128(bytesOf(hex))), canonical === "=" ? text : canonical, name);
   }
 });
 
-test("Extended JSON of what JavaScript has no type for", () => {
+test("Extended JSON of types that JavaScript lacks", () => {
   const kinds = /^(binary|object_id|regex|db_pointer|code|symbol|timestamp|decimal|min_key|max_key|date_most)/;
   let count = 0;
   for (const [name, hex, canonical] of vectors("bson.tsv")) {
@@ -131,7 +131,7 @@ test("Extended JSON of what JavaScript has no type for", () => {
   assert(count > 12);
 });
 
-test("integers of 64 bits: numbers where they are exact", () => {
+test("integers of 64 bits are numbers if these are exact", () => {
   const long = (value: bigint) => {
     const bytes = bytesOf("10000000127600000000000000000000");
     new DataView(bytes.buffer).setBigInt64(7, value, true);
@@ -146,7 +146,7 @@ test("integers of 64 bits: numbers where they are exact", () => {
   assert.throws(() => bson.decode(long(0n), { int64: "text" as never }), { kind: "invalid_option" });
 });
 
-test("a key is a key, whatever it is called", () => {
+test("any key is accepted", () => {
   const key = (name: string) => {
     const text = Buffer.from(name);
     const bytes = Buffer.alloc(4 + 1 + text.length + 1 + 1 + 1);
@@ -162,11 +162,11 @@ test("a key is a key, whatever it is called", () => {
     assert.equal(Object.getOwnPropertyDescriptor(document, name)?.value, true);
     assert.equal(Object.getPrototypeOf(document), Object.prototype);
   }
-  // So many that those that are known are pushed out, twice.
+  // Enough keys to replace all known ones twice.
   for (let i = 0; i < 4000; i++) assert.deepEqual(Object.keys(bson.decode(key(`key${i % 2000}`))), [`key${i % 2000}`]);
 });
 
-test("an error says where the value is", () => {
+test("an error contains the position of the value", () => {
   // {"a": [true, 2 as a boolean]}
   const array = "0461000d000000083000010831000200";
   const bytes = Buffer.from(`15000000${array}00`, "hex");
@@ -177,7 +177,7 @@ test("an error says where the value is", () => {
   assert.deepEqual([second.path, second.offset, second.record], ["a.1", 23, 1]);
 });
 
-/** How many there are, or the error: the same in both ways. */
+/** The number of documents or the error, which is the same with both implementations. */
 function checked(input: Uint8Array | Batch): unknown {
   const outcomes = (native.available ? [false, true] : [false]).map((native) => {
     try {
@@ -192,10 +192,10 @@ function checked(input: Uint8Array | Batch): unknown {
   return outcomes[0];
 }
 
-test("check says what the shared vectors say", () => {
+test("check agrees with the shared vectors", () => {
   for (const [name, hex, canonical] of vectors("bson.tsv")) {
     const bytes = bytesOf(hex);
-    // Wrong for one document, but not for many.
+    // An error for one document, but not for several.
     if (name === "nothing" || name === "bytes_behind") continue;
     const found = checked(bytes) as { kind?: string };
     if (canonical.startsWith("error ")) assert.equal(found.kind, canonical.slice("error ".length), name);
@@ -205,7 +205,7 @@ test("check says what the shared vectors say", () => {
   assert.equal(thrown(() => bson.check("text" as never)).kind, "argument_invalid");
 });
 
-test("check refuses what decode refuses, and says the same of it in both ways", () => {
+test("check rejects the same documents as decode, with the same errors in both implementations", () => {
   const samples = vectors("bson.tsv").map(([, hex]) => bytesOf(hex));
   const change = fc.tuple(fc.nat(150), fc.nat(255));
   fc.assert(
@@ -219,7 +219,7 @@ test("check refuses what decode refuses, and says the same of it in both ways", 
       } catch {
         isDecoded = false;
       }
-      // A key of an array is not decoded, so that decode cannot say that it is no text.
+      // Keys of arrays are not decoded, so decode cannot report invalid text in them.
       if (typeof found === "number" || (found as { kind: string }).kind !== "utf8_invalid") {
         assert.equal(typeof found === "number", isDecoded);
       }
@@ -228,7 +228,7 @@ test("check refuses what decode refuses, and says the same of it in both ways", 
   );
 });
 
-test("check of a batch says where in the stream it is", async () => {
+test("check of a batch reports positions in the stream", async () => {
   const good = bytesOf("0c000000106e000500000000");
   const bad = Buffer.concat([good, good, bytesOf("090000000876000200")]);
   const reader = from(bad, { framer: bson(), as: "bytes" });
@@ -257,7 +257,7 @@ test("depth has a limit", () => {
   assert.equal(typeof bson.decode(bytes, { depth: 300 }), "object");
 });
 
-test("any bytes are a document or an error, never anything else", () => {
+test("any bytes are a document or an error", () => {
   const samples = vectors("bson.tsv").map(([, hex]) => bytesOf(hex));
   fc.assert(
     fc.property(fc.constantFrom(...samples), fc.array(fc.tuple(fc.nat(200), fc.nat(255))), (sample, changes) => {

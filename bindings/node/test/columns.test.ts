@@ -20,7 +20,7 @@ function vectorsOf(name: string): string[][] {
 
 const vectors = vectorsOf("bson.tsv");
 
-// Documents, made as simply as can be.
+// Encodes documents in the simplest way.
 
 type Made = [type: number, payload: Buffer];
 
@@ -61,7 +61,7 @@ function outcome(call: () => Columns): unknown {
   }
 }
 
-/** Both ways do the same; what they do. */
+/** Checks that both implementations agree, and returns the result. */
 function same(input: Uint8Array, options: ColumnsOptions = {}): any {
   const plain = outcome(() => bson.columns(input, { ...options, native: false }));
   if (native.available)
@@ -81,14 +81,14 @@ function thrown(call: () => unknown): MillstreamError {
   throw new Error("it did not fail");
 }
 
-test("the shared vectors: every document as columns, in every way", () => {
+test("the shared vectors: every document as columns, in both implementations", () => {
   for (const [name, hex, canonical] of vectors) {
     const input = Buffer.from(hex, "hex");
     const found = same(input, { unknown: "count" });
     if (canonical.startsWith("error")) continue;
     assert.equal(found.length, 1, name);
     for (const mixed of ["json", "error"] as const) same(input, { mixed });
-    // A value of every type that is asked for, where there is one.
+    // A value of every requested type, if there is one.
     for (const key of Object.keys(bson.decode(input))) {
       const path = JSON.stringify(key);
       for (const type of ["null", "bool", "int", "long", "double", "string", "binData", "objectId"] as const) {
@@ -148,7 +148,7 @@ const schema: fc.Arbitrary<ms.Schema> = fc.oneof(
   fc.record({ c: columnType, "a.b": columnType, "b.1": columnType, "a.a.c": columnType, '"a.b"': columnType }),
 );
 
-test("any documents under any schema: both ways agree in every bit and every error", () => {
+test("any documents with any schema: both implementations agree in every bit and every error", () => {
   const mismatch = fc.constantFrom<"error" | "null">("error", "null");
   const unknown = fc.constantFrom<"count" | "error" | "ignore">("count", "count", "ignore", "error");
   const absent = fc.constantFrom<"error" | "null">("error", "null", "null");
@@ -162,7 +162,7 @@ test("any documents under any schema: both ways agree in every bit and every err
   );
 });
 
-test("any documents by their own columns: what bson.decode says", () => {
+test("any documents with inferred columns agree with bson.decode", () => {
   fc.assert(
     fc.property(fc.array(members, { maxLength: 12 }), (all) => {
       const input = Buffer.concat(all.map(document));
@@ -171,7 +171,7 @@ test("any documents by their own columns: what bson.decode says", () => {
       assert.equal(found.length, documents.length);
       if (all.some((members) => new Set(members.map(([key]) => key)).size < members.length)) return;
       for (const column of found.columns) {
-        // Text of others is compared with the native part's only.
+        // Text of other types is compared only with the native part.
         if (!["int", "bool", "string", "objectId", "date", "binData", "timestamp", "decimal"].includes(column.kind))
           continue;
         const values = documents.map((document) =>
@@ -188,7 +188,7 @@ test("any documents by their own columns: what bson.decode says", () => {
   );
 });
 
-test("any bytes are columns or an error that says where, in both ways alike", () => {
+test("any bytes are columns or an error with a position, in both implementations", () => {
   const samples = vectors.map(([, hex]) => Buffer.from(hex, "hex"));
   const change = fc.tuple(fc.nat(200), fc.nat(255));
   fc.assert(
@@ -202,7 +202,7 @@ test("any bytes are columns or an error that says where, in both ways alike", ()
   );
 });
 
-test("columns are typed arrays, and make objects when they are asked to", () => {
+test("columns are typed arrays, and create objects on request", () => {
   const rows = Array.from({ length: 1000 }, (_, i) =>
     document([
       ["id", long(2n ** 40n + BigInt(i))],
@@ -245,10 +245,10 @@ test("columns are typed arrays, and make objects when they are asked to", () => 
     assert.throws(() => columns.column("id", "int"), { kind: "argument_invalid" });
     assert.throws(() => columns.column("other"), { kind: "argument_invalid" });
     assert.throws(() => ids.get(1000), RangeError);
-    // The memory is ours alone: it can be given to another thread.
+    // The columns own the memory, so it can be transferred to another thread.
     structuredClone(ids.values, { transfer: [ids.values.buffer] });
     assert.equal(columns.column("score", "double").values.length, 1000);
-    // What was inferred is a schema.
+    // Inferred columns can be used as a schema.
     assert.deepEqual(bson.columns(rows[3], { schema: columns.schema, native: useNative }).schema, columns.schema);
   }
 });
@@ -299,7 +299,7 @@ test("values at paths only, from documents of any shape", () => {
   assert.equal(found.unknown, 3);
 });
 
-test("many columns, members in any order, and keys that are no text", () => {
+test("many columns, members in any order, and keys that are invalid text", () => {
   const many = Array.from({ length: 40 }, (_, i): [string, Made] => [`k${i}`, int(i)]);
   const good = document([...many.slice(20), ...many.slice(0, 20), ["k3", int(-1)], ["other", int(1)]]);
   // As the replacement character, this key would be one of the schema.
@@ -317,11 +317,11 @@ test("many columns, members in any order, and keys that are no text", () => {
     [...many.map((_, i) => i), null],
   );
   assert.deepEqual(found.columns[40].toArray(), [null, 1, null]);
-  // "k3" again, "other", and the key that is no text.
+  // "k3" again, "other", and the key that is invalid text.
   assert.equal(found.unknown, 3);
 });
 
-test("what does not fit is an error with its place, or none and counted", () => {
+test("a value that does not fit is an error with a position, or null and counted", () => {
   const input = Buffer.concat([document([["n", int(1)]]), document([["n", text("two")]]), document([])]);
   const mismatch = thrown(() => bson.columns(input, { schema: { n: "int" } }));
   assert.deepEqual([mismatch.kind, mismatch.record, mismatch.offset], ["shape_mismatch", 1, 19]);
@@ -333,7 +333,7 @@ test("what does not fit is an error with its place, or none and counted", () => 
   assert.equal(thrown(() => bson.columns(input, { memoryLimit: 40 })).kind, "memory_limit");
 });
 
-test("schemas and options that cannot be", () => {
+test("invalid schemas and options", () => {
   const refused = (options: unknown) => thrown(() => bson.columns(document([]), options as ColumnsOptions)).kind;
   let deep: ms.ColumnType = "int";
   for (let i = 0; i < 70; i++) deep = [deep];
@@ -395,7 +395,7 @@ describe("streams", () => {
       }
     });
 
-    test(`${name}: an error behind the rows before it`, async () => {
+    test(`${name}: an error after the rows before it`, async () => {
       const bad = Buffer.concat([all, document([["n", text("no number")]]), rows[0]]);
       for (const input of [
         bad,
@@ -423,7 +423,7 @@ describe("streams", () => {
     });
   }
 
-  test("an iteration that is left closes the file, but not a reader that was given", async () => {
+  test("an iteration that ends early closes the file, but not a reader that was passed in", async () => {
     const reader = ms.open(path, { framer: bson(), as: "bytes" });
     for await (const _ of bson.columnBatches(reader, { infer: 100, batchBytes: 1000 })) break;
     assert(((await reader.nextBatch())?.length ?? 0) > 0);
@@ -431,7 +431,7 @@ describe("streams", () => {
     for await (const _ of bson.columnBatches(path, { infer: 100, batchBytes: 1000 })) break;
   });
 
-  test("what is no source", async () => {
+  test("invalid sources", async () => {
     const run = async (source: unknown) => {
       for await (const _ of bson.columnBatches(source as string)) assert.fail("a batch");
     };
@@ -446,7 +446,7 @@ test("memory that other threads can see is copied first", () => {
   assert.deepEqual(bson.columns(shared).column("n").toArray(), [5]);
 });
 
-/** A schema as the shared vectors write it. */
+/** Parses a schema in the form of the shared vectors. */
 function schemaText(fields: readonly ms.Field[]): string {
   const typeText = (type: ms.DataType): string => {
     if (typeof type === "string") return type;
@@ -455,7 +455,7 @@ function schemaText(fields: readonly ms.Field[]): string {
   return fields.map(({ name, type, nullable }) => `${name}: ${typeText(type)}${nullable ? "" : "!"}`).join(", ");
 }
 
-test("the shared vectors of schemas: which columns documents have", () => {
+test("the shared vectors of schemas", () => {
   for (const [name, hex, expected] of vectorsOf("bson_columns.tsv")) {
     const found = same(Buffer.from(hex, "hex"), { unknown: "count" });
     const text = found.kind === undefined ? schemaText(found.schema) : `error ${found.kind} ${found.offset}`;
@@ -463,7 +463,7 @@ test("the shared vectors of schemas: which columns documents have", () => {
   }
 });
 
-/** The outcome of a case of `bson_rows.tsv`, as that writes it, without the values that have lost their type. */
+/** The outcome of a case in the form of `bson_rows.tsv`, without the values that have lost their type. */
 function rowsOutcome(hex: string, schema: string, options: string): string {
   const given: ColumnsOptions = {};
   if (schema !== "-") {
@@ -478,7 +478,7 @@ function rowsOutcome(hex: string, schema: string, options: string): string {
   return `${found.length} ${found.unknown} ${found.mismatched}`;
 }
 
-test("the shared vectors of rows: what documents become", () => {
+test("the shared vectors of rows", () => {
   for (const row of vectorsOf("bson_rows.tsv")) {
     const [name, hex, schema, options, expected] = row;
     const outcome = expected.startsWith("error") ? expected : expected.split(" ").slice(0, 3).join(" ");

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { collect, command, fixed, forEach, matching, pipe, take, toReadable, Writer } from "millstream";
 import { failure, repository, sleep, toArray } from "./twin.js";
 
-/** Whether a process is there, be it as a zombie. */
+/** Whether a process exists, possibly as a zombie. */
 const isThere = (pid: number) => existsSync(`/proc/${pid}`);
 
 const sh = (script: string, options = {}) => command("sh", ["-c", script], { stderr: "capture", ...options });
@@ -19,7 +19,7 @@ test("lines of a command", async () => {
   assert.deepEqual(await toArray(sh("cat")), []);
 });
 
-test("a status other than 0 is an error after the last whole record; the rest is none", async () => {
+test("a non-zero status is an error after the last complete record; the rest is not a record", async () => {
   for (const as of ["text", "bytes"] as const) {
     const reader = sh("printf '100\\n200\\n30'; echo first >&2; echo oops >&2; exit 3", { as });
     const found: string[] = [];
@@ -41,12 +41,12 @@ test("a status other than 0 is an error after the last whole record; the rest is
     assert.equal(Buffer.from(reader.unfinished!).toString(), "30");
     assert.deepEqual(await toArray(reader), []);
     assert.deepEqual(error.command?.argv.slice(0, 2), ["sh", "-c"]);
-    // Reported again: an error that was overlooked is not lost.
+    // The error is reported again, so that an ignored error is not lost.
     for (let twice = 0; twice < 2; twice++) assert.equal((await failure(reader.close())).kind, "command_failed");
   }
 });
 
-test("the rest of a command that failed is no record in any way to read, and a copy of bytes has it", async () => {
+test("the unfinished rest of a failed command is never a record, but copies of bytes contain it", async () => {
   const open = (options = {}) => sh("printf '100\\n200\\n30'; exit 3", options);
   const batches: string[] = [];
   const read = async () => {
@@ -100,14 +100,14 @@ test("every byte of a failing command is delivered first", async () => {
   assert.deepEqual([count, error.kind], [300_000, "command_failed"]);
 });
 
-test("what a command says in megabytes on its standard error does not block it; 4 KiB are kept", async () => {
+test("megabytes on standard error do not block a command; 4 KiB are kept", async () => {
   const error = await failure(toArray(sh("seq 600000 >&2; echo out; echo the end >&2; exit 1")));
   const { stderrTail } = error.command!;
   assert.equal(stderrTail.length, 4096);
   assert.match(Buffer.from(stderrTail).toString(), /600000\nthe end\n$/);
 });
 
-test("a grandchild that holds the standard error open is not waited for long", async () => {
+test("a grandchild that keeps standard error open delays the end only briefly", async () => {
   const began = Date.now();
   await failure(toArray(sh("sleep 30 >/dev/null & echo one; exit 1")));
   assert(Date.now() - began < 10_000);
@@ -120,7 +120,7 @@ test("a program that does not exist", async () => {
   assert.throws(() => command("a\0b"), { kind: "invalid_option" });
 });
 
-test("closing early leaves no process, no zombie, and is no error", async () => {
+test("closing early leaves no process and no zombie, and is not an error", async () => {
   const reader = sh("echo $$; exec yes");
   let pid = 0;
   for await (const line of reader) {
@@ -145,9 +145,9 @@ test("a command that ignores the end of its output and SIGTERM is killed", async
   assert(!isThere(pid));
 });
 
-test("what a source comes to is no error once it is not read any more, 200 times", async () => {
+test("a failure after the reader stopped is not an error, 200 times", async () => {
   const once = async (round: number) => {
-    // Some have failed when they are left, some have not.
+    // Some have failed by then, some have not.
     const source = sh(`seq 2; ${round % 3 === 0 ? "sleep 0.01; " : ""}exit 3`);
     if (round % 4 === 0) {
       for await (const line of source) if (line === "1") break;
@@ -173,7 +173,7 @@ test("what a source comes to is no error once it is not read any more, 200 times
     const all = await Promise.all(Array.from({ length: 10 }, (_, index) => once(round + index)));
     for (const ends of all) if (ends !== undefined) assert.equal(ends.length, 1);
   }
-  // All of them were read, and the end was not asked for: the same.
+  // All records were read, but not the end: this is not an error either.
   assert.deepEqual(await pipe(sh("seq 2; exit 3"), take(2), collect()), ["1", "2"]);
   assert.equal((await failure(pipe(sh("seq 2; exit 3"), take(3), collect()))).kind, "command_failed");
 });
@@ -195,14 +195,14 @@ test("a signal stops the command", async () => {
   assert(!isThere(pid));
 });
 
-test("a pipeline that takes enough stops the command", async () => {
+test("a pipeline that needs no more data stops the command", async () => {
   const source = sh("echo $$; exec yes");
   const items = await pipe(source, take<string>(3), collect());
   assert.deepEqual(items.slice(1), ["y", "y"]);
   assert(!isThere(Number(items[0])));
 });
 
-test("a command that leaves early fails the pipeline into it", async () => {
+test("if a command exits early, the pipeline into it fails", async () => {
   const output = Writer.command("sh", ["-c", "exit 5"], { stderr: "capture" });
   const error = await failure(pipe(sh("seq 1000000"), output));
   assert.equal(error.command?.status, 5);
@@ -211,7 +211,7 @@ test("a command that leaves early fails the pipeline into it", async () => {
   assert.deepEqual([gone.kind, gone.code], ["broken_pipe", 16]);
 });
 
-test("a loop that was left does not hold up the end of the process, and standard error is shown live", () => {
+test("a loop that ended early does not delay the exit, and standard error is forwarded", () => {
   const entry = fileURLToPath(new URL("bindings/node/dist/index.js", repository));
   const program = `
   import { command } from ${JSON.stringify(entry)};
@@ -224,7 +224,7 @@ test("a loop that was left does not hold up the end of the process, and standard
   assert.deepEqual([run.status, run.stdout, run.stderr], [0, "y\n", "seen\n"]);
 });
 
-test("what nobody holds any more is closed", async () => {
+test("readers that are no longer referenced are closed", async () => {
   const entry = fileURLToPath(new URL("bindings/node/dist/index.js", repository));
   const program = `
   import { command } from ${JSON.stringify(entry)};
@@ -246,7 +246,7 @@ test("what nobody holds any more is closed", async () => {
   assert.deepEqual([run.status, run.stdout], [0, "false\n"], run.stderr);
 });
 
-test("writing to a command: its status counts", async () => {
+test("writing to a command fails if the command fails", async () => {
   const output = Writer.command("sh", ["-c", "cat >/dev/null; exit 4"], { stderr: "capture" });
   await output.write("one\n");
   assert.equal((await failure(output.close())).command?.status, 4);

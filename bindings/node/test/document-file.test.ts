@@ -1,4 +1,4 @@
-// A file of one document: the shared vectors of paths, arrays of numbers, and what is wrong.
+// A file of one document: the shared vectors of paths, arrays of numbers, and errors.
 
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
@@ -31,7 +31,7 @@ async function withFile<T>(bytes: Uint8Array, use: (file: Awaited<ReturnType<typ
   }
 }
 
-/** The plain way: decode all, and walk. */
+/** The simple implementation: decodes everything and follows the path. */
 function naive(bytes: Uint8Array, keys: readonly string[]): unknown {
   let value: any = bson.decode(bytes);
   for (const key of keys) {
@@ -53,7 +53,7 @@ test("the shared vectors of paths", async () => {
   }
 });
 
-test("the shared vectors of documents: what bson.decode says of each member, or an error", async () => {
+test("the shared vectors of documents: each member agrees with bson.decode, or is an error", async () => {
   for (const [name, hex, canonical] of vectors("bson.tsv")) {
     const bytes = Buffer.from(hex, "hex");
     if (canonical.startsWith("error")) {
@@ -88,7 +88,7 @@ function binary(key: string, bytes: Uint8Array, subtype = 0): Buffer {
   return member(key, 5, Buffer.concat([length, bytes]));
 }
 
-test("numbers become an array of their own, of any type", async () => {
+test("numbers of any type become an array with its own memory", async () => {
   const numbers = Float64Array.from({ length: 100_000 }, (_, i) => i / 8);
   const raw = new Uint8Array(numbers.buffer);
   const bytes = member("layer", 3, binary("weights", raw));
@@ -107,7 +107,7 @@ test("numbers become an array of their own, of any type", async () => {
   });
 });
 
-test("vectors and the old kind of bytes", async () => {
+test("vectors and the old binary subtype", async () => {
   const floats = Float32Array.of(1, -2, 3.5);
   const vector = Buffer.concat([Buffer.of(0x27, 0), new Uint8Array(floats.buffer)]);
   await withFile(binary("v", vector, 9), async (file) => {
@@ -124,7 +124,7 @@ test("vectors and the old kind of bytes", async () => {
   });
 });
 
-test("what is no such file", async () => {
+test("invalid files", async () => {
   assert.equal((await failure(bson.open(join(directory, "none")))).kind, "open_failed");
   assert.equal((await failure(bson.open(directory))).kind, "open_failed");
   const good = member("n", 0x10, Buffer.of(1, 0, 0, 0));

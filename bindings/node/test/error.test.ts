@@ -10,7 +10,7 @@ test("the table has codes and advice", () => {
   assert.deepEqual(Object.keys(ERROR_ADVICE), Object.keys(ERROR_CODES));
 });
 
-test("a message says what, where, and what to do", () => {
+test("a message contains the error, its position, and advice", () => {
   const details = { stream: "a.bin", found: "3 bytes", expected: "8 bytes", offset: 16, record: 2 };
   const error = new MillstreamError("frame_truncated", details);
   assert.equal(
@@ -36,7 +36,7 @@ test("a message says what, where, and what to do", () => {
   assert.match(inspect(error), /^MillstreamError: a\.bin/);
 });
 
-test("what a command said last is quoted without what a terminal would obey", () => {
+test("the last line of a command's standard error is quoted without control characters", () => {
   const argv = ["sh", "-c", "exit 3", ""];
   const stderrTail = Buffer.from("first\n\u001b[31mred\n\n");
   const error = new MillstreamError("command_failed", { command: { argv, status: 3, signal: null, stderrTail } });
@@ -46,7 +46,7 @@ test("what a command said last is quoted without what a terminal would obey", ()
   );
 });
 
-test("what is known first stays", () => {
+test("existing details are kept", () => {
   const error = new MillstreamError("io", { offset: 3 }).at({ offset: 5, record: 1 });
   assert.deepEqual([error.offset, error.record], [3, 1]);
 });

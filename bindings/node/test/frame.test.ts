@@ -30,7 +30,7 @@ for (const { name, words, input, expected } of frameVectors()) {
       const byBatch = await outcome(async (records) => {
         for await (const batch of open().batches()) for (const record of batch) records.push(hex(record));
       });
-      // A length beyond the record limit is refused at once.
+      // A length beyond the record limit is an error immediately.
       const asExpected = (found: Outcome) => ({
         ...found,
         end: found.end === "record_too_long" ? "frame_truncated" : found.end,
@@ -41,7 +41,7 @@ for (const { name, words, input, expected } of frameVectors()) {
   });
 }
 
-test("strings of lines are those of the bytes, however they are cut", async () => {
+test("strings of lines equal their bytes for any chunks", async () => {
   const text = fc.array(fc.constantFrom("a", "\n", "\r", "\r\n", "ü", "→", "🦀", "\ufeff", "word "), { maxLength: 60 });
   await fc.assert(
     fc.asyncProperty(text, fc.array(fc.nat(200), { maxLength: 12 }), fc.boolean(), async (words, cuts, broken) => {
@@ -90,7 +90,7 @@ test("a delimiter that is part of characters cuts bytes, not characters", async 
   );
 });
 
-test("a batch knows where it is", async () => {
+test("a batch has its position", async () => {
   const reader = from("one\ntwo\nthree\n");
   for await (const line of reader) if (line === "one") break;
   const batch = await reader.nextBatch();
@@ -101,7 +101,7 @@ test("a batch knows where it is", async () => {
   assert.throws(() => batch.record(2), RangeError);
 });
 
-test("a framer of one's own needs only a step", async () => {
+test("a custom framer needs only a step", async () => {
   const letters = {
     trim: { head: 0, tail: 0, carriageReturn: false },
     step: () => ({ length: 1, terminated: true }),
@@ -109,7 +109,7 @@ test("a framer of one's own needs only a step", async () => {
   assert.deepEqual(await toArray(from("abc", { framer: letters })), ["a", "b", "c"]);
 });
 
-test("options that cannot be", () => {
+test("invalid options", () => {
   for (const words of ["fixed 0", "bytes "]) assert.throws(() => framerOf(words), { kind: "invalid_option" });
   assert.throws(() => framerOf("byte 100"), { kind: "invalid_option" });
   assert.throws(() => from("", { recordLimit: 0 }), { kind: "invalid_option" });
@@ -118,7 +118,7 @@ test("options that cannot be", () => {
   assert.equal(lineFramer().delimiter, 10);
 });
 
-test("text that is no UTF-8 is an error where that is asked for, behind what is text", async () => {
+test("invalid UTF-8 is an error if requested, after the valid text", async () => {
   const bytes = Buffer.concat([Buffer.from("one\ntwo\n"), Uint8Array.of(0xff, 10), Buffer.from("four\n")]);
   const reader = from(bytes, { invalidUtf8: "error" });
   const lines: string[] = [];

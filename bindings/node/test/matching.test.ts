@@ -1,4 +1,4 @@
-// Records that contain something, found in whole blocks: the same as looking at each.
+// Searching whole blocks finds the same records as searching each record.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -10,7 +10,7 @@ const line = fc.string({ unit: fc.constantFrom("a", "b", "ü", "\r", "→"), max
 const wanted = fc.string({ unit: fc.constantFrom("a", "b", "ü", "\r", "\n", "→"), maxLength: 3 });
 const runs = { numRuns: Number(process.env.MILLSTREAM_CASES ?? 200) };
 
-test("the records that a look at each finds, whatever the chunks", async () => {
+test("the same records as a search of each record, for any chunks", async () => {
   const cuts = fc.array(fc.nat(60), { maxLength: 4 });
   const property = fc.asyncProperty(
     fc.array(line),
@@ -34,7 +34,7 @@ test("the records that a look at each finds, whatever the chunks", async () => {
   await fc.assert(property, runs);
 });
 
-test("without Node's help, too", async () => {
+test("also without Node's functions", async () => {
   const browser = await import(new URL("bindings/node/dist/browser.js", repository).href);
   const property = fc.asyncProperty(fc.array(line), wanted, async (all, what) => {
     const text = all.map((each) => `${each}\n`).join("");
@@ -52,14 +52,14 @@ test("indexes in a batch, of other records than lines, and of an unfinished one"
   assert.deepEqual([...batch!.matching("")], [0, 1, 2]);
   const kept = await from("one\r\ntwo\n", { framer: lineFramer({ keepDelimiter: true }) }).nextBatch();
   assert.deepEqual([...kept!.matching("\r\n")], [0]);
-  // A length that looks like what is wanted is no content.
+  // A length prefix that equals the text is not content.
   const prefixed = await from(Buffer.from([1, 98, 2, 97, 1, 1, 97]), {
     framer: lengthPrefixed({ width: 1 }),
   }).nextBatch();
   assert.deepEqual([...prefixed!.matching(Buffer.from([1]))], [1]);
 });
 
-test("items know their records, before and behind errors", async () => {
+test("items have the numbers of their records, before and after errors", async () => {
   const text = Array.from({ length: 40_000 }, (_, index) => `${index}\n`).join("");
   const seen: string[] = [];
   const fails = (value: string) => {
@@ -78,7 +78,7 @@ test("items know their records, before and behind errors", async () => {
   assert.deepEqual([invalid.kind, invalid.record, found], ["utf8_invalid", 2, ["a1"]]);
 });
 
-test("records as bytes, and no reader", async () => {
+test("records as bytes, and an argument that is not a reader", async () => {
   const views = await toArray(matching(from("one\ntwo\n", { as: "bytes" }), "w"));
   assert.deepEqual(views.map(String), ["116,119,111"]);
   assert.throws(() => matching("one" as never, "o"), { kind: "argument_invalid" });

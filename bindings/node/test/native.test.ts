@@ -1,4 +1,4 @@
-// What the native part could do wrong: memory that grows, blocks that mix, processes and threads that stay.
+// Possible errors of the native part: growing memory, mixed blocks, remaining processes and threads.
 
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
@@ -14,7 +14,7 @@ const threads = () => readdirSync("/proc/self/task").length;
 
 test("without it importing works, and calls that need it name the package to install", () => {
   const entry = fileURLToPath(new URL("bindings/node/dist/index.js", repository));
-  // A module that has moved finds nothing next to it.
+  // A module that was moved finds no native part next to it.
   const program = `
     import { cpSync, mkdtempSync, rmSync } from "node:fs";
     import { tmpdir } from "node:os";
@@ -32,12 +32,12 @@ test("without it importing works, and calls that need it name the package to ins
   assert.deepEqual([run.stdout, run.stderr], [`one false string\n${"unsupported true\n".repeat(5)}`, ""]);
 });
 
-test("it is of this version", () => {
+test("it has this version", () => {
   assert.match(native.version!, /^\d+\.\d+\.\d+/);
   assert.equal(native.reason, undefined);
 });
 
-test("lines that cross blocks, in each kind of memory, by its own ends and by others", async () => {
+test("lines that cross blocks, in each kind of memory, with its own line ends and with others", async () => {
   const count = 200_000;
   const framers = [lineFramer(), lineFramer({ keepDelimiter: true }), anyOf((byte) => byte === 10)];
   for (const memory of ["kept", "reused"] as const) {
@@ -56,13 +56,13 @@ test("lines that cross blocks, in each kind of memory, by its own ends and by ot
   }
 });
 
-test("strings are the same split off, as the first ones are, and cut out, as later ones", async () => {
+test("strings are the same whether they are split, like the first ones, or sliced, like later ones", async () => {
   let next = 1;
   for await (const line of command("seq", ["300000"])) assert.equal(line, `${next++}`);
   assert.equal(next, 300_001);
 });
 
-test("batches that are kept stay as they are", async () => {
+test("batches that are kept do not change", async () => {
   const kept: { texts(): string[] }[] = [];
   for await (const batch of command("seq", ["200000"]).batches()) kept.push(batch);
   assert.deepEqual(
@@ -71,7 +71,7 @@ test("batches that are kept stay as they are", async () => {
   );
 });
 
-test("memory of a batch that was transferred away is not missed", async () => {
+test("the memory of a batch may be transferred", async () => {
   let count = 0;
   const reader = command("sh", ["-c", "for i in 1 2 3 4; do head -c 100000 /dev/zero | tr '\\0' '\\n'; done"]);
   for await (const batch of reader.batches(undefined, { memory: "reused" })) {
@@ -109,11 +109,11 @@ test("readers that are closed early leave no thread and no process", async () =>
     [],
   );
   for (let wait = 0; wait < 500 && threads() > before; wait++) await sleep(10);
-  // Threads of earlier tests may have ended meanwhile.
+  // Threads of earlier tests may have ended by now.
   assert(threads() <= before, `${threads()} threads, ${before} before`);
 });
 
-test("standard input that says nothing holds up no exit", async () => {
+test("a silent standard input does not delay the exit", async () => {
   const entry = new URL("bindings/node/dist/index.js", repository).href;
   const program = `
     const { stdin } = await import(${JSON.stringify(entry)});
@@ -124,12 +124,12 @@ test("standard input that says nothing holds up no exit", async () => {
   `;
   const child = spawn(process.execPath, ["--input-type=module", "-e", program], { stdio: ["pipe", "pipe", "inherit"] });
   const said = toArray(lines(child.stdout));
-  // Its standard input stays open until it has gone.
+  // Its standard input stays open until it has exited.
   assert.deepEqual([await said, (await once(child, "close"))[0]], [["closed"], 0]);
   child.stdin.destroy();
 });
 
-test("many silent commands take nothing from Node's own threads", async () => {
+test("many silent commands do not block Node's own threads", async () => {
   const readers = Array.from({ length: 8 }, () => command("sleep", ["60"]));
   const waits = readers.map((reader) => failure(reader.nextBatch()));
   const { readFile } = await import("node:fs/promises");
@@ -138,7 +138,7 @@ test("many silent commands take nothing from Node's own threads", async () => {
   for (const error of await Promise.all(waits)) assert.equal(error.kind, "closed");
 });
 
-test("a worker that is ended takes its reader and its command with it", async () => {
+test("a worker that is terminated closes its reader and stops its command", async () => {
   const entry = new URL("bindings/node/dist/index.js", repository).href;
   const program = `
     const { parentPort } = require("node:worker_threads");

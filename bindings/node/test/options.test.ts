@@ -1,4 +1,4 @@
-// Wrong options and arguments: each is a TypeError of ours before anything is opened, whichever function it is given to.
+// Invalid options and arguments: each is a TypeError of this package before anything is opened, in every function.
 
 import assert from "node:assert/strict";
 import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
@@ -12,7 +12,7 @@ const directory = mkdtempSync(join(tmpdir(), "millstream-"));
 after(() => rmSync(directory, { recursive: true }));
 const mark = join(directory, "started");
 
-/** Calls of functions that take options, each with the options as they come. None of them may begin anything. */
+/** Calls of functions with options. None of them may open or start anything. */
 const calls: { [name: string]: (options: any) => unknown } = {
   open: (options) => ms.open("no/such/file", options),
   fd: (options) => ms.fd(0, options),
@@ -55,7 +55,7 @@ const pipelines = ["pipe.options", ...inputs];
 const writers = ["Writer.path", "Writer.fd", "Writer.stdout", "Writer.command", "Writer.to", "Writer.memory"];
 const columns = ["bson.columns", "bson.columnBatches"];
 
-/** An option, values that it cannot have, and the calls that take it. */
+/** An option, invalid values, and the calls that accept the option. */
 const wrong: [string, unknown[], string[]][] = [
   ["as", ["string", "Text", null, 1], [...readers, ...inputs, "reader.records"]],
   ["framer", [null, 1, "\n", {}, ms.lineFramer], [...readers, ...inputs]],
@@ -123,7 +123,7 @@ function refused(call: () => unknown, kind: string, named: string | RegExp, what
   );
 }
 
-test("every wrong value of every option is refused", () => {
+test("every invalid value of every option is rejected", () => {
   for (const [option, values, names] of wrong) {
     for (const name of names) {
       for (const value of values) {
@@ -182,21 +182,21 @@ test("what commands, writers and pipelines report has the names of every languag
   }
 });
 
-test("every unknown name, and what are no options, is refused", () => {
+test("every unknown name, and arguments that are not options, are rejected", () => {
   for (const [name, call] of Object.entries(calls)) {
     refused(() => call({ onErorr: "skip" }), "invalid_option", /the option "onErorr", expected one of/, name);
     for (const none of [null, 3, "options", []]) refused(() => call(none), "invalid_option", "an object with", name);
   }
 });
 
-test("options that are not given are as if they were not there", () => {
+test("undefined options are treated as missing", () => {
   for (const [option, , names] of wrong) {
     const harmless = names.filter((name) => !["command", "Writer.command", "Writer.path"].includes(name));
     for (const name of harmless) calls[name]({ [option]: undefined });
   }
 });
 
-test("wrong arguments are refused", () => {
+test("invalid arguments are rejected", () => {
   const any = ms as any;
   const cases: [string, () => unknown][] = [
     ["command", () => any.command("echo", "hi")],
@@ -239,13 +239,13 @@ test("wrong arguments are refused", () => {
   for (const [name, call] of others) refused(call, "argument_invalid", /found .*expected/, name);
 });
 
-test("nothing was opened or started meanwhile", async () => {
+test("no call opened or started anything", async () => {
   await new Promise((resolve) => setTimeout(resolve, 100));
   assert(!existsSync(mark));
   assert.deepEqual(readdirSync(directory), []);
 });
 
-test("an error of wrong use keeps its class where it is located", async () => {
+test("an error of wrong use keeps its class when details are added", async () => {
   const batch = await ms.from("one\n").nextBatch();
   refused(() => batch!.texts("Error" as never), "invalid_option", "invalid", "texts");
   const wrong = ms.pipe([3], ms.Writer.nowhere());

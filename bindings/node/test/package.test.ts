@@ -1,4 +1,4 @@
-// The package as it is published, in an empty project.
+// Tests the package as it is published, in an empty project.
 
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
@@ -15,7 +15,7 @@ const directory = mkdtempSync(join(tmpdir(), "millstream-"));
 after(() => rmSync(directory, { recursive: true, force: true }));
 
 before(() => {
-  // Without scripts: it is built already, and other tests use it meanwhile.
+  // Without scripts, because the package is built already and other tests use it at the same time.
   const packed = execFileSync("npm", ["pack", "--silent", "--ignore-scripts", "--pack-destination", directory], {
     cwd: root,
   });
@@ -33,7 +33,7 @@ function run(name: string, program: string): string {
   return result.stdout;
 }
 
-test("nothing is in it that does not belong there, and it depends on nothing", () => {
+test("it contains no unexpected files and has no dependencies", () => {
   const installed = join(directory, "node_modules/millstream");
   assert.deepEqual(readdirSync(installed).sort(), ["README.md", "dist", "package.json"]);
   const { dependencies, optionalDependencies } = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
@@ -59,7 +59,7 @@ test("from CommonJS", () => {
   assert.equal(run("a.cjs", program), "[ 'aa', 'bb' ]\n");
 });
 
-test("the native part is missing until its package is there", () => {
+test("the native part is missing until its package is installed", () => {
   const program = `
     import { command, native } from "millstream";
     try {
@@ -118,7 +118,7 @@ test("types, for both", () => {
     target: "es2022",
     lib: ["es2022", "dom", "esnext.disposable"],
   };
-  // Some of what is declared is a stream of Node's.
+  // Some declarations refer to streams of Node.
   const types = { types: ["node"], typeRoots: [join(root, "node_modules/@types")] };
   const config = { compilerOptions: { ...options, ...types }, files: ["b.mts", "b.cts"] };
   writeFileSync(join(directory, "tsconfig.json"), JSON.stringify(config));
@@ -129,14 +129,14 @@ test("types, for both", () => {
   assert.equal(result.status, 0, result.stdout);
 });
 
-test("the browser's entry has nothing of Node in it", () => {
+test("the browser's entry contains no code of Node", () => {
   const text = readFileSync(join(root, "dist/browser.js"), "utf8");
   assert.doesNotMatch(text, /from "node:|require\(/);
   const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   assert.equal(Object.keys(exports["."])[0], "browser");
 });
 
-test("the browser's entry works where there is no Buffer and no setImmediate", () => {
+test("the browser's entry works without Buffer and setImmediate", () => {
   const entry = JSON.stringify(join(root, "dist/browser.js"));
   const program = `
     delete globalThis.Buffer;

@@ -37,7 +37,7 @@ after(async () => {
 const numbers = (length: number) => Array.from({ length }, (_, i) => i);
 const RECORDS = 6;
 
-/** Stages of every kind that hand numbers on and call `f` for each. */
+/** Stages of every kind that pass numbers on and call `f` for each. */
 const KINDS: Record<string, (f: (x: number) => void) => Stage<number, number>> = {
   map: (f) => map((x) => (f(x), x)),
   filter: (f) => filter((x) => (f(x), true)),
@@ -74,7 +74,7 @@ const KINDS: Record<string, (f: (x: number) => void) => Stage<number, number>> =
 const plain = () => map((x: number) => x);
 const pass = () => [plain(), filter((x: number) => x >= 0)];
 
-test("an error at every stage and record: those before it reach the sink, and it says which", async () => {
+test("an error at every stage and record: earlier records reach the sink, and the error names its record", async () => {
   for (const [kind, make] of Object.entries(KINDS)) {
     for (const place of [0, 1, 2]) {
       for (let bad = 0; bad < RECORDS; bad++) {
@@ -106,7 +106,7 @@ test("an error at every stage and record: those before it reach the sink, and it
   }
 });
 
-test("skip and quarantine go on without the record, and count", async () => {
+test("skip and quarantine continue without the record and count it", async () => {
   for (const [kind, make] of Object.entries(KINDS)) {
     const bad = (x: number) => {
       if (x % 4 === 1) throw new Error(`no ${x}`);
@@ -151,7 +151,7 @@ test("a quarantine is a sink, too", async () => {
   assert(sink.writableFinished);
 });
 
-test("the record's number is the source's, behind stages that drop and add some", async () => {
+test("the record's number is its number in the source, after stages that drop and add items", async () => {
   const stages = [
     filter((x: number) => x % 3 === 0),
     flatMap((x: number) => [x, x]),
@@ -168,7 +168,7 @@ test("the record's number is the source's, behind stages that drop and add some"
   assert.equal((await failure(pipe(numbers(5000), ...behind, collect()))).record, 3000);
 });
 
-test("of two that fail, the earlier record counts", async () => {
+test("if two records fail, the earlier one is reported", async () => {
   const failAt = (n: number) =>
     map((x: number) => {
       if (x === n) throw new Error(`no ${n}`);
@@ -230,7 +230,7 @@ test("sinks that fail", async () => {
   assert.equal((teed.cause as Error).message, "tee");
 });
 
-test("a stream that is closed by somebody else is an error, not a hang", async () => {
+test("a stream that other code closes is an error, not a hang", async () => {
   const closing = new Writable({
     objectMode: true,
     highWaterMark: 1,
@@ -242,7 +242,7 @@ test("a stream that is closed by somebody else is an error, not a hang", async (
   assert.match((await failure(pipe(numbers(10), closing))).message, /closed before everything was written/);
 });
 
-test("a source that fails, behind everything it delivered", async () => {
+test("a source that fails, after everything it delivered", async () => {
   async function* broken() {
     yield 1;
     yield 2;
@@ -263,7 +263,7 @@ test("a source that fails, behind everything it delivered", async () => {
   }
 });
 
-test("a signal at every moment: it ends, the source is closed, nothing is left behind", async () => {
+test("a signal at every moment: the pipeline ends, the source is closed, nothing is left behind", async () => {
   const kinds: Record<string, Stage<number, number>> = {
     plain: plain(),
     slow: map((x: number) => sleep(1).then(() => x)),
@@ -301,7 +301,7 @@ test("a signal at every moment: it ends, the source is closed, nothing is left b
   }
 });
 
-test("a signal ends a wait for a sink that never takes anything", async () => {
+test("a signal ends a wait for a sink that never accepts data", async () => {
   const stuck = new Writable({ objectMode: true, highWaterMark: 1, write() {} });
   const controller = new AbortController();
   setTimeout(() => controller.abort(), 10);
@@ -310,7 +310,7 @@ test("a signal ends a wait for a sink that never takes anything", async () => {
   assert(stuck.destroyed);
 });
 
-test("promises that are rejected behind the failing one are nobody's concern", async () => {
+test("promises that are rejected after the failing one are ignored", async () => {
   const error = await failure(
     pipe(
       numbers(20),
@@ -323,7 +323,7 @@ test("promises that are rejected behind the failing one are nobody's concern", a
   assert.equal((await failure(pipe(numbers(20), mapped, collect()))).record, 0);
 });
 
-test("a reader is the source of one pipeline: a second one fails, whatever the first has done", async () => {
+test("a reader is the source of one pipeline: a second one always fails", async () => {
   const used: [string, () => Promise<Reader<string>>][] = [
     ["read to its end", async () => ended(from("one\ntwo\n"))],
     ["iterated to its end", async () => iterated(from("one\ntwo\n"))],
@@ -356,7 +356,7 @@ test("a reader is the source of one pipeline: a second one fails, whatever the f
       assert.equal((await failure(start(await use()))).kind, "closed", name);
     }
   }
-  // What was begun by a loop continues in a pipeline.
+  // A pipeline continues where a loop stopped.
   const reader = from("header\none\ntwo\n");
   for await (const line of reader) if (line === "header") break;
   assert.deepEqual(await pipe(reader, collect()), ["one", "two"]);

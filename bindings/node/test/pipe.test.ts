@@ -28,7 +28,7 @@ import { failure, sleep, toArray } from "./twin.js";
 
 const numbers = (length: number) => Array.from({ length }, (_, i) => i);
 
-/** A stage by its name and number, and what arrays say of it. */
+/** A stage by its name and number, and the equivalent function of arrays. */
 type Recipe = [kind: string, n: number];
 
 const later = <T>(value: T, n: number) =>
@@ -98,7 +98,7 @@ const RECIPES: Record<
 
 const recipe: fc.Arbitrary<Recipe> = fc.tuple(fc.constantFrom(...Object.keys(RECIPES)), fc.nat(6));
 
-test("any stages do what arrays do, from any source, in either mode", async () => {
+test("any stages agree with arrays, for any source and in both modes", async () => {
   const stamp = fc.constantFrom<PipeOptions["stamp"]>(true, "always", false);
   await fc.assert(
     fc.asyncProperty(
@@ -130,7 +130,7 @@ test("any stages do what arrays do, from any source, in either mode", async () =
   );
 });
 
-test("what goes in and what comes out", async () => {
+test("sources and results", async () => {
   const input = from("a\nbb\n\nccc\n");
   const lengths: number[] = await pipe(
     input,
@@ -191,7 +191,7 @@ test("a summary and its statistics", async () => {
   assert.equal(seen, 7);
 });
 
-test("10,000 stages, and the stack is no higher than for one", async () => {
+test("the stack is no deeper for 10,000 stages than for one", async () => {
   for (const stamp of ["always", false] as const) {
     const heights = new Set<number>();
     const limit = Error.stackTraceLimit;
@@ -214,7 +214,7 @@ test("10,000 stages, and the stack is no higher than for one", async () => {
   }
 });
 
-test("where new Function is not allowed, all share one loop", async () => {
+test("without new Function, all stages share one loop", async () => {
   const { Function: original } = globalThis;
   const { spawnSync } = await import("node:child_process");
   assert.equal(original, Function);
@@ -233,7 +233,7 @@ test("where new Function is not allowed, all share one loop", async () => {
   assert.deepEqual([run.status, run.stdout], [0, "[ 2, 3 ]\n"], run.stderr);
 });
 
-test("a function that has much to do gets a loop of its own, and what it does stays the same", async () => {
+test("a function with many items gets its own loop, with the same results", async () => {
   const input = numbers(200_000);
   const add = map((x: number) => x + 1);
   const even = filter((x: number) => x % 2 === 0);
@@ -253,7 +253,7 @@ test("a function that has much to do gets a loop of its own, and what it does st
   );
 });
 
-test("take ends the source, and batch(1) keeps stages from running on what it drops", async () => {
+test("take ends the source, and batch(1) prevents stages from processing items that it drops", async () => {
   let made = 0;
   let returned = false;
   function* source() {
@@ -275,7 +275,7 @@ test("take ends the source, and batch(1) keeps stages from running on what it dr
   assert.deepEqual(await pipe(never, take(0), collect()), []);
 });
 
-test("an endless iterable out of one item", async () => {
+test("an endless iterable from one item", async () => {
   let ended = false;
   const endless = flatMap(function* (x: number) {
     try {
@@ -348,7 +348,7 @@ test("merge, as a source and as a stage", async () => {
   assert.deepEqual(more.toSorted(), [10, 20, 3, 40]);
 });
 
-test("asyncMap: as many at once as allowed, in order or as they come", async () => {
+test("asyncMap: as many at once as allowed, in order or unordered", async () => {
   for (const ordered of [true, false]) {
     let running = 0;
     let most = 0;
@@ -367,7 +367,7 @@ test("asyncMap: as many at once as allowed, in order or as they come", async () 
         numbers(60),
       );
   }
-  // Across batches of one, too: none ends before five are under way.
+  // Also across batches of one: none ends before five are in progress.
   async function* single() {
     for (const x of numbers(10)) {
       await sleep(0);
@@ -385,7 +385,7 @@ test("asyncMap: as many at once as allowed, in order or as they come", async () 
   assert.deepEqual(await pipe(single(), asyncMap(together, { concurrency: 5 }), collect()), numbers(10));
 });
 
-test("without a sink: a loop that is left goes on, and so do batches", async () => {
+test("without a sink: a loop that ended early can be continued, and so can batches", async () => {
   const doubled = pipe(
     numbers(5000),
     map((x) => x * 2),
@@ -412,7 +412,7 @@ test("without a sink: a loop that is left goes on, and so do batches", async () 
   assert.deepEqual(await toArray(closed), []);
 });
 
-test("a slow sink stops the source: what is in flight is bounded", async () => {
+test("a slow sink stops the source, and items in transit are bounded", async () => {
   let delivered = 0;
   let taken = 0;
   let most = 0;
@@ -461,7 +461,7 @@ test("sinks: a byte stream gets records as lines, a web stream of objects gets i
   assert.deepEqual(objects, [{ a: 1 }, { a: 2 }]);
 });
 
-test("arguments that cannot be", async () => {
+test("invalid arguments", async () => {
   assert.throws(() => map(3 as never), { kind: "argument_invalid" });
   assert.throws(() => take(-1), { kind: "invalid_option" });
   assert.throws(() => batch(0), { kind: "invalid_option" });

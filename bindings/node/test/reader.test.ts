@@ -48,11 +48,11 @@ test("everything that can be read", async () => {
   assert.deepEqual(await toArray(from(new Response(bytes))), expected);
   assert.deepEqual(await toArray(from(new Response(bytes).body!)), expected);
   assert.deepEqual(await toArray(lines(from(bytes))), expected);
-  // Cut between the halves of a character.
+  // Split between the halves of a character.
   assert.deepEqual(await toArray(from([...NAMES_LIST.split("")])), expected);
 });
 
-test("memory is used again only where nobody looks at it: strings, batches and views in turn", async () => {
+test("memory is reused only if it is not referenced: strings, batches and views in turn", async () => {
   const expected = Array.from({ length: 50_000 }, (_, i) => `${i} ${"é".repeat(i % 37)}`);
   expected[30_000] = "long".repeat(30_000);
   const bytes = Buffer.from(expected.map((line) => `${line}\n`).join(""));
@@ -136,7 +136,7 @@ test("files that cannot be opened, and one that shrinks", async () => {
   assert.equal((await failure(toArray(reader))).kind, "source_shrank");
 });
 
-test("a descriptor, from where it is, which stays the caller's", async () => {
+test("a descriptor, from its current position, which the caller still owns", async () => {
   const number = openSync(file("descriptor", "0123\n4\n56"), "r");
   readSync(number, Buffer.alloc(2));
   const reader = fd(number);
@@ -165,7 +165,7 @@ test("closing ends a loop that waits, and one that waits for the command's end",
   await reader.close();
 });
 
-test("a loop that is left goes on with the next record, in whatever way", async () => {
+test("after a loop ends early, reading continues with the next record in any way", async () => {
   const reader = from("one\ntwo\nthree\nfour\n56\n78\nend");
   assert.equal(await firstOf(reader), "one");
   assert.deepEqual(reader.position, { bytes: 4, records: 1 });
@@ -197,7 +197,7 @@ test("calls that overlap take turns", async () => {
   );
 });
 
-test("a record is there as soon as its end is", async () => {
+test("a record is available as soon as its end has arrived", async () => {
   let hasSecond = false;
   async function* slow() {
     yield "first\nsec";
@@ -211,7 +211,7 @@ test("a record is there as soon as its end is", async () => {
   assert.equal(await firstOf(reader), "second");
 });
 
-test("a record limit means records, and one that is too long can be skipped", async () => {
+test("the record limit applies to records, and a record that is too long can be skipped", async () => {
   const text = `short\n${"long".repeat(50)}\nlast\n`;
   for (const cuts of [[], [30], [30, 60, 90, 120, 150, 180, 200]]) {
     const reader = from(pieces(Buffer.from(text), cuts), { recordLimit: 100 });
@@ -231,7 +231,7 @@ test("a record limit means records, and one that is too long can be skipped", as
   }
 });
 
-test("a record of announced length is skipped without keeping it", async () => {
+test("a length-prefixed record is skipped without keeping it", async () => {
   const framer = lengthPrefixed({ width: 4, endian: "big" });
   const long = Buffer.alloc(4 + 3_000_000, "x");
   long.writeUInt32BE(3_000_000);
@@ -265,7 +265,7 @@ test("a record of more than 4 GiB is skipped as well", async () => {
   assert.deepEqual(await toArray(reader), ["c"]);
 });
 
-test("a long record is not looked at from its beginning for each chunk", async () => {
+test("a long record is not scanned from its start for each chunk", async () => {
   const chunk = Buffer.alloc(64 << 10, "x");
   async function* chunks() {
     for (let i = 0; i < 512; i++) yield chunk; // 32 MiB
@@ -276,7 +276,7 @@ test("a long record is not looked at from its beginning for each chunk", async (
   assert.deepEqual(lengths, [512 << 16, 3]);
 });
 
-test("what fails is reported once, behind every record", async () => {
+test("a failure is reported once, after all records", async () => {
   async function* broken() {
     yield "one\ntwo\nhalf";
     throw Object.assign(new Error("boom"), { errno: -5 });
@@ -315,7 +315,7 @@ test("a signal ends a read that waits, and the source", async () => {
   assert.equal((await failure(toArray(again))).kind, "cancelled");
 });
 
-test("nothing is served after close", async () => {
+test("no records are returned after close", async () => {
   const reader = from("one\ntwo\n");
   assert.equal(await firstOf(reader), "one");
   await reader.close();

@@ -1,4 +1,4 @@
-// Every example of the README runs, and prints what stands below it.
+// Every example of the README runs and prints the documented output.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -10,7 +10,7 @@ import { repository } from "./twin.js";
 
 const root = fileURLToPath(new URL("bindings/node/", repository));
 const readme = readFileSync(join(root, "README.md"), "utf8");
-// In the package, so that its name is found.
+// In the package, so that its name can be resolved.
 const directory = join(root, "build/readme");
 rmSync(directory, { recursive: true, force: true });
 mkdirSync(directory, { recursive: true });

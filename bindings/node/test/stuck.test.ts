@@ -1,4 +1,4 @@
-// Sinks that accept nothing: a cancelled pipeline ends, whatever its sink waits for, and leaves nothing running.
+// Sinks that accept no data: a cancelled pipeline always ends and leaves nothing running.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -25,7 +25,7 @@ function fifo(name: string): string {
 const deaf = () => new Writable({ write() {} });
 const deafStream = () => new WritableStream({ write: () => new Promise(() => {}) });
 
-/** Sinks that take nothing, or nothing any more. */
+/** Sinks that accept no data, or no more data. */
 const stuck: { [name: string]: () => StreamSink } = {
   "a command that does not read": () => Writer.command("sleep", ["20"]),
   "a writer to a Writable": () => Writer.to(deaf()),
@@ -40,7 +40,7 @@ const stuck: { [name: string]: () => StreamSink } = {
   },
 };
 
-/** It rejects as cancelled, and within seconds. */
+/** Checks that a pipeline is rejected as cancelled within seconds. */
 async function cancelled(start: (signal: AbortSignal) => Promise<unknown>) {
   const controller = new AbortController();
   const running = failure(start(controller.signal));
@@ -67,7 +67,7 @@ test("an abort ends a pipeline that finishes its sink, or waits for a tee or a q
   );
 });
 
-test("an abort ends a pipeline that has failed and waits for its sink to take what came before", async () => {
+test("an abort ends a pipeline that has failed and waits for its sink to accept earlier items", async () => {
   async function* broken() {
     yield "one";
     throw new Error("boom");
@@ -85,7 +85,7 @@ test("an abort ends a pipeline without a sink", async () => {
   assert.equal((await failure(toArray(running))).kind, "cancelled");
 });
 
-test("a writer is given up while its sink takes nothing, and leaves no file", async () => {
+test("a writer is abandoned while its sink accepts no data, and leaves no file", async () => {
   const path = join(directory, "whole.gz");
   const controller = new AbortController();
   const lines = filter(() => true);
@@ -97,7 +97,7 @@ test("a writer is given up while its sink takes nothing, and leaves no file", as
   );
 });
 
-test("what is given up is not completed: its reader notices", async () => {
+test("abandoned output is not completed, which its reader detects", async () => {
   const path = fifo("given-up.gz");
   const reading = toArray(command("cat", [path], { as: "bytes", keepDelimiter: true, decode: "off" }));
   async function* broken() {
@@ -125,7 +125,7 @@ async function connected(serve: (socket: Socket) => void): Promise<{ socket: Soc
 
 const megabyte = "a line of some length\n".repeat(50_000);
 
-test("a peer that has sent something gets all of it, and confirms that", async () => {
+test("a peer that has sent data receives everything and confirms it", async () => {
   for (const direct of [true, false]) {
     let received = 0;
     const { socket, close } = await connected((peer) => {
@@ -176,7 +176,7 @@ function run(program: string) {
   return { status, stdout, stderr };
 }
 
-test("a writer that was not closed loses nothing when the process ends", () => {
+test("a writer that was not closed loses no data when the process exits", () => {
   const written = { status: 0, stdout: "one\n", stderr: "" };
   assert.deepEqual(run(`Writer.stdout().write("one\\n");`), written);
   assert.deepEqual(run(`Writer.fd(1).write("one\\n");`), written);
@@ -188,7 +188,7 @@ test("a writer that was not closed loses nothing when the process ends", () => {
   assert.deepEqual([many.status, many.stdout.length], [0, 3_500_000]);
 });
 
-test("what cannot be written when the process ends is reported, with status 1", () => {
+test("data that cannot be written when the process exits is reported, with status 1", () => {
   const lost = run(`const w = Writer.command("cat"); w.write("one\\n"); process.exit(0);`);
   assert.deepEqual([lost.status, lost.stdout], [1, ""]);
   assert.match(lost.stderr, /^millstream: cat: the process ended before it was closed: 4 bytes were not written/);
@@ -200,7 +200,7 @@ test("what cannot be written when the process ends is reported, with status 1", 
   );
   assert.equal(full.status, 1);
   assert.match(full.stderr, /ENOSPC/);
-  // The caller knows already.
+  // The error was already reported to the caller.
   const known = run(`
     const { openSync } = await import("node:fs");
     const w = Writer.fd(openSync("/dev/full", "w"));
@@ -223,7 +223,7 @@ test("a file that was not closed does not appear, and leaves nothing behind", ()
   );
 });
 
-test("how much was written is known also of a chunk of which the system took a part", async () => {
+test("the number of written bytes includes partially written chunks", async () => {
   const path = fifo("part");
   const writer = Writer.path(path, { capacity: 1 << 20 });
   writer.write(Buffer.alloc(1 << 20, "x"));
@@ -236,7 +236,7 @@ test("how much was written is known also of a chunk of which the system took a p
   assert.equal(writer.written, error.written);
 });
 
-test("nothing is said to be written of a file that does not appear", async () => {
+test("no bytes are reported as written for a file that does not appear", async () => {
   // The file size limit is hit after 4096 bytes.
   const program = `
     process.on("SIGXFSZ", () => {});
@@ -258,7 +258,7 @@ test("nothing is said to be written of a file that does not appear", async () =>
   assert.throws(() => readFileSync(join(directory, "limited")));
 });
 
-test("forEach that never answers is ended, too", async () => {
+test("forEach whose function never returns is ended, too", async () => {
   await cancelled((signal) =>
     pipe.options({ signal })(
       command("yes"),

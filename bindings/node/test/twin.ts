@@ -1,4 +1,4 @@
-// The plain, obviously right way to find records, to compare with; and how the shared vectors are written.
+// A simple implementation of framing for comparison, and a parser of the shared vectors.
 
 import { readFileSync } from "node:fs";
 import * as ms from "millstream";
@@ -15,7 +15,7 @@ export interface Vector {
 // Tests run in build/test of bindings/node.
 export const repository = new URL("../../../../", import.meta.url);
 
-/** The cases of a file of vectors, in columns. */
+/** Returns the cases of a file of vectors, in columns. */
 export function cases(file: string): string[][] {
   const text = readFileSync(new URL(`vectors/${file}`, repository), "utf8");
   const rows = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
@@ -29,7 +29,7 @@ export function frameVectors(): Vector[] {
   });
 }
 
-/** The framer that a vector's words ask for. */
+/** Returns the framer that a vector describes. */
 export function framerOf(words: string): ms.Framer {
   const all = words.split(" ");
   const keepDelimiter = all.at(-1) === "untrimmed";
@@ -92,7 +92,7 @@ export async function toArray<T>(items: AsyncIterable<T>): Promise<T[]> {
   return all;
 }
 
-/** The error that a promise ends with. */
+/** Returns the error with which a promise is rejected. */
 export async function failure(promise: Promise<unknown>): Promise<ms.MillstreamError> {
   try {
     await promise;

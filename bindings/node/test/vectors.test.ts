@@ -1,4 +1,4 @@
-// The shared vectors of behaviour: what counts as which compression, what options are by default, what a limit counts.
+// The shared vectors of behaviour: detection of compression, defaults of options, limits.
 
 import assert from "node:assert/strict";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -28,7 +28,7 @@ async function outcome(result: () => Promise<string>): Promise<[string, string]>
 }
 
 for (const [name, way, file, input, output, end] of cases("sniff.tsv")) {
-  // What Node does not write, it refuses.
+  // Formats that Node cannot write are errors.
   const isRefused = way === "write" && (/bgzf?$/.test(file) || (file.endsWith(".zst") && !hasZstd));
   test(`sniff ${name}`, async () => {
     const path = join(directory, file);
@@ -73,7 +73,7 @@ for (const [name, words, limit, input, records, end] of cases("limits.tsv")) {
   });
 }
 
-/** What an option is by default, as the behaviour shows it. */
+/** Returns the default of an option, as determined from behaviour. */
 async function defaultOf(option: string): Promise<string> {
   const zipped = zlib.gzipSync("1\n");
   const isDecoded = async (reader: AsyncIterable<unknown>) => ((await toArray(reader))[0] === "1" ? "yes" : "no");

@@ -30,7 +30,7 @@ function inDirectory(name: string, body: (path: (name: string) => string) => Pro
   });
 }
 
-test("what was written is what was written, for any capacity and any pieces", async () => {
+test("the output is the concatenation of the writes, for any capacity and any pieces", async () => {
   const piece = fc.oneof(fc.string({ unit: "binary" }), fc.uint8Array({ maxLength: 40 }));
   await fc.assert(
     fc.asyncProperty(fc.array(piece, { maxLength: 30 }), fc.integer({ min: 1, max: 64 }), async (all, capacity) => {
@@ -115,7 +115,7 @@ inDirectory("compressed files: several members, damage, truncation, what follows
     "decode_damaged",
   );
   assert.equal((await failure(read(Buffer.concat([gz, Buffer.alloc(32)])))).kind, "decode_damaged");
-  // A name promises.
+  // A name implies a format.
   assert.equal((await failure(read(gz.subarray(0, 1), "b.gz"))).kind, "decode_truncated");
   assert.equal((await failure(read(new Uint8Array(0), "c.zst"))).kind, "decode_truncated");
   assert.deepEqual(await read(Buffer.from("\x1f plain\n")), ["\x1f plain"]);
@@ -161,7 +161,7 @@ test("waiting is needed only when the buffer is full", async () => {
   assert.equal(end.bytes, 20);
 });
 
-test("bytes go out at each line end, or after a while", async () => {
+test("bytes are written at each line end, or after a delay", async () => {
   for (const flush of [{ flushPolicy: "line" }, { flushDelay: 5 }] as const) {
     const through = new PassThrough();
     const writer = Writer.to(through, flush);
@@ -172,7 +172,7 @@ test("bytes go out at each line end, or after a while", async () => {
   }
 });
 
-test("by default bytes go out at each line end to a terminal only", async () => {
+test("by default, bytes are written at each line end only to a terminal", async () => {
   for (const isTTY of [false, true]) {
     const through = Object.assign(new PassThrough(), { isTTY });
     const writer = Writer.to(through);
@@ -187,7 +187,7 @@ test("by default bytes go out at each line end to a terminal only", async () => 
   }
 });
 
-test("what a sink does not take is an error of a later call, and of close", async () => {
+test("if a sink does not accept data, a later call and close report an error", async () => {
   let calls = 0;
   const broken = new Writable({
     write(_chunk, _encoding, done) {
@@ -204,7 +204,7 @@ test("what a sink does not take is an error of a later call, and of close", asyn
   assert.equal((await failure(writer.close())).kind, "io");
 });
 
-test("nothing is taken after close", async () => {
+test("no data is accepted after close", async () => {
   const writer = Writer.nowhere();
   await writer.write("one");
   await writer.close();
@@ -243,7 +243,7 @@ inDirectory("what cannot be written is refused before anything is opened", async
     for (let round = 0; round < 10; round++) assert.throws(() => Writer.path(path(name)), { kind: "unsupported" });
   }
   assert.deepEqual([readdirSync(path(".")), descriptors()], [[], before]);
-  // A name is only a name where the encoding is given.
+  // A name implies no format if the encoding is given.
   const writer = Writer.path(path("a.bgz"), { encode: "off" });
   await writer.write("one\n");
   await writer.close();

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 
 /// Runs the command line and returns the exit status. If a signal ended it, the process is killed by the same signal,
 /// as the `millstream` command is.
+///
 /// `closed` lists which of standard input, output and error were closed when the process started. Only Python knows
 /// this, because other files may have their numbers by now.
 #[pyfunction]

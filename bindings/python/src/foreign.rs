@@ -1,4 +1,5 @@
 //! Python objects as a source or a sink: functions that return bytes, file-like objects, memory.
+//!
 //! Functions are called only on the caller's thread, with the interpreter lock, which the core's call has released.
 
 use std::collections::TryReserveError;

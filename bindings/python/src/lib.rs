@@ -1,9 +1,11 @@
 //! The native part of Millstream's package for Python.
+//!
 //! It creates Python objects directly from the core's buffers. It guarantees that the interpreter lock is released and
 //! signals are handled during every call that waits or takes long, that no panic and no unbounded lock crosses the
 //! boundary, and that invalid arguments and concurrent calls raise exceptions. It contains only conversions: the core
 //! decides what a record, a number or a document is. Code that is not performance-critical is written in Python
 //! (`python/millstream`).
+//!
 //! - `reader`, `batch`, `record`, `lines`: reading records; `writer`: writing; `options`, `writer_options`, `command`,
 //!   `framer`, `number`: arguments.
 //! - `columns`: delimited text as typed columns. `arrow`: columns for other packages.

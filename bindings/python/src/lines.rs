@@ -1,4 +1,5 @@
 //! Lines one at a time, for a `for` loop: an iterator whose `__next__` is a function that Python calls directly.
+//!
 //! It takes only lines that are in the reader's buffer. The reader's own `__next__` handles everything else (waiting,
 //! errors and the end), so both can be used alternately. A call through PyO3 checks types, tracks the recursion depth,
 //! and wraps the result. This costs 59 of 538 instructions for a line of 300 bytes, loop and object included, and

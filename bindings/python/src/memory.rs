@@ -3,6 +3,7 @@
 //! ```text
 //! numpy array ─► memoryview ─► Memory ─► owner of the bytes
 //! ```
+//!
 //! This module contains unsafe code because it passes a pointer to Python.
 
 use std::ffi::c_int;

@@ -1,4 +1,5 @@
 //! The reader for Python.
+//!
 //! Buffered data is taken while holding the interpreter lock; everything else is done without it. A reader serves one
 //! call at a time: a call from another thread raises an exception and never waits.
 

@@ -1,4 +1,5 @@
 //! Runs work that may wait, without the interpreter lock and with signals handled.
+//!
 //! Python runs its signal handlers on the main thread, between two of its instructions; a wait in the core would delay
 //! them. So every wait is interrupted regularly (all waits of the core obey a token, and no data is lost), the handlers
 //! run, and the wait continues. A thread does this while there are waits, and ends when there are none.

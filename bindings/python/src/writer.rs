@@ -1,4 +1,5 @@
 //! The writer for Python.
+//!
 //! Data that fits in the buffer is copied while holding the interpreter lock; everything else is done without it. A
 //! writer serves one call at a time.
 

@@ -127,6 +127,7 @@ inline std::uint64_t c_time(std::chrono::nanoseconds time) {
 }
 
 /// A user callback, whose address stays the same when its reader or writer moves.
+///
 /// No exception may pass through the library. So a callback's exception is stored here, the callback reports a failure
 /// to the library, and the call that returns this failure rethrows the exception. This may be a later call than the one
 /// that ran the callback, for example if a writer's sink has accepted part of a record, or a reader has records to

@@ -15,12 +15,14 @@
 //         for (auto [key, value] : document)
 //             …
 //     }
+//
 // A `document` and a `value` are views: they are cheap to copy, and valid as long as the underlying memory exists
 // unchanged. In a stream, they are valid until the next document; `owned_document` owns its memory. Values are parsed
 // when they are accessed and are not cached: each lookup scans the members before the one that it finds.
 //
 // Errors are thrown as `millstream::error`, with the path of keys and the byte: `shape_mismatch` for a value of another
 // type, `key_missing`, `value_out_of_range`, `document_invalid`, …
+//
 // Any number of threads may use views; only one thread at a time may use a stream or a builder.
 #ifndef MILLSTREAM_BSON_HPP
 #define MILLSTREAM_BSON_HPP
@@ -924,6 +926,7 @@ T document::as() const {
 /// with `void ms_bson_encode(millstream::bson::builder &, std::optional<std::string_view> key, const T &)` in their
 /// namespace. An integer of 32 bits or less is written as int32, others as int64; an unsigned one that does not fit is
 /// `value_out_of_range`. A `std::optional` without a value is null. Times are rounded down to milliseconds.
+///
 /// After an exception, the builder is in the state before the call: no value is partially appended.
 class builder {
   public:
@@ -1436,6 +1439,7 @@ static_assert(std::input_iterator<documents::iterator>);
 /// Declares which members of a struct are fields of its documents: MS_BSON_FIELDS(person, name, age, mail), after the
 /// struct and in its namespace. Then `as<person>()` decodes and `append` encodes it. A missing field is `key_missing`,
 /// unless it is a `std::optional`. There may be at most 64 fields. A derived class needs its own declaration.
+///
 /// MS_BSON_FIELD_AS(member, "name") declares a field with another name in documents:
 ///
 ///     MS_BSON_FIELDS(person, name, MS_BSON_FIELD_AS(id, "_id"), mail)

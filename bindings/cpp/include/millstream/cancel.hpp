@@ -3,6 +3,7 @@
 //     millstream::cancel_token token;
 //     millstream::reader reader(millstream::standard_input{}, {.cancel = &token});
 //     // elsewhere: token.cancel();
+//
 // A waiting call fails with `cancelled` immediately, and so does every later call until the token is reset. No data is
 // lost: after the reset, the next call continues at the same position.
 #ifndef MILLSTREAM_CANCEL_HPP

@@ -2,6 +2,7 @@
 //
 //     millstream::command{"samtools", "view", "-h", file}
 //     millstream::command{"sort", "-k2"}.env("LC_ALL", "C").current_dir("/data")
+//
 // A command is only a description and does not start a process. Any number of readers and writers can use it.
 #ifndef MILLSTREAM_COMMAND_HPP
 #define MILLSTREAM_COMMAND_HPP

@@ -1,7 +1,9 @@
 // millstream/descriptor.hpp: the system functions for input.hpp and output.hpp: reads, writes and waits.
+//
 // Works on POSIX, and on Windows with mingw-w64. On Windows, descriptors stay in their mode, like those of stdio: in
 // text mode, the default, the C library converts line ends. For raw bytes, call `_setmode(fd, _O_BINARY)` before
 // anything is read or printed.
+//
 // Needs C++17 and no library.
 #ifndef MILLSTREAM_DESCRIPTOR_HPP
 #define MILLSTREAM_DESCRIPTOR_HPP

@@ -8,10 +8,13 @@
 //             std::cerr << error.command()->stderr_tail;
 //         std::cerr << error.what() << '\n'; // what was found, where, and what to do about it
 //     }
+//
 // `millstream::error` is a `std::system_error` whose category is named "millstream", so codes can also be passed as
 // `std::error_code`.
+//
 // Without exceptions (-fno-exceptions), an error that would be thrown is printed as one line to standard error, and the
 // program ends with exit(1).
+//
 // Needs C++17 and no library.
 #ifndef MILLSTREAM_ERROR_HPP
 #define MILLSTREAM_ERROR_HPP

@@ -4,6 +4,7 @@
 //     millstream::batch batch = framer.batch("one;two;thr", millstream::extent::part); // one, two
 //     for (std::string_view record : batch)
 //         use(record);
+//
 // A framer finds the ends of records. It does no input or output and keeps no state between calls, so a different
 // framer may be used for the next record. Only one thread at a time may use a framer. Readers use framers, and framers
 // work on any memory.

@@ -5,10 +5,12 @@
 //     in >> n;                                      // required: a missing value is an error
 //     while (in >> a >> b) ...                      // both or neither; if neither, the loop ends
 //     for (std::string_view line : in.lines()) ...
+//
 // Values are separated by any amount of white space. The forms of numbers are described in numbers.h: all integer types
 // (including signed char and unsigned char, which is uint8_t), with checks for overflow; float and double like
 // std::from_chars, with an optional `+`; 1e999 is out of range, and 1e-999 is 0. A char is one byte that is not white
 // space; a std::string is a word.
+//
 // Invalid input is immediately an error (millstream::error) and never a value: `12x` and `1.5` are not ints, 300 is not
 // a uint8_t. The error contains the byte and the line, what was found and what was expected. Invalid input is not
 // consumed: reading the same value again fails again, and `word` or `line` reads the text.
@@ -16,13 +18,17 @@
 // The end of the input is not an error if you test for it: the tested expression (`if`, `while`, `!`) becomes false. It
 // is an error (value_missing) if a value is required, that is, without a test, and between values that are read
 // together. So a program without tests stops at truncated input instead of continuing with old values.
+//
 // After a number, `line` returns the rest of its line: white space is consumed with the value that follows it.
+//
 // Bytes are read through a window on a buffer of 256 KiB, which grows for long words and lines up to the record limit
 // of 64 MiB. Interrupted reads, short reads and reads from a non-blocking descriptor without data are continued. Before
 // an input reads from anything but a regular file, or reports an error, it flushes the output to which it is tied
 // (millstream::in is tied to millstream::out), so that the user sees a prompt.
+//
 // An input neither opens nor closes the descriptor, and it knows only that the bytes ended, not why. It reads ahead, so
 // other readers of the descriptor do not get the buffered bytes. Only one thread at a time may use an input.
+//
 // Needs C++17 and no library.
 #ifndef MILLSTREAM_INPUT_HPP
 #define MILLSTREAM_INPUT_HPP
@@ -220,6 +226,7 @@ inline constexpr bool has_scan_hook<T, std::void_t<decltype(ms_scan(std::declval
 } // namespace detail
 
 /// Reads numbers, words and lines from a file descriptor: see the top of this file.
+///
 /// To read your own type, define `bool ms_scan(millstream::input &in, your_type &value)` in its namespace, usually as
 /// `return in.scan(value.x, value.y);`.
 class input {
@@ -598,6 +605,7 @@ class input {
 /// The result of `in >> a >> b`, until the end of the statement. In a condition (`if`, `while` or `!`), it is false if
 /// the input ended before the first value. Without a condition, this is an error (value_missing). If the input ended
 /// between two values, it is always an error.
+///
 /// There is one exception: in a destructor that runs during stack unwinding, a missing first value without a test is
 /// not reported, and the variable keeps its value, because a second exception would end the program. In such
 /// destructors, use a test, or use `require` and catch its exceptions.

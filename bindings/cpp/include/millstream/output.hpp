@@ -4,16 +4,20 @@
 //     log.print("Hello, ", i, '\t');
 //     log << max(a, b) << '\n';
 //     log.flush();
+//
 // Bytes are collected in a buffer of 64 KiB (256 KiB for a pipe) and written when it is full, at `flush`, and at the
 // end; for a terminal also at each line end. put.hpp describes how values become text. A print checks once whether all
 // its parts fit, and then writes without further checks.
+//
 // Short writes, interrupted writes and writes to a full non-blocking descriptor are continued, so that no byte is lost
 // or written twice. A failed write throws millstream::error, which contains the number of bytes that the system
 // accepted; a broken pipe has its own kind (if SIGPIPE is ignored; otherwise it kills the program). After a failed
 // write the output is closed, and each further print fails. A print that fails has printed none of its parts, unless it
 // is larger than the buffer or has parts with their own hook.
+//
 // An output neither opens nor closes the descriptor. Only one thread at a time may use an output. Bytes in the buffer
 // are duplicated if the process forks, so flush before a fork.
+//
 // Needs C++17 and no library.
 #ifndef MILLSTREAM_OUTPUT_HPP
 #define MILLSTREAM_OUTPUT_HPP
@@ -186,6 +190,7 @@ class output {
 
     //   begin_        at_           end_ <= capacity_end_
     //   [ accepted    | free        |                   ]
+    //
     // Text that fits between at_ and end_ needs no further check. If some action follows every print (such as a flush
     // at a terminal's line end), end_ equals at_, so that no text fits.
     char *at_ = nullptr;

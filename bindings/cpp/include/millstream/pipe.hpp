@@ -8,9 +8,11 @@
 //         .take(1000)
 //         .write_to(out);
 //     out.close();
+//
 // Items pass between stages: first the records, as `std::string_view`s, then the results of the stages, which are
 // values of any type, even move-only ones. A `std::string_view` is valid as long as the object that it refers to.
 // Records and the results of `rewrite` are valid as long as their batch.
+//
 // | stage                                               | output for an item                                          |
 // |-----------------------------------------------------|-------------------------------------------------------------|
 // | map, filter_map, flat_map, scan_state               | a value; perhaps one; several; one that depends on those    |
@@ -22,6 +24,7 @@
 //
 // Stages written in one expression are fused: the compiler turns them into one loop. A `millstream::stage` is boxed and
 // costs a virtual call for each batch and a move for each item. Use boxes for hundreds of stages.
+//
 // Guarantees:
 // - A stage fails by throwing. Earlier records reach the sink first; then the exception is rethrown unchanged, and
 //   `last_error()` has its record, offset and source. If the exception is a `millstream::error` (and not of a derived
@@ -33,6 +36,7 @@
 //   fails. `batch(1)` prevents this.
 // - Everything runs on the caller's thread, and memory is bounded by the readers' buffers and the output of the stages
 //   for one batch.
+//
 // Needs C++20 and libmillstream.
 #ifndef MILLSTREAM_PIPE_HPP
 #define MILLSTREAM_PIPE_HPP
@@ -250,6 +254,7 @@ using owned = std::conditional_t<std::is_same_v<Item, std::string_view>, std::st
 
 /// A chain of stages with sources: see the top of this file. Its type contains its stages and need not be written out.
 /// It can be moved but not copied.
+///
 /// Functions that add a stage or a setting consume the pipe, so that everything can be written in one expression.
 /// Functions that run the pipe do not consume it, so that it can be queried. After `cancelled`, it can be run again and
 /// continues at the same position; after any other exception of a stage or a sink, it has ended and reports `closed`.

@@ -3,6 +3,7 @@
 // A chain takes the items of a batch and passes the results to a sink, item by item. Each stage wraps the sink in its
 // own function, so that the compiler sees one loop with all stages in it. If stages are chosen at run time or measured,
 // the chain is cut: complete batches are passed on there.
+//
 // Needs C++20 and libmillstream.
 #ifndef MILLSTREAM_PIPE_CHAINS_HPP
 #define MILLSTREAM_PIPE_CHAINS_HPP

@@ -1,5 +1,6 @@
 // Items with the numbers of their records, and the state while a pipe processes them; see pipe.hpp. Except for
 // `millstream::stage_stats`, this header is internal.
+//
 // Needs C++20 and libmillstream.
 #ifndef MILLSTREAM_PIPE_ITEMS_HPP
 #define MILLSTREAM_PIPE_ITEMS_HPP

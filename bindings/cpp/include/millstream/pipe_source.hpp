@@ -1,5 +1,6 @@
 // Reads the records of a pipe, batch by batch, and handles exceptions of stages; see pipe.hpp. Except for
 // `millstream::pipe_summary`, this header is internal.
+//
 // Needs C++20 and libmillstream.
 #ifndef MILLSTREAM_PIPE_SOURCE_HPP
 #define MILLSTREAM_PIPE_SOURCE_HPP

@@ -1,5 +1,7 @@
 // The stages of pipes that work on one item at a time; see pipe.hpp. This header is internal.
+//
 // A stage receives an item and passes no item, one item or several items to the next stage.
+//
 // Needs C++20 and libmillstream.
 #ifndef MILLSTREAM_PIPE_STAGES_HPP
 #define MILLSTREAM_PIPE_STAGES_HPP

@@ -2,6 +2,7 @@
 //
 //     using namespace millstream;
 //     out.println(pad(x, 8), ' ', hex(y), ' ', fixed(z, 2), ' ', json(name));
+//
 // The text of a value, which is the same in every language of Millstream:
 //
 //   char                        that byte
@@ -16,11 +17,14 @@
 //   fixed(x, digits)            this many digits after the point, rounded from the exact value; width and digits count
 //                               as 65535 if they are more
 //   json(text)                  a quoted string; bytes that are not UTF-8 become U+FFFD
+//
 // To print your own type, define `void ms_put(millstream::output &out, const your_type &value)` in its namespace; it
 // prints to `out`. (Types that convert to std::string_view do not need it.)
+//
 // Each part has a maximum size (`room`) and writes itself into that space (`put`): print adds the sizes and checks once
 // whether there is enough space. Sizes always have 64 bits, so that their sum cannot overflow: it is a small multiple
 // of the bytes in memory and of bounded widths. Users of stdio.hpp need neither parts nor sizes.
+//
 // Needs C++17 and no library. Floating-point numbers need a standard library whose std::to_chars supports them
 // (libstdc++ of gcc 11 and later).
 #ifndef MILLSTREAM_PUT_HPP

@@ -7,9 +7,11 @@
 // The end of the stream means that the source succeeded: a command that exits with a non-zero status is an error,
 // which is reported after all bytes that it wrote have been delivered. An error is reported once; after it, the reader
 // is at its end, unless `millstream::is_resumable` returns true.
+//
 // Member functions that can fail have two forms. One throws `millstream::error`, or the exception of your callback. The
 // other takes a `std::error_code &` as its last argument, does not throw, and stores the details in `last_error()`.
 // Loops over ranges, `values()`, and `scan` of several values have only the throwing form.
+//
 // The reader owns the bytes of lines, records and batches, which are valid until the next non-const call on it.
 // Different threads may use different readers at the same time; only one thread at a time may use a reader.
 #ifndef MILLSTREAM_READER_HPP
@@ -122,6 +124,7 @@ struct io;
 
 /// Reads a source. It can be moved but not copied. A default-constructed or moved-from reader is not open: its calls
 /// fail with `argument_invalid`.
+///
 /// The destructor closes the reader without reporting errors. It may take two seconds if a command has to be stopped.
 class reader {
   public:

@@ -25,8 +25,10 @@ namespace millstream {
 
 /// Writes complete records from several threads. It can be moved but not copied: threads use one object by reference.
 /// Several threads may call const member functions at the same time.
+///
 /// Member functions that can fail have two forms. One throws `millstream::error`, or the exception of your callback.
 /// The other takes a `std::error_code &` as its last argument and does not throw; it reports only the code.
+///
 /// A default-constructed or moved-from writer is not open: its calls fail with `argument_invalid`. If the writer was
 /// not closed, the destructor finishes it as far as possible without reporting errors, like that of
 /// `millstream::writer`.

@@ -6,6 +6,7 @@
 //
 // Sinks are path, mapped, fd, borrowed_fd, command, tcp, unix_socket and callback, which are sources too (see
 // source.hpp), and standard_output, to_memory and nowhere.
+//
 // A file appears complete when the writer is closed, or not at all. A command must exit with status 0.
 #ifndef MILLSTREAM_SINK_HPP
 #define MILLSTREAM_SINK_HPP

@@ -8,12 +8,15 @@
 //     millstream::Extractor, <<       numbers and words instead of bytes
 //     millstream::LockedReadBuffer    for several threads
 //     millstream::LockedWriteBuffer   for several threads, with a flush after a while
+//
 // Guarantees:
 // - No data is lost. Bytes that io delivered can be read, and accepted bytes are written or still in the buffer, even
 //   if io throws, moves fewer bytes than requested, or accepts no more.
 // - There is no recursion: neither long reads nor handlers that start further requests deepen the stack.
 // - io is called with at most the capacity of the buffer, and only with the buffer's own memory.
+//
 // These classes know only the io function and do not open or poll anything. `reader.hpp` and `writer.hpp` do.
+//
 // Needs C++17 and no library. This file can be copied. It compiles with g++, clang++ and mingw-w64.
 
 #ifndef MILLSTREAM_SMART_BUFFER_HPP
@@ -219,6 +222,7 @@ std::optional<std::size_t> length_till(std::string_view bytes, Ender &ender) {
 } // namespace millstream
 
 /// Reads through a buffer from an io function that is passed with every read.
+///
 /// `io(char *to, const SizeType &len)` writes up to `len` bytes to `to` and returns their number; 0 means that there
 /// are no more. Any callable of this form works. It is called with the free part of the buffer, never with the caller's
 /// memory. It may throw: the exception passes through, and the buffer contains the bytes from before the read and
@@ -255,6 +259,7 @@ struct SyncIOReadBuffer {
     /// Reads up to and including the first `ender`, a character or a predicate of characters, to `out`, which has to be
     /// large enough. Returns the number of bytes. At the end of the input, it reads the remaining bytes without
     /// `ender`.
+    ///
     /// Records longer than the maximum of `SizeType` are returned in pieces: the first has that length and no `ender`.
     template <class Io>
     SizeType readUntil(char *out, Io &&io, const char &ender) {
@@ -440,6 +445,7 @@ char *format(char *to, T value) {
 
 /// Writes through a buffer to its own io, as late as possible: when the data does not fit, at `flush`, and in the
 /// destructor.
+///
 /// `io(char *from, const SizeType &len)`, or with `const char *`, accepts up to `len` bytes and returns their number,
 /// or returns void if it accepts all of them. It is called again for the rest; 0 means that it accepts no more. It may
 /// throw: the exception passes through, and bytes that it has not accepted stay in the buffer.
@@ -477,6 +483,7 @@ struct SyncIOLazyWriteBuffer {
     }
 
     /// Accepts `len` bytes. Returns the number of accepted bytes, which is smaller only if io accepts no more.
+    ///
     /// Fills the buffer to its last byte before it calls io: for a buffer of 12 bytes, two writes of 6 bytes do not
     /// call io, and the third write first writes those 12. If io throws, `accepted()` returns how many bytes were
     /// accepted.
@@ -517,6 +524,7 @@ struct SyncIOLazyWriteBuffer {
 
     /// From now on, a write that finds bytes older than `interval` in the buffer writes all of them and its own. 0
     /// disables this.
+    ///
     /// There is no thread: after the last write, bytes stay in the buffer until an event loop or
     /// millstream::LockedWriteBuffer checks `due()`.
     void flushEvery(Clock::duration interval) {
@@ -648,9 +656,11 @@ class Lock {
 };
 
 /// The common part of the asynchronous pair: requests in a queue, one request to io at a time, and answers in order.
+///
 /// `Side` is the part that differs. For the first request, it defines whether the request is finished (`settle`), what
 /// to request from io (`question`, a function that is called with the handler of the answer), and what an answer does
 /// (`answered`).
+///
 /// The buffer and all handlers that were passed to io share the state, so that an answer after the buffer is destroyed
 /// finds valid memory and is ignored. No foreign function (io, handlers, their destructors) is called with the mutex
 /// held. Only the outermost call does the work, in a loop: a nested call, or a call from another thread at the same
@@ -890,9 +900,11 @@ struct WriteSide {
 /// that there are no more. A second call for the same request is ignored, and so is a call after the buffer is
 /// destroyed (the memory at `to` lives as long as a copy of `handler`). If the count is greater than `len`, the handler
 /// throws millstream::BufferError, and the call does not count as an answer.
+///
 /// Reads are queued and answered in order. Handlers are called one at a time, from the call that delivers the answer. A
 /// handler may read again, and may destroy the buffer. An exception of io or of a handler propagates out of the call
 /// that invoked it; the queue stays in order and continues with the next call of `read` or of an io handler.
+///
 /// When the buffer is destroyed, unanswered reads are dropped: their handlers are not called. The destructor does not
 /// wait: a handler or io that another thread is running may still run after it, so the objects that it uses must live
 /// long enough.
@@ -945,6 +957,7 @@ struct AsyncIOReadBuffer {
 /// copy of `handler` with their number, under the same rules as the io of AsyncIOReadBuffer. 0 means that it accepts no
 /// more: then every write in the queue is answered with the number of its accepted bytes, and only a new write calls io
 /// again.
+///
 /// Writes do not wait until the buffer is full. The buffer is the unit of one call of io: it contains a part of a large
 /// write, or the small writes that arrived while io was busy.
 template <class SizeType>
@@ -1003,6 +1016,7 @@ using ::SyncIOReadBuffer;
 ///     SyncIOReadBuffer<std::size_t> buffer(1024);
 ///     millstream::Extractor in(buffer, [](char *to, std::size_t len) { return std::fread(to, 1, len, stdin); });
 ///     for (std::uint32_t a, b; in >> a >> b;) { ... }
+///
 /// At the end of the input, `>>` changes nothing, and the extractor is false from then on; io is not called again. Text
 /// that is not a number throws std::invalid_argument, and a number that does not fit throws std::out_of_range, with the
 /// text that was found. The variable is unchanged, and the next `>>` continues after the text. If io throws, the
@@ -1194,6 +1208,7 @@ class LockedReadBuffer {
 
 /// A thread-safe SyncIOLazyWriteBuffer: each call has exclusive access to the buffer, so the bytes of one `write` are
 /// contiguous in the output.
+///
 /// With an interval, no byte stays in the buffer for longer: a separate thread writes bytes that are due, so that
 /// thread also calls io. The next `write`, `flush`, `close` or `with` rethrows an exception of io on that thread once;
 /// until then the thread pauses.

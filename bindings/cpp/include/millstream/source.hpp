@@ -7,6 +7,7 @@
 // Sources are path, mapped, standard_input, fd, borrowed_fd, command, pipeline, shell (see command.hpp), tcp,
 // unix_socket, memory, lent_memory and callback. Of these, path, mapped, fd, borrowed_fd, command, tcp, unix_socket and
 // callback are sinks too: see sink.hpp.
+//
 // The end of a command's stream means that it exited with status 0. For standard input and sockets, it means only that
 // they were closed.
 #ifndef MILLSTREAM_SOURCE_HPP
@@ -35,6 +36,7 @@ struct path {
 
 /// A regular file, mapped into memory. As a source, it is read without a copy (unless it is compressed). As a sink, it
 /// works like `path`; measure before you use it, because a plain write is faster in most cases.
+///
 /// The file must not shrink while it is mapped. A reader checks its length regularly and reports `source_shrank`. But
 /// if the file shrinks between this check and the use of the bytes, or while it is written, the process is killed by
 /// SIGBUS.
@@ -77,9 +79,11 @@ struct lent_memory {
 };
 
 /// A function that fills a buffer or accepts bytes.
+///
 /// As a source, it is called as `std::size_t function(std::span<char> space)`: it writes bytes to the space and returns
 /// their number, 0 at the end. As a sink, it is called as `std::size_t function(std::span<const char> bytes)`: it
 /// accepts at least one of the bytes and returns their number.
+///
 /// It runs on the thread that uses the reader or writer, during a call. That call rethrows its exceptions; a writer
 /// keeps the bytes and passes them again later.
 template <class Function>

@@ -7,19 +7,24 @@
 //         while (millstream::in >> a >> b)
 //             millstream::out.print(a > b ? a : b, '\n');       // or: millstream::out << (a > b ? a : b) << '\n';
 //     }
+//
 // There is no library to link: use these headers, or a single file to paste (single/millstream_stdio.hpp). put.hpp
 // describes what can be printed, input.hpp what can be read and what is an error, and output.hpp when bytes are
 // written.
+//
 // When main returns or exit() is called, millstream::out is flushed: after the destructors of static objects that are
 // defined below the first #include of this header, and after atexit functions that main has registered. If this fails
 // (because of a full disk or a closed pipe), one line on standard error reports it, stdio's buffers are flushed, and
 // the program exits with status 1 instead of its own status; atexit functions and static objects that are older than
 // this header's are skipped then. Later output is written immediately. _exit, quick_exit, abort and signals do not
 // flush, so call millstream::out.flush() before them.
+//
 // millstream::out has its own buffer, separate from those of printf and std::cout, and millstream::in has its own
 // buffer, separate from those of scanf and std::cin. Use only one of them for each stream, or flush one before using
 // the other; inputs cannot be mixed.
+//
 // Only one thread at a time may use millstream::in and millstream::out, because a read may flush.
+//
 // Needs C++17 and works with g++ and clang++, on POSIX and, with mingw-w64, on Windows (see descriptor.hpp).
 #ifndef MILLSTREAM_STDIO_HPP
 #define MILLSTREAM_STDIO_HPP

@@ -4,13 +4,17 @@
 //     for (int i = 0; i < 1000; ++i)
 //         writer.print(i, ' ', i * i, '\n');
 //     writer.close(); // now the file is complete; after a failure, this would have thrown
+//
 // A write that fails has accepted none of its bytes; a write that succeeds has accepted all of them. It is certain that
 // accepted bytes have reached the sink only after `close` has succeeded. A file appears complete then, or not at all.
+//
 // Member functions that can fail have two forms. One throws `millstream::error`, or the exception of your callback. The
 // other takes a `std::error_code &` as its last argument (`print`: as its first), does not throw, and stores the
 // details in `last_error()`. `println`, `<<`, `get`, and `print` of your own types have only the throwing form.
+//
 // Writing to a pipe or connection without a reader is `broken_pipe` in a program that ignores SIGPIPE; the signal kills
 // other programs. The library never changes signal dispositions.
+//
 // Different threads may use different writers at the same time; only one thread at a time may use a writer. For several
 // threads, use `millstream::shared_writer`, in shared.hpp.
 #ifndef MILLSTREAM_WRITER_HPP
@@ -64,6 +68,7 @@ struct io;
 
 /// Writes to a sink. It can be moved but not copied. A default-constructed or moved-from writer is not open: its calls
 /// fail with `argument_invalid`.
+///
 /// If the writer was not closed, the destructor finishes it as far as possible without reporting errors: it writes the
 /// content of the buffer, and a command gets the end of its input and a short time to exit. But the output is not
 /// complete: a file that would appear complete does not appear, and a compressed stream gets no end.
@@ -158,6 +163,7 @@ class writer {
     /// Prints the parts one after another: text, characters, numbers, and the parts of put.hpp: `millstream::hex(x)`,
     /// `millstream::pad(x, 8)`, `millstream::fixed(y, 2)`, `millstream::json(name)`, … All of them are accepted, or
     /// none after an error.
+    ///
     /// `ms_put(writer, value)` in the namespace of your own type prints it; a template that prints to any `out` works
     /// for `millstream::output` too. Text that this function has printed stays accepted if a later part fails.
     template <class... Parts>

@@ -2,6 +2,7 @@
 #
 #     [ .......|kind key payload|kind key payload| 0 ]....
 #               pos                                stop       always start <= pos <= stop < start + length(bytes)
+#
 # `stop` is the terminator of the innermost open document, so one comparison checks a length against all enclosing
 # documents. Offsets count from the document's first byte. A pointer is dereferenced only after this comparison, and
 # `bytes` is kept alive by the caller (`with_reading`).

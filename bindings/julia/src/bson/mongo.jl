@@ -1,4 +1,5 @@
 # Converts MongoDB documents to values and back. Every BSON type is read, and written back as the same bytes.
+#
 # This is independent of the files with Julia values, in which a document represents an object. Here a document is a
 # `Map`, and nothing in it is looked up or executed.
 

@@ -1,11 +1,11 @@
-// The time of lines through stages: through a pipeline, and through the browser's own streams.
+// Measures the time of lines through stages, in a pipeline and in the browser's own streams.
 
 import { fold, from, map, pipe } from "../../dist/browser.js";
 
 /** The maximum number of lines through a browser stage in one run. */
 const THEIR_CALLS = 50_000;
 
-/** A function that only counts what it sees. */
+/** Returns a function that only counts its calls. */
 function counting() {
   const stage = { lines: 0, characters: 0, call: undefined };
   stage.call = (line) => {
@@ -16,7 +16,7 @@ function counting() {
   return stage;
 }
 
-/** A line ends at a line feed or at the end; as in Millstream, without a carriage return. */
+/** Splits text into lines, which end at a line feed or at the end, without a carriage return, as in Millstream. */
 function splitter() {
   let rest = "";
   const give = (line, controller) => controller.enqueue(line.endsWith("\r") ? line.slice(0, -1) : line);
@@ -44,7 +44,7 @@ async function ours(stream, stages, signal) {
 }
 
 async function theirs(stream, stages, signal) {
-  // A carriage return at the end of a text without a line feed is content for both.
+  // A carriage return at the end of a text without a line feed is content in both.
   let readable = stream.pipeThrough(new TextDecoderStream("utf-8", { ignoreBOM: true })).pipeThrough(splitter());
   for (const { call } of stages) {
     readable = readable.pipeThrough(
@@ -72,7 +72,7 @@ async function theirs(stream, stages, signal) {
   }
 }
 
-/** The best of several runs, each checked: nanoseconds per line, and the number of lines. */
+/** Returns the best of several checked runs: nanoseconds per line, and the number of lines. */
 async function best(run, open, count, rounds, signal) {
   const stages = Array.from({ length: count }, counting);
   let result;
@@ -86,18 +86,17 @@ async function best(run, open, count, rounds, signal) {
       isPart ? stage.lines < lines : stage.lines !== lines || stage.characters !== characters;
     if (stages.some(isWrong)) throw new Error(`a stage has not seen each of the ${lines} lines once`);
     if (result === undefined || nanoseconds < result.nanoseconds) result = { lines, isPart, nanoseconds };
-    // The page is drawn, and its buttons respond.
+    // Lets the page update and its buttons respond.
     await new Promise((resolve) => setTimeout(resolve));
   }
   return result;
 }
 
-/**
- * Measures both for each number of stages, the best of several rounds. `open` returns the bytes, each time from the
- * start.
+/** Measures both for each number of stages and takes the best of several rounds. Each call of `open` returns the bytes
+ * from the start.
  *
- * Yields, for each, both results: `lines`, `nanoseconds` per line, and `perStage`, the nanoseconds per line that one
- * more stage adds.
+ * Yields both results for each number of stages: `lines`, `nanoseconds` per line, and `perStage`, the nanoseconds per
+ * line that one more stage adds.
  */
 export async function* measure(open, { counts, rounds, signal }) {
   const none = {};

@@ -1,10 +1,10 @@
-// The page: what is read, the buttons, the table.
+// The page: the input, the buttons, the table.
 
 import { stampingAllowed } from "../../dist/browser.js";
 import { measure } from "./measure.js";
 
 const counts = [0, 1, 10, 100];
-/** `?rounds=1` is for the impatient. */
+/** `?rounds=1` gives quick results. */
 const rounds = Number(new URLSearchParams(location.search).get("rounds") ?? 3);
 
 const [form, status, verdict, loops, measureButton, stopButton] = [

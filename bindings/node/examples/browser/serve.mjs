@@ -15,7 +15,7 @@ const POLICY =
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml" };
 
-/** What the page fetches: lines generated while they are sent. */
+/** The lines that the page fetches, which are generated while they are sent. */
 function* sample() {
   for (let block = 0; block < 100; block++) {
     yield Array.from({ length: 1000 }, (_, line) => `${block * 1000 + line} a line that came over the network\n`).join(
@@ -24,7 +24,7 @@ function* sample() {
   }
 }
 
-/** Starts it: `address` of the page, `strict` the same under the policy, `close`. */
+/** Starts the server. Returns the `address` of the page, its address with the `strict` policy, and `close`. */
 export async function serve(port = 0) {
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url, "http://localhost");

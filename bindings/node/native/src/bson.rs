@@ -1,7 +1,7 @@
-//! Documents: checked, and as columns. `millstream-wasm` has the code, which browsers use too.
+//! Checks documents and decodes them into columns. The code is in `millstream-wasm`, which browsers use too.
 //!
-//! One call takes the documents of a whole batch, and another returns all columns: there is no call per value. Replies are
-//! JSON.
+//! One call passes the documents of a whole batch, and another returns all columns, so there is no call per value.
+//! Replies are JSON.
 
 use std::cell::RefCell;
 
@@ -9,7 +9,7 @@ use millstream_wasm::documents::{self, Filler};
 use napi::bindgen_prelude::BufferSlice;
 use napi_derive::napi;
 
-/// Checks the documents in these bytes, one after another.
+/// Checks the consecutive documents in these bytes.
 #[napi(catch_unwind)]
 pub fn check_documents(bytes: BufferSlice) -> String {
     documents::check(&bytes, true)
@@ -23,14 +23,14 @@ pub struct NativeColumns {
 
 #[napi]
 impl NativeColumns {
-    /// Columns as the JSON says.
+    /// Creates columns as described by the JSON.
     #[napi(constructor)]
     pub fn new(plan: String) -> napi::Result<NativeColumns> {
         let filler = Filler::new(&plan).map_err(|error| napi::Error::from_reason(error.to_string()))?;
         Ok(NativeColumns { filler: RefCell::new(filler) })
     }
 
-    /// Appends the documents in these bytes, up to what fills a batch.
+    /// Appends the documents in these bytes, until a batch is full.
     #[napi(catch_unwind)]
     pub fn append(&self, bytes: BufferSlice) -> String {
         self.filler.borrow_mut().append(&bytes, true)
@@ -42,7 +42,7 @@ impl NativeColumns {
         self.filler.borrow_mut().take()
     }
 
-    /// Copies the parts that have bytes into memory of that size each, and drops them. False if one is of another size.
+    /// Copies the non-empty parts into memory of the same sizes, and drops them. Returns false if a size differs.
     #[napi(catch_unwind)]
     pub fn fill(&self, mut targets: Vec<BufferSlice>) -> bool {
         let mut filler = self.filler.borrow_mut();

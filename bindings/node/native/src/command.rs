@@ -1,4 +1,4 @@
-//! The words of a command: JavaScript's form, as the core crate's.
+//! Converts JavaScript's arguments for a command to the core's.
 
 use std::collections::HashMap;
 
@@ -7,22 +7,22 @@ use napi_derive::napi;
 
 use crate::reader::duplicate;
 
-/// What to start, and how. Checked in TypeScript: an unknown word has its default.
+/// The command and how to start it. TypeScript checks this; an unknown word means the default.
 #[napi(object, object_to_js = false)]
 pub struct CommandWords {
     /// The program, then its arguments.
     pub argv: Vec<String>,
-    /// Where it starts.
+    /// The working directory.
     pub current_dir: Option<String>,
-    /// Its whole environment, if it is not that of this process.
+    /// The whole environment, if it is not the environment of this process.
     pub env: Option<HashMap<String, String>>,
     /// `"null"` or `"inherit"`.
     pub stdin: String,
-    /// A descriptor in its place, which stays the caller's.
+    /// A descriptor in its place, which the caller owns.
     pub stdin_fd: Option<i32>,
     /// `"forward"`, `"capture"`, `"inherit"` or `"null"`.
     pub stderr: String,
-    /// Whether a status other than 0 is no error.
+    /// Whether a non-zero status is accepted.
     pub allow_failure: bool,
 }
 

@@ -1,4 +1,5 @@
-//! A core error as plain data. TypeScript makes the exception from it, so that there is only one class of errors.
+//! Errors of the core as plain data. TypeScript creates the exception from it, so that there is only one class of
+//! errors.
 
 use millstream::{CommandEnd, CommandStatus, Error};
 use napi::bindgen_prelude::Buffer;
@@ -9,7 +10,7 @@ use napi_derive::napi;
 pub struct End {
     /// The program, then its arguments.
     pub argv: Vec<String>,
-    /// The status it exited with.
+    /// The exit status.
     pub status: Option<i32>,
     /// The number of the signal that killed it.
     pub signal: Option<i32>,
@@ -17,12 +18,12 @@ pub struct End {
     pub stderr_tail: Buffer,
 }
 
-/// What went wrong.
+/// An error.
 #[napi(object, object_from_js = false)]
 pub struct Failure {
     /// The kind's name, in snake case.
     pub kind: String,
-    /// Which command ended, and how.
+    /// The command that ended, and how.
     pub command: Option<End>,
     /// What was found.
     pub found: Option<String>,

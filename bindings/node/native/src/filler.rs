@@ -1,45 +1,45 @@
-//! The thread that reads for a reader of JavaScript's.
+//! The thread that reads for a JavaScript reader.
 //!
 //! ```text
 //!    core reader ──fill──► [block] [block] … ──try_take──► memory of JavaScript's
 //!                 thread    core's hand-over      JavaScript's thread
 //! ```
 //!
-//! A block is the memory that the core reader has read into: it goes on in another one.
+//! A block is the memory into which the core reader has read; the reader then continues in another block.
 //!
-//! It promises: bytes arrive in order, and all of them before the outcome; memory is bounded by the hand-over's blocks; a
-//! JavaScript thread never waits. Nothing is lost between "there is nothing yet" and the wake-up that follows.
+//! Bytes arrive in order, and all of them before the outcome. Memory is bounded by the hand-over's blocks. A JavaScript
+//! thread never waits, and no wake-up is lost after a call has found no data.
 //!
-//! A thread of its own, not one of Node's four: a command that is silent for an hour would take one of them away from
-//! every file and every look-up of a name.
+//! This is a separate thread and not one of Node's four: a command that prints nothing for an hour would block one of
+//! them for all files and name lookups.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use millstream::handover::{HEADROOM, Handover};
 use millstream::{CancelToken, CommandEnd, Error, ErrorKind, Reader};
 
-/// How many bytes a block has at most. With the unread end of a line in front of them, they are no more than the 256 KiB of
-/// a batch.
+/// The maximum size of a block in bytes. With the unread end of a line before them, they do not exceed the 256 KiB of a
+/// batch.
 pub const BLOCK_BYTES: usize = 240 << 10;
 
-/// Blocks at first and at most: one that JavaScript takes, one that is filled, two for bursts.
+/// The initial and the maximum number of blocks: one that JavaScript takes, one that is filled, two for bursts.
 const BLOCKS: (usize, usize) = (2, 4);
 
-/// Up to this many bytes are copied into the last block, so that their number is no limit.
+/// Pieces up to this size are copied into the last block, so that the number of blocks does not limit them.
 const SMALL: usize = 16 << 10;
 
 /// How the source was closed.
 #[derive(Default)]
 struct Closing {
-    /// How its commands ended.
+    /// The source is closed; contains how its commands ended.
     ends: Vec<CommandEnd>,
-    /// It has been closed, and the thread ends.
+    /// Whether the source was closed and the thread ends.
     gone: bool,
-    /// JavaScript waits for that.
+    /// Whether JavaScript waits for the close.
     waits: bool,
 }
 
-/// What the thread and JavaScript share.
+/// The state that the thread and JavaScript share.
 pub struct Shared {
     pub blocks: Handover,
     closing: Mutex<Closing>,
@@ -48,7 +48,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// `wake` is called on the thread when JavaScript waits and something has changed.
+    /// `wake` is called on the thread when JavaScript waits and the state has changed.
     pub fn new(token: CancelToken, wake: impl Fn() + Send + Sync + 'static) -> Arc<Shared> {
         let wake: Arc<dyn Fn() + Send + Sync> = Arc::new(wake);
         let block = BLOCK_BYTES - HEADROOM;
@@ -59,7 +59,7 @@ impl Shared {
         Arc::new(Shared { blocks, closing: Mutex::default(), token, wake })
     }
 
-    /// Has the source closed. Can be repeated.
+    /// Requests that the source is closed. This can be repeated.
     pub fn stop(&self) {
         self.blocks.stop();
         self.token.cancel();
@@ -70,14 +70,14 @@ impl Shared {
         look(&self.lock().ends)
     }
 
-    /// Whether the source has been closed. If not, there will be a wake-up.
+    /// Returns whether the source has been closed. If not, a wake-up will follow.
     pub fn is_gone(&self) -> bool {
         let mut closing = self.lock();
         closing.waits |= !closing.gone;
         closing.gone
     }
 
-    /// The thread's work: reads until the end, an error or `stop`, and closes the source.
+    /// The thread's function: reads until the end, an error or `stop`, and closes the source.
     pub fn fill(&self, reader: Result<Reader, Error>) {
         let mut reader = match reader {
             Ok(reader) => reader,
@@ -86,22 +86,22 @@ impl Shared {
         let read = self.read_all(&mut reader);
         let stopped = matches!(&read, Err(error) if error.kind() == ErrorKind::Cancelled);
         if !stopped {
-            // Seen at once: closing may have to wait for a command that does not leave.
+            // This is visible immediately, because closing may have to wait for a command that does not exit.
             self.lock().ends = reader.command_ends().to_vec();
             self.blocks.end(read.err());
         }
-        // The outcome of the reading is known, and how stopped commands end is not an error.
+        // The outcome of reading is known, and the status of stopped commands is not an error.
         let _ = reader.try_close();
         self.lock().ends = reader.command_ends().to_vec();
         self.finish(None);
     }
 
-    /// In place of what a thread that panicked should have left.
+    /// The result if the thread panicked.
     pub fn give_up(&self) {
         self.finish(Some(Error::new(ErrorKind::Internal).with_found("a thread that panicked")));
     }
 
-    /// The last step. The error is the outcome if there is none yet.
+    /// The last step. The error becomes the outcome if there is none yet.
     fn finish(&self, error: Option<Error>) {
         self.blocks.end(error);
         let waits = {
@@ -123,7 +123,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Hands over what the reader has, or some of it; waits for a block.
+    /// Passes on the reader's data, or a part of it; waits for a block.
     fn hand_over(&self, reader: &mut Reader) -> Result<(), Error> {
         let is_small = reader.buffer().len() <= SMALL;
         let Some(mut block) = self.blocks.block(is_small) else {
@@ -143,7 +143,7 @@ impl Shared {
         Ok(())
     }
 
-    /// A panic of the thread's leaves a state that is whole: each change is one step.
+    /// A panic of the thread leaves a consistent state, because each change is a single step.
     fn lock(&self) -> MutexGuard<'_, Closing> {
         self.closing.lock().unwrap_or_else(PoisonError::into_inner)
     }

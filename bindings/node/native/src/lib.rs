@@ -1,16 +1,16 @@
 //! The native part of Millstream's package for Node.
 //!
-//! It reads commands, files, descriptors and compressed memory by the core crate, on a thread per reader, and finds the ends
-//! of lines. It promises: no memory of JavaScript's is touched outside of a call that was given it, so that nothing has to
-//! be pinned, kept alive or believed; no panic and no exception crosses the boundary, failures are data. What a record is,
-//! and when errors are due, is decided in TypeScript (`src/reader.ts`), for these sources and for those that JavaScript
-//! delivers alike.
+//! It reads commands, files, descriptors and compressed memory with the core crate, with one thread per reader, and
+//! finds the ends of lines. JavaScript's memory is accessed only during a call that received it, so that it need not be
+//! pinned or kept alive. No panic and no exception crosses the boundary: failures are data. TypeScript
+//! (`src/reader.ts`) defines what a record is and when errors are reported, both for these sources and for data that
+//! comes from JavaScript.
 //!
 //! - `filler`: the thread that reads; the core's hand-over passes its blocks on.
-//! - `reader`: what JavaScript sees.
+//! - `reader`: the interface for JavaScript.
 //! - `command`: the words of a command.
-//! - `bson`: documents, checked or as columns.
-//! - `error`: a core error as plain data.
+//! - `bson`: checks documents and decodes them into columns.
+//! - `error`: errors of the core as plain data.
 
 pub mod bson;
 mod command;

@@ -20,10 +20,10 @@ use crate::command::CommandWords;
 use crate::error::{End, Failure};
 use crate::filler::{BLOCK_BYTES, Shared};
 
-/// The system's error for a number that is not an open descriptor; the same on Linux, macOS and the BSDs.
+/// The system's error for a number that is not an open descriptor. It is the same on Linux, macOS and the BSDs.
 const EBADF: i32 = 9;
 
-/// Calls a function on JavaScript's thread. It does not keep the process alive: the waiting call does.
+/// Calls a function on JavaScript's thread. This does not keep the process alive; the waiting call does.
 type Wake = ThreadsafeFunction<(), (), (), Status, false, true>;
 
 /// The library's options, by name. TypeScript has checked them.
@@ -45,45 +45,47 @@ fn set(builder: ReaderBuilder, name: &str, value: Either<f64, String>) -> Reader
     }
 }
 
-/// A block that JavaScript makes room for, and where the lines in it end.
+/// A block for which JavaScript allocates memory, and the ends of its lines.
 struct Front {
     block: Block,
     lines: usize,
 }
 
-/// What is read, by a thread of its own.
+/// A source that is read on a separate thread.
 #[napi]
 pub struct NativeReader {
     shared: Arc<Shared>,
     front: RefCell<Option<Front>>,
-    /// After each line feed of the front block, from its first byte.
+    /// The offsets after each line feed of the front block.
     line_ends: RefCell<Vec<u32>>,
-    /// After the last block: the source's end, or how it failed.
+    /// After the last block, the source's end or its failure.
     outcome: RefCell<Option<Option<Error>>>,
 }
 
 #[napi]
 impl NativeReader {
-    /// Starts a command. `wake` is called when something has arrived after `front` or `is_gone` reported nothing.
+    /// Starts a command. After `front` or `is_gone` had no result, `wake` is called when there is one.
     #[napi(factory)]
     pub fn command(words: CommandWords, options: Options, wake: Function<(), ()>) -> napi::Result<NativeReader> {
-        // Here, not on the thread: it starts in the directory and environment of now.
+        // The command is started here and not on the thread, so that it gets the current directory and environment.
         start(options, wake, |builder| {
             let reader = Command::try_from(words).and_then(|command| builder.command(command));
             move || reader
         })
     }
 
-    /// Reads a file. It is opened by the thread.
+    /// Reads a file, which the thread opens.
     #[napi(factory)]
     pub fn path(path: String, options: Options, wake: Function<(), ()>) -> napi::Result<NativeReader> {
         start(options, wake, |builder| move || builder.path(path))
     }
 
-    /// Reads a duplicate of a descriptor, which stays the caller's: made here, because the caller may close it next.
+    /// Reads a duplicate of a descriptor that the caller owns. It is duplicated here, because the caller may close it
+    /// next.
     #[napi(factory)]
     pub fn fd(fd: RawFd, options: Options, wake: Function<(), ()>) -> napi::Result<NativeReader> {
-        // Before there are descriptors of ours: they could have the number of one that was closed by mistake.
+        // This is done before other descriptors are opened, because they could get the number of one that was closed by
+        // mistake.
         let fd = duplicate(fd);
         start(options, wake, |builder| move || builder.fd(fd?))
     }
@@ -95,7 +97,7 @@ impl NativeReader {
         start(options, wake, |builder| move || builder.memory(bytes))
     }
 
-    /// The size of the next block: 0 if there is none yet, -1 if there is an outcome.
+    /// Returns the size of the next block, 0 if there is none yet, or -1 if there is an outcome.
     #[napi]
     pub fn front(&self) -> i32 {
         let mut front = self.front.borrow_mut();
@@ -110,22 +112,22 @@ impl NativeReader {
                     *front = Some(Front { block, lines: line_ends.len() });
                 }
                 Some(Taken::End(error)) => *self.outcome.borrow_mut() = Some(error),
-                // Only a reader that is stopped is cancelled, and its thread says no more.
+                // Only a stopped reader is cancelled, and its thread reports no more results.
                 Some(Taken::Cancelled) | None => return 0,
             }
         }
-        // In range: a block has at most `BLOCK_BYTES`.
+        // The size is in range, because a block has at most `BLOCK_BYTES`.
         front.as_ref().map_or(-1, |front| (front.block.end - front.block.start) as i32)
     }
 
-    /// How many lines end in the block that `front` described.
+    /// Returns the number of lines that end in the block that `front` described.
     #[napi]
     pub fn lines(&self) -> u32 {
         self.front.borrow().as_ref().map_or(0, |front| front.lines as u32)
     }
 
     /// Copies that block to the front of one memory, and its line ends (a `Uint32Array`) to the front of the other.
-    /// False if one is too small, and nothing has happened.
+    /// Returns false and copies nothing if one is too small.
     #[napi]
     pub fn take(&self, mut bytes: BufferSlice, mut line_ends: BufferSlice) -> bool {
         let mut front = self.front.borrow_mut();
@@ -141,19 +143,19 @@ impl NativeReader {
         true
     }
 
-    /// The error, once there is an outcome.
+    /// Returns the error, if there is an outcome.
     #[napi]
     pub fn failure(&self) -> Option<Failure> {
         self.outcome.borrow().as_ref()?.as_ref().map(Failure::from)
     }
 
-    /// How the source's commands ended, for those that have ended so far.
+    /// Returns how the source's commands ended, for those that have ended so far.
     #[napi]
     pub fn ends(&self) -> Vec<End> {
         self.shared.ends(|ends| ends.iter().map(End::from).collect())
     }
 
-    /// Has the source closed, and its command stopped.
+    /// Requests that the source is closed and its command stopped.
     #[napi]
     pub fn stop(&self) {
         self.shared.stop();
@@ -166,26 +168,26 @@ impl NativeReader {
     }
 }
 
-/// A dropped reader wants nothing any more. An environment that ends, such as a worker's, drops everything.
+/// Stops the thread. An environment that ends, such as a worker's, drops all readers.
 impl Drop for NativeReader {
     fn drop(&mut self) {
         self.shared.stop();
     }
 }
 
-/// A descriptor that is ours to close.
+/// Duplicates a descriptor; the caller of this function owns the result.
 pub fn duplicate(fd: RawFd) -> Result<OwnedFd, Error> {
     let refuse = |error| Error::new(ErrorKind::OpenFailed).with_io(error);
     if fd < 0 {
         return Err(refuse(std::io::Error::from_raw_os_error(EBADF)));
     }
-    // SAFETY: it is borrowed for this call only. A number that is no open descriptor makes `dup` fail.
+    // SAFETY: the descriptor is borrowed for this call only. If it is not open, `dup` fails.
     #[allow(unsafe_code)]
     let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
     borrowed.try_clone_to_owned().map_err(refuse)
 }
 
-/// Starts the thread. `open` runs here, and what it returns runs there.
+/// Starts the thread. `open` runs here, and the function that it returns runs on the thread.
 fn start<O>(
     options: Options,
     wake: Function<(), ()>,
@@ -196,10 +198,10 @@ where
 {
     let wake: Wake = wake.build_threadsafe_function().weak::<true>().build()?;
     let token = CancelToken::new().map_err(|error| napi::Error::from_reason(error.to_string()))?;
-    // The reading thread is the read-ahead: another one would be one too many.
+    // The reading thread reads ahead already, so another one is not needed.
     let builder = Reader::builder().cancel(&token).read_ahead(ReadAhead::Off).capacity(BLOCK_BYTES);
     let builder = options.into_iter().fold(builder, |builder, (name, value)| set(builder, &name, value));
-    // What can go wrong is an environment that has ended, where no code waits.
+    // This can fail only if the environment has ended, and then no code waits.
     let shared = Shared::new(token, move || {
         wake.call((), ThreadsafeFunctionCallMode::NonBlocking);
     });

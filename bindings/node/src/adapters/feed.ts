@@ -1,4 +1,5 @@
 /** Connects a producer that pushes, such as the writable side of a stream, to a consumer that pulls, such as a chain.
+ *
  * A feed holds one value. The producer is called back when the value has been taken, which limits it to the speed of
  * the consumer.
  */

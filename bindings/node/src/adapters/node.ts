@@ -1,5 +1,6 @@
 /** Converts readers and chains to Node streams. The other direction needs no adapter: `from` reads a `Readable`, and a
  * pipeline can end in any `Writable`.
+ *
  * They behave like other streams: an error on either side reaches the other one through `stream.pipeline`, `destroy`
  * stops everything at any time, and a full reader makes the writer wait. An unfinished last record is delivered as a
  * record.
@@ -54,6 +55,7 @@ const WRITABLE_RULES: Rules<WritableInputOptions> = { ...INPUT_RULES, highWaterM
 const TRANSFORM_RULES: Rules<TransformOptions> = { ...WRITABLE_RULES, ...OUTPUT_RULES, readableHighWaterMark: SIZE };
 
 /** Returns a `Readable` for a reader, a pipeline without a sink, or any iterable.
+ *
  * A reader's bytes are passed on unchanged, in complete records; other records are each followed by a delimiter. An
  * error follows the records that were read before it. Destroying the stream closes the source.
  */
@@ -86,6 +88,7 @@ export function toReadable(source: PipeSource<any>, options: ReadableOptions = {
 
 /** Returns a `Writable` whose records go through stages into a sink. The arguments are those of `pipe`, without a
  * source.
+ *
  * The stream finishes when the sink finishes, and fails if the pipeline fails. A chain that accepts no more data, for
  * example after `take`, discards the rest.
  */

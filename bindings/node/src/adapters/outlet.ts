@@ -1,5 +1,6 @@
 /**
  * The sink of a chain with a consumer: the readable side of an adapter.
+ *
  * The outlet passes on only as much as the consumer has space for; the chain waits. The adapter reports the end, or an
  * error, when the whole pipeline has ended.
  */

@@ -1,5 +1,6 @@
 /** Converts readers and chains to web streams. The other direction needs no adapter: `from` reads a `ReadableStream`,
  * and a pipeline can end in any `WritableStream`.
+ *
  * Cancelling, aborting and errors propagate in both directions, and a slow reader makes the writer wait.
  */
 
@@ -46,6 +47,7 @@ const WRITABLE_RULES: Rules<WebWritableOptions> = { ...INPUT_RULES, highWaterMar
 const TRANSFORM_RULES: Rules<WebTransformOptions> = { ...WRITABLE_RULES, ...OUTPUT_RULES, readableHighWaterMark: SIZE };
 
 /** Returns a `ReadableStream` for a reader, a pipeline without a sink, or any iterable.
+ *
  * A reader's bytes are passed on unchanged, in complete records; other records are each followed by a delimiter.
  * Cancelling the stream closes the source.
  */
@@ -78,6 +80,7 @@ export function toWebReadable(source: PipeSource<any>, options: WebReadableOptio
 
 /** Returns a `WritableStream` whose records go through stages into a sink. The arguments are those of `pipe`, without a
  * source.
+ *
  * The stream is closed when the sink has finished, and fails if the pipeline fails. A chain that accepts no more data,
  * for example after `take`, discards the rest.
  */
@@ -89,6 +92,7 @@ export const toWebWritable: AtEnd<string, WritableStream<any>, WebWritableOption
 );
 
 /** Returns an argument for `pipeThrough`: records in the incoming bytes go through the stages, and their bytes go out.
+ *
  * A chain that accepts no more data, for example after `take`, closes the readable side and makes the writable side
  * fail, which cancels the source, like `terminate` in a `TransformStream`.
  */

@@ -1,4 +1,5 @@
 /** Decodes BSON documents into JavaScript's own values.
+ *
  * Every byte is checked, errors have a position, and a length is checked before it is used. Nothing in a document is
  * executed or looked up, and values share no memory with the bytes.
  */
@@ -64,6 +65,7 @@ export function decode(bytes: Uint8Array, options: DecodeOptions = NO_OPTIONS): 
 }
 
 /** Decodes consecutive documents, such as the bytes of a batch.
+ *
  * @throws The errors of `decode`, with the record.
  */
 export function decodeAll(bytes: Uint8Array, options: DecodeOptions = NO_OPTIONS): Document[] {

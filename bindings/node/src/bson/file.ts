@@ -1,4 +1,5 @@
 /** Reads a file of one document, such as the weights of a model. Only the values that you access are read.
+ *
  * The lengths in a document lead from member to member, so a lookup reads a few KiB, and an array is read directly into
  * its own memory. This is as fast as a mapping, but with a mapping, a file that shrinks would crash the process.
  */
@@ -100,6 +101,7 @@ export class DocumentFile {
   }
 
   /** Returns the value at this path, as from `bson.decode`; for the empty path, the whole document.
+   *
    * @throws `key_missing`; the errors of `bson.decode`.
    */
   async get(path = "", options: DecodeOptions = {}): Promise<unknown> {

@@ -12,6 +12,7 @@ const SPECIAL = /[."\\\p{Cc}]/u;
 
 /** Splits a path into its keys and array positions, which are separated by dots. A key that is empty or contains a dot
  * or a quote is written as a JSON string.
+ *
  * @throws `text_invalid` for a quoted key that is unterminated or not followed by a dot.
  */
 export function splitPath(path: string): string[] {

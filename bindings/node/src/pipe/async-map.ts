@@ -1,4 +1,5 @@
 /** `asyncMap` makes overlapping calls across blocks. It is a source for the stages after it.
+ *
  * The number of items that are started and not passed on is at most twice the concurrency, so that a slow call does not
  * immediately make the others wait, and a slow sink stops everything. A call that ends immediately starts the next one.
  * The consumer is woken when the number of results reaches the concurrency, or in the next turn of the event loop.

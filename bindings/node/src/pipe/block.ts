@@ -1,4 +1,5 @@
 /** The unit of a pipeline: many items at once, with the records that they come from.
+ *
  * Stages work in place. So the holder owns an array, and no code keeps an array after passing it on.
  */
 

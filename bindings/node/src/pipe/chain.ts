@@ -1,7 +1,9 @@
 /** Runs consecutive stages over blocks.
+ *
  * This is not recursive: a loop takes a block from stage to stage, so the call stack is no deeper for 10,000 stages
  * than for one. If a stage makes two blocks out of one, the second waits on a separate stack. The chain awaits once per
  * block, and when a stage requires it.
+ *
  * Blocks leave in order, and all items before a failing one leave before the error.
  */
 

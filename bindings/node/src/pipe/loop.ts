@@ -1,8 +1,10 @@
 /** The loops that call stages, with one call per item and no other cost.
+ *
  * A function call costs one nanosecond if the engine knows the function, and may then be optimised away; it costs six
  * if many functions are called from one place. So a stage with many items gets its own loop, created with `new
  * Function`. All other stages share one loop of each kind, and all stages do if `new Function` is disabled or forbidden
  * (by a content security policy).
+ *
  * A loop runs until the items end, or until one needs special treatment because the function threw or returned a
  * promise. Then the loop stores this in its `Run` and returns the item's index; the caller decides how to continue.
  */

@@ -25,6 +25,7 @@ class MatchingBlocks extends OfReader {
 }
 
 /** Returns the records of a reader whose content contains `what`, in order; a string is encoded as UTF-8.
+ *
  * Bytes are searched block by block, and only matching records become strings or views. If matches are rare, this is
  * many times as fast as `filter`.
  */

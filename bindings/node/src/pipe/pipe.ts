@@ -1,4 +1,5 @@
 /** `pipe` connects a source, stages, and a sink.
+ *
  * A pipeline owns its arguments: at the end, the source is always closed and the sink is finished or aborted. Errors
  * only reject the promise that `pipe` returns.
  */
@@ -242,6 +243,7 @@ export interface Pipe {
 }
 
 /** Sends the items of a source through stages into a sink, and returns a promise of the sink's result.
+ *
  * Without a sink, it returns a `Pipeline`, which can be iterated or be the source of another one. Items go through a
  * stage in batches; `batch(n)` limits their size. At the end, the source is closed, and the sink is finished or, after
  * an error, aborted.

@@ -1,4 +1,5 @@
 /** The end of a pipeline: a function, a value made from all items, a writer, or a stream.
+ *
  * A sink receives many items at once, and receives the next ones when it has accepted them. It does not keep the array.
  */
 

@@ -75,6 +75,7 @@ export function inspect<A>(f: (item: A) => unknown): Stage<A, A> {
 }
 
 /** Passes on the first items and then ends the pipeline: the source is closed, and a command is stopped.
+ *
  * Items go through a stage in batches, so earlier stages may have processed items that `take` drops; put `batch(1)`
  * first to prevent this.
  */
@@ -112,6 +113,7 @@ export function tee<A>(sink: Sink<A, any> | StreamSink): Stage<A, A> {
 
 /** Adds the items of other sources as they arrive. The pipeline ends when all sources have ended, and fails when one
  * fails.
+ *
  * It can be used as a source, `pipe(merge(a, b), …)`, or as a stage, `pipe(a, merge(b), …)`.
  */
 export function merge<A>(...sources: PipeSource<A>[]): Stage<A, A> & { readonly merged: readonly PipeSource<A>[] } {
@@ -129,6 +131,7 @@ export interface AsyncMapOptions {
 const ASYNC_RULES: Rules<AsyncMapOptions> = { concurrency: either(whole(1), INFINITE), ordered: boolean };
 
 /** Replaces each item with the result of `f`'s promise for it, with bounded concurrency across batches.
+ *
  * At most twice `concurrency` items are started and not passed on, so a slow sink stops the source.
  */
 export function asyncMap<A, B>(f: (item: A) => Awaitable<B>, options: AsyncMapOptions = {}): Stage<A, B> {

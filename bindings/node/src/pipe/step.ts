@@ -1,5 +1,6 @@
 /**
  * The stages that work in place and one block at a time.
+ *
  * Each has a fast path, which is a loop over the whole block, and a slow path for blocks in which a function threw or
  * returned a promise.
  */
@@ -68,6 +69,7 @@ async function ask(
 
 /** Returns the results of promises if all are settled, otherwise `undefined`. This is the case for an `async` function
  * that does not wait, and takes half the time of `Promise.all`. A failed attempt has no side effects.
+ *
  * Handlers of settled promises run in the order in which they were added, all of them before the last handler here; a
  * promise that settles later runs its handler later. So if there are enough values by then, they are in order.
  */

@@ -1,4 +1,5 @@
 /** The interface of sinks.
+ *
  * A sink accepts complete chunks in order, one at a time, and reports at the end whether everything arrived. It does
  * not buffer.
  */
@@ -15,6 +16,7 @@ export interface ByteSink {
   finish(): Promise<void>;
   /** Abandons the sink: a file that would appear complete does not appear, and no output is completed. Errors are not
    * reported.
+   *
    * With `now`, it does not wait for the other side. It may be called while another call is pending, which then may
    * never settle.
    */

@@ -1,7 +1,7 @@
-//! Documents in memory: checked, examined for their columns, and made into columns.
+//! Checks documents in memory, infers their columns, and decodes them into columns.
 //!
-//! A call takes many documents, and its reply is JSON: nothing is called per document or value. Node's native part uses
-//! the same functions.
+//! A call receives many documents, and its reply is JSON, so there is no call per document or value. Node's native part
+//! uses the same functions.
 
 use millstream_bson::columns::{
     Bits, Column, Columns, DataType, Field, Inference, OnMismatch, OnMixed, OnUnknown, Options, Schema, Values,
@@ -16,9 +16,9 @@ use crate::failure;
 
 /// Passes the documents at the front of these bytes to `visit`, one after another, while it returns true.
 ///
-/// The reply has the number of `documents`, their `bytes`, and whether `visit` stopped (`isFull`); then `need`, the length of a document of which these bytes
-/// are only the beginning, unless they are the last; or `failure`, what is wrong with the next document, with its offset
-/// counted from the first byte.
+/// The reply has the number of `documents`, their `bytes`, and whether `visit` stopped (`isFull`). It also has `need`,
+/// the length of a document that is incomplete, unless these bytes are the last, or `failure`, the error of the next
+/// document, with its offset from the first byte.
 fn each(bytes: &[u8], is_last: bool, mut visit: impl FnMut(&Document<'_>) -> Result<bool>) -> String {
     let (mut documents, mut at, mut goes_on) = (0, 0, true);
     while goes_on && at < bytes.len() {
@@ -31,7 +31,7 @@ fn each(bytes: &[u8], is_last: bool, mut visit: impl FnMut(&Document<'_>) -> Res
         match visited {
             Ok((more, len)) => (goes_on, at) = (more, at + len),
             Err(error) => {
-                // An error without a place is about the whole document.
+                // An error without a position refers to the whole document.
                 let error = if error.offset().is_none() { error.with_offset(0) } else { error };
                 let failure = failure(&error, at);
                 return json!({ "documents": documents, "bytes": at, "failure": failure }).to_string();
@@ -42,7 +42,8 @@ fn each(bytes: &[u8], is_last: bool, mut visit: impl FnMut(&Document<'_>) -> Res
     json!({ "documents": documents, "bytes": at, "isFull": !goes_on }).to_string()
 }
 
-/// The length of the document that begins here, if it ends later; of its length, if even that does.
+/// Returns the length of the document that starts here if it is incomplete, or the size of the length field if that is
+/// incomplete.
 fn missing(bytes: &[u8]) -> Option<usize> {
     let Some(prefix) = bytes.first_chunk() else { return Some(4) };
     usize::try_from(i32::from_le_bytes(*prefix)).ok().filter(|&len| len > bytes.len())
@@ -53,7 +54,7 @@ pub fn check(bytes: &[u8], is_last: bool) -> String {
     each(bytes, is_last, |document| document.check().map(|()| true))
 }
 
-/// Finds the columns of the first documents.
+/// Infers the columns of the first documents.
 #[derive(Default)]
 pub struct Sample {
     inference: Inference,
@@ -62,7 +63,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Examines documents until there were `documents`, or these had `bytes` bytes.
+    /// Examines documents until their number reaches `documents` or their size reaches `bytes`.
     pub fn observe(&mut self, bytes: &[u8], is_last: bool, most: (usize, usize)) -> String {
         let Sample { inference, documents, bytes: size } = self;
         each(bytes, is_last, |document| {
@@ -73,7 +74,7 @@ impl Sample {
         })
     }
 
-    /// The columns as JSON: an array, or the failure.
+    /// Returns the columns as JSON: an array, or the failure.
     pub fn fields(&self, mixed_is_json: bool) -> String {
         let on_mixed = if mixed_is_json { OnMixed::Json } else { OnMixed::Error };
         match self.inference.schema(on_mixed) {
@@ -90,13 +91,13 @@ pub struct Filler {
 }
 
 impl Filler {
-    /// Columns as `plan` says, in JSON: `fields`, `mismatchIsNull`, `unknown`, `batchBytes` and `memoryLimit`, which
-    /// TypeScript has checked.
+    /// Creates columns as described by the JSON in `plan`: `fields`, `mismatchIsNull`, `unknown`, `batchBytes` and
+    /// `memoryLimit`, which TypeScript has checked.
     ///
     /// # Errors
     /// Those of [`Schema::new`] and [`Columns::new`].
     pub fn new(plan: &str) -> Result<Filler> {
-        // TypeScript has also limited how deep it is.
+        // TypeScript has also limited its depth.
         let mut json = serde_json::Deserializer::from_str(plan);
         json.disable_recursion_limit();
         let plan = Value::deserialize(&mut json).map_err(|error| refusal(&error.to_string()))?;
@@ -113,14 +114,14 @@ impl Filler {
         Ok(Filler { growing: Columns::new(&Schema::new(fields(&plan["fields"])?)?, options)?, taken: None })
     }
 
-    /// Appends the documents in these bytes, up to what fills a batch.
+    /// Appends the documents in these bytes, until a batch is full.
     pub fn append(&mut self, bytes: &[u8], is_last: bool) -> String {
         self.release();
         let growing = &mut self.growing;
         each(bytes, is_last, |document| growing.append(document).map(|()| !growing.is_full()))
     }
 
-    /// Takes the rows, which are then in `parts`. The reply has what was counted, and the length of each part.
+    /// Takes the rows, which are then in `parts`. The reply has the counters and the length of each part.
     pub fn take(&mut self) -> String {
         let taken = self.taken.insert(self.growing.take());
         let absent: Vec<&str> = taken.absent().map(Field::name).collect();
@@ -135,13 +136,13 @@ impl Filler {
         .to_string()
     }
 
-    /// The memory of the rows that were taken last: three parts of each column (validity, values or offsets, and the bytes
-    /// that offsets are for), then those of the columns in it.
+    /// The memory of the rows that were taken last: three parts of each column (validity, values or offsets, and the
+    /// bytes that offsets refer to), then those of its inner columns.
     pub fn parts(&self) -> Vec<&[u8]> {
         self.taken.as_ref().map(parts).unwrap_or_default()
     }
 
-    /// Drops them.
+    /// Drops the parts.
     pub fn release(&mut self) {
         self.taken = None;
     }
@@ -162,7 +163,7 @@ fn field(plan: &Value) -> Result<Field> {
     Ok(if plan["nullable"] == true { field } else { field.required() })
 }
 
-/// The types that are not made of others, with the names that JavaScript uses.
+/// The scalar types, with the names that JavaScript uses.
 const SCALARS: [(&str, DataType); 12] = [
     ("null", DataType::Null),
     ("bool", DataType::Bool),
@@ -228,7 +229,7 @@ fn add_parts<'a>(column: &'a Column, parts: &mut Vec<&'a [u8]>) {
             (pieces.offsets().as_bytes(), pieces.bytes())
         }
         Values::List(lists) => (lists.offsets().as_bytes(), &[]),
-        // These have no values; newer types cannot be requested.
+        // These types have no values; newer types cannot be requested.
         _ => (&[], &[]),
     };
     parts.extend([values, bytes]);

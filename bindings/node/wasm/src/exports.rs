@@ -1,10 +1,10 @@
 //! The functions of the WebAssembly module.
 //!
-//! JavaScript copies bytes to `input` and passes their number; longer results stay in this module's memory until the
-//! next call, and JavaScript asks where they are.
+//! JavaScript copies bytes to `input` and passes their number. Longer results stay in this module's memory until the
+//! next call, and JavaScript queries their address.
 //!
-//! `unsafe` is only the attribute `no_mangle`: a symbol of the same name elsewhere would be undefined behaviour, and the
-//! linker of WebAssembly refuses two.
+//! The only `unsafe` is the attribute `no_mangle`: a second symbol with the same name would be undefined behaviour, but
+//! the linker for WebAssembly rejects it.
 #![allow(unsafe_code)]
 
 use std::cell::RefCell;
@@ -17,21 +17,21 @@ use millstream_core::frame::{
 use crate::documents::{self, Filler, Sample};
 use crate::failure;
 
-/// What is between two calls.
+/// The state between two calls.
 struct Host {
-    /// What JavaScript has written.
+    /// The bytes that JavaScript has written.
     input: Vec<u8>,
     framer: Box<dyn Framer>,
-    /// After each record of the last batch.
+    /// The ends of the records of the last batch.
     ends: Vec<u32>,
-    /// Where each part of the columns is that were taken last.
+    /// The address of each part of the columns that were taken last.
     parts: Vec<*const u8>,
     sample: Sample,
     filler: Option<Filler>,
-    /// How many bytes the last step did not need to look at again, and the length of its record if known.
+    /// The number of bytes that the last step has scanned, and the length of its record if known.
     scanned: usize,
     length: u64,
-    /// JSON.
+    /// The reply, as JSON.
     reply: String,
 }
 
@@ -53,7 +53,7 @@ fn host<R>(call: impl FnOnce(&mut Host) -> R) -> R {
     HOST.with_borrow_mut(call)
 }
 
-/// Where JavaScript may write this many bytes.
+/// Returns the address to which JavaScript may write this many bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn input(length: usize) -> *mut u8 {
     host(|host| {
@@ -64,19 +64,19 @@ pub extern "C" fn input(length: usize) -> *mut u8 {
     })
 }
 
-/// Where the last reply is.
+/// Returns the address of the last reply.
 #[unsafe(no_mangle)]
 pub extern "C" fn reply() -> *const u8 {
     host(|host| host.reply.as_ptr())
 }
 
-/// How many bytes it has.
+/// Returns the size of the last reply in bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn reply_length() -> usize {
     host(|host| host.reply.len())
 }
 
-/// Records that end with the delimiter in `input`, at least one byte.
+/// Selects records that end with the delimiter in `input`, which has at least one byte.
 #[unsafe(no_mangle)]
 pub extern "C" fn delimiter(length: usize) {
     host(|host| {
@@ -86,13 +86,13 @@ pub extern "C" fn delimiter(length: usize) {
     });
 }
 
-/// Records that end after any byte whose entry in the 256 bytes of `input` is not 0.
+/// Selects records that end after any byte whose entry in the 256 bytes of `input` is not 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn any_of() {
     host(|host| host.framer = Box::new(Predicate::new(|byte| host.input[usize::from(byte)] != 0)));
 }
 
-/// Records of this many bytes, at least one.
+/// Selects records of this many bytes, at least one.
 #[unsafe(no_mangle)]
 pub extern "C" fn fixed(length: usize) {
     host(|host| {
@@ -102,7 +102,7 @@ pub extern "C" fn fixed(length: usize) {
     });
 }
 
-/// Records preceded by a length of `width` bytes: 1, 2, 4 or 8.
+/// Selects records that are preceded by a length of `width` bytes: 1, 2, 4 or 8.
 #[unsafe(no_mangle)]
 pub extern "C" fn length_prefixed(width: u32, is_big: bool, counts_itself: bool) {
     let width = match width {
@@ -116,16 +116,16 @@ pub extern "C" fn length_prefixed(width: u32, is_big: bool, counts_itself: bool)
     host(|host| host.framer = Box::new(LengthPrefixed::new(width, endian).counts(counts)));
 }
 
-/// Consecutive BSON documents.
+/// Selects consecutive BSON documents.
 #[unsafe(no_mangle)]
 pub extern "C" fn documents() {
     host(|host| host.framer = Box::new(Bson::new()));
 }
 
-/// Finds the complete records at the front of this many bytes of `input`: `ends` is where they end.
+/// Finds the complete records at the front of this many bytes of `input`; `ends` returns the address of their ends.
 ///
-/// Returns twice their number, plus 1 if the last one is terminated. What is wrong with the first record that is not
-/// among them is reported by `step`.
+/// Returns twice their number, plus 1 if the last one is terminated. `step` reports the error of the first record that
+/// is not among them.
 #[unsafe(no_mangle)]
 pub extern "C" fn batch(length: usize, eof: bool, max: usize) -> usize {
     host(|Host { input, framer, ends, .. }| {
@@ -135,16 +135,16 @@ pub extern "C" fn batch(length: usize, eof: bool, max: usize) -> usize {
     })
 }
 
-/// Where the ends of the last batch are.
+/// Returns the address of the ends of the last batch.
 #[unsafe(no_mangle)]
 pub extern "C" fn ends() -> *const u32 {
     host(|host| host.ends.as_ptr())
 }
 
-/// Looks for the record at the front of this many bytes of `input`.
+/// Finds the record at the front of this many bytes of `input`.
 ///
-/// Returns 0 if it is not complete, 1 if it is but has no terminator, 2 if it is, 3 if these bytes cannot be a record:
-/// then `reply` is why.
+/// Returns 0 if it is incomplete, 1 if it is complete without a terminator, 2 if it is complete, and 3 if these bytes
+/// cannot be a record; then `reply` contains the error.
 #[unsafe(no_mangle)]
 pub extern "C" fn step(length: usize, eof: bool) -> u32 {
     host(|host| match host.framer.step(&host.input[..length], Resume::START, eof) {
@@ -164,49 +164,50 @@ pub extern "C" fn step(length: usize, eof: bool) -> u32 {
     })
 }
 
-/// The length of the last step's record in bytes; if that is not complete, 0 if it is not known either.
+/// Returns the length of the last step's record in bytes; for an incomplete record, 0 if it is unknown.
 #[unsafe(no_mangle)]
 pub extern "C" fn step_length() -> f64 {
     host(|host| host.length as f64)
 }
 
-/// How many of the last step's bytes need not be looked at again.
+/// Returns the number of the last step's bytes that need not be scanned again.
 #[unsafe(no_mangle)]
 pub extern "C" fn step_scanned() -> usize {
     host(|host| host.scanned)
 }
 
-/// Checks the documents in this many bytes of `input`, which are the last, or not. `reply` has the outcome.
+/// Checks the documents in this many bytes of `input`; `is_last` tells whether they are the last. `reply` has the
+/// outcome.
 #[unsafe(no_mangle)]
 pub extern "C" fn check(length: usize, is_last: bool) {
     host(|host| host.reply = documents::check(&host.input[..length], is_last));
 }
 
-/// The path of the value at this offset of the document in `input`: JSON, `null` if there is none.
+/// Finds the path of the value at this offset of the document in `input`, as JSON; `null` if there is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn path_at(length: usize, at: usize) {
     host(|host| host.reply = serde_json::Value::from(path_in(&host.input[..length], at)).to_string());
 }
 
-/// Forgets the documents that were examined.
+/// Discards the documents that were examined.
 #[unsafe(no_mangle)]
 pub extern "C" fn sample() {
     host(|host| host.sample = Sample::default());
 }
 
-/// Examines documents, for their columns, until there were `documents` of them or they had `bytes` bytes.
+/// Examines documents for their columns until their number reaches `documents` or their size reaches `bytes`.
 #[unsafe(no_mangle)]
 pub extern "C" fn observe(length: usize, is_last: bool, documents: usize, bytes: usize) {
     host(|host| host.reply = host.sample.observe(&host.input[..length], is_last, (documents, bytes)));
 }
 
-/// The columns of the documents that were examined.
+/// Returns the columns of the documents that were examined.
 #[unsafe(no_mangle)]
 pub extern "C" fn fields(mixed_is_json: bool) {
     host(|host| host.reply = host.sample.fields(mixed_is_json));
 }
 
-/// Makes columns as the JSON in `input` says. False if that failed: `reply` says how.
+/// Creates columns as described by the JSON in `input`. Returns false on failure; then `reply` contains the error.
 #[unsafe(no_mangle)]
 pub extern "C" fn columns(length: usize) -> bool {
     host(|host| {
@@ -227,7 +228,8 @@ pub extern "C" fn append(length: usize, is_last: bool) {
     });
 }
 
-/// Takes the rows of the columns, and returns where the addresses of their parts are. They stay until the next `append`.
+/// Takes the rows of the columns and returns the position of the addresses of their parts, which are valid until the
+/// next `append`.
 #[unsafe(no_mangle)]
 pub extern "C" fn take() -> *const *const u8 {
     host(|host| {

@@ -1,9 +1,10 @@
-//! A core error as data. TypeScript makes the exception from it, so that there is only one class of errors.
+//! Errors of the core as data. TypeScript creates the exception from it, so that there is only one class of errors.
 
 use millstream_core::Error;
 use serde_json::{Map, Value};
 
-/// The error as a JSON object: `kind`, and if known `found`, `expected`, `offset` and `path`. `at` is added to the offset.
+/// Returns the error as a JSON object: `kind`, and if known `found`, `expected`, `offset` and `path`. `at` is added to
+/// the offset.
 pub(crate) fn failure(error: &Error, at: usize) -> Value {
     let offset = error.offset().map(|offset| Value::from(offset + at as u64));
     let text = |text: Option<&str>| text.map(Value::from);

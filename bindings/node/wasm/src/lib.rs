@@ -1,10 +1,10 @@
-//! What JavaScript calls of the core, in Node and in browsers.
+//! The functions of the core that JavaScript calls, in Node and in browsers.
 //!
-//! It promises: no pointer from JavaScript is dereferenced, and an error is data, not a panic. JavaScript reads and
-//! writes the module's memory between calls; `bindings/node/src/core.ts` is the only code that does.
+//! No pointer from JavaScript is dereferenced, and errors are data, not panics. JavaScript reads and writes the
+//! module's memory between calls; only `bindings/node/src/core.ts` does this.
 //!
 //! - `exports`: the functions of the WebAssembly module.
-//! - `documents`: BSON documents, checked or as columns; Node's native part uses them too.
+//! - `documents`: checks BSON documents and decodes them into columns; Node's native part uses it too.
 //! - `failure`: an error as JSON.
 
 pub mod documents;

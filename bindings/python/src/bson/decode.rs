@@ -1,4 +1,5 @@
 //! Converts documents into dicts.
+//!
 //! Most documents use the same few keys, so the objects for keys are reused. The recursion is as deep as the core's
 //! rules allow documents to be nested: 200 levels.
 

@@ -1,4 +1,5 @@
 //! Julia files as Python objects.
+//!
 //! The graph is traversed with a list of pending steps, never recursively, so deep values are safe. Mutable Python
 //! objects (lists, dicts, `Struct`s) are created empty and filled later, so values that contain themselves are safe
 //! too, and shared objects stay shared. `millstream/bson/julia.py` describes how each kind of value is converted.

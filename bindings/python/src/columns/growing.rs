@@ -5,6 +5,7 @@
 //! batches ─► block              ├─ pieces ─► join ─► columns
 //!            └─ the caller's ───┘
 //! ```
+//!
 //! The caller reads, and parses a block itself if no other thread is free. So at most two blocks for each thread exist
 //! at a time; the results become part of the table.
 

@@ -8,6 +8,7 @@
 //!
 //! Batches are combined into blocks. A block is split into fields and parsed independently of all others, so several
 //! threads can parse; the results are joined in order. Text stays in the memory of its block's copy.
+//!
 //! - `layout`: the definition of the columns. `block`: records and their fields. `kind`: converts fields to values.
 //! - `growing`: from batches to a table. `table`: the Python object.
 

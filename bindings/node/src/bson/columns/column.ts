@@ -1,4 +1,5 @@
 /** Columns as plain typed arrays, in the layout of Apache Arrow (<https://arrow.apache.org/docs/format/Columnar.html>).
+ *
  * A missing value is stored as zeros, or takes no space if values have no fixed size. Objects are created on request,
  * one by one.
  */
@@ -274,6 +275,7 @@ export class Columns implements Iterable<Column> {
   ) {}
 
   /** Returns the column with this name and, if given, of this kind.
+   *
    * @throws `argument_invalid` if there is no such column, or it has another kind.
    */
   column(name: string): Column;

@@ -77,6 +77,7 @@ const SAMPLE_BYTES = 32 << 20;
 const NEVER_FULL = 2 ** 32 - 1;
 
 /** Decodes the consecutive documents in these bytes into columns.
+ *
  * @throws The error of an invalid document, with offset and record; `shape_mismatch`, `value_out_of_range` and
  * `key_missing` for a document that does not fit; `memory_limit`; `invalid_option`.
  */

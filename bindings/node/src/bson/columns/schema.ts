@@ -66,6 +66,7 @@ const SCALARS = new Set<string>([
 const MOST_DEPTH = 64;
 
 /** Checks a schema and returns its fields.
+ *
  * @throws `invalid_option` for an unknown type, if two columns have the same name, if one is inside another, or if
  * types are nested deeper than 64; `text_invalid` for a path that is empty or cannot be split.
  */
