@@ -1,4 +1,4 @@
-//! The command line: its definition, and one clear line when it is invalid.
+//! The command line: its definition, and the one-line error for an invalid one.
 
 use std::ffi::OsString;
 
@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
 /// One file per subcommand does the work.
 #[derive(clap::Subcommand)]
 pub(crate) enum Subcommand {
-    // Documented in its options.
+    // The documentation is in its options.
     Run(Box<Options>),
     Bson(Box<bson::Options>),
     Bench(bench::Options),
@@ -37,7 +37,7 @@ pub(crate) enum Subcommand {
     },
 }
 
-/// The manual pages next to that of the command itself.
+/// The subcommands that have a manual page.
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum Page {
     Run,
@@ -48,7 +48,7 @@ pub(crate) enum Page {
 }
 
 impl Page {
-    /// The subcommand's name.
+    /// Returns the subcommand's name.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Page::Run => "run",
@@ -60,9 +60,9 @@ impl Page {
     }
 }
 
-/// Parses the command line, or reports the error and returns how to end.
+/// Parses the command line, or reports the error and returns the ending.
 pub(crate) fn parse(args: Vec<OsString>) -> Result<Arguments, Ending> {
-    // A script whose list of words came out empty must not end up reading standard input.
+    // If a script's list of words is empty, the command must not read standard input instead.
     let ends_open = args.last().is_some_and(|arg| arg == "--");
     let subcommand = args.get(1).and_then(|arg| Page::from_str(arg.to_str()?, false).ok());
     let arguments = Arguments::try_parse_from(&args).map_err(|error| explain(&error, subcommand, &args))?;
@@ -99,20 +99,22 @@ fn explain(error: &clap::Error, subcommand: Option<Page>, args: &[OsString]) -> 
     Ending::USAGE
 }
 
-/// Whether the last of these words is a source of `millstream run`, not its option nor the value of one.
+/// Returns whether the last of these words is a source of `millstream run`, and neither its option nor the value of
+/// one.
 fn ends_with_source(args: &[OsString]) -> bool {
     let Ok(Arguments { subcommand: Subcommand::Run(options) }) = Arguments::try_parse_from(args) else { return false };
     matches!((options.sources.last(), args.last()), (Some(Source::File(path)), Some(word)) if path == word)
 }
 
-/// clap explains over several lines: the error, accepted values, tips, the usage. All but the last become one.
+/// Converts clap's explanation to one line. clap writes several: the error, accepted values, tips and the usage, which
+/// is dropped.
 fn one_line(rendered: &str) -> String {
     let mut line = String::new();
     for part in rendered.lines().map(str::trim) {
         if part.starts_with("Usage:") || part.starts_with("For more information") {
             break;
         }
-        // The words after `--` are a command: that tip would mislead.
+        // The words after `--` are a command, so this tip would mislead.
         if part.is_empty() || part.starts_with("tip: to pass") {
             continue;
         }

@@ -1,28 +1,28 @@
-//! Invisible characters: `\n`, `\r`, `\t`, `\0`, `\\` and `\xHH` in a delimiter, and in the other direction characters
-//! that a terminal would interpret.
+//! Escape sequences: `\n`, `\r`, `\t`, `\0`, `\\` and `\xHH` in a delimiter, and in the other direction characters that
+//! a terminal would interpret.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Whether a terminal interprets this character, or it reverses or hides text: the display would differ from the
-/// content.
+/// Returns whether a terminal interprets this character, or it reverses or hides text, so that the display would differ
+/// from the content.
 pub(crate) fn is_trick(c: char) -> bool {
     let hides = matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
     c.is_control() || hides
 }
 
-/// The text with such characters as `\uHHHH`. In quotes of JSON it stays the same text.
+/// Returns the text with these characters as `\uHHHH`. Inside a JSON string its meaning does not change.
 pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     escape(text, is_trick)
 }
 
-/// The same for text of several lines: line feeds and tabs stay.
+/// Escapes text of several lines like [`visible`]; line feeds and tabs stay.
 pub(crate) fn visible_lines(text: &str) -> Cow<'_, str> {
     escape(text, |c| is_trick(c) && !matches!(c, '\n' | '\t'))
 }
 
-/// Escapes characters that JSON leaves unescaped in strings and that a terminal would interpret. It is the same JSON
-/// then.
+/// Escapes characters that JSON leaves unescaped in strings and that a terminal would interpret. The JSON value does
+/// not change.
 pub(crate) fn make_visible(json: &mut Vec<u8>) {
     if let Cow::Owned(shown) = visible(&String::from_utf8_lossy(json)) {
         *json = shown.into_bytes();
@@ -44,7 +44,7 @@ fn escape(text: &str, is_escaped: fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// The bytes that `text` stands for; at least one.
+/// Returns the bytes that `text` describes, at least one.
 pub(crate) fn parse(text: &str) -> Result<Vec<u8>, String> {
     if text.is_empty() {
         return Err(r"expected at least one byte, such as ';', '\t', '\0' or '\x1e'".to_string());

@@ -1,5 +1,5 @@
-//! A command without the `--` before it: `millstream run ls -la`. Its name is then taken for a file, and its options
-//! for ours. Nothing is guessed; the message only says where to put commands.
+//! Detects a command without the `--` before it: `millstream run ls -la`. The command's name is then read as a file,
+//! and its options as options of `run`. The message only says where to put the command.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -9,10 +9,10 @@ use millstream::{Error, ErrorKind};
 
 use crate::program;
 
-/// How many words of the command are shown.
+/// The number of words of the command that are shown.
 const SHOWN: usize = 4;
 
-/// The message for `error`, if it is about a source in `names` that is not a file but a program.
+/// Returns the message for `error`, if it is about a source in `names` that is not a file but a program.
 pub(crate) fn advice_on_source(error: &Error, names: &[&OsStr]) -> Option<String> {
     let missing = error.kind() == ErrorKind::OpenFailed
         && error.io().is_some_and(|error| error.kind() == io::ErrorKind::NotFound);
@@ -20,8 +20,8 @@ pub(crate) fn advice_on_source(error: &Error, names: &[&OsStr]) -> Option<String
     (missing && is_program_only(names[at])).then(|| advice(&names[at..]))
 }
 
-/// The message for an unknown option, if there is a program before it in the command line. `is_source` tells whether
-/// the last of the words that it is given is taken for a source.
+/// Returns the message for an unknown option, if there is a program before it in the command line. `is_source` returns
+/// whether the last of the given words is a source.
 pub(crate) fn advice_on_option(words: &[OsString], is_source: impl Fn(&[OsString]) -> bool) -> Option<String> {
     if words.iter().any(|word| word == "--") {
         return None;
@@ -30,10 +30,10 @@ pub(crate) fn advice_on_option(words: &[OsString], is_source: impl Fn(&[OsString
     Some(advice(&words[at..]))
 }
 
-/// Whether a program can be found by this name, and no file.
+/// Returns whether there is a program of this name, but no file.
 fn is_program_only(name: &OsStr) -> bool {
     let is_missing = fs::symlink_metadata(name).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
-    // Without a PATH it is unknown.
+    // Without a PATH this is unknown.
     is_missing && std::env::var_os("PATH").is_some() && program::find(name).is_ok()
 }
 
@@ -46,7 +46,7 @@ fn advice(command: &[impl AsRef<OsStr>]) -> String {
     format!("put the command after `--`: millstream run ... -- {}", shown.join(" "))
 }
 
-/// Whether a shell leaves this word unchanged.
+/// Returns whether a shell leaves this word unchanged.
 fn is_plain(word: &str) -> bool {
     !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "-_./,:=+@%".contains(c))
 }

@@ -15,7 +15,7 @@ pub(crate) fn completions(shell: Shell) -> Ending {
     message::print(&script)
 }
 
-/// Prints a manual page as roff: of one subcommand, or of the command itself.
+/// Prints a manual page as roff, of one subcommand or of the command itself.
 pub(crate) fn man(page: Option<Page>) -> Ending {
     let mut command = Arguments::command();
     command.build();

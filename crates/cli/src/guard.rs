@@ -1,12 +1,13 @@
-//! Nothing that this command has started outlives it, even if it is killed.
+//! Ensures that no process that this command has started outlives it, even if it is killed.
 //!
-//! A guard, forked before the first command, waits until our end of a socket closes, and ends what is left: see
-//! [`millstream::guard`]. It is in a separate session, so that nothing that ends us from the terminal ends it, and holds
-//! no file of ours.
+//! A guard process, which is forked before the first command, waits until this process's end of a socket closes, and
+//! stops the remaining processes: see [`millstream::guard`]. It is in a separate session, so that a signal from the
+//! terminal does not end it, and holds none of this process's files open.
 //!
-//! Without a controlling terminal each command has a process group. With one, commands stay in ours, so that they may read
-//! from the terminal and get its Ctrl-C and Ctrl-Z; what belongs to them is found by a mark in the environment, since the
-//! user's other processes may be in that group too. Orphans are adopted then: their end is seen, and they are reaped.
+//! Without a controlling terminal each command has its own process group. With one, commands stay in this process's
+//! group, so that they can read from the terminal and get its Ctrl-C and Ctrl-Z. Their processes are found by a mark in
+//! the environment, since the user's other processes may be in that group too. In this case orphans are adopted, so
+//! that their end is noticed and they are reaped.
 
 use std::fs;
 use std::os::fd::AsRawFd;
@@ -27,7 +28,7 @@ static GUARDED: Mutex<Option<Guarded>> = Mutex::new(None);
 struct Guarded {
     guard: Arc<Guard>,
     pid: Pid,
-    /// Ends the thread that reaps orphans.
+    /// Stops the thread that reaps orphans.
     adoption: Option<Handle>,
 }
 
@@ -35,13 +36,13 @@ fn guarded() -> MutexGuard<'static, Option<Guarded>> {
     GUARDED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// This command, guarded.
+/// Adds the guard to this command.
 pub(crate) fn command(command: Command) -> Command {
     command.guarded(guarded().as_ref().map(|guarded| guarded.guard.clone()))
 }
 
-/// Starts the guard, if there is none: before the first command, and best before the first thread. If the system allows
-/// no more processes, commands are started without one.
+/// Starts the guard, if there is none. Call this before the first command, and preferably before the first thread. If
+/// the system allows no more processes, commands are started without a guard.
 pub(crate) fn start() {
     let mut guarded = guarded();
     if guarded.is_none() {
@@ -49,11 +50,11 @@ pub(crate) fn start() {
     }
 }
 
-/// Ends the guard. All commands have ended.
+/// Stops the guard. All commands have ended.
 pub(crate) fn end() {
     let Some(Guarded { guard, pid, adoption }) = guarded().take() else { return };
     if guard.close().is_err() {
-        // It would be waited for indefinitely.
+        // Waiting for it would take indefinitely.
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
     }
     if let Some(adoption) = adoption {
@@ -61,7 +62,7 @@ pub(crate) fn end() {
         #[cfg(target_os = "linux")]
         let _ = rustix::process::set_child_subreaper(None);
     }
-    // It fails if it has been reaped by the thread that reaps orphans.
+    // This fails if the thread that reaps orphans has already reaped it.
     let _ = rustix::process::waitid(WaitId::Pid(pid), WaitIdOptions::EXITED);
 }
 
@@ -79,13 +80,13 @@ fn has_terminal() -> bool {
     fs::File::open("/dev/tty").is_ok()
 }
 
-/// A unique name for this run.
+/// Returns a unique name for this run.
 fn run_id() -> Result<String, getrandom::Error> {
     let random = getrandom::u64()?;
     Ok(format!("{}-{random:016x}", std::process::id()))
 }
 
-/// Adopts orphans, and reaps them when they end. `None` if that is impossible.
+/// Adopts orphans, and reaps them when they end. Returns `None` if that is impossible.
 fn adopt() -> Option<Handle> {
     let mut ends = Signals::new([SIGCHLD]).ok()?;
     let handle = ends.handle();
@@ -96,11 +97,12 @@ fn adopt() -> Option<Handle> {
     Some(handle)
 }
 
-/// Makes the guard.
+/// Forks the guard.
 fn fork(from: UnixStream, run: Option<&str>) -> Option<Pid> {
-    // SAFETY: the child uses memory and the system only, by std and libc, which stay usable in the child of a process of
-    // several threads (the C library sees to it that memory can be allocated). It holds no lock of ours and waits for none:
-    // [`GUARDED`] is not looked at. It never returns, and so drops nothing and runs no handler of the host's.
+    // SAFETY: the child uses only memory and the system, through std and libc, which stay usable in the child of a
+    // multithreaded process (the C library ensures that memory can be allocated). It holds no lock of this program and
+    // waits for none: [`GUARDED`] is not accessed. It never returns, so it drops no values and runs no handler of the
+    // host's.
     match unsafe { libc::fork() } {
         -1 => None,
         0 => guard(from, run),
@@ -108,7 +110,7 @@ fn fork(from: UnixStream, run: Option<&str>) -> Option<Pid> {
     }
 }
 
-/// What the guard does.
+/// Runs the guard.
 fn guard(from: UnixStream, run: Option<&str>) -> ! {
     let _ = catch_unwind(AssertUnwindSafe(|| {
         // SAFETY: the set is valid for these calls, the first of which fills it.
@@ -124,17 +126,18 @@ fn guard(from: UnixStream, run: Option<&str>) -> ! {
         close_all_but(from.as_raw_fd());
         watch(from, run);
     }));
-    // SAFETY: it ends the process and nothing else.
+    // SAFETY: this only ends the process.
     unsafe { libc::_exit(0) }
 }
 
-/// Closes what was open in the process that forked: its pipes must get their end when it ends.
+/// Closes the descriptors that were open in the process that forked: its pipes must reach their end when that process
+/// ends.
 fn close_all_but(kept: i32) {
     let names = fs::read_dir("/dev/fd").into_iter().flatten().flatten().map(|entry| entry.file_name());
     let open: Vec<i32> = names.filter_map(|name| name.to_str()?.parse().ok()).collect();
     for fd in open.into_iter().filter(|fd| *fd != kept) {
-        // SAFETY: nothing in this process, which only watches from now on, owns or uses a descriptor but `kept`. Values
-        // that would close them are never dropped.
+        // SAFETY: this process only watches from now on, and no code in it owns or uses a descriptor except `kept`.
+        // Values that would close the descriptors are never dropped.
         unsafe { libc::close(fd) };
     }
 }

@@ -1,4 +1,4 @@
-//! Checksums of the output, using the best crate for each of them.
+//! Checksums of the output, with the best crate for each kind.
 
 use std::fmt::Write;
 
@@ -12,12 +12,12 @@ pub(crate) enum Algorithm {
     Sha256,
     /// BLAKE3, as `b3sum` prints it
     Blake3,
-    /// CRC-32C (Castagnoli): against accidents only
+    /// CRC-32C (Castagnoli), which detects only accidental changes
     Crc32c,
 }
 
 impl Algorithm {
-    /// The name on the command line and in the statistics.
+    /// Returns the name on the command line and in the statistics.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Algorithm::Sha256 => "sha256",
@@ -31,14 +31,14 @@ impl Algorithm {
 pub(crate) enum Hasher {
     /// SHA-256.
     Sha256(Sha256),
-    /// BLAKE3; boxed, because it is two kilobytes.
+    /// BLAKE3; boxed, because its state takes two kilobytes.
     Blake3(Box<blake3::Hasher>),
     /// The CRC so far.
     Crc32c(u32),
 }
 
 impl Hasher {
-    /// The checksum of no bytes yet.
+    /// Returns the checksum of no bytes.
     pub(crate) fn new(algorithm: Algorithm) -> Hasher {
         match algorithm {
             Algorithm::Sha256 => Hasher::Sha256(Sha256::new()),
@@ -58,7 +58,7 @@ impl Hasher {
         }
     }
 
-    /// The checksum in lower-case hexadecimal digits.
+    /// Returns the checksum in lower-case hexadecimal digits.
     pub(crate) fn finish(&self) -> String {
         match self {
             Hasher::Sha256(hasher) => hex(&hasher.clone().finalize()),
@@ -80,8 +80,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn published_values_however_the_bytes_come() {
-        // FIPS 180-2 for "abc"; the BLAKE3 test vectors for the bytes 0, 1, 2; RFC 3720 B.4 for 32 bytes of zero.
+    fn published_values_for_any_split() {
+        // The values are those of FIPS 180-2 for "abc", the BLAKE3 test vectors for the bytes 0, 1, 2, and RFC 3720 B.4
+        // for 32 bytes of zero.
         let cases: [(Algorithm, &[u8], &str); 3] = [
             (Algorithm::Sha256, b"abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
             (Algorithm::Blake3, &[0, 1, 2], "e1be4d7a8ab5560aa4199eea339849ba8e293d55ca0a81006726d184519e647f"),

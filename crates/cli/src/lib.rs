@@ -1,12 +1,12 @@
 //! The `millstream` command as a library, so that other languages can start it.
 //!
 //! [`main`] takes a command line and runs it in this process: it reads standard input, writes standard output and
-//! standard error, and returns an [`Ending`]. It keeps three promises of a well-behaved command: every failure is one
-//! line on standard error, nothing incomplete is left behind, and if a signal ended it, it ends by that signal.
+//! standard error, and returns an [`Ending`]. Every failure is reported as one line on standard error, no incomplete
+//! output is left behind, and if a signal stops the command, the process ends by that signal.
 //!
-//! While a transfer runs, SIGINT, SIGTERM and SIGHUP are watched, unless they are ignored; a handler of the host is
-//! also called. Afterwards only that handler acts: a signal without a handler does nothing, so the process should end
-//! soon. The `millstream` crate itself never touches a signal.
+//! While a transfer runs, SIGINT, SIGTERM and SIGHUP are handled, unless they are ignored; a handler of the host is
+//! also called. Afterwards only the host's handler is called: a signal without a handler has no effect, so the process
+//! should end soon. The `millstream` crate itself never changes signal handling.
 
 mod arguments;
 mod bench;
@@ -36,7 +36,7 @@ use arguments::{Arguments, Subcommand};
 ///
 /// ```
 /// let ending = millstream_cli::main(["millstream", "run", "--capacity", "12Q"]);
-/// assert_eq!(ending, millstream_cli::Ending::Exited(2)); // a command line that cannot be understood
+/// assert_eq!(ending, millstream_cli::Ending::Exited(2)); // the command line is invalid
 /// ```
 ///
 /// A standard stream that is closed now is not used. If a runtime has opened `/dev/null` in its place, call
@@ -45,8 +45,8 @@ pub fn main(args: impl IntoIterator<Item = impl Into<OsString>>) -> Ending {
     main_with(args, Closed::now())
 }
 
-/// The same, if these standard streams were closed when the process began: if the command line needs one of them, it
-/// fails, before anything is opened.
+/// Runs the command line `args` like [`main`], if these standard streams were closed when the process began. If the
+/// command line needs one of them, it fails before any file is opened.
 pub fn main_with(args: impl IntoIterator<Item = impl Into<OsString>>, closed: Closed) -> Ending {
     standard::set_closed(closed);
     signals::heed_children();

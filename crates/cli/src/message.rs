@@ -7,13 +7,13 @@ use millstream::{CommandEnd, Error, ErrorKind, Result};
 use crate::escape::is_trick;
 use crate::{Ending, standard};
 
-/// The text without control characters, and without the marks that reverse or hide text: a file name must not
-/// move the cursor or look like another one.
+/// Returns the text without control characters, and without characters that reverse or hide text: a file name must not
+/// move the cursor or look like a different one.
 pub(crate) fn printable(text: &str) -> String {
     text.chars().filter(|&c| !is_trick(c)).collect()
 }
 
-/// Prints one line on standard error. If that is closed or full, the exit status still tells what happened.
+/// Prints one line on standard error. If that is closed or full, the exit status still shows the result.
 pub(crate) fn say(text: &str) {
     let line = format!("millstream: {}\n", printable(text));
     let _ = standard::write_error(line.as_bytes());
@@ -23,7 +23,7 @@ pub(crate) fn say(text: &str) {
 /// characters are removed.
 ///
 /// # Errors
-/// Those of writing it: a requested result is output.
+/// Returns the errors of writing, because a requested result is part of the output.
 pub(crate) fn note(line: &[u8]) -> Result<()> {
     let mut line = match std::io::stderr().is_terminal() {
         true => printable(&String::from_utf8_lossy(line)).into_bytes(),
@@ -33,8 +33,8 @@ pub(crate) fn note(line: &[u8]) -> Result<()> {
     standard::write_error(&line)
 }
 
-/// How the command ends because of this signal. The user knows about signals whose purpose is to end a command; others
-/// are named.
+/// Returns the ending caused by this signal. The signals that users send to end a command are not reported; others are
+/// named.
 pub(crate) fn ended_by(signal: i32) -> Ending {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     if ![SIGHUP, SIGINT, SIGTERM].contains(&signal) {
@@ -44,12 +44,12 @@ pub(crate) fn ended_by(signal: i32) -> Ending {
     Ending::Signaled(signal)
 }
 
-/// Reports what went wrong, and returns how the command ends because of it.
+/// Reports an error, and returns the ending that it causes.
 pub(crate) fn fail(error: &Error) -> Ending {
     fail_with_advice(error, advice(error))
 }
 
-/// The same, with advice from a caller that knows more about the cause.
+/// Reports an error with advice from a caller that knows more about its cause.
 pub(crate) fn fail_with_advice(error: &Error, advice: Option<&str>) -> Ending {
     let shown = without_last_words(error);
     say(&join(shown.as_ref().unwrap_or(error), advice));
@@ -59,37 +59,37 @@ pub(crate) fn fail_with_advice(error: &Error, advice: Option<&str>) -> Ending {
     }
 }
 
-/// The whole error in one line, for a report that is read without standard error.
+/// Formats the whole error in one line, for a report that is read without standard error.
 pub(crate) fn describe(error: &Error) -> String {
     join(error, advice(error))
 }
 
-/// What can be done about it: in terms of options, where the library names its calls.
+/// Returns the advice in terms of options, if the library's advice names its calls.
 fn advice(error: &Error) -> Option<&'static str> {
     let is_address = |name: &str| name.starts_with("tcp:") || name.starts_with("unix:");
     match error.kind() {
-        // Without the system's error it is our own, and contains what is expected.
+        // An error without the system's error comes from this program, and contains what is expected.
         ErrorKind::OpenFailed if error.io().is_none() => None,
         ErrorKind::OpenFailed if error.name().is_some_and(is_address) => {
             Some("check the address, and that a server is listening there")
         }
-        // Many fail without output.
+        // Many commands fail without output.
         ErrorKind::CommandFailed if error.command().is_some_and(|end| end.stderr_tail.is_empty()) => None,
         ErrorKind::CommandFailed => Some("see its standard error"),
         ErrorKind::RecordTooLong => Some("raise --record-limit"),
         ErrorKind::Stalled => Some("raise --stall-timeout, or find out what the other side is waiting for"),
         ErrorKind::DecodeLimit => Some("raise --decode-memory if the source is trusted"),
-        ErrorKind::Unsupported => Some("--decode off or --encode off leaves the bytes as they are"),
-        // There is no option for it.
+        ErrorKind::Unsupported => Some("--decode off or --encode off leaves the bytes unchanged"),
+        // No option changes it.
         ErrorKind::MemoryLimit => None,
-        ErrorKind::BrokenPipe => Some("the reader has closed it"),
-        // The system's message is clear enough, or the user caused it.
+        ErrorKind::BrokenPipe => Some("the reader has closed the pipe or connection"),
+        // The system's message is clear enough, or the user caused the error.
         ErrorKind::Io | ErrorKind::Cancelled => None,
         kind => Some(kind.advice()),
     }
 }
 
-/// The error in the library's words, but with this advice.
+/// Formats the error in the library's words, but with this advice.
 fn join(error: &Error, advice: Option<&str>) -> String {
     match advice {
         Some(advice) => format!("{error:#}; {advice}"),
@@ -97,7 +97,7 @@ fn join(error: &Error, advice: Option<&str>) -> String {
     }
 }
 
-/// The same error of a command, without its last line on standard error: that has already been shown.
+/// Returns the error of a command without its last line on standard error, which has already been shown.
 fn without_last_words(error: &Error) -> Option<Error> {
     let end = CommandEnd { stderr_tail: Vec::new(), ..error.command()?.clone() };
     let mut silent = Error::new(error.kind()).with_command(end);
@@ -116,7 +116,7 @@ fn without_last_words(error: &Error) -> Option<Error> {
     Some(silent)
 }
 
-/// Prints the one result of a command on standard output.
+/// Prints the only result of a command on standard output.
 pub(crate) fn print(text: &[u8]) -> Ending {
     let printed = standard::output_for_result().and_then(|mut out| {
         out.write(text)?;
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn no_advice_speaks_of_the_library() {
+    fn no_advice_names_library_calls() {
         for &kind in ErrorKind::ALL {
             let text = describe(&Error::new(kind));
             assert!(!text.contains("allow_failure") && !text.contains("documentation of this call"), "{text}");
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_command_said_is_left_to_reports() {
+    fn a_commands_last_line_is_only_in_reports() {
         let end = CommandEnd {
             argv: vec!["false".into()],
             status: CommandStatus::Exited(1),
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn escape_sequences_lose_their_teeth() {
+    fn escape_sequences_are_neutralised() {
         assert_eq!(printable("a\x1b[2Jb\r\nc\u{9b}d"), "a[2Jbcd");
         assert_eq!(printable("gpj.\u{202e}exe"), "gpj.exe");
         assert_eq!(printable("grüße 世界"), "grüße 世界");

@@ -1,4 +1,4 @@
-//! Whether there is a program of some name, before anything is created for it.
+//! Checks that a program exists, before any output is created for it.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -10,15 +10,15 @@ use millstream::{Error, ErrorKind, Result};
 use rustix::fs::Access;
 use rustix::io::Errno;
 
-/// Fails if no program of this name can be started. The system looks for it again when it is started.
+/// Fails if no program of this name can be started. The system searches for it again when it is started.
 ///
 /// # Errors
-/// [`ErrorKind::CommandNotStarted`] with the reason.
+/// Returns [`ErrorKind::CommandNotStarted`] with the reason.
 pub(crate) fn find(name: &OsStr) -> Result<()> {
     find_in(name, std::env::var_os("PATH").as_deref())
 }
 
-/// The same with this PATH.
+/// Searches this PATH like [`find`].
 fn find_in(name: &OsStr, path: Option<&OsStr>) -> Result<()> {
     let executable = |path: &Path| {
         let metadata = fs::metadata(path)?;
@@ -30,12 +30,13 @@ fn find_in(name: &OsStr, path: Option<&OsStr>) -> Result<()> {
     let found = if name.as_bytes().contains(&b'/') {
         executable(Path::new(name))
     } else {
-        // Without a PATH the system has its own default: leave it to the system.
+        // Without a PATH, the system uses its own default, which is unknown here.
         let Some(path) = path else { return Ok(()) };
         let mut found = Err(io::Error::from(Errno::NOENT));
         for directory in std::env::split_paths(path) {
             found = match executable(&directory.join(name)) {
-                // Like the shells: the first one that can be started, else the reason why one could not.
+                // Like shells, this takes the first program that can be started; otherwise it reports the reason for
+                // one that cannot.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => found,
                 other => other,
             };
@@ -55,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn programs_are_looked_for_like_the_shells_do() {
+    fn programs_are_searched_for_as_shells_do() {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join("plain"), "").unwrap();
         let both = std::env::join_paths([directory.path(), Path::new("/bin")]).unwrap();

@@ -7,10 +7,10 @@ use std::ops::RangeInclusive;
 
 use parse_size::{Config, Error};
 
-/// What is accepted, for messages.
+/// The accepted sizes, for messages.
 const ACCEPTED: &str = "a size such as 4096, 64K, 1.5MiB or 2GB";
 
-/// The number of bytes given by `text`, if it is in `range`.
+/// Returns the number of bytes given by `text`, if it is in `range`.
 pub(crate) fn parse(text: &str, range: RangeInclusive<u64>) -> Result<u64, String> {
     let lower = text.trim().to_ascii_lowercase();
     let decimal = lower.ends_with('b') && !lower.ends_with("ib");
@@ -25,7 +25,7 @@ pub(crate) fn parse(text: &str, range: RangeInclusive<u64>) -> Result<u64, Strin
     }
 }
 
-/// A size in the largest unit of which it is a whole number.
+/// Formats a size in the largest unit of which it is a whole number.
 fn show(size: u64) -> String {
     const UNITS: [(u32, &str); 6] = [(60, "E"), (50, "P"), (40, "T"), (30, "G"), (20, "M"), (10, "K")];
     let unit = UNITS.iter().find(|(shift, _)| size > 0 && size.is_multiple_of(1 << shift));
@@ -36,7 +36,7 @@ fn show(size: u64) -> String {
     }
 }
 
-/// A size for people, exact below 10,000 bytes.
+/// Formats a size for people; it is exact below 10,000 bytes.
 pub(crate) fn shown(bytes: usize) -> String {
     match bytes {
         0..10_000 => format!("{bytes} B"),

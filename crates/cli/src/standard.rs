@@ -1,11 +1,11 @@
 //! Standard input, output and error: whether they were open when the process began, and how standard error is written.
 //!
 //! A runtime opens `/dev/null` in place of a standard stream that was closed, so that no other file takes its number.
-//! Anything written there is lost, and reading it gives an empty input: both look like success. So a closed stream that
-//! is needed is an error. A `/dev/null` that the process inherited was the caller's choice.
+//! Output to it is lost, and reading it gives an empty input: both look like success. So it is an error if a closed
+//! stream is needed. A `/dev/null` that the process inherited was the caller's choice.
 //!
-//! Standard error is written without waiting beyond a signal: a full pipe, or a terminal that has been stopped, must not keep
-//! the process.
+//! After a signal, writes to standard error do not wait: a full pipe, or a terminal that has been stopped, must not
+//! block the process.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -18,17 +18,17 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-/// The library's name for it.
+/// The library's name for standard output.
 pub(crate) const STANDARD_OUTPUT: &str = "standard output";
 
-/// How long a wait for standard error lasts before checking for a signal.
+/// The time that a wait for standard error lasts before it checks for a signal.
 const TICK: Duration = Duration::from_millis(50);
 
-/// How much can be written without blocking to a pipe that poll reports as writable (POSIX's smallest `PIPE_BUF` is
-/// 512, Linux has 4096).
+/// The number of bytes that can be written without blocking to a pipe that poll reports as writable (the smallest
+/// `PIPE_BUF` in POSIX is 512; Linux has 4096).
 const PIPE_PROMISE: usize = if cfg!(target_os = "linux") { 4096 } else { 512 };
 
-/// Which of the standard streams were closed when the process began.
+/// Which standard streams were closed when the process began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Closed {
     /// Standard input.
@@ -40,8 +40,8 @@ pub struct Closed {
 }
 
 impl Closed {
-    /// Those that are closed at the moment. That is only meaningful before a runtime has opened something in their
-    /// place.
+    /// Returns the streams that are closed at the moment. This is only meaningful before a runtime has opened files in
+    /// their place.
     pub fn now() -> Closed {
         let is_closed = |fd: BorrowedFd<'_>| rustix::io::fcntl_getfd(fd) == Err(Errno::BADF);
         Closed {
@@ -55,7 +55,7 @@ impl Closed {
 /// Process-wide state for all modules.
 struct Process {
     closed: Closed,
-    /// Triggered by the first terminating signal.
+    /// The token that the first terminating signal triggers.
     token: Option<CancelToken>,
 }
 
@@ -66,12 +66,12 @@ fn process<T>(work: impl FnOnce(&mut Process) -> T) -> T {
     work(&mut PROCESS.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Records what was closed when the process began.
+/// Records which streams were closed when the process began.
 pub(crate) fn set_closed(closed: Closed) {
     process(|process| process.closed = closed);
 }
 
-/// From now on this token ends waits for standard error; `None`: nothing does.
+/// Sets the token that interrupts waits for standard error; with `None`, they cannot be interrupted.
 pub(crate) fn set_token(token: Option<CancelToken>) {
     process(|process| process.token = token);
 }
@@ -85,7 +85,7 @@ pub(crate) enum Stream {
 }
 
 impl Stream {
-    /// The stream that a path names, such as `/dev/stderr`.
+    /// Returns the stream that a path names, such as `/dev/stderr`.
     pub(crate) fn of_path(path: &Path) -> Option<Stream> {
         match path.to_str()? {
             "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0" => Some(Stream::Input),
@@ -95,10 +95,10 @@ impl Stream {
         }
     }
 
-    /// Fails if it was closed when the process began.
+    /// Fails if the stream was closed when the process began.
     ///
     /// # Errors
-    /// [`ErrorKind::OpenFailed`], which says what to do.
+    /// Returns [`ErrorKind::OpenFailed`], with advice.
     pub(crate) fn check(self) -> Result<()> {
         let closed = process(|process| process.closed);
         let (is_closed, name, advice) = match self {
@@ -119,16 +119,17 @@ impl Stream {
 /// Opens standard output.
 ///
 /// # Errors
-/// Those of the builder, and [`ErrorKind::OpenFailed`] if it was closed when the process began.
+/// Returns the errors of the builder, and [`ErrorKind::OpenFailed`] if standard output was closed when the process
+/// began.
 pub(crate) fn output(builder: WriterBuilder) -> Result<Writer> {
     Stream::Output.check()?;
     builder.stdout()
 }
 
-/// Opens standard output for one result: a signal ends waiting for it.
+/// Opens standard output for one result. A signal interrupts the wait for it.
 ///
 /// # Errors
-/// As [`output`].
+/// Returns the errors of [`output`].
 pub(crate) fn output_for_result() -> Result<Writer> {
     let builder = Writer::builder();
     output(match process(|process| process.token.clone()) {
@@ -137,10 +138,10 @@ pub(crate) fn output_for_result() -> Result<Writer> {
     })
 }
 
-/// Writes to standard error. The wait lasts until a signal comes.
+/// Writes to standard error. It waits until a signal arrives.
 ///
 /// # Errors
-/// Those of the system, [`ErrorKind::OpenFailed`] if standard error was closed when the process began, and
+/// Returns the errors of the system, [`ErrorKind::OpenFailed`] if standard error was closed when the process began, and
 /// [`ErrorKind::Cancelled`].
 pub(crate) fn write_error(bytes: &[u8]) -> Result<()> {
     Stream::Error.check()?;
@@ -149,14 +150,15 @@ pub(crate) fn write_error(bytes: &[u8]) -> Result<()> {
         .map_err(|error| error.with_name("standard error"))
 }
 
-/// Writes as much of `bytes` to standard error as is accepted immediately: for text that the next line replaces.
+/// Writes the part of `bytes` that standard error accepts immediately, for text that the next line replaces.
 pub(crate) fn try_write_error(bytes: &[u8]) {
     if Stream::Error.check().is_ok() {
         let _ = write(rustix::stdio::stderr(), bytes, None);
     }
 }
 
-/// Writes to a descriptor that may block, and keeps its mode. Waits until `is_cancelled`; without that, not at all.
+/// Writes to a descriptor that may block, and keeps its mode. Waits until `is_cancelled`; without that, it does not
+/// wait.
 fn write(fd: BorrowedFd<'_>, mut bytes: &[u8], is_cancelled: Option<&dyn Fn() -> bool>) -> Result<()> {
     let own = reopen(fd);
     let (fd, piece) = match &own {
@@ -183,8 +185,8 @@ fn write(fd: BorrowedFd<'_>, mut bytes: &[u8], is_cancelled: Option<&dyn Fn() ->
     Ok(())
 }
 
-/// The same pipe or terminal opened again, non-blocking: the mode of the given descriptor belongs to its owner. `None`
-/// for everything else, which is written in pieces of the size that poll guarantees.
+/// Opens the same pipe or terminal again, non-blocking, because the mode of the given descriptor belongs to its owner.
+/// Returns `None` for any other file, which is written in pieces of the size that poll guarantees.
 fn reopen(fd: BorrowedFd<'_>) -> Option<OwnedFd> {
     use rustix::fs::FileType;
     use std::os::fd::AsRawFd;
@@ -201,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_pipe_is_left_when_that_is_asked_for() {
+    fn a_write_to_a_full_pipe_is_cancelled_on_request() {
         let (reader, pipe) = io::pipe().unwrap();
         let calls = std::cell::Cell::new(0);
         let is_cancelled = || calls.replace(calls.get() + 1) > 2;

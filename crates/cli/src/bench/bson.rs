@@ -16,8 +16,7 @@ use super::{Bench, input, lines, program};
 
 /// Measure reading the BSON documents of a file
 ///
-/// Every way finds all documents. Ways that look for a value look up the last key of the first document in each
-/// document.
+/// Every way finds all documents. Ways that read one value look up the last key of the first document in each document.
 #[derive(Args)]
 pub(super) struct Options {
     /// An uncompressed regular file of consecutive documents, as written by mongodump
@@ -32,7 +31,7 @@ const MAPPED: &str = "one value, lazily, mapped";
 const TREE: &str = "tree";
 const COLUMNS: &str = "columns";
 
-/// How many documents the columns are inferred from.
+/// The number of documents from which columns are inferred.
 const SAMPLE: usize = 1000;
 
 pub(super) fn run(options: &Options, bench: &Bench<'_>) -> Result<Report> {
@@ -40,7 +39,7 @@ pub(super) fn run(options: &Options, bench: &Bench<'_>) -> Result<Report> {
     input::check(path)?;
     let (mut key, mut found, mut values) = (None, 0, 0);
     let count = each(open(path, bench.stop)?, |document| {
-        // Its content: what the others should find is known from a separate traversal.
+        // The content of the file: a separate traversal determines the result that the other ways should find.
         let mut has_key = false;
         for element in document.iter() {
             let element = element?;
@@ -73,7 +72,7 @@ fn open(path: &Path, stop: &Stop) -> Result<Documents> {
     Ok(Documents::new(builder.path(path)?))
 }
 
-/// Calls `look` for each document; returns how many there were.
+/// Calls `look` for each document, and returns the number of documents.
 fn each(mut documents: Documents, mut look: impl FnMut(Document<'_>) -> Result<()>) -> Result<u64> {
     let mut count = 0;
     while let Some(batch) = documents.next_batch()? {
@@ -96,17 +95,17 @@ fn ways(path: &Path, key: String) -> Vec<Way<'_>> {
         }
     };
     let mut ways = vec![
-        Way::ours(LENGTHS, move |stop| Ok(tally(each(open(path, stop)?, |_| Ok(()))?))),
-        Way::ours(CHECK, move |stop| Ok(tally(each(open(path, stop)?, |document| document.check())?))),
-        Way::ours(GET, with_key(key.clone(), open)),
-        Way::ours(
+        Way::millstream(LENGTHS, move |stop| Ok(tally(each(open(path, stop)?, |_| Ok(()))?))),
+        Way::millstream(CHECK, move |stop| Ok(tally(each(open(path, stop)?, |document| document.check())?))),
+        Way::millstream(GET, with_key(key.clone(), open)),
+        Way::millstream(
             MAPPED,
             with_key(key.clone(), |path, stop| {
                 let builder = Reader::builder().cancel(stop.token()).record_limit(i32::MAX as usize);
                 Ok(Documents::new(builder.mapped(path)?))
             }),
         ),
-        Way::ours(TREE, move |stop| {
+        Way::millstream(TREE, move |stop| {
             let (mut found, mut members) = (0, 0);
             let count = each(open(path, stop)?, |document| {
                 let map = Map::from_document(document)?;
@@ -116,9 +115,9 @@ fn ways(path: &Path, key: String) -> Vec<Way<'_>> {
             })?;
             Ok(tally(count).and(FOUND, found).and(MEMBERS, members))
         }),
-        Way::ours(COLUMNS, move |stop| columns(open(path, stop)?)),
-        Way::rival(READ, move |stop| lines::read(File::open(path)?, stop)),
-        Way::rival("BufReader, lengths by hand", move |stop| lengths(path, stop)),
+        Way::millstream(COLUMNS, move |stop| columns(open(path, stop)?)),
+        Way::competitor(READ, move |stop| lines::read(File::open(path)?, stop)),
+        Way::competitor("BufReader, lengths by hand", move |stop| lengths(path, stop)),
     ];
     ways.push(program::where_found("bsondump, wc -l", &["sh", "bsondump", "wc"], move |stop| {
         let mut command = Command::new("sh");
@@ -129,7 +128,7 @@ fn ways(path: &Path, key: String) -> Vec<Way<'_>> {
     ways
 }
 
-/// pymongo's decoder, if installed.
+/// Returns pymongo's decoder, if it is installed.
 fn python(path: &Path) -> Way<'_> {
     const NAME: &str = "python3, bson.decode_file_iter";
     const NEEDS: &str = "from bson import decode_file_iter";
@@ -156,7 +155,7 @@ fn columns(mut documents: Documents) -> Result<Answer> {
     Ok(tally(count))
 }
 
-/// Without a library: four bytes give the length of a document.
+/// Finds documents without a library: four bytes give the length of a document.
 fn lengths(path: &Path, stop: &Stop) -> Result<Answer> {
     let mut reader = BufReader::with_capacity(256 << 10, Stoppable { inner: File::open(path)?, stop });
     let (mut count, mut document) = (0, Vec::new());

@@ -15,8 +15,8 @@ use crate::program::find;
 
 /// Measure reading the lines that a command prints
 ///
-/// The command runs again for each way, without standard input, and has to print the same each time. Its time is part
-/// of every way's.
+/// The command runs again for each way, without standard input, and must print the same output each time. Every way's
+/// time includes the command's.
 #[derive(Args)]
 pub(super) struct Options {
     /// The command and its arguments
@@ -46,16 +46,19 @@ fn ways(argv: &[OsString]) -> Vec<Way<'_>> {
             Reader::builder().read_ahead(read_ahead).cancel(stop.token()).command(command)
         }
     };
-    let rival = move |work: fn(ChildStdout, &Stop) -> Result<Answer>| move |stop: &Stop| started(argv, stop, work);
+    let competitor = move |work: fn(ChildStdout, &Stop) -> Result<Answer>| move |stop: &Stop| started(argv, stop, work);
     let mut ways = vec![
-        Way::ours(BATCHES, move |stop| lines::batches(open(ReadAhead::Auto)(stop)?)),
-        Way::ours(ONE, move |stop| lines::one_at_a_time(open(ReadAhead::Auto)(stop)?)),
-        Way::ours(ON, move |stop| lines::batches(open(ReadAhead::On)(stop)?)),
-        Way::ours(OFF, move |stop| lines::batches(open(ReadAhead::Off)(stop)?)),
-        Way::rival(READ, rival(lines::read)),
-        Way::rival("BufReader::read_until", rival(|stdout, stop| lines::read_until(8 << 10, stdout, stop))),
-        Way::rival("BufReader::read_until, 256 KiB", rival(|stdout, stop| lines::read_until(256 << 10, stdout, stop))),
-        Way::rival("BufReader::lines", rival(lines::strings)),
+        Way::millstream(BATCHES, move |stop| lines::batches(open(ReadAhead::Auto)(stop)?)),
+        Way::millstream(ONE, move |stop| lines::one_at_a_time(open(ReadAhead::Auto)(stop)?)),
+        Way::millstream(ON, move |stop| lines::batches(open(ReadAhead::On)(stop)?)),
+        Way::millstream(OFF, move |stop| lines::batches(open(ReadAhead::Off)(stop)?)),
+        Way::competitor(READ, competitor(lines::read)),
+        Way::competitor("BufReader::read_until", competitor(|stdout, stop| lines::read_until(8 << 10, stdout, stop))),
+        Way::competitor(
+            "BufReader::read_until, 256 KiB",
+            competitor(|stdout, stop| lines::read_until(256 << 10, stdout, stop)),
+        ),
+        Way::competitor("BufReader::lines", competitor(lines::strings)),
     ];
     ways.extend(PROGRAMS.iter().map(|(name, reader)| {
         let line = reader.iter().fold("\"$@\" |".to_string(), |line, word| line + " " + &quoted(word));
@@ -68,14 +71,14 @@ fn ways(argv: &[OsString]) -> Vec<Way<'_>> {
     ways
 }
 
-/// Starts the command with the standard library, lets `work` read its output, and waits for its end.
+/// Starts the command with the standard library, lets `work` read its output, and waits for the command.
 fn started(argv: &[OsString], stop: &Stop, work: impl FnOnce(ChildStdout, &Stop) -> Result<Answer>) -> Result<Answer> {
     let mut command = Command::new(&argv[0]);
     command.args(&argv[1..]).stdin(Stdio::null()).stdout(Stdio::piped());
     program::run(&mut command, stop, |child: &mut Child| Ok(work(child.stdout.take().expect("it is a pipe"), stop)?))
 }
 
-/// A word for the shell.
+/// Quotes a word for the shell.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }

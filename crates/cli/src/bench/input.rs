@@ -1,4 +1,4 @@
-//! What ways read: a file of the user's, or a generated one.
+//! The input of the measured ways: a user's file, or a generated one.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, Write};
@@ -13,12 +13,13 @@ use crate::run::Source;
 /// A regular file that every way reads from its start.
 pub(super) enum Input {
     Named(PathBuf),
-    /// Without a name, so that nothing is left behind, however we end.
+    /// A generated file without a name, so that no file is left behind, however the process ends.
     Made(File),
 }
 
 impl Input {
-    /// The user's file, or one that `make` fills with random numbers that are the same each time.
+    /// Creates an input from the user's file, or one that `make` fills with random numbers, which are the same each
+    /// time.
     pub(super) fn new(
         path: Option<&PathBuf>,
         make: impl FnOnce(&mut dyn Write, &mut Xoshiro256PlusPlus) -> io::Result<()>,
@@ -32,7 +33,8 @@ impl Input {
         Ok(Input::Named(path.clone()))
     }
 
-    /// The file at its start. Those without a name share one position: only one way may read at a time.
+    /// Opens the file at its start. Handles of a file without a name share one position, so only one way may read at a
+    /// time.
     pub(super) fn open(&self) -> io::Result<File> {
         match self {
             Input::Named(path) => File::open(path),
@@ -44,7 +46,7 @@ impl Input {
         }
     }
 
-    /// Its name in a sentence; `made` is its content if it was generated.
+    /// Returns the name for use in a sentence; `made` describes the content if it was generated.
     pub(super) fn name(&self, made: &str) -> String {
         match self {
             Input::Named(path) => path.display().to_string(),
@@ -53,7 +55,7 @@ impl Input {
     }
 }
 
-/// Fails unless it is a file that can be read repeatedly, by any process.
+/// Fails unless the path is a file that any process can read repeatedly.
 pub(super) fn check(path: &Path) -> Result<()> {
     Source::File(path.to_path_buf()).preview()?;
     let refused = |found: String, expected: &str| {

@@ -14,7 +14,7 @@ use super::{Bench, input, program};
 
 /// Measure reading the lines of a file
 ///
-/// Every way finds all lines; those inside this process also look at the length of each line.
+/// Every way finds all lines. Ways inside this process also read the length of each line.
 #[derive(Args)]
 pub(super) struct Options {
     /// A regular file
@@ -45,16 +45,16 @@ fn ways(path: &Path) -> Vec<Way<'_>> {
     let stdin = move || Ok(File::open(path)?.into());
     let in_batches = |build| move |stop: &Stop| batches(open(build)(stop)?);
     let mut ways = vec![
-        Way::ours(BATCHES, in_batches(|builder| builder)),
-        Way::ours(ONE, move |stop| one_at_a_time(open(|builder| builder)(stop)?)),
-        Way::ours(AHEAD, in_batches(|builder| builder.read_ahead(ReadAhead::On))),
-        Way::ours(SMALL, in_batches(|builder| builder.capacity(32 << 10))),
-        Way::ours(LARGE, in_batches(|builder| builder.capacity(4 << 20))),
-        Way::ours(MAPPED, move |stop| batches(Reader::builder().cancel(stop.token()).mapped(path)?)),
-        Way::rival(READ, move |stop| read(File::open(path)?, stop)),
-        Way::rival("BufReader::read_until", move |stop| read_until(8 << 10, File::open(path)?, stop)),
-        Way::rival("BufReader::read_until, 256 KiB", move |stop| read_until(256 << 10, File::open(path)?, stop)),
-        Way::rival("BufReader::lines", move |stop| strings(File::open(path)?, stop)),
+        Way::millstream(BATCHES, in_batches(|builder| builder)),
+        Way::millstream(ONE, move |stop| one_at_a_time(open(|builder| builder)(stop)?)),
+        Way::millstream(AHEAD, in_batches(|builder| builder.read_ahead(ReadAhead::On))),
+        Way::millstream(SMALL, in_batches(|builder| builder.capacity(32 << 10))),
+        Way::millstream(LARGE, in_batches(|builder| builder.capacity(4 << 20))),
+        Way::millstream(MAPPED, move |stop| batches(Reader::builder().cancel(stop.token()).mapped(path)?)),
+        Way::competitor(READ, move |stop| read(File::open(path)?, stop)),
+        Way::competitor("BufReader::read_until", move |stop| read_until(8 << 10, File::open(path)?, stop)),
+        Way::competitor("BufReader::read_until, 256 KiB", move |stop| read_until(256 << 10, File::open(path)?, stop)),
+        Way::competitor("BufReader::lines", move |stop| strings(File::open(path)?, stop)),
     ];
     ways.extend(PROGRAMS.iter().map(|(name, argv)| program::way(*name, argv, &["lines"], stdin)));
     ways
@@ -77,7 +77,7 @@ fn tally(lines: u64, content: u64) -> Answer {
     Answer::default().and("lines", lines).and("bytes without line ends", content)
 }
 
-/// Millstream, one batch after another.
+/// Reads lines with Millstream, in batches.
 pub(super) fn batches(mut reader: Reader) -> Result<Answer> {
     let (mut count, mut content) = (0, 0);
     let mut lines = Lines::new();
@@ -91,7 +91,7 @@ pub(super) fn batches(mut reader: Reader) -> Result<Answer> {
     Ok(tally(count, content))
 }
 
-/// Millstream, one line after another.
+/// Reads lines with Millstream, one at a time.
 pub(super) fn one_at_a_time(mut reader: Reader) -> Result<Answer> {
     let (mut count, mut content) = (0, 0);
     while let Some(line) = reader.next_line()? {
@@ -102,7 +102,7 @@ pub(super) fn one_at_a_time(mut reader: Reader) -> Result<Answer> {
     Ok(tally(count, content))
 }
 
-/// Reads everything, which every way has to.
+/// Reads all bytes, which every way has to do.
 pub(super) fn read(stream: impl Read, stop: &Stop) -> Result<Answer> {
     let mut stream = Stoppable { inner: stream, stop };
     let mut space = vec![0; 256 << 10];
@@ -115,7 +115,7 @@ pub(super) fn read(stream: impl Read, stop: &Stop) -> Result<Answer> {
     }
 }
 
-/// The usual way with the standard library for arbitrary bytes.
+/// Reads lines in the usual way for arbitrary bytes with the standard library.
 pub(super) fn read_until(buffer: usize, stream: impl Read, stop: &Stop) -> Result<Answer> {
     let mut reader = BufReader::with_capacity(buffer, Stoppable { inner: stream, stop });
     let (mut count, mut content) = (0, 0);
@@ -129,7 +129,7 @@ pub(super) fn read_until(buffer: usize, stream: impl Read, stop: &Stop) -> Resul
     Ok(tally(count, content))
 }
 
-/// The most common way: UTF-8 only, a new string for each line.
+/// Reads lines in the most common way: UTF-8 only, and a new string for each line.
 pub(super) fn strings(stream: impl Read, stop: &Stop) -> Result<Answer> {
     let (mut count, mut content) = (0, 0);
     for line in BufReader::new(Stoppable { inner: stream, stop }).lines() {
@@ -139,7 +139,7 @@ pub(super) fn strings(stream: impl Read, stop: &Stop) -> Result<Answer> {
     Ok(tally(count, content))
 }
 
-/// The expected result: counted byte by byte, without making lines.
+/// Returns the expected result, which is counted byte by byte, without making lines.
 pub(super) fn count(stream: impl Read, stop: &Stop) -> io::Result<Answer> {
     let mut stream = Stoppable { inner: stream, stop };
     let mut space = vec![0; 256 << 10];
@@ -186,7 +186,7 @@ fn advise(results: &Results) -> Vec<String> {
     advice
 }
 
-/// Whether batches pay.
+/// Compares batches with single lines.
 pub(super) fn advise_on_batches(results: &Results, one: &str, batches: &str) -> Option<String> {
     Some(match results.ratio(one, batches)? {
         ratio if ratio < 1.1 => {
@@ -196,7 +196,7 @@ pub(super) fn advise_on_batches(results: &Results, one: &str, batches: &str) -> 
     })
 }
 
-/// A part of something.
+/// Formats a fraction as a percentage.
 pub(super) fn share(part: f64) -> String {
     format!("{:.0} %", part * 100.0)
 }

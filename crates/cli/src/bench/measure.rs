@@ -1,8 +1,8 @@
-//! Ways to answer the same question, measured in [rounds](millstream_rounds), so that a slow moment affects all of
-//! them.
+//! Measures several ways to answer the same question, in [rounds](millstream_rounds), so that a slow phase of the
+//! machine affects all of them.
 //!
-//! A way whose answer is not the expected one is wrong and has no time. A way that takes longer than its share of the available
-//! time is stopped.
+//! If a way's answer is not the expected one, it is wrong and has no time. If it takes longer than its share of the
+//! available time, it is stopped.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -14,12 +14,12 @@ use millstream::{CancelToken, Error, ErrorKind, Result};
 use millstream_rounds::{Budget, Contender, Progress, Turns, limited, quantile, take_turns};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-/// What a way has found: numbers with names. Not every way reports all of them.
+/// The answer of a way: numbers with names. Some ways do not report all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Answer(Vec<(&'static str, u64)>);
 
 impl Answer {
-    /// The same with one number more.
+    /// Adds a number.
     pub(super) fn and(mut self, name: &'static str, value: u64) -> Answer {
         self.0.push((name, value));
         self
@@ -33,7 +33,7 @@ impl Answer {
         self.0.iter().copied()
     }
 
-    /// Whether it reports something, and everything that it reports is expected.
+    /// Returns whether it reports at least one number, and all numbers are as expected.
     fn is_right(&self, expected: &Answer) -> bool {
         !self.0.is_empty() && self.iter().all(|(name, value)| expected.get(name) == Some(value))
     }
@@ -52,30 +52,30 @@ impl fmt::Display for Answer {
 /// One way to find the answer.
 pub(super) struct Way<'a> {
     name: String,
-    is_ours: bool,
-    /// What it does, or why it is not available.
+    is_millstream: bool,
+    /// The code of the way, or why it is not available.
     run: std::result::Result<Run<'a>, String>,
 }
 
 type Run<'a> = Box<dyn FnMut(&Stop) -> Result<Answer> + 'a>;
 
 impl<'a> Way<'a> {
-    /// A way through the library. It has to end soon after its [`Stop`] says so.
-    pub(super) fn ours(name: impl Into<String>, run: impl FnMut(&Stop) -> Result<Answer> + 'a) -> Way<'a> {
-        Way { name: name.into(), is_ours: true, run: Ok(Box::new(run)) }
+    /// Creates a way that uses the library. It must end soon after its [`Stop`] requests that.
+    pub(super) fn millstream(name: impl Into<String>, run: impl FnMut(&Stop) -> Result<Answer> + 'a) -> Way<'a> {
+        Way { name: name.into(), is_millstream: true, run: Ok(Box::new(run)) }
     }
 
-    /// A way without it.
-    pub(super) fn rival(name: impl Into<String>, run: impl FnMut(&Stop) -> Result<Answer> + 'a) -> Way<'a> {
-        Way { name: name.into(), is_ours: false, run: Ok(Box::new(run)) }
+    /// Creates a way that does not use the library.
+    pub(super) fn competitor(name: impl Into<String>, run: impl FnMut(&Stop) -> Result<Answer> + 'a) -> Way<'a> {
+        Way { name: name.into(), is_millstream: false, run: Ok(Box::new(run)) }
     }
 
-    /// A way that this machine does not have.
+    /// Creates a way that is not available on this machine.
     pub(super) fn skipped(name: impl Into<String>, why: String) -> Way<'a> {
-        Way { name: name.into(), is_ours: false, run: Err(why) }
+        Way { name: name.into(), is_millstream: false, run: Err(why) }
     }
 
-    /// Why it is not available, if so.
+    /// Returns why it is not available, if so.
     #[cfg(test)]
     pub(super) fn why_skipped(&self) -> Option<&str> {
         self.run.as_ref().err().map(String::as_str)
@@ -85,16 +85,16 @@ impl<'a> Way<'a> {
 /// The number of rounds, and the time limit.
 #[derive(Clone, Copy)]
 pub(super) struct Plan {
-    /// Rounds that are timed.
+    /// The number of rounds that are timed.
     pub(super) runs: usize,
-    /// For everything. There is one timed round at least, for which half of it is kept.
+    /// The time for all ways. There is at least one timed round, for which half of the time is reserved.
     pub(super) time: Duration,
 }
 
 /// A way and its outcome.
 pub(super) struct Measured {
     pub(super) name: String,
-    pub(super) is_ours: bool,
+    pub(super) is_millstream: bool,
     pub(super) outcome: Outcome,
 }
 
@@ -102,15 +102,15 @@ pub(super) enum Outcome {
     Timed(Times),
     /// Its answer differs from the expected one.
     Wrong(Answer),
-    /// It was stopped after this long.
+    /// It was stopped after this time.
     Over(Duration),
-    /// It failed, and why.
+    /// It failed for this reason.
     Failed(String),
-    /// It is not available, and why.
+    /// It is not available for this reason.
     Skipped(String),
 }
 
-/// The times of one way, in seconds, in order of size. There is at least one.
+/// The times of one way in seconds, sorted. There is at least one.
 pub(super) struct Times(Vec<f64>);
 
 impl Times {
@@ -124,7 +124,7 @@ impl Times {
         quantile(&self.0, 0.5)
     }
 
-    /// The lower and upper quartile.
+    /// Returns the lower and upper quartile.
     pub(super) fn middle_half(&self) -> (f64, f64) {
         (quantile(&self.0, 0.25), quantile(&self.0, 0.75))
     }
@@ -134,10 +134,10 @@ impl Times {
     }
 }
 
-/// Runs all ways, and reports before each run which it is.
+/// Runs all ways, and reports each run before it starts.
 ///
 /// # Errors
-/// [`ErrorKind::Cancelled`] if `interrupted` returns true: the user wants no result any more.
+/// Returns [`ErrorKind::Cancelled`] if `interrupted` returns true, because the user no longer needs a result.
 pub(super) fn measure(
     ways: Vec<Way<'_>>,
     expected: &Answer,
@@ -147,12 +147,12 @@ pub(super) fn measure(
     mut tell: impl FnMut(&str),
 ) -> Result<Vec<Measured>> {
     let candidate = |way| {
-        let Way { name, is_ours, run } = way;
+        let Way { name, is_millstream, run } = way;
         let (run, skipped) = match run {
             Ok(run) => (Some(run), None),
             Err(why) => (None, Some(Outcome::Skipped(why))),
         };
-        let candidate = Candidate { name, is_ours, run, expected, stop, times: Vec::new() };
+        let candidate = Candidate { name, is_millstream, run, expected, stop, times: Vec::new() };
         Turns::new(candidate, plan.runs, true).with_fault(skipped)
     };
     let mut all: Vec<_> = ways.into_iter().map(candidate).collect();
@@ -168,15 +168,15 @@ pub(super) fn measure(
 }
 
 fn measured(turns: Turns<Candidate<'_>>) -> Measured {
-    let Turns { contender: Candidate { name, is_ours, times, .. }, fault, .. } = turns;
-    Measured { name, is_ours, outcome: fault.unwrap_or_else(|| Outcome::Timed(Times::new(&times))) }
+    let Turns { contender: Candidate { name, is_millstream, times, .. }, fault, .. } = turns;
+    Measured { name, is_millstream, outcome: fault.unwrap_or_else(|| Outcome::Timed(Times::new(&times))) }
 }
 
 /// A way and its times so far, without the warm-up.
 struct Candidate<'a> {
     name: String,
-    is_ours: bool,
-    /// None if it is not available.
+    is_millstream: bool,
+    /// `None` if it is not available.
     run: Option<Run<'a>>,
     expected: &'a Answer,
     stop: &'a Stop,
@@ -204,21 +204,21 @@ impl Contender for Candidate<'_> {
     }
 }
 
-/// The time of all ways together, and the share of each.
+/// The time of all ways together, and each way's share.
 struct Shares<'a> {
     deadline: Instant,
-    /// The minimum for each way.
+    /// The minimum time for each way.
     least: Duration,
-    /// Ways whose warm-up is still to come.
+    /// The number of ways whose warm-up has not run yet.
     waiting: u32,
-    /// How long one run of each way may take.
+    /// The time that one run of each way may take.
     shares: Vec<Duration>,
     interrupted: &'a dyn Fn() -> bool,
 }
 
 impl Budget<Candidate<'_>> for Shares<'_> {
     fn allows(&mut self, round: usize, all: &[Turns<Candidate<'_>>]) -> bool {
-        // The warm-up and one more round always run. Another one takes about as long as the mean so far.
+        // The warm-up and one round always run. Another round takes about as long as the mean so far.
         let mean = |progress: &Progress| progress.spent / (progress.counted as u32 + 1);
         let next: Duration = all.iter().filter(|turns| turns.fault.is_none()).map(|turns| mean(turns.progress())).sum();
         round < 2 || Instant::now() + next <= self.deadline
@@ -230,22 +230,22 @@ impl Budget<Candidate<'_>> for Shares<'_> {
         }
         let share = &mut self.shares[index];
         if progress.warm {
-            // A run that is slower than the warm-up is no reason to give up.
+            // A run may be slower than the warm-up.
             return Some(2 * *share);
         }
-        // Time that fast ways leave is given to slow ones; the same amount again is kept for the rounds. Stopping a way
-        // takes time, too, which should not use up that of the next ones.
+        // Slow ways get the time that fast ways leave unused; the same amount is reserved for the rounds. Stopping a
+        // way takes time too, which should not reduce the next way's share.
         *share = (self.deadline.saturating_duration_since(Instant::now()) / (2 * self.waiting)).max(self.least);
         self.waiting -= 1;
         Some(*share)
     }
 }
 
-/// Tells a run that it has to end: its time is over, or the user cancelled. The processes that it has started are
+/// Requests that a run ends, because its time is over or the user cancelled. The processes that it has started are
 /// killed.
 pub(super) struct Stop {
     token: CancelToken,
-    /// The process group that runs.
+    /// The process group that is running.
     group: Mutex<Option<Pid>>,
 }
 
@@ -254,12 +254,12 @@ impl Stop {
         Ok(Stop { token: CancelToken::new()?, group: Mutex::default() })
     }
 
-    /// For readers and writers.
+    /// Returns the token for readers and writers.
     pub(super) fn token(&self) -> &CancelToken {
         &self.token
     }
 
-    /// From any thread.
+    /// Stops the run. Any thread may call this.
     pub(super) fn stop(&self) {
         self.token.cancel();
         if let Some(group) = *self.group() {
@@ -267,19 +267,19 @@ impl Stop {
         }
     }
 
-    /// Fails when it is time to end.
+    /// Fails if the run must end.
     pub(super) fn check(&self) -> io::Result<()> {
         if self.token.is_cancelled() { Err(io::Error::from(io::ErrorKind::TimedOut)) } else { Ok(()) }
     }
 
-    /// For the next run; says whether this one was stopped.
+    /// Prepares for the next run. Returns whether this one was stopped.
     fn reset(&self) -> bool {
         let stopped = self.token.is_cancelled();
         self.token.reset();
         stopped
     }
 
-    /// Lets `work` use a child that leads a process group, and waits for its end. Processes of the group that remain
+    /// Lets `work` use a child that leads a process group, and waits for the child. Processes of the group that remain
     /// when the child has ended are killed.
     pub(super) fn with_child<T>(
         &self,
@@ -295,7 +295,7 @@ impl Stop {
         if done.is_err() {
             self.stop();
         }
-        // The number stays reserved until the child is waited for: no other group can be hit.
+        // The number stays reserved until the child is waited for, so no other group can be signalled.
         while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
         {
         }
@@ -309,7 +309,7 @@ impl Stop {
     }
 }
 
-/// A stream that ends with an error when it is time to end.
+/// A stream that returns an error when the run must end.
 pub(super) struct Stoppable<'a, R> {
     pub(super) inner: R,
     pub(super) stop: &'a Stop,
@@ -346,7 +346,7 @@ mod tests {
     }
 
     fn sleeping(name: &str, time: Duration) -> Way<'_> {
-        Way::rival(name, move |_| {
+        Way::competitor(name, move |_| {
             thread::sleep(time);
             Ok(seven())
         })
@@ -361,9 +361,9 @@ mod tests {
     fn a_way_that_sleeps_is_ranked_and_sized() {
         let (long, short) = (Duration::from_millis(40), Duration::from_millis(10));
         let outcomes = outcomes(vec![sleeping("long", long), sleeping("short", short)], PLAN);
-        let [Outcome::Timed(slow), Outcome::Timed(fast)] = &outcomes[..] else { panic!("not both have times") };
+        let [Outcome::Timed(slow), Outcome::Timed(fast)] = &outcomes[..] else { panic!("both should have times") };
         assert_eq!((slow.all().len(), fast.all().len()), (3, 3));
-        // A sleep is never too short; by how much it is too long depends on the machine.
+        // A sleep is never too short; how much it is too long depends on the machine.
         assert!(slow.all().iter().all(|&time| time >= 0.04) && fast.all().iter().all(|&time| time >= 0.01));
         assert!(slow.median() >= 0.04 && slow.middle_half().0 <= slow.median());
     }
@@ -372,22 +372,22 @@ mod tests {
     fn a_wrong_answer_has_no_time() {
         let eight = || Answer::default().and("lines", 8);
         let ways = vec![
-            Way::ours("wrong", |_| Ok(eight())),
-            Way::ours("silent", |_| Ok(Answer::default())),
-            Way::ours("knows more", |_| Ok(seven().and("bytes", 9))),
-            Way::ours("right", |_| Ok(seven())),
+            Way::millstream("wrong", |_| Ok(eight())),
+            Way::millstream("silent", |_| Ok(Answer::default())),
+            Way::millstream("knows more", |_| Ok(seven().and("bytes", 9))),
+            Way::millstream("right", |_| Ok(seven())),
         ];
         let outcomes = outcomes(ways, PLAN);
         assert!(matches!(&outcomes[0], Outcome::Wrong(answer) if *answer == eight()));
         assert!(matches!(&outcomes[1], Outcome::Wrong(_)));
-        assert!(matches!(&outcomes[2], Outcome::Wrong(_)), "nobody vouches for what nobody else knows");
+        assert!(matches!(&outcomes[2], Outcome::Wrong(_)), "an unexpected number is wrong");
         assert!(matches!(&outcomes[3], Outcome::Timed(_)));
     }
 
     #[test]
     fn a_way_that_becomes_wrong_later_is_wrong() {
         let mut count = 6;
-        let worse = Way::ours("worse", move |_| {
+        let worse = Way::millstream("worse", move |_| {
             count += 1;
             Ok(Answer::default().and("lines", count))
         });
@@ -395,8 +395,8 @@ mod tests {
     }
 
     #[test]
-    fn an_overrun_is_ended_and_the_others_go_on() {
-        let endless = Way::rival("endless", |stop| {
+    fn an_overrun_is_stopped_and_the_others_continue() {
+        let endless = Way::competitor("endless", |stop| {
             loop {
                 stop.check()?;
                 thread::sleep(Duration::from_millis(1));
@@ -404,28 +404,28 @@ mod tests {
         });
         let plan = Plan { runs: 2, time: Duration::from_millis(400) };
         let outcomes = outcomes(vec![endless, sleeping("short", Duration::from_millis(1))], plan);
-        // A quarter of the time: there are two ways, and half of it is kept.
+        // This is a quarter of the time: there are two ways, and half of the time is reserved.
         assert!(matches!(&outcomes[0], Outcome::Over(limit) if *limit <= plan.time / 4));
         assert!(matches!(&outcomes[1], Outcome::Timed(times) if !times.all().is_empty()));
     }
 
     #[test]
-    fn what_fails_says_why() {
-        let failing = Way::rival("failing", |_| Err(io::Error::other("no such luck").into()));
+    fn a_failure_has_a_reason() {
+        let failing = Way::competitor("failing", |_| Err(io::Error::other("no such luck").into()));
         let outcomes = outcomes(vec![failing, Way::skipped("missing", "not found".to_string())], PLAN);
         assert!(matches!(&outcomes[0], Outcome::Failed(why) if why.contains("no such luck")));
         assert!(matches!(&outcomes[1], Outcome::Skipped(why) if why == "not found"));
     }
 
     #[test]
-    fn an_interrupt_ends_it() {
-        let ways = vec![Way::ours("one", |_| Ok(seven()))];
+    fn an_interrupt_ends_the_measurement() {
+        let ways = vec![Way::millstream("one", |_| Ok(seven()))];
         let measured = measure(ways, &seven(), PLAN, &Stop::new().unwrap(), || true, |_| ());
         assert_eq!(measured.err().map(|error| error.kind()), Some(ErrorKind::Cancelled));
     }
 
     #[test]
-    fn quantiles_lie_between_neighbours() {
+    fn quantiles_are_between_neighbours() {
         let times = Times::new(&[4, 1, 2, 3].map(Duration::from_secs));
         assert_eq!((times.median(), times.middle_half()), (2.5, (1.75, 3.25)));
         let one = Times::new(&[Duration::from_secs(7)]);

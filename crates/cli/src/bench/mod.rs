@@ -1,7 +1,7 @@
-//! `millstream bench`: the cost of different ways to do something on this machine, with the user's own data.
+//! `millstream bench`: compares the cost of different ways to do a task on this machine, with the user's own data.
 //!
-//! One file per question: its ways, and the advice that follows from their times. `measure` is the loop that runs them,
-//! `program` starts those that are programs, `report` shows the results. Ways are written as a user would write them:
+//! There is one file per question, with its ways and the advice that follows from their times. `measure` runs the ways,
+//! `program` starts external programs, and `report` shows the results. Ways are written as a user would write them:
 //! Millstream's with the public interface of the library, the others with the standard library or with programs of this
 //! machine.
 
@@ -30,7 +30,7 @@ use crate::{Ending, message};
 use measure::{Answer, Plan, Stop, Way, measure};
 use report::{Report, Results, Subject};
 
-/// Where output goes, and where programs without input read from.
+/// The destination of output, and the input of programs that need none.
 const NOTHING: &str = "/dev/null";
 
 /// The end of `--help` and of the manual page.
@@ -88,7 +88,7 @@ pub(crate) struct Options {
 
 #[derive(Subcommand)]
 enum Question {
-    // Documented in its options.
+    // The documentation is in its options.
     Lines(lines::Options),
     Command(command::Options),
     Print(print::Options),
@@ -97,7 +97,7 @@ enum Question {
     Bson(bson::Options),
 }
 
-/// Runs what the options ask for.
+/// Runs the requested measurement.
 pub(crate) fn run(options: &Options) -> Ending {
     let mut signals = match Signals::new() {
         Ok(signals) => signals,
@@ -142,7 +142,7 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// Measures the ways, and asks for advice about their times.
+    /// Measures the ways, and gets advice about their times.
     fn report(
         &self,
         subject: Subject,
@@ -150,7 +150,7 @@ impl Bench<'_> {
         ways: Vec<Way<'_>>,
         advise: impl FnOnce(&Results) -> Vec<String>,
     ) -> Result<Report> {
-        // Drawn before a run, by this thread: nothing happens while a way is timed.
+        // This thread draws it before a run, so nothing else runs while a way is timed.
         let most = ways.len() * (1 + self.plan.runs);
         let style = ProgressStyle::with_template("{pos} of at most {len} runs in {elapsed}  {wide_msg}");
         let progress = ProgressBar::new(most as u64).with_style(style.expect("the template is right"));

@@ -1,4 +1,4 @@
-//! `millstream bench numbers`: text of whole numbers, and their sum.
+//! `millstream bench numbers`: reads whole numbers from text, and sums them.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
@@ -15,14 +15,14 @@ use crate::size;
 
 /// Measure reading whole numbers from text
 ///
-/// Every way finds out how many there are, and their sum.
+/// Every way computes the count of the numbers and their sum.
 #[derive(Args)]
 pub(super) struct Options {
     /// A regular file with non-negative numbers separated by white space [default: two million generated numbers]
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     file: Option<PathBuf>,
 
-    /// The buffer size of all ways inside this process, except for those that name one
+    /// The buffer size of all ways inside this process, unless their name has a size
     #[arg(long, value_name = "SIZE", default_value = "256K")]
     #[arg(value_parser = |text: &str| size::parse(text, 1..=1 << 30))]
     capacity: u64,
@@ -38,7 +38,7 @@ const SPLIT: &str = "read_to_string, split, parse";
 
 pub(super) fn run(options: &Options, bench: &Bench<'_>) -> Result<Report> {
     let input = &Input::new(options.file.as_ref(), |out, random| {
-        // From one digit to ten, as in real data.
+        // The numbers have one to ten digits, as in real data.
         (0..COUNT).try_for_each(|_| writeln!(out, "{}", (random.next_u64() >> 33) >> (random.next_u32() % 32)))
     })?;
     let name = input.name("two million numbers");
@@ -53,11 +53,11 @@ fn ways(input: &Input, buffer: usize) -> Vec<Way<'_>> {
         move |stop: &Stop| scan(Reader::builder().capacity(capacity).cancel(stop.token()).fd(input.open()?)?)
     };
     let mut ways = vec![
-        Way::ours(SCAN, scan(buffer)),
-        Way::ours(SMALL, scan(4 << 10)),
-        Way::ours(LARGE, scan(4 << 20)),
-        Way::rival(LINES, move |stop| sum_lines(input, buffer, stop)),
-        Way::rival(SPLIT, move |stop| sum_split(input, stop)),
+        Way::millstream(SCAN, scan(buffer)),
+        Way::millstream(SMALL, scan(4 << 10)),
+        Way::millstream(LARGE, scan(4 << 20)),
+        Way::competitor(LINES, move |stop| sum_lines(input, buffer, stop)),
+        Way::competitor(SPLIT, move |stop| sum_split(input, stop)),
     ];
     for (name, argv) in [
         (

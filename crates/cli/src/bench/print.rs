@@ -1,7 +1,7 @@
-//! `millstream bench print`: lines with a number, to nowhere.
+//! `millstream bench print`: prints lines with a number to `/dev/null`.
 //!
-//! Output to /dev/null cannot be checked. So the warm-up of each way goes into a pipe, whose reader computes the
-//! checksum to compare; the rounds go to `/dev/null` and only measure the way, not its reader.
+//! Output to `/dev/null` cannot be checked. So the warm-up of each way writes to a pipe, whose reader computes a
+//! checksum for the comparison. The rounds write to `/dev/null`, so that they measure only the way, not its reader.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -19,11 +19,11 @@ use super::{Bench, NOTHING, program};
 
 /// Measure printing lines with a number to /dev/null
 ///
-/// The lines are `Hello, 0`, `Hello, 1`, and so on. The output of each way is compared during its warm-up, through a
+/// The lines are `Hello, 0`, `Hello, 1`, and so on. The output of each way is checked during its warm-up, through a
 /// pipe.
 #[derive(Args)]
 pub(super) struct Options {
-    /// How many lines
+    /// The number of lines
     #[arg(long, value_name = "N", default_value = "1000000")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
     count: u64,
@@ -72,10 +72,10 @@ fn ways<'a>(count: u64) -> Vec<Way<'a>> {
         })
     };
     let mut ways = vec![
-        Way::ours(PUT, put(None)),
-        Way::ours(SMALL, put(Some(4 << 10))),
-        Way::ours(LARGE, put(Some(1 << 20))),
-        Way::ours(
+        Way::millstream(PUT, put(None)),
+        Way::millstream(SMALL, put(Some(4 << 10))),
+        Way::millstream(LARGE, put(Some(1 << 20))),
+        Way::millstream(
             SHARED,
             printing(move |out, stop| {
                 let out = Writer::builder().cancel(stop.token()).fd(out)?.shared();
@@ -83,7 +83,7 @@ fn ways<'a>(count: u64) -> Vec<Way<'a>> {
                 out.close().map(drop)
             }),
         ),
-        Way::ours(
+        Way::millstream(
             WRITE,
             printing(move |out, stop| {
                 let mut out = Writer::builder().cancel(stop.token()).fd(out)?;
@@ -91,7 +91,7 @@ fn ways<'a>(count: u64) -> Vec<Way<'a>> {
                 out.close().map(drop)
             }),
         ),
-        Way::rival(
+        Way::competitor(
             PRINTLN,
             printing(move |out, stop| {
                 as_stdout(out, || {
@@ -102,7 +102,7 @@ fn ways<'a>(count: u64) -> Vec<Way<'a>> {
                 })
             }),
         ),
-        Way::rival(
+        Way::competitor(
             LOCKED,
             printing(move |out, stop| {
                 as_stdout(out, || {
@@ -111,7 +111,7 @@ fn ways<'a>(count: u64) -> Vec<Way<'a>> {
                 })
             }),
         ),
-        Way::rival(
+        Way::competitor(
             BUFFERED,
             printing(move |out, stop| {
                 as_stdout(out, || {
@@ -121,7 +121,7 @@ fn ways<'a>(count: u64) -> Vec<Way<'a>> {
                 })
             }),
         ),
-        Way::rival(
+        Way::competitor(
             BUFFERED_FILE,
             printing(move |out, stop| {
                 let mut out = BufWriter::with_capacity(64 << 10, out);
@@ -153,7 +153,7 @@ fn words<const N: usize>(words: [&str; N]) -> Vec<String> {
     words.map(String::from).to_vec()
 }
 
-/// Calls `print` for all numbers below `count`, until it is time to stop.
+/// Calls `print` for all numbers below `count`, until the run must end.
 #[inline]
 fn each(count: u64, stop: &Stop, mut print: impl FnMut(u64) -> Result<()>) -> Result<()> {
     const ROUND: u64 = 4096;
@@ -166,7 +166,7 @@ fn each(count: u64, stop: &Stop, mut print: impl FnMut(u64) -> Result<()>) -> Re
     Ok(())
 }
 
-/// A run that prints: first into a pipe, to check its output; then to /dev/null.
+/// Creates a run that prints: first into a pipe, to check its output; then to `/dev/null`.
 fn printing(mut print: impl FnMut(File, &Stop) -> Result<()>) -> impl FnMut(&Stop) -> Result<Answer> {
     let mut printed: Option<Answer> = None;
     move |stop| {
@@ -187,12 +187,12 @@ fn printing(mut print: impl FnMut(File, &Stop) -> Result<()>) -> impl FnMut(&Sto
     }
 }
 
-/// Makes standard output be `out` meanwhile.
+/// Makes `out` the standard output while `work` runs.
 fn as_stdout(out: File, work: impl FnOnce() -> Result<()>) -> Result<()> {
     struct Restored(File);
     impl Drop for Restored {
         fn drop(&mut self) {
-            let _ = io::stdout().flush(); // the work has flushed it, or failed
+            let _ = io::stdout().flush(); // `work` has flushed it, or failed
             let _ = dup2_stdout(&self.0);
         }
     }
@@ -206,7 +206,7 @@ fn as_stdout(out: File, work: impl FnOnce() -> Result<()>) -> Result<()> {
     Ok(())
 }
 
-/// What was printed.
+/// The size and checksum of the printed bytes.
 #[derive(Default)]
 struct Tally {
     bytes: u64,
@@ -237,7 +237,7 @@ impl Write for Tally {
 
 fn advise(results: &Results, count: f64) -> Vec<String> {
     let mut advice = Vec::new();
-    // What one way needs more than the other, for each line.
+    // Returns the additional time of one way over the other, for each line.
     let more = |way, other| match results.ratio(way, other)? {
         ratio if ratio > 1.0 => Some(seconds((results.median(way)? - results.median(other)?) / count)),
         _ => None,

@@ -1,4 +1,4 @@
-//! Ways that are programs of this machine.
+//! Ways that run external programs.
 
 use std::io::{self, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -9,10 +9,10 @@ use millstream::{CommandEnd, CommandStatus, Error, ErrorKind, Result};
 use super::measure::{Answer, Stop, Way};
 use crate::program;
 
-/// How many bytes of a program's error output are kept.
+/// The number of bytes of a program's standard error that are kept.
 const LAST_WORDS: u64 = 4096;
 
-/// A program that prints these numbers and nothing else. Its standard input is opened for each run.
+/// Creates a way from a program that prints only these numbers. Its standard input is opened for each run.
 pub(super) fn way<'a>(
     name: impl Into<String>,
     argv: &[&str],
@@ -27,7 +27,7 @@ pub(super) fn way<'a>(
     })
 }
 
-/// A competitor that needs these programs.
+/// Creates a competitor that needs these programs.
 pub(super) fn where_found<'a>(
     name: impl Into<String>,
     programs: &[&str],
@@ -35,11 +35,11 @@ pub(super) fn where_found<'a>(
 ) -> Way<'a> {
     match programs.iter().find(|program| program::find(program.as_ref()).is_err()) {
         Some(missing) => Way::skipped(name, format!("{missing} is not installed")),
-        None => Way::rival(name, run),
+        None => Way::competitor(name, run),
     }
 }
 
-/// The output of a command, if it succeeds.
+/// Returns the output of a command, if the command succeeds.
 pub(super) fn output(command: &mut Command, stop: &Stop) -> Result<Vec<u8>> {
     run(command.stdout(Stdio::piped()), stop, |child| {
         let mut printed = Vec::new();
@@ -48,10 +48,11 @@ pub(super) fn output(command: &mut Command, stop: &Stop) -> Result<Vec<u8>> {
     })
 }
 
-/// Starts a command in a process group of its own, passes it to `work`, and waits for its end.
+/// Starts a command in its own process group, passes it to `work`, and waits for it.
 ///
 /// # Errors
-/// [`ErrorKind::CommandNotStarted`]; [`ErrorKind::CommandFailed`] with its last output, unless `work` failed.
+/// Returns [`ErrorKind::CommandNotStarted`], or [`ErrorKind::CommandFailed`] with the last output, unless `work`
+/// failed.
 pub(super) fn run<T>(command: &mut Command, stop: &Stop, work: impl FnOnce(&mut Child) -> io::Result<T>) -> Result<T> {
     command.process_group(0).stderr(Stdio::piped());
     let name = command.get_program().to_string_lossy().into_owned();
@@ -59,7 +60,7 @@ pub(super) fn run<T>(command: &mut Command, stop: &Stop, work: impl FnOnce(&mut 
     let mut child =
         command.spawn().map_err(|error| Error::new(ErrorKind::CommandNotStarted).with_name(name).with_io(error))?;
     let stderr = child.stderr.take().expect("it is a pipe");
-    // Read meanwhile, so that it can print any amount.
+    // Its standard error is read meanwhile, so that it can print any amount.
     let listener = std::thread::spawn(move || last_words(stderr));
     let done = stop.with_child(&mut child, work);
     let status = child.wait()?;
@@ -74,7 +75,7 @@ pub(super) fn run<T>(command: &mut Command, stop: &Stop, work: impl FnOnce(&mut 
     }
 }
 
-/// The last line that a program printed.
+/// Returns the last line that a program printed.
 fn last_words(mut stderr: impl Read) -> Vec<u8> {
     let mut said = Vec::new();
     let _ = stderr.by_ref().take(LAST_WORDS).read_to_end(&mut said);
@@ -91,7 +92,7 @@ fn ended(status: ExitStatus) -> CommandStatus {
     }
 }
 
-/// The numbers in what was printed.
+/// Returns the numbers in the printed text.
 pub(super) fn answer(printed: &[u8], names: &'static [&'static str]) -> Result<Answer> {
     let text = String::from_utf8_lossy(printed);
     let numbers: Vec<_> = text.split_ascii_whitespace().map(str::parse).collect();
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_command_prints() {
+    fn the_output_of_a_command() {
         assert_eq!(shell("echo 7 8").unwrap(), b"7 8\n");
         assert_eq!(answer(b" 7 8\n", &["lines", "bytes"]).unwrap(), Answer::default().and("lines", 7).and("bytes", 8));
         for bad in ["", "7", "7 8 9", "7 x", "-7 8"] {
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_failing_command_says_last() {
+    fn the_last_line_of_a_failing_command() {
         let error = shell("echo first >&2; echo last >&2; exit 3").unwrap_err();
         let end = error.command().unwrap();
         assert_eq!((end.status, &end.stderr_tail[..]), (CommandStatus::Exited(3), &b"last"[..]));
@@ -139,13 +140,13 @@ mod tests {
         stop.stop();
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 1000 & sleep 1000"]).stdin(Stdio::null());
-        // A process still running would hold the pipe open, and this would wait for it.
+        // If a process were still running, it would hold the pipe open, and this would wait for it.
         let error = output(&mut command, &stop).unwrap_err();
         assert_eq!(error.command().unwrap().status, CommandStatus::Signaled(9));
     }
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn a_missing_program_is_named() {
         let way = where_found("a way", &["sh", "no-such-program"], |_| Ok(Answer::default()));
         assert_eq!(way.why_skipped(), Some("no-such-program is not installed"));
     }

@@ -1,4 +1,4 @@
-//! The results, as a table for people and as JSON for machines, and comparisons for the advice.
+//! The results: a table for people, JSON for programs, and comparisons for the advice.
 
 use std::fmt::Write;
 
@@ -7,20 +7,20 @@ use serde_json::{Value, json};
 use super::measure::{Answer, Measured, Outcome, Times};
 use crate::run::count_text;
 
-/// The minimum that every way needs. It finds nothing, so it competes with no way.
+/// The minimum that every way needs. It finds no records, so it does not compete with any way.
 pub(super) const READ: &str = "read only";
 
-/// What the ways have processed.
+/// The data that the ways have processed.
 pub(super) struct Subject {
-    /// The question: `lines of a.txt`.
+    /// The question, such as `lines of a.txt`.
     pub(super) question: String,
     pub(super) bytes: u64,
     pub(super) records: u64,
-    /// The word for a record: `line`.
+    /// The word for a record, such as `line`.
     pub(super) noun: &'static str,
 }
 
-/// Everything about one question.
+/// The data for one question.
 pub(super) struct Report {
     pub(super) subject: Subject,
     pub(super) expected: Answer,
@@ -28,7 +28,7 @@ pub(super) struct Report {
     pub(super) advice: Vec<String>,
 }
 
-/// The ways, the fastest first; after those that have a time, those that have none.
+/// The ways: first those with a time, from the fastest on, then those without.
 pub(super) struct Results(Vec<Measured>);
 
 impl Results {
@@ -38,7 +38,7 @@ impl Results {
         Results(measured)
     }
 
-    /// The median of a way, in seconds, if it has one.
+    /// Returns the median of a way in seconds, if it has one.
     pub(super) fn median(&self, name: &str) -> Option<f64> {
         self.times(name).map(Times::median)
     }
@@ -47,13 +47,13 @@ impl Results {
         self.0.iter().find(|way| way.name == name).and_then(times)
     }
 
-    /// The fastest Millstream way, or other way, that finds something.
-    pub(super) fn fastest(&self, is_ours: bool) -> Option<&str> {
-        let finds = |way: &&Measured| way.is_ours == is_ours && way.name != READ && times(way).is_some();
+    /// Returns the fastest Millstream way, or other way, that finds records.
+    pub(super) fn fastest(&self, is_millstream: bool) -> Option<&str> {
+        let finds = |way: &&Measured| way.is_millstream == is_millstream && way.name != READ && times(way).is_some();
         self.0.iter().find(finds).map(|way| way.name.as_str())
     }
 
-    /// How many times as long as `other` a way takes; 1 if these runs show no difference.
+    /// Returns how many times as long as `other` a way takes, or 1 if these runs show no difference.
     pub(super) fn ratio(&self, way: &str, other: &str) -> Option<f64> {
         let (way, other) = (self.times(way)?, self.times(other)?);
         let ratio = way.median() / other.median();
@@ -64,7 +64,7 @@ impl Results {
         Some(if is_clear && (ratio - 1.0).abs() > 0.03 { ratio } else { 1.0 })
     }
 
-    /// One sentence that compares two ways, for users of `way` or potential ones.
+    /// Returns one sentence that compares two ways, for users of `way` or potential ones.
     pub(super) fn compare(&self, way: &str, other: &str) -> Option<String> {
         let ratio = self.ratio(way, other)?;
         Some(if ratio == 1.0 {
@@ -76,7 +76,7 @@ impl Results {
         })
     }
 
-    /// The fastest ways, and what the time budget has cut off: common to every question.
+    /// Returns the advice common to all questions: the fastest ways, and the ways that the time limit stopped.
     pub(super) fn summary(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if let (Some(ours), Some(theirs)) = (self.fastest(true), self.fastest(false)) {
@@ -104,7 +104,7 @@ fn times(way: &Measured) -> Option<&Times> {
 }
 
 impl Report {
-    /// A table, and the advice after it.
+    /// Formats a table followed by the advice.
     pub(super) fn text(&self) -> String {
         let Subject { question, bytes, records, noun } = &self.subject;
         let rows = &self.results.0;
@@ -137,7 +137,7 @@ impl Report {
     }
 
     fn row(&self, way: &Measured, fastest: Option<f64>) -> [String; 6] {
-        let name = if way.is_ours { format!("* {}", way.name) } else { format!("  {}", way.name) };
+        let name = if way.is_millstream { format!("* {}", way.name) } else { format!("  {}", way.name) };
         let without = |why: String| [name.clone(), "-".into(), "-".into(), "-".into(), "-".into(), why];
         match &way.outcome {
             Outcome::Timed(times) => {
@@ -160,13 +160,13 @@ impl Report {
         }
     }
 
-    /// The part of the expected answer that these numbers cover.
+    /// Returns the part of the expected answer that these numbers cover.
     fn expected_of(&self, answer: &Answer) -> Answer {
         let known = answer.iter().filter_map(|(name, _)| Some((name, self.expected.get(name)?)));
         known.fold(Answer::default(), |expected, (name, value)| expected.and(name, value))
     }
 
-    /// The same for machines: times in seconds.
+    /// Formats the results for programs: times are in seconds.
     pub(super) fn json(&self) -> Value {
         let Subject { question, bytes, records, noun } = &self.subject;
         let ways: Vec<Value> = self.results.0.iter().map(|way| self.json_way(way)).collect();
@@ -182,7 +182,7 @@ impl Report {
     }
 
     fn json_way(&self, way: &Measured) -> Value {
-        let mut value = json!({ "way": way.name, "ours": way.is_ours });
+        let mut value = json!({ "way": way.name, "ours": way.is_millstream });
         let (state, details) = match &way.outcome {
             Outcome::Timed(times) => {
                 let median = times.median();
@@ -211,7 +211,7 @@ fn json_answer(answer: &Answer) -> Value {
     answer.iter().map(|(name, value)| (name.to_string(), Value::from(value))).collect::<serde_json::Map<_, _>>().into()
 }
 
-/// Three significant digits.
+/// Formats three significant digits.
 fn digits(value: f64) -> String {
     match value {
         value if value < 9.995 => format!("{value:.2}"),
@@ -220,12 +220,12 @@ fn digits(value: f64) -> String {
     }
 }
 
-/// How many times.
+/// Formats a factor.
 pub(super) fn factor(ratio: f64) -> String {
     digits(ratio)
 }
 
-/// A time in a suitable unit.
+/// Formats a time in a suitable unit.
 pub(super) fn seconds(time: f64) -> String {
     match time {
         time if time < 1e-6 => format!("{} ns", digits(time * 1e9)),
@@ -235,7 +235,7 @@ pub(super) fn seconds(time: f64) -> String {
     }
 }
 
-/// Bytes in a suitable unit, with separators for thousands.
+/// Formats bytes in a suitable unit, with separators for thousands.
 pub(super) fn size(bytes: u64) -> String {
     match bytes as f64 {
         bytes if bytes < 1e3 => format!("{bytes} B"),
@@ -245,7 +245,7 @@ pub(super) fn size(bytes: u64) -> String {
     }
 }
 
-/// A count, with separators for thousands.
+/// Formats a count, with separators for thousands.
 fn count(value: f64) -> String {
     match value {
         value if value < 1e3 => digits(value),
@@ -255,7 +255,7 @@ fn count(value: f64) -> String {
     }
 }
 
-/// Three significant digits, or all there are before the point.
+/// Formats three significant digits, or all digits before the point.
 fn grouped(value: f64) -> String {
     indicatif::HumanFloatCount(digits(value).parse().unwrap_or(value)).to_string()
 }
@@ -266,12 +266,12 @@ mod tests {
 
     use super::*;
 
-    fn way(name: &str, is_ours: bool, outcome: Outcome) -> Measured {
-        Measured { name: name.to_string(), is_ours, outcome }
+    fn way(name: &str, is_millstream: bool, outcome: Outcome) -> Measured {
+        Measured { name: name.to_string(), is_millstream, outcome }
     }
 
-    fn timed(name: &str, is_ours: bool, milliseconds: [u64; 3]) -> Measured {
-        way(name, is_ours, Outcome::Timed(Times::new(&milliseconds.map(Duration::from_millis))))
+    fn timed(name: &str, is_millstream: bool, milliseconds: [u64; 3]) -> Measured {
+        way(name, is_millstream, Outcome::Timed(Times::new(&milliseconds.map(Duration::from_millis))))
     }
 
     fn report() -> Report {
@@ -311,7 +311,7 @@ advice
     }
 
     #[test]
-    fn the_same_for_machines() {
+    fn the_json() {
         let json = report().json();
         assert_eq!(json["ways"][0]["median"], 0.01);
         assert_eq!(json["ways"][0]["records_per_second"], 700.0);
@@ -325,7 +325,7 @@ advice
     #[test]
     fn a_difference_is_one_that_the_runs_show() {
         let results = report().results;
-        assert_eq!(results.ratio("like quick", "quick"), Some(1.0), "their middle halves touch");
+        assert_eq!(results.ratio("like quick", "quick"), Some(1.0), "their middle halves overlap");
         assert_eq!(results.compare("slow", "quick").unwrap(), "slow takes 3.10 times as long as quick");
         assert_eq!(results.ratio("liar", "quick"), None);
         let once = |name, time| way(name, true, Outcome::Timed(Times::new(&[Duration::from_millis(time)])));

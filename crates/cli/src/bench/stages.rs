@@ -1,7 +1,7 @@
-//! `millstream bench stages`: the cost of one more stage, and the gain of one more thread.
+//! `millstream bench stages`: measures the cost of one more stage, and the gain from one more thread.
 //!
-//! A stage that does nothing may be optimised away if the compiler sees all of them. So each compares the length of a
-//! line with a limit that the compiler cannot know.
+//! The compiler may remove a stage that does nothing if it sees all of them. So each stage compares the length of a
+//! line with a limit that the compiler does not know.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -23,9 +23,8 @@ use super::{Bench, program};
 
 /// Measure the cost of stages between a file and its lines
 ///
-/// A stage looks at the length of each line, and passes the line on; ten of them are fused by the compiler, or chosen
-/// at run time ("boxed"), or are processes. And there is one that computes the SHA-256 of each line, on one thread and
-/// on all.
+/// A stage reads the length of each line, and passes the line on. Ten stages are fused by the compiler, chosen at run
+/// time ("boxed"), or separate processes. Another stage computes the SHA-256 of each line, on one thread and on all.
 #[derive(Args)]
 pub(super) struct Options {
     /// A regular file [default: 400,000 generated lines]
@@ -78,12 +77,12 @@ fn ways(input: &Input) -> Vec<Way<'_>> {
     };
     let threads = available_parallelism().map_or(1, usize::from);
     let mut ways = vec![
-        Way::ours(NONE, move |stop| {
+        Way::millstream(NONE, move |stop| {
             let mut count = 0;
             pipe(stop)?.for_each(|_| count += 1)?;
             Ok(tally(count))
         }),
-        Way::ours(FUSED, move |stop| {
+        Way::millstream(FUSED, move |stop| {
             let mut count = 0;
             macro_rules! chain {
                 ($($limit:ident)*) => {{
@@ -94,7 +93,7 @@ fn ways(input: &Input) -> Vec<Way<'_>> {
             ten!(chain);
             Ok(tally(count))
         }),
-        Way::ours(BOXED, move |stop| {
+        Way::millstream(BOXED, move |stop| {
             let mut count = 0;
             let stages = (0..STAGES).map(|_| {
                 let limit = limit();
@@ -103,17 +102,17 @@ fn ways(input: &Input) -> Vec<Way<'_>> {
             pipe(stop)?.then_all(stages.collect()).for_each(|_| count += 1)?;
             Ok(tally(count))
         }),
-        Way::ours(HASH, move |stop| {
+        Way::millstream(HASH, move |stop| {
             let mut mix = Mix::default();
             pipe(stop)?.map(hash).for_each(|hash| mix.add(hash))?;
             Ok(mix.answer())
         }),
-        Way::ours(HASH_ALL, move |stop| {
+        Way::millstream(HASH_ALL, move |stop| {
             let mut mix = Mix::default();
             pipe(stop)?.parallel(threads, |stages| stages.map(hash)).for_each(|hash| mix.add(hash))?;
             Ok(mix.answer())
         }),
-        Way::rival(STD_NONE, move |stop| {
+        Way::competitor(STD_NONE, move |stop| {
             let mut count = 0;
             for line in split(input, stop)? {
                 line?;
@@ -121,7 +120,7 @@ fn ways(input: &Input) -> Vec<Way<'_>> {
             }
             Ok(tally(count))
         }),
-        Way::rival(STD_FUSED, move |stop| {
+        Way::competitor(STD_FUSED, move |stop| {
             let mut count = 0;
             macro_rules! chain {
                 ($($limit:ident)*) => {
@@ -135,7 +134,7 @@ fn ways(input: &Input) -> Vec<Way<'_>> {
             ten!(chain);
             Ok(tally(count))
         }),
-        Way::rival(STD_BOXED, move |stop| {
+        Way::competitor(STD_BOXED, move |stop| {
             let mut lines: Box<dyn Iterator<Item = io::Result<Vec<u8>>> + '_> = Box::new(split(input, stop)?);
             for _ in 0..STAGES {
                 let limit = limit();
@@ -148,7 +147,7 @@ fn ways(input: &Input) -> Vec<Way<'_>> {
             }
             Ok(tally(count))
         }),
-        Way::rival(STD_HASH, move |stop| hash_lines(input, stop)),
+        Way::competitor(STD_HASH, move |stop| hash_lines(input, stop)),
     ];
     let stdin = move || Ok(input.open()?.into());
     ways.push(program::way(WC, &["wc", "-l"], &["lines"], stdin));
@@ -157,17 +156,17 @@ fn ways(input: &Input) -> Vec<Way<'_>> {
     ways
 }
 
-/// The lines as found by the standard library, with a buffer of the same size as Millstream's.
+/// Returns the lines that the standard library finds, with a buffer of the same size as Millstream's.
 fn split<'a>(input: &Input, stop: &'a Stop) -> io::Result<io::Split<BufReader<Stoppable<'a, File>>>> {
     Ok(BufReader::with_capacity(256 << 10, Stoppable { inner: input.open()?, stop }).split(b'\n'))
 }
 
-/// What a stage checks about a line of the standard library; errors pass.
+/// Does a stage's check on a line from the standard library; errors pass.
 fn is_not_so_long(line: &io::Result<Vec<u8>>, limit: usize) -> bool {
     line.as_ref().map_or(true, |line| line.len() != limit)
 }
 
-/// A length that no line has, which the compiler does not know.
+/// Returns a length that no line has and that the compiler does not know.
 fn limit() -> usize {
     black_box(usize::MAX)
 }
@@ -233,7 +232,7 @@ fn advise(results: &Results, count: f64) -> Vec<String> {
             factor(1.0 / ratio),
             share(1.0 / ratio / threads as f64)
         ),
-        _ => format!("{threads} threads gain nothing here: keep the stage on one"),
+        _ => format!("{threads} threads are no faster here: keep the stage on one thread"),
     }));
     advice
 }

@@ -1,4 +1,4 @@
-//! The errors of what is looked for and is not there.
+//! The errors for a requested document or value that does not exist.
 
 use millstream::{Error, ErrorKind};
 
@@ -13,7 +13,7 @@ pub(super) fn no_document(name: &str, wanted: u64, count: u64) -> Error {
         .with_expected(format!("a document [{wanted}]; the first is [0]"))
 }
 
-/// The error of a path that finds nothing.
+/// Returns the error for a path without a value.
 pub(super) fn no_value(keys: &[String]) -> Error {
-    Error::new(ErrorKind::KeyMissing).with_found("nothing there").with_path(millstream::bson::join_path(keys))
+    Error::new(ErrorKind::KeyMissing).with_found("no value").with_path(millstream::bson::join_path(keys))
 }

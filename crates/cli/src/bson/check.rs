@@ -1,4 +1,4 @@
-//! `millstream bson check`: whether every byte of a stream is valid.
+//! `millstream bson check`: checks that every byte of a stream is valid.
 
 use clap::Args;
 use millstream::Result;
@@ -13,8 +13,8 @@ use super::input::{Limit, OnError, Stream, Strictness};
 
 /// Check every byte of every document
 ///
-/// Types, lengths, terminators, UTF-8, nesting, and that the source succeeded and ends with a complete document. The
-/// first error is reported with its path of keys and its position; the exit status is 1 if there is one.
+/// Checks types, lengths, terminators, UTF-8 and nesting, and that the source succeeded and ends with a complete
+/// document. The first error is reported with its path of keys and its position, and the exit status is then 1.
 #[derive(Args)]
 pub(super) struct Options {
     #[command(flatten)]
@@ -31,7 +31,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "LEVELS", default_value_t = 200, value_parser = clap::value_parser!(u16).range(1..=1000))]
     depth: u16,
 
-    /// What to do with an invalid document: stop, or skip it and report what is wrong
+    /// What to do with an invalid document: stop, or skip it and report the error
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnError::Stop)]
     on_error: OnError,
 }

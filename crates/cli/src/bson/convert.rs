@@ -1,5 +1,5 @@
-//! `millstream bson convert`: a stream of documents as Arrow, Parquet, CSV, or Extended JSON with one document per
-//! line.
+//! `millstream bson convert`: converts a stream of documents to Arrow, Parquet, CSV, or Extended JSON with one document
+//! per line.
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum, ValueHint};
@@ -19,10 +19,10 @@ use super::{Done, unusable};
 
 /// Convert documents to Arrow, Parquet, CSV, or Extended JSON
 ///
-/// Columns are inferred from the first documents (--infer), or named (--column). A value that does not fit its column,
-/// a member without a column, and a duplicate key are errors with their position; options count them instead, and print
-/// the counts on standard error at the end, together with the types that columns cannot represent. Memory is bounded,
-/// however long the stream is.
+/// Columns are inferred from the first documents (--infer), or named (--column). By default a value that does not fit
+/// its column, a member without a column, and a duplicate key are errors with their position. With options they are
+/// counted instead, and the counts are printed on standard error at the end, together with the types that columns
+/// cannot represent. Memory use does not depend on the length of the stream.
 #[derive(Args)]
 pub(super) struct Options {
     #[command(flatten)]
@@ -46,7 +46,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "PATH:TYPE", value_parser = column)]
     column: Vec<Field>,
 
-    /// How many documents to infer columns from, at most 32 MiB of them [default: 10000]
+    /// The number of documents to infer columns from, at most 32 MiB of them [default: 10000]
     #[arg(long, value_name = "COUNT", conflicts_with = "column", value_parser = clap::value_parser!(u32).range(1..))]
     infer: Option<u32>,
 
@@ -70,7 +70,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "HOW", value_enum)]
     compression: Option<Compression>,
 
-    /// The text for null in CSV; equal text, and empty text, is quoted [default: nothing]
+    /// The text for null in CSV; equal text and empty text are quoted [default: empty]
     #[arg(long, value_name = "TEXT", value_parser = null_text)]
     null: Option<String>,
 
@@ -78,7 +78,7 @@ pub(super) struct Options {
     #[arg(long)]
     canonical: bool,
 
-    /// What to do with an invalid document: stop, or skip it and report what is wrong
+    /// What to do with an invalid document: stop, or skip it and report the error
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnError::Stop)]
     on_error: OnError,
 
@@ -139,7 +139,7 @@ enum Compression {
     None,
 }
 
-/// A text for null in CSV, which is never in quotes.
+/// Returns a text for null in CSV, which is never quoted.
 fn null_text(text: &str) -> std::result::Result<String, String> {
     match text.contains([',', '"', '\r', '\n']) || text.contains(is_trick) {
         true => Err("expected a text without commas, quotes and control characters, such as NULL".into()),
@@ -147,7 +147,7 @@ fn null_text(text: &str) -> std::result::Result<String, String> {
     }
 }
 
-/// What `PATH:TYPE` means.
+/// Parses `PATH:TYPE`.
 fn column(text: &str) -> std::result::Result<Field, String> {
     const EXPECTED: &str = "expected PATH:TYPE, with bool, int, long, double, string, binData, objectId, date, \
                             timestamp, decimal or json for the type";
@@ -170,7 +170,7 @@ fn column(text: &str) -> std::result::Result<Field, String> {
 }
 
 impl Options {
-    /// Refuses options that do not apply to the format.
+    /// Rejects options that do not apply to the format.
     fn check(&self) -> Result<()> {
         let columns = self.to != To::Ndjson;
         let rows = [
@@ -238,7 +238,7 @@ impl Options {
         Ok(options)
     }
 
-    /// What can be done about an error of columns, in terms of the options of this command.
+    /// Returns advice about an error of columns, in terms of this command's options.
     fn advice(&self, error: &Error) -> Option<&'static str> {
         let is_repeated = error.expected().is_some_and(|expected| expected.starts_with("each key once"));
         match error.kind() {
@@ -261,10 +261,7 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
     let formats = options.as_formats()?;
     let sink = options.output.as_ref().unwrap_or(&Sink::Stdout);
     let encode = sink.encode().map_err(|error| {
-        unusable(
-            error.found().unwrap_or_default(),
-            "one that implies gzip, bgzf or zstd data, or none that promises compressed data",
-        )
+        unusable(error.found().unwrap_or_default(), "a name that implies gzip, bgzf or zstd data, or no compression")
     })?;
     let input = options
         .stream
@@ -290,10 +287,10 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
     let ending = watch.close(converted.source, Ok(()))?;
     out.close()?;
     let in_documents = count_text(converted.documents, "document");
-    // Members that were to be ignored are not reported.
+    // Members that should be ignored are not reported.
     let unknown = if formats.unknown == OnUnknown::Ignore { 0 } else { counts.unknown };
     let lost = counts.lost_types;
-    // The counts are output: without them, omitted data would be lost silently.
+    // The counts are part of the output: without them, omitted data would be lost silently.
     let tell = |line: &str| message::note(message::printable(&format!("millstream: {name}: {line}")).as_bytes());
     for (count, noun, what) in [
         (counts.mismatched, "value", "did not fit and became null"),
@@ -317,7 +314,7 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
             Ending::COMPLETE => {}
             other => return Ok(other),
         },
-        // The requested count is output, too.
+        // The requested count is part of the output, too.
         false if options.count => message::note(line.as_bytes())?,
         false if Show::Auto.is_wanted(prints) => drop(message::note(line.as_bytes())),
         false => {}

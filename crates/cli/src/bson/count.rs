@@ -11,12 +11,12 @@ use crate::signals::Signals;
 use super::Done;
 use super::input::{RECORD_LIMIT, Stream};
 
-/// After how many documents progress is shown.
+/// The number of documents after which progress is shown.
 const STEP: u64 = 1024;
 
 /// Count documents and bytes, by the lengths of the documents alone
 ///
-/// The content of the documents is not read: 'check' does that.
+/// This does not read the content of the documents; 'check' does.
 #[derive(Args)]
 pub(super) struct Options {
     #[command(flatten)]
@@ -27,7 +27,7 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
     let mut input = options.stream.open(RECORD_LIMIT, signals, false)?;
     let mut count = || -> Result<()> {
         let mut documents = 0;
-        // Their bytes are skipped, however long they are.
+        // Their bytes are skipped, for documents of any length.
         while input.documents.reader_mut().skip_record(&mut Bson::new())? {
             documents += 1;
             if documents % STEP == 0 {

@@ -1,11 +1,11 @@
 //! Converting streams of documents to other formats: Arrow, Parquet, CSV, and Extended JSON with one document per line.
 //!
-//! It promises: a document that does not fit is an error with its path, offset and record, or is counted, never dropped
-//! silently; memory is bounded by the batches, regardless of the length of the stream. It does not open, close or show
-//! anything: the caller does.
+//! A document that does not fit is an error with its path, offset and record, or is counted; it is never dropped
+//! silently. Memory use is bounded by the batches, regardless of the length of the stream. The caller opens and closes
+//! the source and the sink, and shows the progress.
 //!
-//! Arrow and Parquet hold embedded documents as structs and arrays as lists. CSV holds only plain columns: members of
-//! embedded documents get a column each, named by their path, and arrays are Extended JSON. It is implemented here,
+//! Arrow and Parquet store embedded documents as structs and arrays as lists. CSV has only plain columns: members of
+//! embedded documents get a column each, named by their path, and arrays are Extended JSON. CSV is implemented here,
 //! because the `csv` crate cannot quote one empty field (text) and leave another (null) without quotes.
 
 #[cfg(feature = "parquet")]
@@ -47,17 +47,17 @@ pub enum Format {
 }
 
 impl Format {
-    /// Refuses a format that this build cannot write.
+    /// Rejects a format that this build cannot write.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`], which says how to get it.
+    /// Returns [`ErrorKind::Unsupported`], with advice on how to get the format.
     pub fn check(self) -> Result<()> {
         let needs_arrow = matches!(self, Format::Arrow | Format::ArrowStream | Format::Parquet);
         if needs_arrow && !cfg!(feature = "parquet") { Err(left_out()) } else { Ok(()) }
     }
 }
 
-/// Arrow and Parquet take as long to compile as everything else.
+/// Returns the error for Arrow and Parquet, which are optional because they take as long to compile as all other code.
 fn left_out() -> Error {
     Error::new(ErrorKind::Unsupported)
         .with_found("Arrow or Parquet, which this build of millstream does not include")
@@ -67,36 +67,36 @@ fn left_out() -> Error {
 /// How Parquet is compressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Packing {
-    /// zstd, level 3: smaller than snappy at little more time, and supported by every current reader.
+    /// zstd, level 3: smaller than snappy in slightly more time, and supported by every current reader.
     #[default]
     Zstd,
     /// snappy, for readers that support nothing else.
     Snappy,
-    /// Not at all.
+    /// No compression.
     None,
 }
 
-/// How to convert documents.
+/// The options for converting documents.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// To what.
+    /// The output format.
     pub format: Format,
-    /// The columns; without them they are inferred from the first documents.
+    /// The columns. Without them, columns are inferred from the first documents.
     pub schema: Option<Schema>,
-    /// How many documents columns are inferred from, up to 32 MiB of them.
+    /// The number of documents from which columns are inferred, up to 32 MiB of them.
     pub sample: usize,
-    /// What to do with an inferred column whose types do not fit together.
+    /// What happens to an inferred column whose types do not fit together.
     pub mixed: OnMixed,
-    /// What to do with a value that does not fit its column.
+    /// What happens to a value that does not fit its column.
     pub mismatch: OnMismatch,
-    /// What to do with a member without a column.
+    /// What happens to a member without a column.
     pub unknown: OnUnknown,
-    /// What to do with a column that no document has a member for.
+    /// What happens to a column for which no document has a member.
     pub absent: OnAbsent,
-    /// How Parquet is compressed.
+    /// The compression of Parquet.
     #[cfg_attr(not(feature = "parquet"), allow(dead_code))]
     pub packing: Packing,
-    /// Which Extended JSON to write.
+    /// The kind of Extended JSON to write.
     pub json: Json,
     /// The maximum size of the columns of one batch, less than 2 GiB.
     pub memory_limit: usize,
@@ -107,8 +107,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// Columns are inferred from 10,000 documents, mixed ones become text; values that do not fit are an error, and so
-    /// are members that an inferred schema does not have.
+    /// Creates the default options: columns are inferred from 10,000 documents, and mixed ones become text. A value
+    /// that does not fit is an error, and so is a member that an inferred schema does not have.
     pub fn new(format: Format) -> Options {
         Options {
             format,
@@ -126,33 +126,34 @@ impl Options {
         }
     }
 
-    /// With these columns: members that are not among them are omitted.
+    /// Sets these columns. Members without a column are omitted.
     pub fn with_schema(self, schema: Schema) -> Options {
         Options { schema: Some(schema), unknown: OnUnknown::Ignore, ..self }
     }
 }
 
-/// What has been converted.
+/// The result of a conversion.
 #[derive(Debug)]
 pub struct Converted {
-    /// How many documents.
+    /// The number of documents.
     pub documents: u64,
-    /// The counts of what happened to their values.
+    /// The counts of values that were changed or omitted.
     pub counts: Counts,
-    /// The source of the documents, after its end. It holds the count of skipped bytes, and the reader that has to be closed.
+    /// The source of the documents, after its end. It has the count of skipped bytes, and the reader that must be
+    /// closed.
     pub source: Documents,
 }
 
-/// Information that columns do not show.
+/// Counts of data that the columns do not show.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// How many values did not fit and are null.
+    /// The number of values that did not fit and became null.
     pub mismatched: u64,
-    /// How many members had no column.
+    /// The number of members without a column.
     pub unknown: u64,
-    /// How many values have lost their type.
+    /// The number of values that have lost their type.
     pub lost_types: LostTypes,
-    /// The columns that no document has a member for.
+    /// The columns for which no document has a member.
     pub absent: Vec<String>,
 }
 
@@ -167,20 +168,20 @@ impl Counts {
     }
 }
 
-/// How far it got, and why not to the end.
+/// A conversion that did not reach the end.
 #[derive(Debug)]
 pub struct Failed {
-    /// What went wrong.
+    /// The reason.
     pub error: Error,
-    /// What was skipped before that.
+    /// The data that was skipped before that.
     pub skipped: Skipped,
 }
 
 /// Converts all documents, and calls `progress` after each batch. The caller flushes the sink.
 ///
 /// # Errors
-/// Errors of the source or a document, with path, offset and record; values that do not fit, depending on the options;
-/// errors of the sink. The output is then not a complete file.
+/// Returns errors of the source or a document, with path, offset and record; errors for values that do not fit,
+/// depending on the options; and errors of the sink. The output is then an incomplete file.
 pub fn convert(
     mut source: Documents,
     options: &Options,
@@ -213,7 +214,7 @@ pub fn convert(
     converted(written, batches.into_documents(), counts)
 }
 
-/// What was written, or the error after it.
+/// Returns the result, or the error that ended the writing.
 fn converted(written: Result<u64>, source: Documents, counts: Counts) -> std::result::Result<Converted, Failed> {
     match written {
         Ok(documents) => Ok(Converted { documents, counts, source }),
@@ -241,7 +242,7 @@ fn ndjson(
     Ok(documents)
 }
 
-/// The columns that the options request, and the documents that were read to infer them.
+/// Returns the columns that the options request, and the documents that were read to infer them.
 fn columns(source: &mut Documents, options: &Options) -> Result<(Sample, Schema)> {
     let (sample, schema) = match &options.schema {
         Some(schema) => (Sample::default(), schema.clone()),
@@ -251,7 +252,7 @@ fn columns(source: &mut Documents, options: &Options) -> Result<(Sample, Schema)
             (sample, schema)
         }
     };
-    // Their rows would be indistinguishable from none.
+    // Rows without columns could not be distinguished from missing rows.
     if matches!(options.format, Format::Parquet | Format::Csv) && schema.fields().is_empty() && !sample.is_empty() {
         return Err(Error::new(ErrorKind::ShapeMismatch)
             .with_found("documents without a member")
@@ -261,7 +262,7 @@ fn columns(source: &mut Documents, options: &Options) -> Result<(Sample, Schema)
     Ok((sample, schema))
 }
 
-/// The same with plain columns only: members by their path, arrays as text.
+/// Converts a schema to plain columns: members are named by their path, and arrays are text.
 fn flat(schema: &Schema) -> Result<Schema> {
     let mut fields = Vec::new();
     for field in schema.fields() {
@@ -270,7 +271,7 @@ fn flat(schema: &Schema) -> Result<Schema> {
     Schema::new(fields)
 }
 
-/// Recursion is as deep as a schema may be.
+/// The recursion is limited by the maximum depth of a schema.
 fn flatten(keys: Vec<String>, name: String, data_type: &DataType, out: &mut Vec<Field>) -> Result<()> {
     let data_type = match data_type {
         DataType::Struct(members) => {
@@ -334,19 +335,19 @@ fn csv(
     Ok(rows)
 }
 
-/// Ends the field before this one.
+/// Ends the previous field.
 fn end_field(line: &mut Vec<u8>, index: usize) {
     if index > 0 {
         line.push(b',');
     }
 }
 
-/// Whether values of the column could be empty, or contain something that CSV has to quote.
+/// Returns whether values of the column could be empty, or contain something that CSV has to quote.
 fn is_text(column: &Column) -> bool {
     matches!(column.values(), Values::String(_) | Values::Json(_) | Values::Binary(_))
 }
 
-/// A field of text: quoted if it is empty, reads as null, or contains a comma, a quote or a line end.
+/// Appends a field of text, which is quoted if it is empty, reads as null, or contains a comma, a quote or a line end.
 fn append_quoted(line: &mut Vec<u8>, text: &[u8], options: &Options) {
     let shown =
         if options.is_seen { visible_lines(&String::from_utf8_lossy(text)).into_owned().into_bytes() } else { vec![] };
@@ -362,7 +363,7 @@ fn append_quoted(line: &mut Vec<u8>, text: &[u8], options: &Options) {
     line.push(b'"');
 }
 
-/// A value in CSV: numbers and text unchanged, ids in hexadecimal, dates as in RFC 3339, bytes in Base64.
+/// Appends a value in CSV: numbers and text unchanged, ids in hexadecimal, dates as in RFC 3339, bytes in Base64.
 fn append_text(out: &mut Vec<u8>, column: &Column, row: usize) {
     use std::io::Write as _;
     // Writing to a vector cannot fail.
@@ -386,7 +387,7 @@ fn append_text(out: &mut Vec<u8>, column: &Column, row: usize) {
             BASE64.encode_mut(bytes, &mut out[start..]);
             Ok(())
         }
-        // Flattening leaves none of the others.
+        // Flattening leaves no other types.
         _ => Ok(()),
     };
 }

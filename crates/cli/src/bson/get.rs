@@ -1,4 +1,4 @@
-//! `millstream bson get`: one value, as JSON, as bytes, or as an array for numpy.
+//! `millstream bson get`: prints one value, as JSON, as bytes, or as an array for numpy.
 
 use clap::{Args, ValueEnum};
 use millstream::bson::julia::{Graph, Kind};
@@ -30,12 +30,12 @@ pub(super) struct Options {
     #[arg(long)]
     canonical: bool,
 
-    /// The most memory a Julia value may use in addition to the document [default: 48M]
+    /// The maximum memory that a Julia value may use in addition to the document [default: 48M]
     #[arg(long, value_name = "SIZE", value_parser = memory_size)]
     memory_limit: Option<u64>,
 }
 
-/// How much memory a Julia value may use.
+/// The default memory limit of a Julia value.
 const MEMORY_LIMIT: u64 = 48 << 20;
 
 fn memory_size(text: &str) -> std::result::Result<u64, String> {
@@ -90,7 +90,7 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
     Ok(Ending::COMPLETE)
 }
 
-/// What to print, and how.
+/// The value to print, and the form.
 struct Task<'k> {
     keys: &'k [String],
     form: Form,
@@ -99,7 +99,8 @@ struct Task<'k> {
 }
 
 impl Task<'_> {
-    /// Which bytes of the document to print; everything that only locates them has been read already.
+    /// Returns the range of the document's bytes to print. All bytes that are needed to locate it have been read
+    /// already.
     fn range(&self, document: Document<'_>) -> Option<Range<usize>> {
         let all = document.as_bytes();
         if self.keys.is_empty() || self.form == Form::Julia {
@@ -136,7 +137,7 @@ impl Task<'_> {
     fn write_raw(&self, element: &Element<'_>, out: &mut Writer) -> Result<()> {
         match element.value()? {
             ValueRef::String(text) | ValueRef::Symbol(text) | ValueRef::Code(text) if self.style.is_seen => {
-                // As a whole it could be several times as long.
+                // The whole text could be several times as long.
                 let mut rest = text;
                 while !rest.is_empty() {
                     let (piece, others) = rest.split_at(rest.floor_char_boundary(4096));
@@ -156,7 +157,7 @@ impl Task<'_> {
         }
     }
 
-    /// Writes binary data: a terminal would interpret some of it.
+    /// Writes binary data, unless the output is a terminal, which would interpret some of it.
     fn write_bytes(&self, bytes: &[u8], out: &mut Writer) -> Result<()> {
         match self.style.is_seen {
             true => Err(bytes_for_a_terminal()),
@@ -169,14 +170,14 @@ fn bytes_for_a_terminal() -> Error {
     unusable("binary data for a terminal", "a file or a pipe to write them to, or --as json")
 }
 
-/// The position of these bytes in those of the document; all of it if they are not part of it.
+/// Returns the position of these bytes in those of the document, or all of it if they are not part of it.
 fn part_of(all: &[u8], part: &[u8]) -> Option<Range<usize>> {
     let start = part.as_ptr().addr().checked_sub(all.as_ptr().addr());
     let range = start.map(|start| start..start.saturating_add(part.len())).filter(|range| range.end <= all.len());
     Some(range.unwrap_or(0..all.len()))
 }
 
-/// Writes a value's text as it is produced: it can be many times as long as the file.
+/// Writes a value's text as it is produced, because it can be many times as long as the file.
 fn write_julia(graph: &Graph<'_>, out: &mut Writer) -> Result<()> {
     struct Text<'w> {
         out: &'w mut Writer,
@@ -193,13 +194,13 @@ fn write_julia(graph: &Graph<'_>, out: &mut Writer) -> Result<()> {
         }
     }
     let mut text = Text { out, is_seen: is_seen(), result: Ok(()) };
-    // The reason for stopping is in there.
+    // The sink's error is the reason for stopping.
     let _ = write!(text, "{graph}");
     text.result?;
     out.write(b"\n")
 }
 
-/// Whether the output goes to a terminal, where control characters would be interpreted.
+/// Returns whether the output is a terminal, which would interpret control characters.
 pub(super) fn is_seen() -> bool {
     std::io::stdout().is_terminal()
 }

@@ -1,8 +1,8 @@
-//! One document of a file, in our own memory.
+//! One document of a file, in this process's own memory.
 //!
-//! The file is read, never mapped: a mapped file that becomes shorter, or whose disk fails, would end the process
-//! (SIGBUS); here it is an error. A document of up to 64 MiB is read completely. Of a larger one everything is read
-//! except the inside of long binary values, which stays zeros, and takes no memory, until [`Image::fill`] reads it: the
+//! The file is read, never mapped: if a mapped file became shorter, or its disk failed, SIGBUS would kill the process;
+//! reading reports an error. A document of up to 64 MiB is read completely. Of a larger one, all bytes are read except
+//! the inside of long binary values. These parts stay zeros, and take no memory, until [`Image::fill`] reads them: the
 //! tree of a model of gigabytes is available as soon as its structure has been read.
 
 use std::fs::File;
@@ -16,26 +16,26 @@ use millstream::{CancelToken, Error, ErrorKind, Result};
 
 use super::absent::no_document;
 
-/// Longer documents are not read completely.
+/// The maximum length of a document that is read completely.
 const WHOLE: usize = 64 << 20;
 
-/// How much is read at once.
+/// The number of bytes that are read at once.
 const BLOCK: usize = 1 << 20;
 
-/// Binary values of more bytes are left out, except for their first ones.
+/// Longer binary values are left out, except for their first bytes.
 const LONG: usize = 64 << 10;
 
-/// How many bytes of a long binary value are read: more than is shown of one.
+/// The number of bytes of a long binary value that are read. This is more than is shown of it.
 const HEAD: usize = 4 << 10;
 
 /// A document of a file.
 pub(super) struct Image {
     file: File,
     name: String,
-    /// Which document of the file it is, and where it begins.
+    /// The number of the document in the file, and its offset.
     number: u64,
     base: u64,
-    /// As long as the document.
+    /// The memory, which is as long as the document.
     memory: MmapMut,
     token: CancelToken,
 }
@@ -48,7 +48,7 @@ pub(super) struct Documents {
 }
 
 impl Documents {
-    /// Reads the document of this number; it has at most `limit` bytes.
+    /// Reads the document of this number, which may have at most `limit` bytes.
     pub(super) fn read(self, number: u64, limit: usize) -> Result<Image> {
         let size = self.file.metadata().map_err(Error::from_io)?.len();
         let (mut base, mut passed) = (0, 0);
@@ -81,7 +81,7 @@ impl Documents {
         Ok(image)
     }
 
-    /// The length of the document at `base`, of which only the length and the last byte are checked.
+    /// Returns the length of the document at `base`. Only the length and the last byte are checked.
     fn frame(&self, base: u64, size: u64) -> Result<usize> {
         let mut prefix = [0; 4];
         let there = prefix.len().min((size - base) as usize);
@@ -111,14 +111,14 @@ impl Documents {
 }
 
 impl Image {
-    /// The document. The content of long binary values is zeros where it has not been filled.
+    /// Returns the document. The content of long binary values is zeros if it has not been filled.
     pub(super) fn document(&self) -> Result<Document<'_>> {
         Document::with_rules(&self.memory, Rules::new().depth(1000))
             .map(|document| document.at_offset(self.base))
             .map_err(|error| error.with_name(&self.name).with_record(self.number))
     }
 
-    /// The name of the file.
+    /// Returns the name of the file.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
@@ -134,8 +134,8 @@ impl Image {
         Ok(())
     }
 
-    /// Reads everything but the inside of long binary values. False if a length is wrong: then all of it has to be
-    /// read, and the next access finds the error.
+    /// Reads all bytes except the inside of long binary values. Returns false if a length is wrong: the whole document
+    /// must then be read, and the next access finds the error.
     fn read_structure(&mut self) -> Result<bool> {
         let mut read = Structure { image: self, loaded: 0 };
         let mut ends = vec![read.image.memory.len()];
@@ -197,7 +197,7 @@ impl Image {
 /// A document that is being read from front to back.
 struct Structure<'i> {
     image: &'i mut Image,
-    /// Everything before this place has been read, or was left out.
+    /// All bytes before this position have been read or left out.
     loaded: usize,
 }
 
@@ -217,7 +217,7 @@ impl Structure<'_> {
         Ok(true)
     }
 
-    /// The length at this position, if it is not negative.
+    /// Returns the length at this position, if it is not negative.
     fn length(&mut self, at: usize, end: usize) -> Result<Option<usize>> {
         if !self.load(at, 4, end)? {
             return Ok(None);
@@ -226,7 +226,7 @@ impl Structure<'_> {
         Ok(usize::try_from(i32::from_le_bytes(bytes)).ok())
     }
 
-    /// The place after the text at this one, which ends with a zero byte.
+    /// Returns the position after the text at this one, which ends with a zero byte.
     fn pass_text(&mut self, at: usize, end: usize) -> Result<Option<usize>> {
         let mut searched = at;
         loop {
@@ -250,7 +250,7 @@ fn check(token: &CancelToken) -> Result<()> {
 fn read_at(file: &File, into: &mut [u8], offset: u64) -> Result<()> {
     file.read_exact_at(into, offset).map_err(|error| match error.kind() {
         std::io::ErrorKind::UnexpectedEof => Error::new(ErrorKind::SourceShrank)
-            .with_found("its end")
+            .with_found("the end of the file")
             .with_expected(format!("{} bytes, which it had when it was opened", into.len()))
             .with_offset(offset),
         _ => Error::from_io(error).with_offset(offset),
@@ -262,7 +262,7 @@ mod tests {
     use super::*;
     use millstream::bson::{Binary, append_document, append_element};
 
-    /// A file with these bytes.
+    /// Creates a file with these bytes.
     fn file(bytes: &[u8]) -> File {
         let file = tempfile::tempfile().unwrap();
         file.write_all_at(bytes, 0).unwrap();
@@ -274,7 +274,7 @@ mod tests {
         Documents { file: file.try_clone().unwrap(), name: "it".into(), token }
     }
 
-    /// The image with only the structure read, if it has one.
+    /// Returns the image with only the structure read, if it has one.
     fn structure(bytes: &[u8]) -> Option<Image> {
         let mut image = documents(&file(bytes)).read(0, bytes.len()).unwrap();
         image.memory.fill(0);
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn long_binary_values_are_left_out_until_they_are_wanted() {
+    fn long_binary_values_are_left_out_until_they_are_needed() {
         let data: Vec<u8> = (0..3 * LONG).map(|i| i as u8 | 1).collect();
         let mut bytes = Vec::new();
         append_document(&mut bytes, |out| {
@@ -333,9 +333,9 @@ mod tests {
         assert_eq!((error.kind(), error.found()), (ErrorKind::KeyMissing, Some("2 documents")));
     }
 
-    /// However it is damaged: a document with a structure is complete.
+    /// A document with a structure is complete, for any damage.
     #[test]
-    fn damage_is_left_to_others() {
+    fn damage_is_found_by_later_checks() {
         let mut bytes = Vec::new();
         append_document(&mut bytes, |out| {
             append_element(out, "list", &[1, 2, 3][..])?;

@@ -1,4 +1,4 @@
-//! What is read, and which document and value in it to use.
+//! The input, and the document and value in it to use.
 
 use std::ffi::OsString;
 
@@ -50,7 +50,7 @@ pub(super) struct File {
     #[arg(long, value_name = "SIZE", value_parser = record_size)]
     record_limit: Option<usize>,
 
-    /// The most memory that a decoder's window may use: zstd --long makes frames that need up to 2G [default: 128M]
+    /// The maximum memory of a decoder's window: zstd --long makes frames that need up to 2G [default: 128M]
     #[arg(long, value_name = "SIZE", value_parser = decode_memory)]
     decode_memory: Option<u64>,
 }
@@ -58,7 +58,7 @@ pub(super) struct File {
 /// A stream of documents, for commands that read all of them.
 #[derive(Args)]
 pub(super) struct Stream {
-    /// Where documents come from: a file, '-', tcp:HOST:PORT or unix:PATH [default: standard input]
+    /// The source of the documents: a file, '-', tcp:HOST:PORT or unix:PATH [default: standard input]
     #[arg(value_name = "SOURCE", value_parser = OsStringValueParser::new().try_map(Source::parse))]
     #[arg(value_hint = ValueHint::FilePath, conflicts_with = "command")]
     source: Option<Source>,
@@ -71,16 +71,16 @@ pub(super) struct Stream {
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Decode::Auto)]
     decode: Decode,
 
-    /// The most memory that a decoder's window may use: zstd --long makes frames that need up to 2G [default: 128M]
+    /// The maximum memory of a decoder's window: zstd --long makes frames that need up to 2G [default: 128M]
     #[arg(long, value_name = "SIZE", value_parser = decode_memory)]
     decode_memory: Option<u64>,
 
-    /// Show progress on standard error; auto: if it is a terminal
+    /// Show progress on standard error; auto: only on a terminal
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Show::Auto)]
     progress: Show,
 }
 
-/// How long documents may be, for commands that read them into memory.
+/// The maximum length of documents, for commands that read them into memory.
 #[derive(Args)]
 pub(super) struct Limit {
     /// Fail at a document longer than this
@@ -88,7 +88,7 @@ pub(super) struct Limit {
     pub(super) record_limit: usize,
 }
 
-/// A document and the keys from there on, as `[7].items.0`.
+/// The number of a document and the keys of a value in it, as in `[7].items.0`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) document: u64,
@@ -124,16 +124,16 @@ fn builder(decode: Decode, memory: Option<u64>, limit: usize, signals: &Signals)
     }
 }
 
-/// Where the selected document is.
+/// The place of the selected document.
 pub(super) enum Opened {
     /// In an uncompressed file: only the parts that are accessed are read.
     Image(Image),
-    /// The next one of this reader, which contains all of it.
+    /// The next document of this reader, which contains all of it.
     Stream(Box<Reader>),
 }
 
 impl File {
-    /// Opens it, up to the selected document.
+    /// Opens the file, up to the selected document.
     pub(super) fn open(&self, signals: &mut Signals) -> Result<Opened> {
         let place = self.place();
         let limit = self.record_limit.unwrap_or(RECORD_LIMIT);
@@ -142,7 +142,7 @@ impl File {
         if let Source::File(path) = &self.source
             && std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file())
         {
-            // Now it is known whether it is compressed.
+            // At this point it is known whether the file is compressed.
             reader.fill()?;
             if reader.progress().format.is_none() {
                 let name = reader.name().to_string();
@@ -172,7 +172,7 @@ fn skip_to(reader: &mut Reader, document: u64) -> Result<()> {
     Ok(())
 }
 
-/// The next document, whose number this is; only its length has been read.
+/// Returns the next document, which has this number; only its length has been read.
 pub(super) fn next_document(reader: &mut Reader, number: u64) -> Result<Document<'_>> {
     let offset = reader.position().bytes;
     let name = reader.name().to_string();
@@ -185,18 +185,18 @@ pub(super) fn next_document(reader: &mut Reader, number: u64) -> Result<Document
         .map_err(|error| error.with_name(name).with_record(number))
 }
 
-/// The element that a path ends at; there is at least one key.
+/// Returns the element at the end of a path, which has at least one key.
 pub(super) fn element<'a>(document: Document<'a>, keys: &[String]) -> Result<Element<'a>> {
     document.find_path(keys)?.ok_or_else(|| no_value(keys))
 }
 
 impl Stream {
-    /// The words after `--`.
+    /// Returns the words after `--`.
     pub(super) fn command(&self) -> &[OsString] {
         &self.command
     }
 
-    /// Opens it, and the progress line if there is to be one.
+    /// Opens the source, and the progress line if there is to be one.
     pub(super) fn open(&self, limit: usize, signals: &mut Signals, prints: bool) -> Result<Input> {
         let source = match (&self.source, self.command.is_empty()) {
             (_, false) => Source::Command(self.command.clone()),
@@ -225,12 +225,12 @@ pub(super) struct Input {
 }
 
 impl Input {
-    /// The same, read otherwise.
+    /// Applies an option to the documents.
     pub(super) fn with(self, change: impl FnOnce(Documents) -> Documents) -> Input {
         Input { documents: change(self.documents), ..self }
     }
 
-    /// For a caller that takes the documents.
+    /// Returns the parts, for a caller that takes the documents.
     pub(super) fn into_parts(self) -> (Documents, Watch) {
         (self.documents, self.watch)
     }
@@ -240,7 +240,7 @@ impl Input {
         self.watch.show(&self.documents);
     }
 
-    /// Ends the progress line and the source, and reports what was skipped, also if reading has failed.
+    /// Ends the progress line and the source, and reports the skipped data, even if reading has failed.
     pub(super) fn close(self, read: Result<()>) -> Result<Ending> {
         self.watch.close(self.documents, read)
     }
@@ -252,7 +252,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Shows how far the documents are.
+    /// Shows the progress of the documents.
     pub(super) fn show(&self, documents: &Documents) {
         if let Some(progress) = &self.progress {
             let reader = documents.reader();
@@ -261,13 +261,13 @@ impl Watch {
         }
     }
 
-    /// Ends the progress line and reports what was skipped before reading failed.
+    /// Ends the progress line and reports the data that was skipped before reading failed.
     pub(super) fn fail(self, name: &str, skipped: &Skipped) {
         drop(self.progress);
         tell(name, skipped);
     }
 
-    /// Ends the progress line and the source, and reports what was skipped, also if reading has failed.
+    /// Ends the progress line and the source, and reports the skipped data, even if reading has failed.
     pub(super) fn close(self, documents: Documents, read: Result<()>) -> Result<Ending> {
         if read.is_ok() {
             self.show(&documents);
@@ -286,7 +286,7 @@ impl Watch {
     }
 }
 
-/// Reports what was skipped, one line per place.
+/// Reports the skipped data, one line per place.
 fn tell(name: &str, skipped: &Skipped) {
     for place in skipped.places() {
         let bytes = count_text(place.len, "byte");
@@ -302,12 +302,12 @@ fn tell(name: &str, skipped: &Skipped) {
     }
 }
 
-/// What to do with an invalid document.
+/// What happens to an invalid document.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum OnError {
     /// Report an error and stop
     Stop,
-    /// Continue after it, report where it was, and end with status 1
+    /// Continue after it, report its position, and exit with status 1
     Skip,
 }
 
@@ -320,7 +320,7 @@ impl From<OnError> for OnBad {
     }
 }
 
-/// How strict to be, for commands that check documents.
+/// The strictness of commands that check documents.
 #[derive(Clone, Copy, ValueEnum)]
 pub(super) enum Strictness {
     /// Accept deviations that can still be read

@@ -5,10 +5,10 @@ use millstream::{Result, Writer};
 
 use crate::escape::{make_visible, visible};
 
-/// Documents of more bytes are written in pieces, because their text can be many times as long.
+/// Longer documents are written in pieces, because their text can be many times as long.
 const LONG: usize = 64 << 10;
 
-/// How JSON is printed.
+/// The style of printed JSON.
 #[derive(Clone, Copy)]
 pub(super) struct Style {
     pub(super) json: Json,
@@ -17,7 +17,7 @@ pub(super) struct Style {
 }
 
 impl Style {
-    /// Writes a document on a line; nothing if it is invalid. `line` is scratch memory.
+    /// Writes a document on a line, or no line if it is invalid. `line` is scratch memory.
     pub(super) fn write_line(self, document: &Document<'_>, line: &mut Vec<u8>, out: &mut Writer) -> Result<()> {
         if document.len() > LONG {
             document.check()?;
@@ -29,7 +29,7 @@ impl Style {
         self.end_line(line, out)
     }
 
-    /// Writes a value on a line; nothing if it is invalid.
+    /// Writes a value on a line, or no line if it is invalid.
     pub(super) fn write_value(self, element: &Element<'_>, out: &mut Writer) -> Result<()> {
         if element.payload().len() > LONG {
             match element.kind() {

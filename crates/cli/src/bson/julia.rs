@@ -1,7 +1,7 @@
-//! Values of Julia's BSON.jl files, for people: a row in the tree, or one value found by its path.
+//! Values of Julia's BSON.jl files, formatted for people: a row in the tree, or one value found by its path.
 //!
-//! A row reads the document of that value alone, with a small limit of memory: a value that is larger, or refers to
-//! something elsewhere in the file, is shown as plain BSON.
+//! A row reads only the document of that value, with a small memory limit: a value that is larger, or refers to another
+//! part of the file, is shown as plain BSON.
 
 use millstream::Result;
 use millstream::bson::julia::{Graph, Kind, Options, Value, Values};
@@ -16,13 +16,13 @@ use super::absent::no_value;
 /// The memory limit for making one row, in bytes.
 const ROW_MEMORY: u64 = 256 << 10;
 
-/// How much of a value's text is shown.
+/// The number of characters of a value's text that are shown.
 const TEXT_LIMIT: usize = 60;
 
-/// How many elements of an array are shown.
+/// The number of elements of an array that are shown.
 const SHOWN: usize = 4;
 
-/// How many members a Julia value has at most: a tag, three fields, and `_backrefs` if it is a whole file.
+/// The maximum number of members of a Julia value: a tag, three fields, and `_backrefs` if it is a whole file.
 const MOST_MEMBERS: usize = 5;
 
 /// The content of a row.
@@ -30,11 +30,11 @@ pub(super) struct Row {
     /// Julia's name of the type.
     pub(super) kind: String,
     pub(super) summary: String,
-    /// Whether there is nothing more to show below it.
+    /// Whether the row has no children to show.
     pub(super) is_all: bool,
 }
 
-/// The shared objects of a file, counted when the first one that refers to them is met.
+/// The shared objects of a file, which are counted at the first reference to them.
 pub(super) struct Backrefs<'a> {
     file: Document<'a>,
     count: OnceCell<u64>,
@@ -45,8 +45,8 @@ impl<'a> Backrefs<'a> {
         Backrefs { file, count: OnceCell::new() }
     }
 
-    /// The shared object that this document refers to, if it does: exactly `tag` and `ref`, and the file has that many
-    /// of them.
+    /// Returns the position of the shared object that this document refers to, if it does: it must have exactly `tag`
+    /// and `ref`, and the file must have this many objects.
     fn position(&self, document: Document<'_>) -> Option<u64> {
         let mut number = None;
         for element in document {
@@ -69,9 +69,9 @@ impl<'a> Backrefs<'a> {
     }
 }
 
-/// The row of a document that is a Julia value.
+/// Returns the row of a document that is a Julia value.
 pub(super) fn row(document: Document<'_>, backrefs: &Backrefs<'_>) -> Option<Row> {
-    // A document with more members is not one, and scanning all of them for a tag can take long.
+    // A document with more members is not a Julia value, and scanning all of them for a tag can take long.
     if document.iter().take(MOST_MEMBERS + 1).count() > MOST_MEMBERS {
         return None;
     }
@@ -84,7 +84,7 @@ pub(super) fn row(document: Document<'_>, backrefs: &Backrefs<'_>) -> Option<Row
     let value = graph.root();
     let rank_and_size = |size: &[u64]| size.iter().map(u64::to_string).collect::<Vec<_>>().join("×");
     let (kind, summary) = match value.kind() {
-        Kind::Document(_) => return None, // an ordinary document, whatever its tag says
+        Kind::Document(_) => return None, // an ordinary document, despite its tag
         Kind::Array(array) => {
             let kind = format!("Array{{{},{}}}", array.element_type(), array.size().len());
             let bytes = array.payload().map(|payload| format!(", {}", crate::size::shown(payload.len())));
@@ -118,7 +118,7 @@ pub(super) fn row(document: Document<'_>, backrefs: &Backrefs<'_>) -> Option<Row
     Some(Row { kind, summary, is_all })
 }
 
-/// The first elements of an array of single values.
+/// Formats the first elements of an array of single values.
 fn first(elements: Values<'_>) -> String {
     let count = elements.len();
     let shown: Vec<Value<'_>> = elements.take(SHOWN).collect();
@@ -129,7 +129,7 @@ fn first(elements: Values<'_>) -> String {
     format!(": {}{dots}", shown.iter().map(|value| value.to_string()).collect::<Vec<_>>().join(", "))
 }
 
-/// The first characters of a text; the rest is not produced.
+/// Formats the first characters of a text; the rest is not produced.
 fn beginning(shown: impl fmt::Display) -> String {
     struct Beginning(String, usize);
     impl fmt::Write for Beginning {
@@ -146,13 +146,13 @@ fn beginning(shown: impl fmt::Display) -> String {
         }
     }
     let mut text = Beginning(String::new(), TEXT_LIMIT);
-    // An error means that there is more.
+    // An error means that there is more text.
     let _ = write!(text, "{shown}");
     visible(&text.0).into_owned()
 }
 
-/// The value at the end of a path, which is that of the plain document, as `ls` shows it; it uses at most `memory`
-/// bytes.
+/// Returns the value at the end of a path. The path is that of the plain document, as `ls` shows it. The value uses at
+/// most `memory` bytes.
 pub(super) fn read<'a>(document: Document<'a>, keys: &[String], memory: u64) -> Result<Graph<'a>> {
     Graph::read_path(document, keys, &Options::new().memory(memory))?.ok_or_else(|| no_value(keys))
 }

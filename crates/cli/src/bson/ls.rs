@@ -1,7 +1,7 @@
-//! `millstream bson ls`: the tree of one document, with types, sizes and shapes.
+//! `millstream bson ls`: shows the tree of one document, with types, sizes and shapes.
 //!
-//! It reads only what it shows, and what it must pass to get there: members are skipped by their lengths. It keeps
-//! nothing but the document: a document of many members takes no more memory than one of few.
+//! It reads only the parts that it shows, and those it must pass to get there: members are skipped by their lengths. It
+//! keeps only the document: memory use does not depend on the number of members.
 
 use clap::Args;
 use millstream::bson::{Array, Document, Element, ElementType, Json, Layout, ValueRef, join_path};
@@ -19,8 +19,8 @@ use super::julia::{self, Backrefs};
 
 /// Show the tree of a document: keys, types, sizes, shapes
 ///
-/// Of the first document, unless the path begins with the number of another: [7]. The inside of long arrays of numbers
-/// is not read, so this is fast for files of any size that are not compressed.
+/// Shows the first document, unless the path begins with the number of another one: [7]. The content of long arrays of
+/// numbers is not read, so this is fast for uncompressed files of any size.
 #[derive(Args)]
 pub(super) struct Options {
     #[command(flatten)]
@@ -34,7 +34,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "COUNT", default_value_t = 100)]
     limit: usize,
 
-    /// Show everything, regardless of depth and length
+    /// Show all members and elements, regardless of depth and length
     #[arg(long, conflicts_with_all = ["depth", "limit"])]
     all: bool,
 
@@ -43,16 +43,16 @@ pub(super) struct Options {
     plain: bool,
 }
 
-/// How many members are counted, if only their number is shown.
+/// The maximum number of members that are counted, if only their number is shown.
 const COUNT_LIMIT: usize = 10_000;
 
-/// How much of a text is shown.
+/// The number of characters of a text that are shown.
 const TEXT_LIMIT: usize = 60;
 
-/// How much of a key is shown, in characters.
+/// The number of characters of a key that are shown.
 const KEY_LIMIT: usize = 1000;
 
-/// Columns are aligned up to this width.
+/// The maximum width to which columns are aligned.
 const MOST_WIDTH: usize = 100;
 
 pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
@@ -99,11 +99,11 @@ struct Row {
     label: String,
     kind: String,
     summary: String,
-    /// Whether there is nothing more to show below it.
+    /// Whether the row has no children to show.
     is_all: bool,
 }
 
-/// What to print, and how much of it.
+/// The tree to print, and its limits.
 struct Tree<'a> {
     backrefs: Backrefs<'a>,
     out: Writer,
@@ -113,9 +113,10 @@ struct Tree<'a> {
 }
 
 impl Tree<'_> {
-    /// The members of a document, a row each, with what is inside them.
+    /// Prints the members of a document, a row each, with their children.
     ///
-    /// Each row is made twice, first to know how wide they are: nothing is kept, however many there are.
+    /// Each row is made twice, the first time to measure its width. So no rows have to be kept, regardless of their
+    /// number.
     fn members(&mut self, document: &Document<'_>, level: usize) -> Result<()> {
         let mut widths = (0, 0);
         for element in document.iter().take(self.limit) {
@@ -125,7 +126,7 @@ impl Tree<'_> {
         }
         let widths = (widths.0.min(MOST_WIDTH), widths.1.min(MOST_WIDTH));
         let mut elements = document.iter();
-        // Content before an error is shown: that is what a user looks for in a damaged document.
+        // Content before an error is shown, because users look for it in a damaged document.
         for element in elements.by_ref().take(self.limit) {
             let element = element?;
             let row = self.row(&element)?;
@@ -159,7 +160,7 @@ impl Tree<'_> {
         Ok(Row { label, kind: element.kind().name().to_string(), summary: summary(element)?, is_all: false })
     }
 
-    /// The inside of an element that is a document or an array, if that is not too deep.
+    /// Prints the children of an element that is a document or an array, if that is not too deep.
     fn inside(&mut self, element: &Element<'_>, row: &Row, level: usize) -> Result<()> {
         if level > self.depth || row.is_all {
             return Ok(());
@@ -176,7 +177,7 @@ impl Tree<'_> {
     }
 }
 
-/// A key for display: as in a path, also if it contains invisible characters.
+/// Formats a key for display: as in a path, even if it contains invisible characters.
 fn label(key: &str) -> String {
     if let Some((end, _)) = key.char_indices().nth(KEY_LIMIT) {
         return label(&key[..end]) + "…";
@@ -189,7 +190,7 @@ fn label(key: &str) -> String {
     visible(&path).into_owned()
 }
 
-/// Whether the first elements are no documents and arrays.
+/// Returns whether the first elements are not documents or arrays.
 fn is_flat(array: &Array<'_>) -> Result<bool> {
     for element in array.iter().take(COUNT_LIMIT) {
         if matches!(element?.kind(), ElementType::Document | ElementType::Array) {
@@ -199,7 +200,7 @@ fn is_flat(array: &Array<'_>) -> Result<bool> {
     Ok(true)
 }
 
-/// How many members a document has, as far as they are counted and can be read, and its size.
+/// Formats the number of members of a document, as far as they are counted and can be read, and its size.
 fn count(document: &Document<'_>) -> String {
     let mut elements = document.iter().take(COUNT_LIMIT);
     let count = elements.by_ref().take_while(Result::is_ok).count();
@@ -208,11 +209,11 @@ fn count(document: &Document<'_>) -> String {
     format!("{count}{more} {noun}, {}", size::shown(document.len()))
 }
 
-/// The description of a value in a row.
+/// Returns the description of a value in a row.
 fn summary(element: &Element<'_>) -> Result<String> {
     let value = match element.value() {
         Ok(value) => value,
-        // It can be shown, although it is not text.
+        // The value can be shown, although it is not text.
         Err(error) if error.kind() == ErrorKind::Utf8Invalid => {
             return Ok(format!("(not UTF-8, {})", size::shown(element.payload().len())));
         }
@@ -238,7 +239,7 @@ fn summary(element: &Element<'_>) -> Result<String> {
         ValueRef::Timestamp(timestamp) => format!("{}, {}", timestamp.time, timestamp.increment),
         ValueRef::Int64(value) => value.to_string(),
         ValueRef::Decimal128(value) => value.to_string(),
-        // No payload.
+        // These values have no payload.
         _ if value.kind().layout() == Layout::Fixed(0) => String::new(),
         _ => {
             let mut text = Vec::new();
@@ -248,7 +249,7 @@ fn summary(element: &Element<'_>) -> Result<String> {
     })
 }
 
-/// How many elements an array has, of which type, and the first of them if they are single values.
+/// Formats the number and type of an array's elements, and the first elements if they are single values.
 fn summary_of_array(array: &Array<'_>) -> Result<String> {
     let (mut number, mut first, mut all_same, mut shown) = (0, None, true, Vec::new());
     let flat = is_flat(array)?;
@@ -270,7 +271,7 @@ fn summary_of_array(array: &Array<'_>) -> Result<String> {
     Ok(format!("[{number}{more}]{of}, {}{values}", size::shown(array.as_bytes().len())))
 }
 
-/// The first characters of a text, without control characters.
+/// Returns the first characters of a text, without control characters.
 fn cut(text: &str) -> String {
     let mut shown: String = text.chars().take(TEXT_LIMIT).collect();
     if shown.len() < text.len() {
@@ -279,7 +280,7 @@ fn cut(text: &str) -> String {
     visible(&shown).into_owned()
 }
 
-/// The same in quotes, and its total length if that is more.
+/// Returns the first characters in quotes, followed by the total length if the text is longer.
 fn quoted(text: &str) -> String {
     let shown: String = text.chars().take(TEXT_LIMIT).collect();
     let json = serde_json::Value::from(shown.as_str()).to_string();

@@ -1,8 +1,7 @@
 //! `millstream bson`: inspect, check and convert streams of BSON documents.
 //!
-//! One file per subcommand; `input` defines what they read and which document is selected. Everything goes through the
-//! library's reader, so compressed files, pipes and commands work, and a source that failed is never mistaken for the
-//! end.
+//! One file per subcommand; `input` defines what they read and which document is selected. All input is read by the
+//! library's reader, so compressed files, pipes and commands work, and a failed source is never mistaken for the end.
 
 mod absent;
 mod cat;
@@ -59,8 +58,8 @@ Examples:
 
 /// Inspect, check and convert BSON documents
 ///
-/// Files with one document or many (as mongodump writes them), compressed or not, and files of Julia's BSON.jl,
-/// which are read as plain data: nothing in them is ever executed.
+/// The input may be files with one or more documents (as written by mongodump), compressed or not, and files of Julia's
+/// BSON.jl. The latter are read as plain data: no code in them is ever executed.
 #[derive(Args)]
 #[command(after_help = MORE_HELP)]
 pub(crate) struct Options {
@@ -70,7 +69,7 @@ pub(crate) struct Options {
 
 #[derive(Subcommand)]
 enum Action {
-    // Documented in its options.
+    // The documentation is in its options.
     Ls(ls::Options),
     Get(get::Options),
     Cat(cat::Options),
@@ -80,7 +79,7 @@ enum Action {
 }
 
 impl Options {
-    /// The words after `--`, where they are a command.
+    /// Returns the words after `--`, if they are a command.
     pub(crate) fn command(&self) -> Option<&[OsString]> {
         Some(match &self.action {
             Action::Ls(_) | Action::Get(_) => return None,
@@ -92,7 +91,7 @@ impl Options {
     }
 }
 
-/// Runs what the options ask for.
+/// Runs the requested subcommand.
 pub(crate) fn run(options: &Options) -> Ending {
     let mut signals = match Signals::new() {
         Ok(signals) => signals,
@@ -114,13 +113,13 @@ pub(crate) fn run(options: &Options) -> Ending {
     signals.or(done.unwrap_or_else(|error| explain(&error, &signals)))
 }
 
-/// Reports why it failed, unless the user or the reader of the output ended it.
+/// Reports why it failed, unless the user or the reader of the output caused that.
 fn explain(error: &Error, signals: &Signals) -> Ending {
     match (signals.caught(), error.kind()) {
         (Some(signal), _) => message::ended_by(signal),
-        // If the reader of standard output closed it, it knows.
+        // If the reader closed standard output, it knows the reason.
         (None, ErrorKind::BrokenPipe) if error.name() == Some(STANDARD_OUTPUT) => Ending::BROKEN_PIPE,
-        // There is no option that would raise a limit.
+        // No option would raise a limit.
         (None, ErrorKind::Stalled) => message::fail_with_advice(error, None),
         (None, ErrorKind::MemoryLimit) => {
             message::fail_with_advice(error, Some("raise --memory-limit if the source is trusted"))
@@ -129,10 +128,10 @@ fn explain(error: &Error, signals: &Signals) -> Ending {
     }
 }
 
-/// An error of the command line that only the input reveals.
+/// Returns an error of the command line that is only detected from the input.
 fn unusable(found: impl Into<String>, expected: impl Into<String>) -> Error {
     Error::new(ErrorKind::InvalidOption).with_found(found).with_expected(expected)
 }
 
-/// What all subcommands end with.
+/// The result of all subcommands.
 type Done = Result<Ending>;

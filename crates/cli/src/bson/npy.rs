@@ -1,7 +1,7 @@
 //! Arrays of numbers as numpy's .npy files, version 1.0.
 //!
-//! <https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>. Written here and not by a library, because
-//! those take elements one by one, and the bytes in a document already have numpy's format: gigabytes are copied
+//! <https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>. This does not use a library, because
+//! libraries take elements one by one, while the bytes in a document already have numpy's format: gigabytes are copied
 //! unchanged.
 
 use millstream::bson::julia::Kind;
@@ -22,7 +22,7 @@ pub(super) fn write(
     out: &mut Writer,
 ) -> Result<()> {
     match element.value()? {
-        // It may be a Julia array, or refer to one.
+        // The element may be a Julia array, or refer to one.
         ValueRef::Document(_) => write_julia(document, keys, memory, out),
         ValueRef::Array(array) => write_array(&array, keys, out),
         ValueRef::Binary { subtype: VECTOR, .. } => {
@@ -47,7 +47,7 @@ pub(super) fn write(
     }
 }
 
-/// An array of a BSON.jl file: in column-major order there, which .npy allows.
+/// Writes an array of a BSON.jl file, which is in column-major order; .npy allows that.
 fn write_julia(document: Document<'_>, keys: &[String], memory: u64, out: &mut Writer) -> Result<()> {
     let graph = julia::read(document, keys, memory)?;
     let no_array = |found: String| unusable(format!("{found} at {}", join_path(keys)), "an array of numbers, or bytes");
@@ -75,8 +75,8 @@ fn write_julia(document: Document<'_>, keys: &[String], memory: u64, out: &mut W
     out.write(payload)
 }
 
-/// Integers stay integers where all of them are; next to numbers with a fraction they have to be doubles without a
-/// loss. Every number is checked before anything is written.
+/// Writes integers if all elements are integers. Otherwise integers must be convertible to doubles without a loss.
+/// Every number is checked before any byte is written.
 fn write_array(array: &Array<'_>, keys: &[String], out: &mut Writer) -> Result<()> {
     let (mut count, mut integers) = (0, true);
     for element in array.iter() {
@@ -93,7 +93,7 @@ fn write_array(array: &Array<'_>, keys: &[String], out: &mut Writer) -> Result<(
     write_numbers::<f64, 8>("<f8", array, count, f64::to_le_bytes, out)
 }
 
-/// Numbers of one type; an error before the header if one of them is not such a number.
+/// Writes numbers of one type. If an element is not such a number, it fails before it writes the header.
 fn write_numbers<T: for<'a> FromBson<'a>, const N: usize>(
     dtype: &str,
     array: &Array<'_>,
@@ -115,11 +115,11 @@ fn no_array(kind: ElementType, keys: &[String]) -> millstream::Error {
     unusable(format!("a value of type {kind} at {}", join_path(keys)), "an array of numbers, or bytes")
 }
 
-/// How many dimensions an array of numpy's has at most.
+/// The maximum number of dimensions of a numpy array.
 const MOST_DIMENSIONS: usize = 64;
 
-/// The header: magic, version, length in two bytes, and a Python literal, padded so that the data begins at a multiple of
-/// 64.
+/// Returns the header: magic, version, length in two bytes, and a Python literal, padded so that the data begins at a
+/// multiple of 64.
 fn header(dtype: &str, shape: &[u64]) -> Result<Vec<u8>> {
     let rank = shape.len();
     let shape: String = shape.iter().map(|size| format!("{size}, ")).collect();

@@ -1,4 +1,4 @@
-//! `--hash`: the checksum of what arrives at an output, after compression, so that `sha256sum -c` agrees.
+//! `--hash`: the checksum of the bytes that arrive at an output, after compression, so that `sha256sum -c` agrees.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,15 +13,15 @@ use super::sink::Sink;
 /// A checksum, for printing.
 #[derive(Clone, serde::Serialize)]
 pub(super) struct Checksum {
-    /// Which kind.
+    /// The kind of checksum.
     pub(super) algorithm: &'static str,
-    /// In hexadecimal digits.
+    /// The value in hexadecimal digits.
     pub(super) value: String,
 }
 
 impl Checksum {
-    /// The line that `sha256sum` prints for a file of this name, and that `sha256sum -c` reads: the name unchanged,
-    /// except that a backslash or a line end in it is escaped and the line then begins with a backslash.
+    /// Formats the line that `sha256sum` prints for a file of this name, and that `sha256sum -c` reads. The name is
+    /// unchanged, except that a backslash or a line end in it is escaped, and the line then begins with a backslash.
     pub(super) fn line(&self, name: &[u8]) -> Vec<u8> {
         let mut escaped = Vec::with_capacity(name.len());
         for &byte in name {
@@ -37,7 +37,7 @@ impl Checksum {
     }
 }
 
-/// The far side of an output whose bytes are hashed on their way.
+/// The outer writer of an output whose bytes are hashed before they are written.
 pub(super) struct Hashed {
     algorithm: Algorithm,
     hasher: Arc<Mutex<Hasher>>,
@@ -45,8 +45,8 @@ pub(super) struct Hashed {
 }
 
 impl Hashed {
-    /// Opens `sink` after a checksum. `builder` makes both writers: the near one, which is returned and which
-    /// compresses, and the far one, which has nothing to wait for.
+    /// Opens `sink` after a checksum. `builder` makes both writers: the inner one, which is returned and which
+    /// compresses, and the outer one, which holds no bytes back.
     pub(super) fn open(
         algorithm: Algorithm,
         sink: &Sink,
@@ -61,26 +61,26 @@ impl Hashed {
         Ok((near, Hashed { algorithm, hasher, inner }))
     }
 
-    /// Completes the output, after the near writer has been closed.
+    /// Completes the output, after the inner writer has been closed.
     pub(super) fn close(self) -> Result<Checksum> {
         self.inner.close()?;
         Ok(Checksum { algorithm: self.algorithm.name(), value: lock(&self.hasher).finish() })
     }
 
-    /// Gives the output up, after the near writer has been given up.
+    /// Aborts the output, after the inner writer has been aborted.
     pub(super) fn abort(self) {
         self.inner.abort();
     }
 }
 
-/// What lies between the two writers.
+/// The part between the two writers.
 struct Tap {
     hasher: Arc<Mutex<Hasher>>,
     inner: SharedWriter,
 }
 
 impl io::Write for Tap {
-    /// The near writer has decided that it is time.
+    /// The inner writer has already collected the bytes.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.inner.write_record(bytes)?;
         lock(&self.hasher).update(bytes);

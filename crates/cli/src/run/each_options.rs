@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum, ValueHint};
 
 use crate::size;
 
-/// The largest block. Its offsets, and those of the batches it is made of, stay far from 32 bits.
+/// The maximum size of a block. Its offsets, and those of its batches, stay far below 2^32.
 const BLOCK_LIMIT: u64 = 1 << 30;
 
 /// The default size of blocks. A block costs the start of a shell, about 2 ms: 1 GB of lines through `cat` took 5.0,
@@ -15,21 +15,21 @@ const BLOCK_LIMIT: u64 = 1 << 30;
 /// with two copies.
 const BLOCK: usize = 4 << 20;
 
-/// How many copies run at once, at most.
+/// The maximum number of copies that run at once.
 const JOBS_LIMIT: usize = 4096;
 
-/// What to do with blocks of records.
+/// What happens to blocks of records.
 #[derive(Args)]
 pub(crate) struct EachOptions {
     /// Pipe each block of records through a new copy of this command
     ///
     /// COMMAND is a line for bash. Each copy's standard input is one block of whole records. Several copies run at
-    /// once, and their output is written in the order of the blocks. All copies have to succeed; if one fails, the
-    /// error names its records. A copy need not read all of its block: head, for example, does not.
+    /// once, and their output is written in the order of the blocks. All copies must succeed; if one fails, the error
+    /// names its records. A copy does not have to read all of its block; head, for example, does not.
     #[arg(long, value_name = "COMMAND", help_heading = "Work", conflicts_with = "count", value_hint = ValueHint::CommandString)]
     pub(crate) each: Option<OsString>,
 
-    /// How many copies of the command run at once [default: one per processor]
+    /// The number of copies of the command that run at once [default: one per processor]
     #[arg(short, long, value_name = "N", help_heading = "Work", requires = "each", value_parser = jobs)]
     pub(crate) jobs: Option<NonZeroUsize>,
 
@@ -41,10 +41,10 @@ pub(crate) struct EachOptions {
     #[arg(long, help_heading = "Work", requires = "each", conflicts_with = "round_robin")]
     pub(crate) unordered: bool,
 
-    /// Keep the copies alive and give them blocks in turn; the order is lost
+    /// Keep the copies alive and give them blocks in turn; the order of the output is lost
     ///
-    /// Their output is written in pieces of whole records. A busy copy is passed over. Each copy has to read its input
-    /// to the end: a copy that exits earlier loses the records it was given, and counts as failed.
+    /// Their output is written in pieces of whole records. A busy copy is skipped. Each copy must read its input to the
+    /// end: a copy that exits earlier loses its records and counts as failed.
     #[arg(long, help_heading = "Work", requires = "each")]
     pub(crate) round_robin: bool,
 
@@ -54,7 +54,7 @@ pub(crate) struct EachOptions {
     pub(crate) on_error: OnError,
 }
 
-/// What to do when a copy fails. The exit status is 1 either way.
+/// What happens if a copy fails. The exit status is 1 in both cases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnError {
     /// Later blocks are dropped; the output of earlier ones is complete

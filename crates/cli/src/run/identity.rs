@@ -1,34 +1,35 @@
-//! Which files are the same.
+//! Detects which paths refer to the same file.
 
 use std::fs::{self, File, Metadata};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// What identifies a file under all its names.
+/// The identity of a file, independent of its names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Identity {
     /// A regular file that exists.
     Existing { device: u64, inode: u64 },
-    /// A file that does not exist yet: where it will be.
+    /// A file that does not exist yet, identified by the place where it will be.
     Absent(PathBuf),
     /// Standard output that is not a file.
     Stdout,
 }
 
 impl Identity {
-    /// That of a regular file with these metadata.
+    /// Returns the identity of a regular file with this metadata.
     pub(super) fn of(metadata: &Metadata) -> Identity {
         Identity::Existing { device: metadata.dev(), inode: metadata.ino() }
     }
 
-    /// That of an open file, if it is a regular one.
+    /// Returns the identity of an open file, if it is a regular one.
     pub(super) fn of_descriptor(fd: impl AsFd) -> Option<Identity> {
         let metadata = File::from(fd.as_fd().try_clone_to_owned().ok()?).metadata().ok()?;
         metadata.is_file().then(|| Identity::of(&metadata))
     }
 
-    /// That of a file to be written; none of a FIFO or device, which many may write to.
+    /// Returns the identity of a file to be written, or `None` for a FIFO or device, to which several outputs may
+    /// write.
     pub(super) fn of_output(path: &Path) -> Option<Identity> {
         match fs::metadata(path) {
             Ok(metadata) => metadata.is_file().then(|| Identity::of(&metadata)),
@@ -37,10 +38,10 @@ impl Identity {
     }
 }
 
-/// As many symbolic links as Linux follows.
+/// The number of symbolic links that Linux follows.
 const MAX_LINKS: usize = 40;
 
-/// Where a file will be that does not exist yet: a symbolic link without a target is followed.
+/// Returns the place of a file that does not exist yet; a symbolic link without a target is followed.
 fn absent(path: &Path) -> Option<PathBuf> {
     let mut path = path.to_path_buf();
     for _ in 0..MAX_LINKS {

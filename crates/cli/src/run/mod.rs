@@ -1,11 +1,11 @@
 //! `millstream run`: moves records from sources to an output.
 //!
-//! Everything that can be checked is checked before anything is created: names, permissions, whether the command
-//! exists, whether an output is a source. Then the sources are read one after another, and at the end, when all of them
-//! have succeeded, the outputs are completed.
+//! All checks are done before any output is created: names, permissions, whether the command exists, and whether an
+//! output is a source. Then the sources are read one after another. At the end, if all of them have succeeded, the
+//! outputs are completed.
 //!
-//! The bytes pass through unchanged and, unless records are needed, without being examined: whole windows of the reader
-//! go to the writers. Otherwise they go by batches of records; there is no work for a single record in this crate.
+//! The bytes pass through unchanged. Unless records are needed, they are not examined: whole windows of the reader are
+//! passed to the writers. If records are needed, they are passed on in batches; this crate does no work per record.
 
 mod checksum;
 mod each;
@@ -37,11 +37,11 @@ use crate::signals::Signals;
 use crate::standard::STANDARD_OUTPUT;
 use crate::{Ending, forgotten, message};
 
-/// How long after the death of a command we wait to learn whether we were asked to end, too: a Ctrl-C on a terminal
-/// goes to both of us, and then its death is not a failure.
+/// The time after the death of a command in which a signal to this process may arrive. A Ctrl-C on a terminal is sent
+/// to both, and the command's death is then not a failure.
 const SAME_SIGNAL: Duration = Duration::from_millis(50);
 
-/// Runs what the options ask for.
+/// Runs the requested transfer.
 pub(crate) fn run(options: &Options) -> Ending {
     let mut signals = match Signals::new() {
         Ok(signals) => signals,
@@ -62,7 +62,7 @@ fn report(options: &Options, moved: &transfer::Moved) -> Ending {
             return message::fail(&error);
         }
     }
-    // Statistics on standard output include that, and must be the only output.
+    // Statistics on standard output include the results, and must be the only output.
     match options.count && options.stats != Some(Sink::Stdout) {
         true => message::print(
             format!("{}, {}\n", count_text(moved.records, "record"), count_text(moved.bytes, "byte")).as_bytes(),
@@ -71,12 +71,12 @@ fn report(options: &Options, moved: &transfer::Moved) -> Ending {
     }
 }
 
-/// A number and its noun.
+/// Formats a number and its noun.
 pub(crate) fn count_text(number: u64, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
-/// Reports why the run failed, unless the user or the reader of the output ended it.
+/// Reports why the run failed, unless the user or the reader of the output caused that.
 fn explain(error: &Error, options: &Options, signals: &Signals) -> Ending {
     if ended_by_signal(error) {
         let _ = signals.pause(std::time::Instant::now() + SAME_SIGNAL);
@@ -90,14 +90,15 @@ fn explain(error: &Error, options: &Options, signals: &Signals) -> Ending {
         }
         return message::fail(error);
     }
-    // If the reader of standard output closed it, it knows; closing of any other output is reported.
+    // If the reader closed standard output, it knows the reason; the closing of any other output is reported.
     if error.name() != Some(STANDARD_OUTPUT) {
         message::fail(error);
     }
     Ending::BROKEN_PIPE
 }
 
-/// Whether a signal may have ended the command: itself, or as reported by a shell about one of its commands.
+/// Returns whether a signal may have killed the command, either directly or as reported by a shell for one of its
+/// commands.
 fn ended_by_signal(error: &Error) -> bool {
     match error.command().map(|end| end.status) {
         Some(CommandStatus::Signaled(_)) => true,

@@ -1,4 +1,4 @@
-//! The outputs of a run: the tee files and the output itself, written together and completed together.
+//! The outputs of a run: the tee files and the main output, which are written and completed together.
 
 use std::time::Duration;
 
@@ -10,24 +10,24 @@ use super::checksum::{Checksum, Hashed};
 use super::options::Options;
 use super::sink::Sink;
 
-/// The writers: the output is the last one. Nothing when records are only counted.
+/// The writers; the main output is the last one. There are none if records are only counted.
 pub(super) struct Outputs(Vec<Output>);
 
 struct Output {
     writer: Writer,
     hashed: Option<Hashed>,
-    /// Whether bytes are passed on as soon as they arrive. Nothing is visible in a file that is not in place yet.
+    /// Whether bytes are passed on as soon as they arrive. This has no use for a file that is not visible yet.
     prompt: bool,
 }
 
 impl Outputs {
-    /// Opens all of them, or none: those already open when one fails are removed again.
+    /// Opens all outputs or none: if one fails, those already open are removed.
     pub(super) fn open(options: &Options, token: &CancelToken) -> Result<Outputs> {
         let open = |(sink, hash)| Output::open(sink, hash, options, token);
         options.sinks().map(open).collect::<Result<_>>().map(Outputs)
     }
 
-    /// Writes `bytes` to each of them.
+    /// Writes `bytes` to each output.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<()> {
         for output in &mut self.0 {
             output.writer.write(bytes)?;
@@ -38,12 +38,12 @@ impl Outputs {
         Ok(())
     }
 
-    /// How long we have waited for the outputs.
+    /// Returns the time that the outputs were waited for.
     pub(super) fn waited(&self) -> Duration {
         self.0.iter().map(|output| output.writer.waited()).sum()
     }
 
-    /// Completes all of them: files appear under their names. Returns the checksum of the output.
+    /// Completes all outputs: files appear under their names. Returns the checksum of the main output.
     pub(super) fn close(self) -> Result<Option<Checksum>> {
         let mut checksum = None;
         for output in self.0 {
@@ -53,9 +53,9 @@ impl Outputs {
         Ok(checksum)
     }
 
-    /// Gives up: written bytes are passed on where they are visible, and partial files are removed (unless they are to
-    /// be kept). A compressed stream gets no end, so that its readers notice. The reason is another error, so this one
-    /// is not reported.
+    /// Abandons the outputs: written bytes are passed on if they are visible, and partial files are removed (unless
+    /// they are to be kept). A compressed stream gets no end marker, so its readers can detect this. Errors are not
+    /// reported, because another error is the reason.
     pub(super) fn abandon(self) {
         for mut output in self.0 {
             let _ = output.writer.flush();

@@ -1,4 +1,4 @@
-//! Nothing is written to a file that is being read, or that another output is written to.
+//! Ensures that no output is written to a file that is a source or another output.
 
 use std::io;
 
@@ -10,12 +10,12 @@ use super::identity::Identity;
 use super::options::Options;
 use super::sink::Sink;
 
-/// Whether an output touches the file of its name while the sources are read.
+/// Whether an output changes the file of its name while the sources are read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Writing {
-    /// Yes: it is standard output, appended to, or kept when partial.
+    /// It does: it is standard output, appended to, or kept when partial.
     InPlace,
-    /// No: a new file gets its name at the end.
+    /// It does not: a new file gets its name at the end.
     Beside,
 }
 
@@ -34,7 +34,7 @@ pub(super) fn check(options: &Options, sources: &[Option<Identity>]) -> Result<(
     Ok(())
 }
 
-/// Every regular or future file that the options name as an output, and standard output, whatever that is.
+/// Returns every existing or future regular file that the options name as an output, and standard output.
 fn written_files(options: &Options) -> Vec<(String, Writing, Identity)> {
     let writing = if options.is_in_place() { Writing::InPlace } else { Writing::Beside };
     let file = |sink: &Sink, writing| match sink {
@@ -46,7 +46,7 @@ fn written_files(options: &Options) -> Vec<(String, Writing, Identity)> {
         Sink::Tcp(_) | Sink::Unix(_) => None,
     };
     let sinks = options.sinks().filter_map(|(sink, _)| file(sink, writing));
-    // Statistics that replace a source would certainly be a mistake.
+    // If statistics replaced a source, that would certainly be a mistake.
     sinks.chain(options.stats.iter().filter_map(|sink| file(sink, Writing::InPlace))).collect()
 }
 

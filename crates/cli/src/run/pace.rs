@@ -1,29 +1,29 @@
-//! `--rate-limit`: how fast bytes may be moved.
+//! `--rate-limit`: limits the rate at which bytes are moved.
 
 use std::time::{Duration, Instant};
 
-/// How much of an unused second may be caught up: enough for the jitter of a scheduler, too little to be a burst.
+/// The maximum unused time that is made up for: enough for the jitter of a scheduler, too little for a burst.
 const CREDIT: Duration = Duration::from_millis(100);
 
-/// At most this many bytes a second, in steps of a twentieth of a second or less.
+/// Limits the rate to this many bytes per second, in steps of at most a twentieth of a second.
 pub(super) struct Pace {
     bytes_per_second: u64,
-    /// When the next bytes may be moved.
+    /// The time at which the next bytes may be moved.
     next: Instant,
 }
 
 impl Pace {
-    /// A pace whose first step is immediate.
+    /// Creates a pace whose first step is immediate.
     pub(super) fn new(bytes_per_second: u64) -> Pace {
         Pace { bytes_per_second, next: Instant::now() }
     }
 
-    /// The most bytes to move in one step.
+    /// Returns the maximum number of bytes to move in one step.
     pub(super) fn step(&self) -> usize {
         usize::try_from(self.bytes_per_second / 20).unwrap_or(usize::MAX).max(1)
     }
 
-    /// Records that `bytes` are moved at `now`; the following ones may be moved at the returned instant.
+    /// Records that `bytes` are moved at `now`, and returns the time at which the following ones may be moved.
     pub(super) fn go(&mut self, bytes: usize, now: Instant) -> Instant {
         let takes = Duration::from_secs_f64(bytes as f64 / self.bytes_per_second as f64);
         let from = now.checked_sub(CREDIT).map_or(self.next, |earliest| self.next.max(earliest));
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_of_bytes_takes_a_second() {
+    fn the_bytes_for_a_second_take_a_second() {
         let mut pace = Pace::new(1000);
         let start = pace.next;
         let mut now = start;
@@ -48,14 +48,14 @@ mod tests {
     }
 
     #[test]
-    fn idle_time_is_not_caught_up() {
+    fn idle_time_is_not_made_up_for() {
         let mut pace = Pace::new(1000);
         let later = pace.next + Duration::from_secs(60);
         assert_eq!(pace.go(1000, later), later - CREDIT + Duration::from_secs(1));
     }
 
     #[test]
-    fn slow_paces_go_byte_by_byte() {
+    fn slow_paces_move_single_bytes() {
         assert_eq!(Pace::new(3).step(), 1);
         assert_eq!(Pace::new(20_000_000).step(), 1_000_000);
     }

@@ -1,7 +1,7 @@
-//! The progress line: how much has been moved, how fast, and, if known, how much is left.
+//! The progress line: the amount moved, the rate, and, if known, the amount left.
 //!
-//! On a terminal indicatif draws it from a separate thread, ten times a second. Elsewhere (`--progress=always` in a
-//! log) it becomes one line of text a second.
+//! On a terminal indicatif draws it from a separate thread, ten times a second. Otherwise (`--progress=always` in a
+//! log) it is one line of text per second.
 
 use std::fmt;
 use std::io::{self, IsTerminal};
@@ -20,18 +20,19 @@ use super::options::{Options, Show};
 use super::sink::Sink;
 use super::stats::per_second;
 
-/// The line, from when it is first drawn to when it is left behind.
+/// The line, from the first drawing to the last.
 pub(crate) struct Progress {
-    /// Its position is that in the sources, before decoding: percentage and remaining time are computed from it.
+    /// The bar. Its position is that in the sources, before decoding; the percentage and the remaining time are
+    /// computed from it.
     bar: ProgressBar,
     figures: Arc<Figures>,
-    /// If there is no terminal.
+    /// Used if there is no terminal.
     log: Option<Log>,
-    /// Draws while nothing moves. If the system has no more threads, the line is drawn only when something moves.
+    /// Draws the line while no data moves. If the system cannot start a thread, the line is drawn only when data moves.
     ticker: Option<Ticker>,
 }
 
-/// Draws the line ten times a second, until it is dropped. indicatif's own ticker panics if there is no thread for it.
+/// Draws the line ten times a second, until it is dropped. indicatif's own ticker panics if it cannot start a thread.
 struct Ticker {
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -59,20 +60,20 @@ impl Drop for Ticker {
     }
 }
 
-/// What the drawing thread needs.
+/// The data for the drawing thread.
 #[derive(Default)]
 struct Figures {
     bytes: AtomicU64,
     records: AtomicU64,
 }
 
-/// Whether these options want a progress line.
+/// Returns whether these options request a progress line.
 pub(super) fn is_shown(options: &Options) -> bool {
     options.progress.is_wanted(options.sinks().any(|(sink, _)| *sink == Sink::Stdout))
 }
 
 impl Show {
-    /// Whether a command shows progress, depending on whether it prints records on standard output.
+    /// Returns whether a command shows progress, depending on whether it prints records on standard output.
     pub(crate) fn is_wanted(self, prints_records: bool) -> bool {
         match self {
             Show::Always => true,
@@ -83,7 +84,7 @@ impl Show {
 }
 
 impl Progress {
-    /// Begins. `size` is that of all sources together, if it is known.
+    /// Starts the line. `size` is the total size of all sources, if it is known.
     pub(crate) fn start(size: Option<u64>) -> Progress {
         let figures = Arc::new(Figures::default());
         let log = (!io::stderr().is_terminal()).then(Log::default);
@@ -96,19 +97,19 @@ impl Progress {
         Progress { bar, figures, log, ticker }
     }
 
-    /// Shows which source is being read.
+    /// Shows the name of the current source.
     pub(crate) fn source(&self, name: &str) {
         self.bar.set_message(printable(name));
     }
 
-    /// Shows what went by so far.
+    /// Shows the amount moved so far.
     pub(crate) fn update(&self, bytes: u64, records: u64, source_bytes: u64) {
         self.figures.bytes.store(bytes, Ordering::Relaxed);
         self.figures.records.store(records, Ordering::Relaxed);
         self.bar.set_position(source_bytes);
     }
 
-    /// Leaves the last figures on the screen.
+    /// Leaves the final figures on the screen.
     pub(crate) fn finish(mut self) {
         self.ticker = None;
         self.bar.abandon();
@@ -143,15 +144,15 @@ impl Figures {
     }
 }
 
-/// A progress line for a file or pipe: text without control sequences, at most a line a second.
+/// A progress line for a file or pipe: text without control sequences, at most one line per second.
 #[derive(Clone, Debug, Default)]
 struct Log(Arc<Mutex<LogState>>);
 
 #[derive(Debug, Default)]
 struct LogState {
-    /// The line as drawn last.
+    /// The line as last drawn.
     line: String,
-    /// When a line was written last.
+    /// The time at which a line was last written.
     written: Option<Instant>,
 }
 
@@ -167,13 +168,13 @@ impl Log {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes the last figures.
+    /// Writes the final figures.
     fn finish(&self) {
         let _ = standard::write_error(self.state().line().as_bytes());
     }
 }
 
-/// indicatif clears the line, writes the new one in pieces, and flushes.
+/// This interface of indicatif clears the line, writes the new one in pieces, and flushes.
 impl TermLike for Log {
     fn width(&self) -> u16 {
         160
@@ -212,15 +213,15 @@ impl TermLike for Log {
     fn flush(&self) -> io::Result<()> {
         let mut state = self.state();
         if state.written.is_none_or(|written| written.elapsed() >= Duration::from_secs(1)) {
-            // The drawing thread holds a lock that counting threads need: a full pipe misses a line.
+            // The drawing thread holds a lock that counting threads need, so a full pipe misses a line.
             standard::try_write_error(state.line().as_bytes());
         }
         Ok(())
     }
 }
 
-/// A progress line on a terminal. A terminal that accepts nothing at the moment, because it was stopped or its other
-/// side is busy, misses a drawing: the drawing thread holds a lock that counting threads need.
+/// A progress line on a terminal. If a terminal accepts no output at the moment, because it was stopped or its other
+/// side is busy, it misses a drawing: the drawing thread holds a lock that counting threads need.
 #[derive(Debug, Default)]
 struct Screen(Mutex<String>);
 
@@ -230,7 +231,7 @@ impl Screen {
         Ok(())
     }
 
-    /// Moves the cursor; 0 means no movement, while the terminal would take it as 1.
+    /// Moves the cursor. 0 means no movement, although the terminal would treat it as 1.
     fn go(&self, steps: usize, direction: char) -> io::Result<()> {
         if steps == 0 { Ok(()) } else { self.put(format_args!("\x1b[{steps}{direction}")) }
     }

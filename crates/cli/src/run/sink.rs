@@ -1,4 +1,4 @@
-//! Where records go: the meaning of an OUTPUT word, and how it is opened.
+//! The output: the meaning of an OUTPUT word, and how it is opened.
 
 use std::ffi::OsString;
 use std::fs;
@@ -14,9 +14,9 @@ use super::source::{tcp_address, unix_path};
 /// An output, as named on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Sink {
-    /// `-`, and no name at all.
+    /// `-`, or no name.
     Stdout,
-    /// A file, a FIFO, a device.
+    /// A file, a FIFO or a device.
     File(PathBuf),
     /// `tcp:HOST:PORT`
     Tcp(String),
@@ -25,7 +25,7 @@ pub(crate) enum Sink {
 }
 
 impl Sink {
-    /// The meaning of an OUTPUT word.
+    /// Parses an OUTPUT word.
     pub(crate) fn parse(word: OsString) -> std::result::Result<Sink, String> {
         if word.is_empty() {
             return Err("expected a file, '-', tcp:HOST:PORT or unix:PATH".to_string());
@@ -42,11 +42,11 @@ impl Sink {
         }
     }
 
-    /// How its bytes are compressed.
+    /// Returns the compression of its bytes.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`](millstream::ErrorKind::Unsupported) if its name implies a format that we cannot
-    /// write: content that does not match the name would be noticed much later.
+    /// Returns [`ErrorKind::Unsupported`](millstream::ErrorKind::Unsupported) if its name implies a format that cannot
+    /// be written: a content that does not match the name would be noticed much later.
     pub(crate) fn encode(&self) -> Result<Encode> {
         match self {
             Sink::File(path) => Encode::of_name(path),
@@ -54,10 +54,10 @@ impl Sink {
         }
     }
 
-    /// Fails if it cannot be written because it is closed.
+    /// Fails if the output is a closed standard stream.
     ///
     /// # Errors
-    /// [`ErrorKind::OpenFailed`] for a standard stream that was closed when the process began.
+    /// Returns [`ErrorKind::OpenFailed`] for a standard stream that was closed when the process began.
     pub(super) fn check(&self) -> Result<()> {
         let stream = match self {
             Sink::Stdout => Some(Stream::Output),
@@ -67,7 +67,7 @@ impl Sink {
         stream.map_or(Ok(()), Stream::check)
     }
 
-    /// Opens it.
+    /// Opens the output.
     pub(crate) fn open(&self, builder: WriterBuilder) -> Result<Writer> {
         self.check()?;
         match self {
@@ -78,7 +78,7 @@ impl Sink {
         }
     }
 
-    /// Whether it is, or will be, a regular file: not a FIFO, a device or a socket.
+    /// Returns whether it is, or will be, a regular file, as opposed to a FIFO, a device or a socket.
     pub(super) fn is_regular_file(&self) -> bool {
         match self {
             Sink::File(path) => fs::metadata(path).map_or(true, |metadata| metadata.is_file()),
@@ -86,7 +86,7 @@ impl Sink {
         }
     }
 
-    /// The name in a line of checksums.
+    /// Returns the name in a line of checksums.
     pub(super) fn label(&self) -> Vec<u8> {
         match self {
             Sink::Stdout => b"-".to_vec(),

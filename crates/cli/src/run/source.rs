@@ -1,4 +1,4 @@
-//! Where records come from: the meaning of a SOURCE word, what is known before reading, and how it is opened.
+//! The source: the meaning of a SOURCE word, what is known before reading, and how it is opened.
 
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -21,7 +21,7 @@ use super::identity::Identity;
 pub(crate) enum Source {
     /// `-`
     Stdin,
-    /// A file, a FIFO, a device.
+    /// A file, a FIFO or a device.
     File(PathBuf),
     /// `tcp:HOST:PORT`
     Tcp(String),
@@ -33,14 +33,14 @@ pub(crate) enum Source {
 
 /// What is known about a source before it is opened.
 pub(crate) struct Preview {
-    /// The file it reads, if it is a regular one.
+    /// The identity of the file it reads, if it is a regular one.
     pub(super) identity: Option<Identity>,
-    /// How many bytes it has.
+    /// The number of bytes it has.
     pub(super) size: Option<u64>,
 }
 
 impl Source {
-    /// The meaning of a SOURCE word.
+    /// Parses a SOURCE word.
     pub(crate) fn parse(word: OsString) -> std::result::Result<Source, String> {
         if word.is_empty() {
             return Err("expected a file, '-', tcp:HOST:PORT or unix:PATH".to_string());
@@ -57,14 +57,14 @@ impl Source {
         }
     }
 
-    /// Fails if the source cannot be read, as far as that is known without opening it: a FIFO or a connection would
-    /// wait for the other side.
+    /// Fails if the source cannot be read, as far as that is known without opening it: opening a FIFO or a connection
+    /// would wait for the other side.
     pub(crate) fn preview(&self) -> Result<Preview> {
         match self {
             Source::Stdin => {
                 standard::Stream::Input.check()?;
                 let identity = Identity::of_descriptor(io::stdin());
-                let size = None; // the reader knows better: part of it may have been read already
+                let size = None; // the reader knows it: part of the input may have been read already
                 Ok(Preview { identity, size })
             }
             Source::File(path) => {
@@ -83,9 +83,9 @@ impl Source {
         }
     }
 
-    /// Opens it.
+    /// Opens the source.
     pub(crate) fn open(&self, builder: ReaderBuilder) -> Result<Reader> {
-        // Other sources have nothing that could be pinned.
+        // Other sources have no content that could be pinned.
         let builder = match self {
             Source::Stdin | Source::File(_) => builder,
             Source::Tcp(_) | Source::Unix(_) | Source::Command(_) => builder.pin(Pin::Content),
@@ -102,13 +102,13 @@ impl Source {
         }
     }
 
-    /// Whether it is known that it succeeded: for standard input and sockets we only know that they closed.
+    /// Returns whether the source reports that it succeeded. Standard input and sockets only close.
     pub(super) fn vouches_for_its_end(&self) -> bool {
         matches!(self, Source::File(_) | Source::Command(_))
     }
 }
 
-/// `HOST:PORT` after `tcp:`; the host is looked up when the source is opened.
+/// Parses `HOST:PORT` after `tcp:`; the host is looked up when the source is opened.
 pub(super) fn tcp_address(address: &[u8]) -> std::result::Result<String, String> {
     let text = std::str::from_utf8(address).unwrap_or_default();
     match text.rsplit_once(':') {
@@ -117,7 +117,7 @@ pub(super) fn tcp_address(address: &[u8]) -> std::result::Result<String, String>
     }
 }
 
-/// `PATH` after `unix:`.
+/// Parses `PATH` after `unix:`.
 pub(super) fn unix_path(path: &[u8]) -> std::result::Result<PathBuf, String> {
     match path {
         [] => Err("expected unix:PATH, such as unix:/run/log.sock".to_string()),
@@ -139,7 +139,7 @@ fn find_socket(path: &Path) -> io::Result<()> {
     if fs::metadata(path)?.file_type().is_socket() { Ok(()) } else { Err(Errno::NOTSOCK.into()) }
 }
 
-/// A source that cannot be opened, with the library's wording.
+/// Returns the error for a source that cannot be opened, with the library's wording.
 fn refused(name: impl Display, error: io::Error) -> Error {
     Error::new(ErrorKind::OpenFailed).with_name(name.to_string()).with_io(error)
 }

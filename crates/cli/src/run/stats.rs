@@ -1,4 +1,4 @@
-//! `--stats`: what happened, as JSON for machines.
+//! `--stats`: the report of a run, as JSON for programs.
 
 use std::time::Duration;
 
@@ -16,20 +16,20 @@ use super::sink::Sink;
 /// The whole report. Sizes are in bytes, times in seconds.
 #[derive(Serialize)]
 pub(super) struct Stats {
-    /// Whether every source succeeded and every output has all of it.
+    /// Whether every source succeeded and every output is complete.
     pub(super) complete: bool,
-    /// Why not.
+    /// The reason, if not.
     pub(super) error: Option<Failure>,
     pub(super) records: u64,
     pub(super) bytes: u64,
     pub(super) seconds: f64,
     pub(super) records_per_second: f64,
     pub(super) bytes_per_second: f64,
-    /// The longest record, its delimiter included.
+    /// The length of the longest record, including its delimiter.
     pub(super) longest_record: usize,
     pub(super) waited_on_source_seconds: f64,
     pub(super) waited_on_sink_seconds: f64,
-    /// Of the output, if that is complete.
+    /// The checksum of the output, if that is complete.
     pub(super) hash: Option<Checksum>,
     /// The stages, in their order.
     pub(super) stages: Vec<StageReport>,
@@ -41,12 +41,12 @@ pub(super) struct Stats {
 /// One stage.
 #[derive(Serialize)]
 pub(super) struct StageReport {
-    /// As requested.
+    /// The stage as requested.
     pub(super) stage: String,
-    /// What came through.
+    /// The number of records that passed.
     pub(super) records: u64,
     pub(super) bytes: u64,
-    /// The time spent in it.
+    /// The time spent in the stage.
     pub(super) seconds: f64,
 }
 
@@ -57,7 +57,7 @@ impl From<StageStats> for StageReport {
     }
 }
 
-/// An error for programs: its kind never changes its meaning.
+/// An error for programs: the meaning of a kind never changes.
 #[derive(Serialize)]
 pub(super) struct Failure {
     pub(super) kind: &'static str,
@@ -81,11 +81,11 @@ pub(super) struct SourceStats {
     /// For a command: the signal that killed it.
     pub(super) signal: Option<i32>,
     pub(super) records: u64,
-    /// What came out of it, decoded.
+    /// The number of bytes that it delivered, after decoding.
     pub(super) bytes: u64,
-    /// What was read from it, before decoding.
+    /// The number of bytes read from it, before decoding.
     pub(super) source_bytes: u64,
-    /// How it was compressed.
+    /// The compression format.
     pub(super) decoded: Option<String>,
 }
 
@@ -100,38 +100,38 @@ impl SourceStats {
     }
 }
 
-/// How a source ended.
+/// The status of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum SourceStatus {
     /// All of it was read, and it succeeded.
     Succeeded,
-    /// The other side closed it; whether that was the end is unknown.
+    /// The other side closed it; it is unknown whether it was complete.
     Closed,
-    /// It failed, and with it the run.
+    /// It failed, and so did the run.
     Failed,
     /// The run ended for another reason before the source did.
     Stopped,
 }
 
-/// A number of things in a time, for each second.
+/// Returns a count per second.
 pub(super) fn per_second(count: u64, time: Duration) -> f64 {
     if time.is_zero() { 0.0 } else { count as f64 / time.as_secs_f64() }
 }
 
-/// How long the report of an interrupted run may wait for its reader.
+/// The time that the report of an interrupted run may wait for its reader.
 const LAST_WAIT: Duration = Duration::from_secs(1);
 
 /// The destination of the report.
 pub(super) struct Report {
     writer: Writer,
-    /// Ends waiting for the reader of the destination. A signal triggers it, but not permanently: an interrupted run
-    /// also has a report.
+    /// Interrupts the wait for the reader of the destination. A signal triggers it, but not permanently, because an
+    /// interrupted run also has a report.
     token: CancelToken,
 }
 
 impl Report {
-    /// Opens the destination: before the run, so that an invalid name fails early.
+    /// Opens the destination before the run, so that an invalid name fails early.
     pub(super) fn open(sink: &Sink, signals: &Signals) -> Result<Report> {
         let token = CancelToken::new()?;
         let cancelled = token.clone();
@@ -151,7 +151,7 @@ impl Report {
                 std::thread::sleep(LAST_WAIT);
                 late.cancel();
             };
-            // Without a thread there is no report, rather than a wait without an end.
+            // Without a thread the report is omitted, because the wait could last indefinitely.
             if std::thread::Builder::new().name("stats".into()).spawn(wait).is_ok() {
                 token.reset();
             }

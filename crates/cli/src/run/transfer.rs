@@ -1,4 +1,4 @@
-//! The transfer itself: open, copy, complete.
+//! The transfer itself: opens the sources and outputs, copies, and completes the outputs.
 
 use std::time::{Duration, Instant};
 
@@ -21,15 +21,15 @@ use super::source::Source;
 use super::stages::Stages;
 use super::stats::{Failure, Report, SourceStats, SourceStatus, StageReport, Stats, per_second};
 
-/// What a complete run has moved.
+/// The result of a complete run.
 pub(super) struct Moved {
     pub(super) records: u64,
     pub(super) bytes: u64,
     pub(super) checksum: Option<Checksum>,
 }
 
-/// Moves everything. Whatever the result, all commands have ended when this returns, and incomplete outputs have been
-/// removed.
+/// Runs the transfer. When this returns, all commands have ended, and incomplete outputs have been removed, even after
+/// an error.
 pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
     let started = Instant::now();
     options.check()?;
@@ -41,15 +41,15 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
     overlap::check(options, &identities)?;
     check_append(options)?;
 
-    // Opening a FIFO or a connection may wait, and there is nothing to clean up yet: until then a signal has its normal
-    // effect. A command, in contrast, must be stopped.
+    // Opening a FIFO or a connection may wait, and there is nothing to clean up yet, so until then a signal has its
+    // normal effect. A command, in contrast, must be stopped.
     if !options.command.is_empty() || options.each.each.is_some() {
         guard::start();
     }
     if matches!(sources[0], Source::Command(_)) {
         signals.watch()?;
     }
-    // Copies of a command may want no more without a signal.
+    // The copies of a command may need no more input without a signal.
     let input = match options.each.each {
         Some(_) => {
             let input = CancelToken::new()?;
@@ -110,7 +110,7 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
     transfer.run(&sources, first, stats)
 }
 
-/// Fails if something is to be printed to a closed stream.
+/// Fails if a result should be printed to a closed stream.
 fn check_standard_streams(options: &Options) -> Result<()> {
     options.sinks().map(|(sink, _)| sink).chain(&options.stats).try_for_each(Sink::check)?;
     if options.count {
@@ -122,7 +122,7 @@ fn check_standard_streams(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Fails if a compressed file to append to is not complete.
+/// Fails if a compressed file to append to is incomplete.
 fn check_append(options: &Options) -> Result<()> {
     if !options.checks_append() {
         return Ok(());
@@ -144,7 +144,7 @@ fn check_append(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// The sources in order: those that are named, then the command, or else standard input.
+/// Returns the sources in order: those that are named, then the command, or standard input if there are none.
 fn sources(options: &Options) -> Vec<Source> {
     let mut sources = options.sources.clone();
     if !options.command.is_empty() {
@@ -160,7 +160,7 @@ fn reader_builder(options: &Options, input: &CancelToken) -> ReaderBuilder {
     options.reader().cancel(input)
 }
 
-/// How records are found, if the options say so.
+/// Returns the framer that the options request, if any.
 fn framer(options: &Options) -> Result<Option<Box<dyn Framer + Send>>> {
     Ok(Some(if let Some(delimiter) = &options.delimiter {
         Box::new(Delimiter::bytes(delimiter.as_slice())?)
@@ -177,7 +177,7 @@ fn framer(options: &Options) -> Result<Option<Box<dyn Framer + Send>>> {
     }))
 }
 
-/// How records are found.
+/// Returns the framer that the options request, or one for lines.
 fn framer_or_lines(options: &Options) -> Result<Box<dyn Framer + Send>> {
     Ok(framer(options)?.unwrap_or(Box::new(Lines::new())))
 }
@@ -186,20 +186,20 @@ fn framer_or_lines(options: &Options) -> Result<Box<dyn Framer + Send>> {
 struct Transfer<'a> {
     options: &'a Options,
     signals: &'a Signals,
-    /// Ends reading.
+    /// Interrupts reading.
     input: CancelToken,
     started: Instant,
     stages: Option<Stages>,
     destination: Destination,
     pace: Option<Pace>,
     progress: Option<Progress>,
-    /// What the sources have given.
+    /// The amount that the sources have delivered.
     read: Amount,
-    /// What has come through the stages.
+    /// The amount that has passed the stages.
     moved: Amount,
     longest_record: usize,
-    /// The length of the record, if any, that the sources so far have ended with and that lacks its delimiter. If bytes
-    /// are joined unchanged it continues in the next source.
+    /// The length of the last record of the sources so far, if it lacks its delimiter. If bytes are joined unchanged,
+    /// it continues in the next source.
     open: usize,
     waited_on_source: Duration,
     place: Place,
@@ -207,43 +207,43 @@ struct Transfer<'a> {
     ended: Vec<SourceStats>,
 }
 
-/// This many records, of this many bytes. Records are only counted if that is needed.
+/// A number of records and bytes. Records are only counted if that is needed.
 #[derive(Clone, Copy, Default)]
 struct Amount {
     records: u64,
     bytes: u64,
 }
 
-/// How far the sources have been read, for the progress line.
+/// The position in the sources, for the progress line.
 #[derive(Default)]
 struct Place {
     /// The sizes of the sources that have ended, before decoding.
     earlier: u64,
-    /// How many bytes had been moved when the current source was begun.
+    /// The number of bytes that had been moved when the current source was started.
     begun_at: u64,
-    /// How much of it has been read, if it is decoded. Otherwise the number of moved bytes is more exact.
+    /// The number of bytes read from it, if it is decoded. Otherwise the number of moved bytes is more exact.
     encoded: Option<u64>,
 }
 
-/// Where the records go.
+/// The destination of the records.
 enum Destination {
     Outputs(Outputs),
-    /// To copies of a command, whose output goes to the outputs.
+    /// Copies of a command, whose output is written to the outputs.
     Each(Each),
 }
 
-/// What happens to the outputs.
+/// The outcome for the outputs.
 struct Finished {
     outputs: Outputs,
-    /// Why they are not complete.
+    /// Why they are incomplete.
     result: Result<()>,
-    /// What was skipped, as requested.
+    /// The data that was skipped, as requested.
     skipped: Result<()>,
     each: Option<each::Report>,
 }
 
 impl Destination {
-    /// Nothing more comes. `copied` is how reading and writing have ended.
+    /// Finishes, because no more records follow. `copied` is the result of reading and writing.
     fn finish(self, copied: Result<()>) -> Finished {
         match self {
             Destination::Outputs(outputs) => Finished { outputs, result: copied, skipped: Ok(()), each: None },
@@ -255,24 +255,24 @@ impl Destination {
     }
 }
 
-/// Why a source was not read to its end.
+/// Why a source was read no further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reached {
-    /// Its end.
+    /// It was read to its end.
     End,
-    /// The stages want nothing more.
+    /// The stages need no more records.
     Enough,
 }
 
-/// Why copying stopped, and what happened to the source.
+/// Why copying stopped, and the state of the source.
 enum Halt {
     Source(Error),
-    /// Or a stage.
+    /// An output or a stage failed.
     Output(Error),
 }
 
 impl Transfer<'_> {
-    /// Copies all sources, completes the outputs, writes the report.
+    /// Copies all sources, completes the outputs, and writes the report.
     fn run(mut self, sources: &[Source], first: Reader, report: Option<Report>) -> Result<Moved> {
         let copied = self.copy_all(sources, first);
         let sent = self.send_rest();
@@ -282,7 +282,7 @@ impl Transfer<'_> {
         }
         let Finished { outputs, result, skipped, each } = self.destination.finish(copied);
         let waited_on_sink = outputs.waited();
-        // Whatever was in progress when a signal came, the outputs are not completed after it.
+        // If a signal arrived, the outputs are not completed, whatever was in progress.
         let result = result.and_then(|()| self.signals.check());
         let completed = match result {
             Ok(()) => outputs.close(),
@@ -360,14 +360,14 @@ impl Transfer<'_> {
         let earlier = self.place.earlier + progress.source_bytes;
         self.place = Place { earlier, begun_at: self.gone_by().bytes, encoded: None };
         self.show();
-        // Ends the command, if that is still running. How reading ended is known.
+        // This stops the command if it is still running. The result of reading is already known.
         let _ = reader.try_close();
         reader.command_ends().iter().for_each(|end| ended.ended(end));
         self.ended.push(ended);
         copied.map_err(|(Halt::Source(error) | Halt::Output(error))| error)
     }
 
-    /// Copies by records if they are needed, and by windows if not.
+    /// Copies by records if they are needed, and by windows otherwise.
     fn copy_records(&mut self, reader: &mut Reader) -> Result<Reached, Halt> {
         match framer(self.options).map_err(Halt::Source)? {
             Some(framer) => self.copy_batches(reader, framer),
@@ -415,8 +415,8 @@ impl Transfer<'_> {
         }
     }
 
-    /// The source failed. The incomplete end of its last record is not a record, but if bytes are copied it is among
-    /// them.
+    /// Handles a failure of the source. The incomplete end of its last record is not a record, but if bytes are copied
+    /// it is copied, too.
     fn cut_off(&mut self, error: Error, has_stages: bool, reader: &Reader) -> Halt {
         let copies_bytes = !has_stages && matches!(self.destination, Destination::Outputs(_));
         let copied = match error.kind() {
@@ -430,8 +430,8 @@ impl Transfer<'_> {
         }
     }
 
-    /// Counts records as they are in the output, if bytes are joined unchanged: a source that does not end with a
-    /// delimiter and the next one share a record.
+    /// Counts records as they are in the output if bytes are joined unchanged: if a source does not end with a
+    /// delimiter, it shares a record with the next one.
     fn join(&mut self, batch: &Batch<'_>) -> Result<()> {
         let Some(first) = batch.raw(0) else { return Ok(()) };
         let before = std::mem::take(&mut self.open);
@@ -464,7 +464,7 @@ impl Transfer<'_> {
         Ok(Reached::End)
     }
 
-    /// Passes on what the stages have kept until the end.
+    /// Passes on the records that the stages have kept until the end.
     fn send_rest(&mut self) -> Result<()> {
         let Some(mut stages) = self.stages.take() else { return Ok(()) };
         let (bytes, offsets) = stages.rest();
@@ -494,7 +494,7 @@ impl Transfer<'_> {
         Ok(())
     }
 
-    /// This many bytes are being written: waits until the next ones may be.
+    /// Waits after `bytes` until the next bytes may be written.
     fn pace(&mut self, bytes: usize) -> Result<()> {
         self.moved.bytes += bytes as u64;
         self.show();
@@ -512,7 +512,8 @@ impl Transfer<'_> {
         }
     }
 
-    /// What the progress line counts: what has been read, and if that equals what is written, in equally small steps.
+    /// Returns the amount that the progress line counts: the amount read, or the amount written if that is equal and
+    /// updated in steps as small.
     fn gone_by(&self) -> Amount {
         if self.options.stages.is_empty() { self.moved } else { self.read }
     }

@@ -81,7 +81,7 @@ fn what_is_not_there_is_said_to_be_missing() {
     let place = orders();
     for (words, complaint) in [
         ("ls orders.bson [2]", "found 2 documents, expected a document [2]"),
-        ("ls orders.bson items.1", "key missing: found nothing there, in items.1"),
+        ("ls orders.bson items.1", "key missing: found no value, in items.1"),
         ("get orders.bson name.first", "in name.first"),
         ("ls nowhere.bson", "nowhere.bson: open failed"),
     ] {
@@ -251,7 +251,7 @@ fn get_takes_the_paths_that_ls_shows() {
     bson(&place, "get s.bson s.data --as julia")
         .succeeds()
         .prints("{\"$array\":[1.5,{\"$tuple\":[{\"$array\":[1.0],\"eltype\":\"Float32\",\"size\":[1]}]}],\"eltype\":\"Any\",\"size\":[2]}\n");
-    bson(&place, "get s.bson s.0 --as julia").fails().prints("").complains_of(&["found nothing there, in s.0"]);
+    bson(&place, "get s.bson s.0 --as julia").fails().prints("").complains_of(&["found no value, in s.0"]);
 }
 
 #[test]

@@ -304,7 +304,7 @@ fn kept_copies_share_the_blocks() {
 fn kept_copies_that_fail_or_stop_reading() {
     let place = Place::new().file("in", numbers(1_000_000));
     let seen = each(&place, "in -j 2 --block 10K --round-robin", "head -c 100000 > /dev/null; exit 3").fails();
-    let _ = seen.complains_of(&["exited with status 3", "in a copy whose last was the block of records"]);
+    let _ = seen.complains_of(&["exited with status 3", "in a copy whose last block was the block of records"]);
     // What one is given and does not read is lost, also where others continue reading.
     for command in ["head -n 1 > /dev/null", "[ -e one ] || { touch one; exit 0; }; cat"] {
         let seen = each(&place, "in -j 2 --block 10K --round-robin -o out", command).fails();

@@ -266,7 +266,7 @@ fn a_name_that_promises_what_nobody_writes_is_refused() {
     ];
     for (ending, format) in formats {
         let message = format!(
-            "millstream: b.{ending}: unsupported: found a name that implies {format} data, expected one that implies gzip, bgzf or zstd data; --decode off or --encode off leaves the bytes as they are\n"
+            "millstream: b.{ending}: unsupported: found a name that implies {format} data, expected one that implies gzip, bgzf or zstd data; --decode off or --encode off leaves the bytes unchanged\n"
         );
         // Before a command is started.
         place.run(&format!("-o b.{ending}")).shell("touch started; echo one").fails().says(&message);

@@ -1,4 +1,4 @@
-//! Arrow and Parquet, with the crates of the Arrow project: only with the feature `parquet`.
+//! Arrow and Parquet, with the crates of the Arrow project. This needs the feature `parquet`.
 
 use std::io;
 
@@ -16,7 +16,7 @@ use super::{Format, Packing};
 /// The memory of a row group of Parquet before it is written. The written size is smaller.
 const ROW_GROUP_BYTES: usize = 64 << 20;
 
-/// Writes all batches, and calls `progress` after each; returns how many rows there were.
+/// Writes all batches, calls `progress` after each, and returns the number of rows.
 pub(super) fn write(
     batches: Batches,
     format: Format,
@@ -85,7 +85,7 @@ fn parquet(
     Ok(rows)
 }
 
-/// An error of the crates that write the formats: the sink's own, if that is what it was.
+/// An error of the crates that write the formats. If the sink caused it, it is converted to the sink's error.
 trait Failure: std::fmt::Display + Sized {
     fn io(self) -> std::result::Result<io::Error, Self>;
 }

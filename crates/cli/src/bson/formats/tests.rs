@@ -1,4 +1,4 @@
-//! The output is read back by independent code, and compared.
+//! Reads the output back with independent code, and compares it.
 
 use std::io;
 
@@ -24,7 +24,7 @@ fn orders() -> Documents {
     ])
 }
 
-/// The output, and the messages.
+/// Returns the output, and the result of the conversion.
 fn converted(source: Documents, options: &Options) -> (Vec<u8>, Converted) {
     let mut sink = Writer::memory().unwrap();
     let converted = convert(source, options, &mut sink, |_| {}).unwrap();
@@ -103,7 +103,7 @@ fn empty_text_and_null_differ_in_csv() {
 }
 
 #[test]
-fn rows_without_a_column_are_refused_where_they_would_be_lost() {
+fn rows_without_a_column_are_refused_if_they_would_be_lost() {
     for format in [Format::Parquet, Format::Csv] {
         let failed = convert(documents(&["{}", "{}"]), &Options::new(format), &mut Writer::nowhere().unwrap(), |_| {});
         assert_eq!(failed.unwrap_err().error.found(), Some("documents without a member"), "{format:?}");
@@ -122,7 +122,7 @@ fn ndjson_is_extended_json() {
 }
 
 #[test]
-fn what_an_inferred_schema_does_not_know_is_an_error() {
+fn a_member_without_an_inferred_column_is_an_error() {
     let source = || documents(&[r#"{"n": 1}"#, r#"{"n": 2, "m": 3}"#, r#"{"n": "x"}"#]);
     let mut options = Options { sample: 1, ..Options::new(Format::Parquet) };
     let failed = |options: &Options| {
@@ -142,7 +142,7 @@ fn a_schema_chooses() {
     let schema = Schema::new([Field::new("customer.city", DataType::String).unwrap().named("city")]).unwrap();
     let mut options = Options::new(Format::Csv).with_schema(schema);
     let error = convert(orders(), &options, &mut Writer::memory().unwrap(), |_| {}).unwrap_err().error;
-    assert_eq!(error.kind(), ErrorKind::InvalidOption, "an empty line is no row to most readers");
+    assert_eq!(error.kind(), ErrorKind::InvalidOption, "most readers skip an empty line");
     options.null = "NA".into();
     let (bytes, converted) = converted(orders(), &options);
     assert_eq!(bytes, "city\nKöln\nNA\n".as_bytes());
@@ -150,7 +150,7 @@ fn a_schema_chooses() {
 }
 
 #[test]
-fn skipped_documents_are_told() {
+fn skipped_documents_are_reported() {
     let good = from_json(r#"{"n": 1}"#).unwrap().to_vec().unwrap();
     let mut bad = good.clone();
     bad[4] = 0x77;
@@ -160,7 +160,7 @@ fn skipped_documents_are_told() {
 }
 
 #[test]
-fn a_sink_that_fails_is_the_error() {
+fn a_failing_sink_is_reported() {
     for format in [Format::Arrow, Format::ArrowStream, Format::Parquet, Format::Csv, Format::Ndjson] {
         let refuse = |_: &[u8]| Err(io::Error::new(io::ErrorKind::StorageFull, "full"));
         let mut sink = Writer::builder().capacity(1).callback(refuse).unwrap();
@@ -170,14 +170,14 @@ fn a_sink_that_fails_is_the_error() {
     }
 }
 
-/// The most memory that the process has had, in bytes.
+/// Returns the maximum memory use of the process so far, in bytes.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM")).unwrap();
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
 }
 
-/// Bytes without an end, as the memory is concerned: `MILLSTREAM_DEEP=1` takes 10 GB of them.
+/// Converts an endless stream, as far as memory is concerned: with `MILLSTREAM_DEEP=1`, 10 GB.
 #[test]
 fn memory_is_bounded_whatever_the_length() {
     let deep = std::env::var_os("MILLSTREAM_DEEP").is_some();

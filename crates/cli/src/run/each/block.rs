@@ -1,4 +1,4 @@
-//! Blocks: whole records, of at most this many bytes together.
+//! Blocks: whole records, with at most this many bytes together.
 
 use std::sync::Arc;
 
@@ -7,9 +7,9 @@ use millstream::Error;
 /// Whole records for one copy of the command.
 #[derive(Clone)]
 pub(super) struct Block {
-    /// The first is 0.
+    /// The number of the block; the first is 0.
     pub(super) index: u64,
-    /// Its position in everything that is given to copies.
+    /// Its position in the data that copies get.
     pub(super) offset: u64,
     pub(super) first_record: u64,
     pub(super) records: u64,
@@ -17,11 +17,11 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// The error of a copy that was given this block, with the place where the block is. `which` copy is named first.
+    /// Adds the position of the block to the error of a copy that got the block. `which` names the copy.
     pub(super) fn locate(&self, which: &str, error: Error) -> Error {
         let (first, last) = (self.first_record, self.first_record + self.records.saturating_sub(1));
         let records = if first == last { format!("record {first}") } else { format!("records {first} to {last}") };
-        // Without the position where the copy's own output ended.
+        // The position at which the copy's own output ended is removed.
         let error = match error.command() {
             Some(end) => Error::new(error.kind()).with_command(end.clone()),
             None => error,
@@ -30,25 +30,25 @@ impl Block {
     }
 }
 
-/// Makes blocks of records that come in batches.
+/// Makes blocks from records that arrive in batches.
 pub(super) struct Cutter {
     size: usize,
-    /// What has been collected.
+    /// The bytes that have been collected.
     bytes: Vec<u8>,
     records: u64,
-    /// How many blocks, bytes and records have been cut off.
+    /// The number of blocks, bytes and records that have been cut off.
     index: u64,
     offset: u64,
     first_record: u64,
 }
 
 impl Cutter {
-    /// Blocks of at most `size` bytes, unless one record is longer.
+    /// Creates blocks of at most `size` bytes, unless one record is longer.
     pub(super) fn new(size: usize) -> Cutter {
         Cutter { size, bytes: Vec::new(), records: 0, index: 0, offset: 0, first_record: 0 }
     }
 
-    /// Adds records: n + 1 `offsets` into `bytes` for n of them. Each block that is full goes to `give`.
+    /// Adds records: n + 1 `offsets` into `bytes` for n of them. Each full block is passed to `give`.
     pub(super) fn add<E>(
         &mut self,
         bytes: &[u8],
@@ -62,7 +62,7 @@ impl Cutter {
                 give(self.cut())?;
                 continue;
             }
-            let taken = fits.max(1); // a record that is longer than a block is one
+            let taken = fits.max(1); // a record that is longer than a block is a block of its own
             let end = offsets[taken];
             if self.bytes.capacity() == 0 {
                 self.bytes.reserve_exact(self.size.max((end - start) as usize));
@@ -74,7 +74,7 @@ impl Cutter {
         Ok(())
     }
 
-    /// What is left at the end.
+    /// Returns the remaining records at the end.
     pub(super) fn rest(&mut self) -> Option<Block> {
         (self.records > 0).then(|| self.cut())
     }
@@ -100,7 +100,7 @@ impl Cutter {
 mod tests {
     use super::*;
 
-    /// The blocks of these records, and where each begins.
+    /// Returns the blocks of these records, and the start of each.
     fn blocks(size: usize, batches: &[&[&str]]) -> Vec<(String, u64, u64, u64)> {
         let (mut cutter, mut blocks) = (Cutter::new(size), Vec::new());
         for batch in batches {

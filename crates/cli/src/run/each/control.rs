@@ -1,8 +1,9 @@
-//! What the reading side and the copies share: who gets which block, whose output is written, and when it is over.
+//! The state that the reading side and the copies share: which copy gets which block, whose output is written, and when
+//! the run ends.
 //!
-//! It promises that memory is bounded: about one block waits to be taken, and held outputs whose turn has not come are
-//! limited by [`Policy::hold`]; beyond that a copy is not read until its turn comes. No copy waits indefinitely: the
-//! copy whose turn it is never waits for space, and its block was taken before all later ones.
+//! Memory use is bounded: about one block waits to be taken, and held outputs whose turn has not come are limited by
+//! [`Policy::hold`]; at that limit a copy is not read until its turn. No copy waits indefinitely: the copy whose turn
+//! it is never waits for space, and its block was taken before all later ones.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -15,35 +16,35 @@ use crate::run::outputs::Outputs;
 use super::block::Block;
 use crate::run::each_options::OnError;
 
-/// The cost of an output that waits for its turn, besides its bytes: there may be many empty ones.
+/// The cost of an output that waits for its turn, in addition to its bytes: many outputs may be empty.
 const PARKED: usize = 4096;
 
-/// How it is to be done.
+/// The order of outputs, and the limits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Policy {
     pub(super) order: Order,
     pub(super) on_error: OnError,
-    /// How many bytes of output may wait for their turn.
+    /// The maximum number of bytes of output that wait for their turn.
     pub(super) hold: usize,
 }
 
-/// In which order outputs go out.
+/// The order in which outputs are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// In that of the blocks.
+    /// The order of the blocks.
     Blocks,
-    /// As soon as the copies end.
+    /// The order in which the copies end.
     Ends,
 }
 
-/// The state shared by the reading thread and the threads that each look after a copy.
+/// The state shared by the reading thread and the threads that each manage a copy.
 pub(super) struct Control {
     policy: Policy,
     state: Mutex<State>,
     changed: Condvar,
-    /// Written to by the one whose turn it is; taken back at the end.
+    /// The outputs. The copy whose turn it is writes to them; they are taken back at the end.
     outputs: Mutex<Option<Outputs>>,
-    /// Ends waiting for the sources.
+    /// Interrupts waits for the sources.
     input: CancelToken,
 }
 
@@ -51,48 +52,49 @@ pub(super) struct Control {
 struct State {
     /// Blocks that have not been taken yet.
     queue: VecDeque<Block>,
-    /// Whether there will be no more of them.
+    /// Whether there will be no more blocks.
     is_closed: bool,
-    /// The blocks in progress, and what ends the work on them.
+    /// The blocks in progress, and the tokens that interrupt the work on them.
     active: Vec<(u64, CancelToken)>,
-    /// In order: the block whose output is written. Otherwise: the one that has the outputs for itself.
+    /// If the order is kept, the block whose output is written. Otherwise the block that has exclusive use of the
+    /// outputs.
     turn: Option<u64>,
-    /// Outputs of copies that have ended before their turn.
+    /// The outputs of copies that have ended before their turn.
     parked: BTreeMap<u64, Vec<u8>>,
-    /// How many bytes of output wait for their turn.
+    /// The number of bytes of output that wait for their turn.
     held: usize,
-    /// Nothing after this block is wanted any more.
+    /// Blocks after this one are no longer needed.
     last: Option<u64>,
-    /// Nothing is wanted any more.
+    /// No more blocks or outputs are needed.
     is_over: bool,
-    /// A caller ended everything from outside: the output is not complete.
+    /// A caller cancelled the run from outside, so the output is incomplete.
     is_cancelled: bool,
     report: Report,
     failure: Option<(u64, Error)>,
-    /// An output failed, or the system.
+    /// The error of an output or of the system.
     fatal: Option<Error>,
 }
 
-/// What has been done.
+/// The counts of a run.
 #[derive(Clone, Copy, Debug, Default, serde::Serialize)]
 pub(in crate::run) struct Report {
-    /// Blocks that were given to a copy.
+    /// The number of blocks that copies got.
     pub(in crate::run) blocks: u64,
-    /// Those whose copy has failed.
+    /// The number of blocks whose copy has failed.
     pub(in crate::run) failed: u64,
-    /// What the copies have written.
+    /// The number of bytes that the copies have written.
     pub(in crate::run) output_bytes: u64,
 }
 
-/// How it ended.
+/// The end of a run.
 pub(super) struct Ended {
     pub(super) outputs: Outputs,
     pub(super) report: Report,
-    /// Why an output could not be written, or a copy not be started.
+    /// Why an output could not be written, or a copy could not be started.
     pub(super) fatal: Option<Error>,
     /// The first failure of a copy, in the order of blocks.
     pub(super) failure: Option<Error>,
-    /// Whether everything was [cancelled](Control::cancel), which is neither a failure of a copy nor the end.
+    /// Whether the run was [cancelled](Control::cancel), which is neither a failure of a copy nor the end.
     pub(super) is_cancelled: bool,
 }
 
@@ -112,7 +114,7 @@ impl Control {
     /// Passes a block to the next copy, and waits while another one is pending.
     ///
     /// # Errors
-    /// [`ErrorKind::Cancelled`] if none is wanted any more.
+    /// Returns [`ErrorKind::Cancelled`] if no more blocks are needed.
     pub(super) fn give(&self, block: Block) -> Result<()> {
         let mut state = self.lock();
         while !state.queue.is_empty() && state.wants(block.index) {
@@ -126,13 +128,14 @@ impl Control {
         Ok(())
     }
 
-    /// There are no more blocks.
+    /// Marks that there are no more blocks.
     pub(super) fn close(&self) {
         self.lock().is_closed = true;
         self.changed.notify_all();
     }
 
-    /// The next block, and the token that says when it is not wanted any more. `None` at the end.
+    /// Returns the next block, and the token that is cancelled when the block is no longer needed, or `None` at the
+    /// end.
     pub(super) fn take(&self) -> Option<(Block, CancelToken)> {
         let mut state = self.lock();
         loop {
@@ -159,11 +162,11 @@ impl Control {
         }
     }
 
-    /// Takes what the copy of a block has written. It is written if its turn has come; else it is held, after what is
-    /// held already, and if that is too much its turn is waited for.
+    /// Takes the output of the copy of a block. If its turn has come, the output is written. Otherwise it is held,
+    /// after the output that is held already; if that is too much, this waits for the turn.
     ///
     /// # Errors
-    /// [`ErrorKind::Cancelled`] if it is not wanted any more.
+    /// Returns [`ErrorKind::Cancelled`] if the output is no longer needed.
     pub(super) fn write(&self, index: u64, held: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
         let mut state = self.lock();
         state.report.output_bytes += bytes.len() as u64;
@@ -188,8 +191,8 @@ impl Control {
         self.put(&held).and_then(|()| self.put(bytes))
     }
 
-    /// The copy of a block has ended. What is held of its output is written when its turn has come, by this thread or
-    /// by the one whose turn it is.
+    /// Handles the end of a block's copy. The held part of its output is written when its turn has come, by this thread
+    /// or by the one whose turn it is.
     pub(super) fn end(&self, block: &Block, held: Vec<u8>, result: Result<()>) {
         let index = block.index;
         let mut state = self.lock();
@@ -197,7 +200,7 @@ impl Control {
         if let Err(error) = result {
             self.failed(&mut state, index, block.locate("", error));
             if state.is_over && self.policy.order == Order::Ends {
-                state.parked.insert(index, held); // goes out with the others that are complete
+                state.parked.insert(index, held); // is written with the other complete outputs
                 return;
             }
         }
@@ -223,7 +226,7 @@ impl Control {
         self.changed.notify_all();
     }
 
-    /// The turn passes on from this block: complete outputs are written, up to the first that is not.
+    /// Passes the turn on from this block: complete outputs are written, up to the first incomplete one.
     fn pass_on(&self, index: u64) {
         let mut next = index;
         let mut state = self.lock();
@@ -232,7 +235,7 @@ impl Control {
                 Order::Blocks => {
                     next += 1;
                     state.turn = Some(next);
-                    // Nothing is written after a block that failed.
+                    // No output is written after a block that failed.
                     if state.wants(next) { state.parked.remove(&next) } else { None }
                 }
                 Order::Ends => state.parked.pop_first().map(|(_, output)| output),
@@ -250,8 +253,8 @@ impl Control {
         }
     }
 
-    /// Whether the output of this block may go out now. `claims`: where there is no order, it would have the outputs for
-    /// itself from now on.
+    /// Returns whether the output of this block may be written now. If `claims` is set and there is no order, the block
+    /// gets exclusive use of the outputs.
     fn has_turn(&self, state: &mut State, index: u64, claims: bool) -> bool {
         if self.policy.order == Order::Ends && state.turn.is_none() && claims {
             state.turn = Some(index);
@@ -272,12 +275,12 @@ impl Control {
         })
     }
 
-    /// A copy failed to process this block.
+    /// Records that a copy failed to process this block.
     fn failed(&self, state: &mut State, index: u64, error: Error) {
         match error.kind() {
             ErrorKind::Cancelled => return,
             ErrorKind::CommandFailed | ErrorKind::CommandStatusUnknown => {}
-            // Not the copy's fault.
+            // The copy did not cause this error.
             _ => return self.break_off(state, error),
         }
         state.report.failed += 1;
@@ -302,7 +305,7 @@ impl Control {
         self.changed.notify_all();
     }
 
-    /// Has `token` triggered when nothing is wanted any more.
+    /// Triggers `token` when no more blocks are needed.
     pub(super) fn watch(&self, token: &CancelToken) {
         let mut state = self.lock();
         match state.is_over {
@@ -311,39 +314,39 @@ impl Control {
         }
     }
 
-    /// An error if nothing is wanted any more.
+    /// Returns an error if no more blocks are needed.
     pub(super) fn check(&self) -> Result<()> {
         if self.lock().is_over { Err(Error::new(ErrorKind::Cancelled)) } else { Ok(()) }
     }
 
-    /// A block has gone to a copy that is kept alive.
+    /// Counts a block that a long-lived copy got.
     pub(super) fn count_block(&self) {
         self.lock().report.blocks += 1;
     }
 
-    /// Writes a piece of the output of such a copy.
+    /// Writes a piece of the output of a long-lived copy.
     pub(super) fn write_piece(&self, piece: &[u8]) -> Result<()> {
         self.check()?;
         self.lock().report.output_bytes += piece.len() as u64;
         self.put(piece)
     }
 
-    /// Such a copy has ended; `last` is the block that it was given last.
+    /// Handles the end of a long-lived copy; `last` is the last block that it got.
     pub(super) fn left(&self, last: Option<&Block>, result: Result<()>) {
         let Err(error) = result else { return };
         let error = match last {
-            Some(block) => block.locate("a copy whose last was ", error),
+            Some(block) => block.locate("a copy whose last block was ", error),
             None => error,
         };
         self.failed(&mut self.lock(), last.map_or(0, |block| block.index), error);
     }
 
-    /// Whether the others continue if a copy fails.
+    /// Returns whether the other copies continue if one fails.
     pub(super) fn goes_on(&self) -> bool {
         self.policy.on_error == OnError::Skip
     }
 
-    /// Ends everything for this reason.
+    /// Stops the run for this reason.
     fn break_off(&self, state: &mut State, error: Error) {
         if error.kind() != ErrorKind::Cancelled {
             state.fatal.get_or_insert(error);
@@ -355,7 +358,7 @@ impl Control {
         self.changed.notify_all();
     }
 
-    /// Ends everything, because a caller requested it.
+    /// Stops the run, because a caller requested it.
     pub(super) fn cancel(&self) {
         let mut state = self.lock();
         state.is_cancelled = true;
@@ -368,7 +371,7 @@ impl Control {
         if self.policy.order == Order::Ends && state.failure.is_some() && state.fatal.is_none() {
             let parked = std::mem::take(&mut state.parked);
             drop(state);
-            // If it fails, that is the reason to report.
+            // If this fails, its error is the one to report.
             let _ = parked.values().try_for_each(|output| self.put(output));
             state = self.lock();
         }

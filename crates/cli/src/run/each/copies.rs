@@ -1,4 +1,4 @@
-//! A fresh copy of the command for each block.
+//! A new copy of the command for each block.
 
 use std::ffi::OsStr;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use crate::guard;
 use super::block::Block;
 use super::control::Control;
 
-/// Starts threads that look after `jobs` copies at a time. A copy that writes nothing for `timeout` has failed.
+/// Starts threads that manage `jobs` copies at a time. A copy that writes no output for `timeout` has failed.
 ///
 /// # Errors
-/// Those of starting them; the ones that have been started end.
+/// Returns the errors of starting the threads; those that have been started end.
 pub(super) fn start(
     line: &OsStr,
     jobs: usize,
@@ -31,7 +31,7 @@ pub(super) fn start(
     Ok(threads)
 }
 
-/// Looks after one copy after another until there are no more blocks.
+/// Manages one copy after another until there are no more blocks.
 fn work(line: &OsStr, timeout: Option<Duration>, control: &Control) {
     while let Some((block, token)) = control.take() {
         let mut held = Vec::new();
@@ -40,7 +40,7 @@ fn work(line: &OsStr, timeout: Option<Duration>, control: &Control) {
     }
 }
 
-/// Runs one copy, and gives what it writes to `write`.
+/// Runs one copy, and passes its output to `write`.
 fn run(
     line: &OsStr,
     block: &Block,

@@ -1,7 +1,7 @@
-//! `--each`: blocks of records, each to a copy of a command; the output of the copies is the output.
+//! `--each`: pipes each block of records through a copy of a command; the output of the copies is the output.
 //!
-//! The reading thread cuts blocks and gives them to threads that look after one copy each. Every copy's status counts. No
-//! copy is left behind, whatever happens, and memory is bounded: see [`control`].
+//! The reading thread cuts blocks and passes them to threads that manage one copy each. Every copy must succeed. No
+//! copy is left behind, even after an error, and memory use is bounded: see [`control`].
 
 mod block;
 mod control;
@@ -27,21 +27,21 @@ use block::{Block, Cutter};
 use control::{Control, Order, Policy};
 use round_robin::RoundRobin;
 
-/// The minimum to hold of outputs whose turn has not come.
+/// The minimum size of held outputs whose turn has not come.
 const HOLD: usize = 16 << 20;
 
-/// Copies at work.
+/// The running copies.
 pub(super) struct Each {
     cutter: Cutter,
     control: Arc<Control>,
     copies: Copies,
 }
 
-/// Who looks after the copies.
+/// The threads that manage the copies.
 enum Copies {
-    /// These threads start a new one for each block.
+    /// Threads that start a new copy for each block.
     Fresh(Vec<JoinHandle<()>>),
-    /// They are kept alive.
+    /// Copies that are kept alive.
     Kept(RoundRobin),
 }
 
@@ -53,7 +53,7 @@ impl Copies {
         }
     }
 
-    /// Waits until the last copy has ended. An error if no copy was left to read a block.
+    /// Waits until the last copy has ended. Returns an error if no copy remained to read a block.
     fn close(self, control: &Control) -> Result<()> {
         control.close();
         match self {
@@ -70,22 +70,22 @@ impl Copies {
     }
 }
 
-/// How it ended.
+/// The end of a run.
 pub(super) struct Ended {
     pub(super) outputs: Outputs,
     pub(super) report: Report,
-    /// Why the outputs are not complete.
+    /// Why the outputs are incomplete.
     pub(super) result: Result<()>,
-    /// Copies that failed while the others were to continue: the outputs lack what the failed ones would have written.
+    /// Copies that failed while the others continued: the outputs lack the output of the failed copies.
     pub(super) skipped: Result<()>,
 }
 
 impl Each {
-    /// Starts to manage copies of `command`. `input` is cancelled when no more blocks are wanted, and `framer`
-    /// makes framers for the records.
+    /// Starts to manage copies of `command`. `input` is cancelled when no more blocks are needed, and `framer` makes
+    /// framers for the records.
     ///
     /// # Errors
-    /// Those of starting threads, and where there is no bash.
+    /// Returns the errors of starting threads, and an error if bash is not installed.
     pub(super) fn start(
         command: &OsStr,
         options: &EachOptions,
@@ -95,7 +95,7 @@ impl Each {
         signals: &Signals,
         framer: impl FnMut() -> Result<Box<dyn Framer + Send>>,
     ) -> Result<Each> {
-        Command::shell(command)?; // before a block needs it
+        Command::shell(command)?; // fails early if there is no bash
         let (jobs, block) = (options.jobs(), options.block());
         let policy = Policy {
             order: if options.unordered || options.round_robin { Order::Ends } else { Order::Blocks },
@@ -119,16 +119,16 @@ impl Each {
         }
     }
 
-    /// Takes records: n + 1 `offsets` into `bytes` for n of them.
+    /// Adds records: n + 1 `offsets` into `bytes` for n of them.
     ///
     /// # Errors
-    /// [`ErrorKind::Cancelled`] when none are wanted any more; why is known at the [end](Each::finish).
+    /// Returns [`ErrorKind::Cancelled`] when no more records are needed; [`finish`](Each::finish) returns the reason.
     pub(super) fn add(&mut self, bytes: &[u8], offsets: &[u32]) -> Result<()> {
         let Each { cutter, control, copies } = self;
         cutter.add(bytes, offsets, |block| copies.give(block, control))
     }
 
-    /// Waits for the last copy. `read` is how reading ended.
+    /// Waits for the last copy. `read` is the result of reading.
     pub(super) fn finish(mut self, read: Result<()>) -> Ended {
         let is_cancelled = read.as_ref().is_err_and(|error| error.kind() == ErrorKind::Cancelled);
         let read = match self.cutter.rest() {
@@ -142,7 +142,7 @@ impl Each {
         let (result, skipped) = match (read, ended.fatal, ended.failure, self.control.goes_on()) {
             (Err(error), ..) if !is_cancelled => (Err(error), Ok(())),
             (_, Some(error), ..) | (_, None, Some(error), false) => (Err(error), Ok(())),
-            // Copies that were ended have recorded nothing, and the queue looks as it does after the last block.
+            // Copies that were cancelled have recorded no error, and the queue is empty as it is after the last block.
             (..) if ended.is_cancelled => (Err(Error::new(ErrorKind::Cancelled)), Ok(())),
             (..) if unread.is_err() => (unread, Ok(())),
             (read, None, None, _) => (read, Ok(())),
@@ -152,7 +152,7 @@ impl Each {
     }
 }
 
-/// The error of a run whose copies were allowed to fail: each failure has been reported already.
+/// Returns the error of a run whose copies were allowed to fail; each failure has been reported already.
 fn some_failed(report: Report) -> Error {
     Error::new(ErrorKind::CommandFailed)
         .with_found(format!("{} of the command", count_text(report.failed, "failure")))

@@ -1,8 +1,8 @@
-//! `--round-robin`: copies that stay alive and are given blocks in turn.
+//! `--round-robin`: copies that stay alive and get blocks in turn.
 //!
 //! Each copy has two threads: one writes blocks to it, the other reads its output and writes it in pieces of whole
-//! records. A busy copy is passed over. One that stops reading before the end of its input has failed: the blocks it
-//! was given are lost, and how much of them is not known.
+//! records. A busy copy is skipped. A copy that stops reading before the end of its input has failed: the blocks that
+//! it got are lost, and it is unknown how much of them it has processed.
 
 use std::ffi::OsStr;
 use std::io::PipeWriter;
@@ -20,82 +20,82 @@ use crate::guard;
 use super::block::Block;
 use super::control::Control;
 
-/// How long we wait before we check again whether a copy has read everything, or has done anything.
+/// The shortest interval at which a copy is checked for whether it has read all of its input, or has made progress.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
-/// How much a copy is given at once if its progress is watched.
+/// The number of bytes that a copy gets at once if its progress is watched.
 const WATCHED_PIECE: usize = 4096;
 
 /// Copies that stay alive.
 pub(super) struct RoundRobin {
     seats: Vec<Arc<Seat>>,
     rota: Arc<Rota>,
-    /// Whose turn it is.
+    /// The index of the copy whose turn it is.
     turn: usize,
     threads: Vec<JoinHandle<()>>,
-    /// A block that no copy was left to read.
+    /// The error of a block that no copy remained to read.
     unread: Option<Error>,
 }
 
-/// Signals that something has changed in one of the seats.
+/// Signals changes in one of the seats.
 #[derive(Default)]
 struct Rota {
     changes: Mutex<u64>,
     changed: Condvar,
 }
 
-/// Where a copy's next block is put.
+/// The place for a copy's next block.
 #[derive(Default)]
 struct Seat(Mutex<Place>);
 
 #[derive(Default)]
 struct Place {
-    /// Whether the feeding thread waits for a block: one that is put here will be taken.
+    /// Whether the feeding thread waits for a block, so that a block put here will be taken.
     is_waiting: bool,
     block: Option<Block>,
-    /// The last block taken from here: the place of a failure.
+    /// The last block taken from here, which locates a failure.
     last: Option<Block>,
     is_closed: bool,
-    /// The copy reads no more.
+    /// Whether the copy has stopped reading.
     is_left: bool,
-    /// What happened to its blocks, once there will be no more.
+    /// What happened to the copy's blocks, once there will be no more.
     fed: Option<Fed>,
-    /// It has ended successfully, before its input did.
+    /// Whether the copy has ended successfully before its input did.
     ended_early: bool,
-    /// What it has taken and written, for the time limit.
+    /// The bytes that the copy has read and written, for the time limit.
     activity: Activity,
 }
 
-/// What happened to the blocks that a copy was given.
+/// What happened to the blocks that a copy got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fed {
-    /// It has read all of them.
+    /// The copy has read all of them.
     Read,
-    /// It stopped reading before.
+    /// The copy stopped reading before the end.
     Unread,
 }
 
-/// The progress of a copy. While it does not change, and something is expected of the copy, time runs against it.
+/// The progress of a copy. The time limit counts while it does not change although the copy has work to do.
 #[derive(Default)]
 struct Activity {
-    /// The pipe to it, until it is closed.
+    /// The pipe to the copy, until it is closed.
     pipe: Option<PipeWriter>,
-    /// How many bytes were put into the pipe.
+    /// The number of bytes that were put into the pipe.
     given: u64,
-    /// How many bytes it has written.
+    /// The number of bytes that the copy has written.
     written: u64,
-    /// Its output is being written: it cannot write more.
+    /// Whether the copy's output is being written, so that the copy cannot write more.
     is_held_up: bool,
     has_ended: bool,
 }
 
 impl RoundRobin {
-    /// Starts `jobs` copies. `framer` makes framers for what they write. A copy that neither reads its input nor writes
-    /// for `timeout` ends the run.
+    /// Starts `jobs` copies. `framer` makes framers for their output. If a copy neither reads its input nor writes for
+    /// `timeout`, the run ends.
     ///
     /// # Errors
-    /// Those of starting them.
+    /// Returns the errors of starting them.
     pub(super) fn start(
         line: &OsStr,
         jobs: usize,
@@ -155,8 +155,8 @@ impl RoundRobin {
                 Fed::Read => is_read(&pipe, &ending),
                 Fed::Unread => Ok(Fed::Unread),
             });
-            // It is not the copy's fault, and it is known before the copy can mistake the end of its pipe for that of
-            // its input.
+            // The copy did not cause this error, and the error is known before the copy can mistake the end of its pipe
+            // for the end of its input.
             let fed = fed.unwrap_or_else(|error| {
                 failing.left(feeding.lock().last.as_ref(), Err(error));
                 Fed::Unread
@@ -168,7 +168,7 @@ impl RoundRobin {
         let drain = move || {
             let result = drain(&mut reader, &mut *framer, &seat, &control).and_then(|()| reader.close().map(drop));
             seat.leave(&rota);
-            // A process that it left behind may hold its input open.
+            // A process that the copy left behind may hold its input open.
             token.cancel();
             let result = result.and_then(|()| match seat.wait_until_fed(&rota) {
                 Fed::Read => Ok(()),
@@ -183,10 +183,10 @@ impl RoundRobin {
         Ok(())
     }
 
-    /// Gives a block to the next copy that is not busy, and waits for one.
+    /// Gives a block to the next copy that is not busy, and waits until there is one.
     ///
     /// # Errors
-    /// [`ErrorKind::Cancelled`] if no blocks are wanted any more, or no copy reads them.
+    /// Returns [`ErrorKind::Cancelled`] if no more blocks are needed, or no copy reads them.
     pub(super) fn give(&mut self, mut block: Block, control: &Control) -> Result<()> {
         loop {
             let seen = *self.rota.lock();
@@ -206,7 +206,7 @@ impl RoundRobin {
                         block
                     }
                     Put::Left(block) => {
-                        // It has read everything that it was given. But it was to read more.
+                        // The copy has read all of the blocks that it got, but it should have read more.
                         if self.seats[at].takes_blame() {
                             control.left(Some(&block), Err(ended_early()));
                             control.check()?;
@@ -219,7 +219,7 @@ impl RoundRobin {
                 let error = Error::new(ErrorKind::CommandFailed)
                     .with_found("no copy of the command that is still reading")
                     .with_expected("one for each remaining block");
-                // Why they stopped is known when they have ended.
+                // The reason why they stopped is known when they have ended.
                 self.unread.get_or_insert(block.locate("front of ", error));
                 return Err(Error::new(ErrorKind::Cancelled));
             }
@@ -227,7 +227,8 @@ impl RoundRobin {
         }
     }
 
-    /// There are no more blocks: waits for the copies. An error if no copy was left to read one.
+    /// Marks that there are no more blocks, and waits for the copies. Returns an error if no copy remained to read a
+    /// block.
     pub(super) fn close(self) -> Result<()> {
         for seat in &self.seats {
             seat.lock().is_closed = true;
@@ -242,17 +243,18 @@ impl RoundRobin {
     }
 }
 
-/// The error of a copy that exits with status 0 before its input has ended. What it was given, and did not read, is lost.
+/// Returns the error of a copy that exits with status 0 before its input has ended. The input that it did not read is
+/// lost.
 fn ended_early() -> Error {
     Error::new(ErrorKind::CommandFailed)
         .with_found("a copy of the command that stopped reading before the end of its input")
-        .with_expected("one that reads all of it; without --round-robin it need not")
+        .with_expected("a command that reads all of it, or no --round-robin")
 }
 
-/// Writes blocks to a copy, in pieces of this many bytes, until there are no more or it reads no more.
+/// Writes blocks to a copy, in pieces of this many bytes, until there are no more or the copy stops reading.
 ///
 /// # Errors
-/// Those of writing, except the one that means that it reads no more.
+/// Returns the errors of writing, except the one that means that the copy has stopped reading.
 fn feed(seat: &Seat, rota: &Rota, writer: &mut Writer, piece: usize) -> Result<Fed> {
     while let Some(block) = seat.take(rota) {
         for bytes in block.bytes.chunks(piece.min(block.bytes.len()).max(1)) {
@@ -268,12 +270,12 @@ fn feed(seat: &Seat, rota: &Rota, writer: &mut Writer, piece: usize) -> Result<F
     Ok(Fed::Read)
 }
 
-/// Waits until a copy has read all that is in the pipe to it, or reads no more.
+/// Waits until a copy has read all bytes in its pipe, or stops reading.
 fn is_read(pipe: &PipeWriter, token: &CancelToken) -> Result<Fed> {
     let mut pause = SHORTEST_PAUSE;
     loop {
         let time = Timespec { tv_sec: 0, tv_nsec: pause.subsec_nanos().into() };
-        // Only whether it is broken matters: that is always reported.
+        // Only whether the pipe is broken matters, which poll always reports.
         let mut polled = [PollFd::new(pipe, PollFlags::empty())];
         let is_broken = match poll(&mut polled, Some(&time)) {
             Ok(_) => polled[0].revents().contains(PollFlags::ERR),
@@ -302,7 +304,7 @@ fn drain(reader: &mut Reader, framer: &mut dyn Framer, seat: &Seat, control: &Co
     Ok(())
 }
 
-/// Ends the run when a copy has done nothing of what it should for `timeout`.
+/// Ends the run if a copy makes no progress for `timeout` although it has work to do.
 fn watch(seats: &[Arc<Seat>], timeout: Duration, rota: &Rota, control: &Control) {
     let mut seen: Vec<_> = seats.iter().map(|_| (None, Instant::now())).collect();
     let pause = (timeout / 8).clamp(SHORTEST_PAUSE, Duration::from_millis(200));
@@ -318,7 +320,7 @@ fn watch(seats: &[Arc<Seat>], timeout: Duration, rota: &Rota, control: &Control)
                 let found = format!("no progress by a copy of the command for {} s", timeout.as_secs_f64());
                 let error = Error::new(ErrorKind::Stalled)
                     .with_found(found)
-                    .with_expected("that it reads or writes something within that time");
+                    .with_expected("some bytes to be read or written within that time");
                 return control.left(last.as_ref(), Err(error));
             }
         }
@@ -326,7 +328,7 @@ fn watch(seats: &[Arc<Seat>], timeout: Duration, rota: &Rota, control: &Control)
     }
 }
 
-/// What happened to a block.
+/// The result of putting a block.
 enum Put {
     Taken,
     Busy(Block),
@@ -346,7 +348,7 @@ impl Seat {
         Put::Taken
     }
 
-    /// The next block; `None` when there will be none.
+    /// Returns the next block, or `None` if there will be none.
     fn take(&self, rota: &Rota) -> Option<Block> {
         loop {
             let seen = *rota.lock();
@@ -363,7 +365,8 @@ impl Seat {
             if is_news {
                 rota.tell();
             }
-            // Our own change is no reason to check again. Any other one is: a block may have been put here meanwhile.
+            // This thread's own change is no reason to check again. Any other change is: a block may have been put here
+            // meanwhile.
             rota.wait(seen + u64::from(is_news));
         }
     }
@@ -373,7 +376,7 @@ impl Seat {
         rota.tell();
     }
 
-    /// The copy is given nothing more.
+    /// Marks that the copy gets no more blocks.
     fn finish(&self, fed: Fed, rota: &Rota) {
         let mut place = self.lock();
         place.fed = Some(fed);
@@ -383,7 +386,7 @@ impl Seat {
         rota.tell();
     }
 
-    /// Waits until the feeding thread has done all it can.
+    /// Waits until the feeding thread has finished.
     fn wait_until_fed(&self, rota: &Rota) -> Fed {
         loop {
             let seen = *rota.lock();
@@ -394,14 +397,14 @@ impl Seat {
         }
     }
 
-    /// The copy has ended.
+    /// Records that the copy has ended.
     fn end(&self, is_well: bool) {
         let mut place = self.lock();
         place.activity.has_ended = true;
         place.ended_early = is_well && !place.is_closed;
     }
 
-    /// Whether the copy has ended successfully before its input did; only once.
+    /// Returns whether the copy has ended successfully before its input did, only once.
     fn takes_blame(&self) -> bool {
         std::mem::take(&mut self.lock().ended_early)
     }
@@ -412,8 +415,8 @@ impl Seat {
 }
 
 impl Place {
-    /// The progress of the copy, if it should do something: it has not read everything that it was given, or its input
-    /// has ended.
+    /// Returns the progress of the copy if it has work to do: it has not read all of its blocks, or its input has
+    /// ended.
     fn expects(&self) -> Option<(u64, u64, u64)> {
         let Activity { pipe, given, written, is_held_up, has_ended } = &self.activity;
         let unread = pipe.as_ref().map_or(0, |pipe| rustix::io::ioctl_fionread(pipe).unwrap_or(0));
@@ -427,18 +430,18 @@ impl Rota {
         self.changes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Something has changed.
+    /// Signals a change.
     fn tell(&self) {
         *self.lock() += 1;
         self.changed.notify_all();
     }
 
-    /// Waits until something has changed since `seen`.
+    /// Waits for a change since `seen`.
     fn wait(&self, seen: u64) {
         let changes = self.changed.wait_while(self.lock(), |changes| *changes == seen);
         drop(changes.unwrap_or_else(PoisonError::into_inner));
     }
-    /// Waits for a change, and no longer than this.
+    /// Waits for a change for at most this time.
     fn wait_for(&self, time: Duration) {
         let changes = self.lock();
         drop(self.changed.wait_timeout(changes, time).unwrap_or_else(PoisonError::into_inner));
@@ -451,7 +454,7 @@ mod tests {
 
     use super::*;
 
-    /// The thread that feeds a copy is about to wait when it is given a block: it must see it.
+    /// The thread that feeds a copy is about to wait when it gets a block, and must notice the block.
     #[test]
     fn every_block_that_is_put_is_taken() {
         const BLOCKS: usize = 300_000;

@@ -1,36 +1,36 @@
-//! Which part of a record is its content.
+//! Determines which part of a record is its content.
 
 use millstream::frame::{Framer, Trim};
 
-/// The rule that decides which bytes of a record a stage sees. The others stay unchanged: a record that arrived with a
-/// carriage return and a line feed, or without an end, is written like that.
+/// The rule that decides which bytes of a record a stage gets. The other bytes stay unchanged: if a record has a
+/// carriage return and a line feed, or no line end, it is written in the same way.
 #[derive(Clone, Debug)]
 pub(super) struct Content {
     trim: Trim,
     terminator: Vec<u8>,
 }
 
-/// A record in its parts.
+/// A record, split into its parts.
 pub(super) struct Parts<'a> {
     /// A length prefix.
     pub(super) head: &'a [u8],
     pub(super) content: &'a [u8],
-    /// What ends it.
+    /// The bytes that end it.
     pub(super) tail: &'a [u8],
 }
 
 impl Content {
-    /// That of the records which `framer` finds.
+    /// Returns the rule for the records that `framer` finds.
     pub(super) fn of(framer: &dyn Framer) -> Content {
         Content { trim: framer.trim(), terminator: framer.terminator().to_vec() }
     }
 
-    /// The terminator of a record, empty if records are not found by it.
+    /// Returns the terminator of a record, which is empty if records are not found by one.
     pub(super) fn terminator(&self) -> &[u8] {
         &self.terminator
     }
 
-    /// Whether nothing is missing at its end. Only the last record of a source may lack it.
+    /// Returns whether the record has its terminator. Only the last record of a source may lack it.
     #[inline]
     pub(super) fn is_terminated(&self, record: &[u8]) -> bool {
         record.ends_with(&self.terminator)

@@ -1,8 +1,8 @@
 //! `--stage`: small functions between the sources and the outputs.
 //!
-//! A stage sees the content of a record; records that it passes are written unchanged, including their terminator. If a
-//! record without a terminator, the last one of a source, is followed by another one, it gets one: two records must not
-//! become one.
+//! A stage gets the content of a record. Records that it passes on are written unchanged, including their terminator.
+//! If the last record of a source has no terminator, and another record follows, it gets one, so that the two do not
+//! become one record.
 
 mod content;
 mod text;
@@ -19,7 +19,7 @@ use millstream::{Error, ErrorKind, Result};
 
 use content::Content;
 
-/// How many bytes of the results are collected before they are passed on.
+/// The number of bytes of the results that are collected before they are passed on.
 const PIECE: usize = 1 << 20;
 
 /// The stages of a run.
@@ -33,17 +33,17 @@ struct Passed {
     content: Arc<Content>,
     bytes: Vec<u8>,
     offsets: Vec<u32>,
-    /// The part of the batch that is written unchanged, and not copied yet: consecutive records.
+    /// The part of the batch that is written unchanged and not copied yet: consecutive records.
     run: Range<usize>,
     /// A record without a terminator, until it is known whether another one follows.
     open: Option<Vec<u8>>,
 }
 
 impl Stages {
-    /// Stages for the records that `framer` finds. None of them may make a record of more bytes than `limit`.
+    /// Creates the stages for the records that `framer` finds. No stage may make a record longer than `limit`.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidOption`] for a stage that would change records whose size is part of their format.
+    /// Returns [`ErrorKind::InvalidOption`] for a stage that would change records whose size is part of their format.
     pub(super) fn new(asked: &[StageText], framer: &dyn Framer, limit: usize) -> Result<Stages> {
         let content = Arc::new(Content::of(framer));
         for stage in asked {
@@ -58,7 +58,7 @@ impl Stages {
         Ok(Stages { stages: millstream::pipe::Stages::new(stages).record_limit(limit), passed })
     }
 
-    /// The same, measured for [`stats`](Stages::stats).
+    /// Measures the stages for [`stats`](Stages::stats).
     pub(super) fn measured(mut self) -> Stages {
         self.stages = self.stages.measured();
         self
@@ -67,7 +67,7 @@ impl Stages {
     /// Passes the results for the records of a batch to `send`, in pieces: bytes, and the n + 1 offsets of n records.
     ///
     /// # Errors
-    /// That of a stage, after earlier results; and that of `send`.
+    /// Returns the error of a stage, after earlier results, or the error of `send`.
     pub(super) fn pass(&mut self, batch: Batch<'_>, mut send: impl FnMut(&[u8], &[u32]) -> Result<()>) -> Result<()> {
         let passed = &mut self.passed;
         passed.clear();
@@ -91,7 +91,7 @@ impl Stages {
         worked
     }
 
-    /// The record kept until it was known that nothing follows.
+    /// Returns the record that was kept until it was known that no record follows.
     pub(super) fn rest(&mut self) -> (&[u8], &[u32]) {
         let passed = &mut self.passed;
         passed.clear();
@@ -101,12 +101,12 @@ impl Stages {
         (&passed.bytes, &passed.offsets)
     }
 
-    /// Whether nothing more will be passed on.
+    /// Returns whether no more records will be passed on.
     pub(super) fn is_done(&self) -> bool {
         self.stages.is_done()
     }
 
-    /// The statistics of each stage.
+    /// Returns the statistics of each stage.
     pub(super) fn stats(&self) -> Vec<StageStats> {
         self.stages.stats()
     }
@@ -115,14 +115,14 @@ impl Stages {
 impl Passed {
     fn clear(&mut self) {
         match self.bytes.capacity() > 4 * PIECE {
-            true => self.bytes = Vec::new(), // one long record should not make it large for the rest of the run
+            true => self.bytes = Vec::new(), // one long record should not keep it large for the rest of the run
             false => self.bytes.clear(),
         }
         self.offsets.truncate(1);
         self.run = 0..0;
     }
 
-    /// Adds a record; one that is still part of `batch` is copied later, together with its neighbours.
+    /// Adds a record. If it is still part of `batch`, it is copied later, together with its neighbours.
     #[inline]
     fn add(&mut self, record: &[u8], batch: &[u8]) {
         if let Some(mut open) = self.open.take() {
@@ -164,8 +164,8 @@ impl Passed {
         self.bytes.len() + self.run.len()
     }
 
-    /// A record ends here. There are less than [`PIECE`] bytes before it, and no record has more than the limit of 2
-    /// GiB and its terminator: 32-bit offsets are enough.
+    /// Ends a record. There are fewer than [`PIECE`] bytes before it, and no record exceeds the limit of 2 GiB and its
+    /// terminator, so 32-bit offsets are enough.
     #[inline]
     fn push_end(&mut self) {
         self.offsets.push(u32::try_from(self.len()).expect("a piece and a record have less than 4 GiB"));

@@ -1,4 +1,4 @@
-//! The text of a `--stage`: `match:REGEX` and the others.
+//! Parses the text of a `--stage`, such as `match:REGEX`.
 
 use std::ops::RangeInclusive;
 
@@ -7,11 +7,11 @@ use regex_automata::util::interpolate;
 
 use crate::escape;
 
-/// What is accepted, for messages.
+/// The accepted stages, for messages.
 const ACCEPTED: &str = "noop, match:REGEX, not:REGEX, fields:LIST[:SEP], replace/REGEX/TEXT, take:N, skip:N, \
                         sample:P[:SEED] or uniq";
 
-/// How much of an invalid expression is shown.
+/// The number of characters of an invalid expression that are shown.
 const SHOWN: usize = 20;
 
 /// A stage, as requested.
@@ -22,7 +22,7 @@ pub(crate) struct StageText {
     pub(super) work: Work,
 }
 
-/// What a stage does.
+/// The work of a stage.
 #[derive(Clone, Debug)]
 pub(super) enum Work {
     Noop,
@@ -37,7 +37,7 @@ pub(super) enum Work {
 }
 
 impl Work {
-    /// Whether it makes records of another length.
+    /// Returns whether it changes the length of records.
     pub(super) fn changes_length(&self) -> bool {
         match self {
             Work::Fields { .. } | Work::Replace { .. } => true,
@@ -52,11 +52,11 @@ impl Work {
 pub(super) enum Template {
     /// These bytes.
     Plain(Vec<u8>),
-    /// With references to groups.
+    /// Text with references to groups.
     Groups(Vec<u8>),
 }
 
-/// Which fields; the first is 0. Ranges in order that do not touch.
+/// The selected fields; the first is 0. The ranges are ordered and do not touch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fields(pub(super) Vec<RangeInclusive<usize>>);
 
@@ -95,7 +95,8 @@ fn number(text: &str) -> Result<u64, String> {
     number.ok_or_else(|| format!("expected a number of records, such as 10, found {text:?}"))
 }
 
-/// An expression, or the position of its error. Records are bytes: `(?-u:\xff)` matches bytes that are not text.
+/// Parses an expression, or reports the position of its error. Records are bytes: `(?-u:\xff)` matches bytes that are
+/// not text.
 fn regex(text: &str) -> Result<Regex, String> {
     let parsed = regex_syntax::ParserBuilder::new().utf8(false).build().parse(text);
     let (kind, at) = match &parsed {
@@ -109,7 +110,7 @@ fn regex(text: &str) -> Result<Regex, String> {
     Err(format!("expected a regular expression, found {rest:?} at character {} of it: {kind}", before + 1))
 }
 
-/// `SEP REGEX SEP TEXT`, where SEP is any character. A backslash removes its meaning.
+/// Parses `SEP REGEX SEP TEXT`, where SEP is any character. A backslash removes its meaning.
 fn replace(rest: &str) -> Result<Work, String> {
     const FORM: &str = "replace/REGEX/TEXT, or any other character in place of '/'";
     let separator = rest.chars().next().filter(|&c| c.is_ascii_punctuation() && !r"\<>".contains(c));
@@ -125,13 +126,13 @@ fn replace(rest: &str) -> Result<Work, String> {
         return Err(format!("expected {FORM}, found an empty REGEX"));
     }
     let regex = regex(expression)?;
-    // In the expression a backslash before a separator is valid as it is; in the text it is removed.
+    // In the expression, a backslash before a separator is valid and stays; in the text it is removed.
     let text = text.replace(&format!("\\{separator}"), &separator.to_string());
     let text = if text.is_empty() { Vec::new() } else { escape::parse(&text)? };
     Ok(Work::Replace { text: template(text, &regex)?, regex })
 }
 
-/// The parts between separators that have no backslash before them.
+/// Splits text at separators that have no backslash before them.
 fn split(text: &str, separator: char) -> Vec<&str> {
     let (mut parts, mut start, mut is_escaped) = (Vec::new(), 0, false);
     for (at, c) in text.char_indices() {
@@ -145,7 +146,7 @@ fn split(text: &str, separator: char) -> Vec<&str> {
     parts
 }
 
-/// A group that is not in the expression would silently be replaced by nothing.
+/// Checks the groups: a group that is not in the expression would silently be replaced by no text.
 fn template(text: Vec<u8>, regex: &Regex) -> Result<Template, String> {
     if !text.contains(&b'$') {
         return Ok(Template::Plain(text));
@@ -184,7 +185,7 @@ fn fields(text: &str) -> Result<Work, String> {
     Ok(Work::Fields { list: Fields::new(ranges), separator })
 }
 
-/// `3`, `3-5`, `3-` or `-5`.
+/// Parses `3`, `3-5`, `3-` or `-5`.
 fn range(text: &str) -> Result<RangeInclusive<usize>, String> {
     let field = |text: &str| text.parse::<usize>().ok().filter(|&field| field > 0 && !text.starts_with('+'));
     let range = match text.split_once('-') {
@@ -266,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_shown() {
+    fn errors_show_the_invalid_part() {
         for (text, part) in [
             ("", "expected noop, match:REGEX"),
             ("grep:a", "expected noop, match:REGEX"),
@@ -305,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_backslash_keeps_a_sign_from_separating() {
+    fn a_backslash_escapes_a_separator() {
         assert_eq!(split(r"a\:b:c\\:d", ':'), [r"a\:b", r"c\\", "d"]);
     }
 }

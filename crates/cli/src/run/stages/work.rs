@@ -13,8 +13,8 @@ use regex_automata::util::interpolate;
 use super::content::{Content, Parts};
 use super::text::{Fields, StageText, Template, Work};
 
-/// The requested stage, for records with this content. It writes at most one match beyond `limit` bytes for a record;
-/// the caller reports that this is too much.
+/// Returns the requested stage, for records with this content. It writes at most one match beyond `limit` bytes for a
+/// record; the caller reports that as an error.
 pub(super) fn stage(asked: &StageText, content: &Arc<Content>, limit: usize) -> Result<Stage> {
     let (name, content) = (asked.text.as_str(), content.clone());
     Ok(match asked.work.clone() {
@@ -34,7 +34,7 @@ pub(super) fn stage(asked: &StageText, content: &Arc<Content>, limit: usize) -> 
         Work::Skip(count) => Pipe::stages().skip(count).boxed(name),
         Work::Sample { part, seed } => {
             let mut random = generator(seed)?;
-            // Of the 2^64 possible numbers, this many let a record pass.
+            // The number of values, out of 2^64, that let a record pass.
             let wanted = (part * 2_f64.powi(64)) as u128;
             Pipe::stages().filter(move |_| u128::from(random.next_u64()) < wanted).boxed(name)
         }
@@ -45,7 +45,7 @@ pub(super) fn stage(asked: &StageText, content: &Arc<Content>, limit: usize) -> 
     })
 }
 
-/// Random numbers that are the same on every machine for the same seed, and different each time without one.
+/// Returns random numbers that are the same on every machine for the same seed, and different each time without a seed.
 fn generator(seed: Option<u64>) -> Result<Xoshiro256PlusPlus> {
     let seed = match seed {
         Some(seed) => seed,
@@ -54,8 +54,8 @@ fn generator(seed: Option<u64>) -> Result<Xoshiro256PlusPlus> {
     Ok(Xoshiro256PlusPlus::seed_from_u64(seed))
 }
 
-/// As in `cut -f`: the fields in their order, each once; missing ones are omitted; a record without any separator is
-/// unchanged.
+/// Selects fields as `cut -f` does: in their order, each once. Missing fields are omitted; a record without a separator
+/// is unchanged.
 fn select(record: &Parts<'_>, list: &Fields, separator: &[u8], finder: &memmem::Finder<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(record.head);
     let content = record.content;
@@ -131,7 +131,7 @@ fn expand(captures: &Captures<'_>, regex: &Regex, text: &[u8], limit: usize, out
     );
 }
 
-/// Whether a record differs from the one before it.
+/// Returns whether a record differs from the previous one.
 fn is_new(last: &mut Option<Vec<u8>>, content: &[u8]) -> bool {
     let is_new = last.as_deref() != Some(content);
     if is_new {
